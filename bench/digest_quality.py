@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.history.tokens import TokenEstimator
-from foldline.providers.digest import write_digest
+from foldline.providers.digest.summarizer import write_digest
 from foldline.reduction.request import SummaryRequest
 
 

@@ -23,7 +23,7 @@ HOMES = MappingProxyType(
         "ConfigError": "foldline.errors",
         "Conversation": "foldline.conversation.conversation",
         "ConversationThread": "foldline.threads.thread",
-        "DigestSummarizer": "foldline.providers.digest",
+        "DigestSummarizer": "foldline.providers.digest.summarizer",
         "FoldlineError": "foldline.errors",
         "History": "foldline.history.history",
         "HistoryReducer": "foldline.agent.reducer",

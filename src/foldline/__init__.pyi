@@ -76,7 +76,7 @@ from foldline.history.tokens import (
     TokenCounter as TokenCounter,
     TokenEstimator as TokenEstimator,
 )
-from foldline.providers.digest import (
+from foldline.providers.digest.summarizer import (
     DigestSummarizer as DigestSummarizer,
 )
 from foldline.providers.model import (

@@ -1,6 +1,6 @@
 """What a model or a summarizer of your own implements, receives and returns."""
 
-from foldline.providers.digest import DigestSummarizer
+from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.model import (
     ChatDelta,
     ChatModel,

@@ -23,7 +23,7 @@ from foldline.history.parts import (
     ToolCallResponsePart,
 )
 from foldline.history.tokens import TokenEstimator, count_message
-from foldline.providers.digest import DigestSummarizer, write_digest
+from foldline.providers.digest.summarizer import DigestSummarizer, write_digest
 from foldline.providers.digest.text import MOST_READ, ends
 from foldline.reduction.contract import defects
 from foldline.reduction.request import SummaryRequest

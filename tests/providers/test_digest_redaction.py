@@ -4,7 +4,7 @@ import pytest
 
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
-from foldline.providers.digest import write_digest
+from foldline.providers.digest.summarizer import write_digest
 from foldline.providers.digest.text import REDACTION_RULES, redact
 from foldline.reduction.request import SummaryRequest
 

@@ -4,7 +4,6 @@ import pytest
 
 from foldline.history.messages import Message, Role
 from foldline.history.parts import ToolCallPart
-from foldline.providers.digest.budget import Item, lay_out, select, share_out
 from foldline.providers.digest.ledger import (
     Entry,
     Ledger,
@@ -15,12 +14,16 @@ from foldline.providers.digest.ledger import (
 )
 from foldline.providers.digest.outline import (
     Counts,
+    Item,
     Outline,
     Section,
     brief,
+    lay_out,
     parse,
     read_earlier,
     render,
+    select,
+    share_out,
 )
 from foldline.providers.digest.span import Speech, read_span
 from foldline.providers.digest.speech import (
@@ -116,8 +119,8 @@ def test_paths_have_one_name() -> None:
         call("open", '{"a": "src/main.ts", "b": "JFK", "c": "x", "d": "word", "e": "two words"}'),
     )
 
-    assert ledger.used == (Entry("/h/app/src/main.ts", "/h/app/src/"), Entry("JFK", "b"))
-    assert ledger.seen == (Entry("HAT136", "codes"),)
+    assert ledger.used == [Entry("/h/app/src/main.ts", "/h/app/src/"), Entry("JFK", "b")]
+    assert ledger.seen == [Entry("HAT136", "codes")]
 
 
 def test_ledger_splits_used_and_seen() -> None:
@@ -129,7 +132,7 @@ def test_ledger_splits_used_and_seen() -> None:
         earlier="It was E-5.",
     )
 
-    assert ledger.used == (Entry("A-1", "order_id"), Entry("C-3", "codes"))
+    assert ledger.used == [Entry("A-1", "order_id"), Entry("C-3", "codes")]
     assert {entry.value for entry in ledger.seen} == {"B-2", "D-4", "E-5", "$50"}
 
 
@@ -140,11 +143,7 @@ def test_ledger_keeps_prior_entries() -> None:
     ledger = ledger_of(call("get", '{"id": "N-1"}'), call("get", '{"id": "S-1"}'), earlier=earlier)
 
     assert [entry.value for entry in ledger.used] == ["U-1", "S-1", "N-1"]
-    assert ledger.seen == (
-        Entry("/a/b/c.py", "/a/b/"),
-        Entry("S-2", "codes"),
-        Entry("ORD-77", "codes"),
-    )
+    assert [entry.value for entry in ledger.seen] == ["/a/b/c.py", "S-2", "ORD-77"]
 
 
 def test_times_that_were_said_are_kept_last() -> None:

@@ -12,7 +12,7 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.logs.importer import Session
-from foldline.providers.digest import DigestSummarizer
+from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.request import SummaryRequest
 from foldline.replay.player import ReadingLog, play, spans

@@ -23,7 +23,7 @@ from foldline.errors import BlockingCallError, SummarizerError
 from foldline.history.history import CountingUnit, History
 from foldline.history.messages import Message, NativeFormat, total_usage
 from foldline.history.tokens import TokenCounter
-from foldline.providers.digest import DigestSummarizer
+from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.summarizer import Summarizer, metered
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, fingerprint
 from foldline.reduction.event import (

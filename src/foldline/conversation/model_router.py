@@ -123,11 +123,9 @@ class ModelRouter:
         self, history: Sequence[Message], agents: Mapping[str, OrchestratedAgent]
     ) -> ChatRequest:
         shown = [_shortened(message) for message in history[-self._last :] if message.text]
-        transcript = write_transcript(shown, most_result=_MOST_TEXT)
+        transcript, mark = write_transcript(shown, most_result=_MOST_TEXT)
         listed = [f"- {name}: {self._described(agent)}" for name, agent in agents.items()]
-        question = _FRAME.format(
-            transcript=transcript.text, mark=transcript.mark, agents="\n".join(listed)
-        )
+        question = _FRAME.format(transcript=transcript, mark=mark, agents="\n".join(listed))
         return ChatRequest(messages=(Message.system(_SYSTEM), Message.user(question)))
 
     def _described(self, agent: OrchestratedAgent) -> str:

@@ -171,19 +171,19 @@ class ModelSummarizer:
         return _read(response, name=self._name)
 
     def _asked(self, request: SummaryRequest) -> ChatRequest:
-        transcript = write_transcript(
+        transcript, mark = write_transcript(
             request.messages, earlier=request.earlier, most_result=self._most_result
         )
         listed = "\n".join(f"- {defect}" for defect in request.defects)
         instruction = _FRAME.format(
-            mark=transcript.mark,
+            mark=mark,
             prompt=request.prompt.strip(),
             budget=request.budget,
             words=max(1, int(request.budget * _WORDS_PER_TOKEN)),
             defects=_DEFECTS.format(listed) if listed else "",
             first=FIRST_LINE,
         )
-        asked = f"{transcript.text}\n\n{instruction}"
+        asked = f"{transcript}\n\n{instruction}"
         return ChatRequest(
             messages=(Message.system(_SYSTEM), Message.user(asked)), settings=self._settings
         )

@@ -9,10 +9,7 @@ it. So nothing that was said can look like another message or like the end.
 import re
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from types import MappingProxyType
 from typing import assert_never
-
-from msgspec import Struct
 
 from foldline.history.messages import Message
 from foldline.history.parts import (
@@ -41,23 +38,19 @@ _SHARE_OF_HEAD = 2 / 3
 _FALSE_HEADER = re.compile(r"(?<![^\n\r\v\f\x1c-\x1e\x85\u2028\u2029])===")
 
 
-class _FencedTranscript(Struct, frozen=True, kw_only=True):
-    """A transcript between its fences."""
-
-    text: str
-    mark: str
-
-
 def write_transcript(
     messages: Iterable[Message], *, earlier: Iterable[str] = (), most_result: int
-) -> _FencedTranscript:
+) -> tuple[str, str]:
     """
-    Write *earlier* summaries, then *messages*, without secrets of a known shape.
+    Write *earlier* summaries, then *messages*, without known secrets; return the mark as well.
 
     Content that is not text becomes a short note, and a tool result longer than *most_result*
     characters loses its middle.
     """
-    calls = _call_numbers(messages := tuple(messages))
+    messages = tuple(messages)
+    ids = dict.fromkeys(call.id for message in messages for call in message.tool_calls)
+    # Ids are long, and no summary needs them.
+    calls = {call_id: number for number, call_id in enumerate(ids, 1)}
     blocks = [
         _block(f"earlier summary {place}", [clean(text)]) for place, text in enumerate(earlier, 1)
     ]
@@ -65,14 +58,9 @@ def write_transcript(
         lines = [_line(part, calls, most_result) for part in message.parts]
         blocks.append(_block(f"{place} {_speaker(message)}", lines))
     body = "\n\n".join(blocks)
-    mark = _mark(body)
-    text = f"====== TRANSCRIPT {mark} ======\n\n{body}\n\n====== END {mark} ======"
-    return _FencedTranscript(text=text, mark=mark)
-
-
-def _mark(body: str) -> str:
     # It cannot be put into the conversation: with it the conversation would have another one.
-    return sha256(body.encode()).hexdigest()[:_MARK_LENGTH]
+    mark = sha256(body.encode()).hexdigest()[:_MARK_LENGTH]
+    return f"====== TRANSCRIPT {mark} ======\n\n{body}\n\n====== END {mark} ======", mark
 
 
 def _block(header: str, lines: Iterable[str]) -> str:
@@ -88,12 +76,6 @@ def _speaker(message: Message) -> str:
 
 def _named(name: str) -> str:
     return shorten(one_line(clean(name)).replace("=", ""), limit=_NAME_LENGTH)
-
-
-def _call_numbers(messages: Iterable[Message]) -> Mapping[str, int]:
-    """Return a short number for each call id: ids are long, and no summary needs them."""
-    ids = (call.id for message in messages for call in message.tool_calls)
-    return MappingProxyType({one: number for number, one in enumerate(dict.fromkeys(ids), 1)})
 
 
 def _line(part: Part, calls: Mapping[str, int], most_result: int) -> str:
@@ -118,13 +100,12 @@ def _line(part: Part, calls: Mapping[str, int], most_result: int) -> str:
 
 def _result(part: ToolCallResponsePart, most: int) -> str:
     # Secrets are removed first: half of one is not recognized.
-    if isinstance(part.response, str):
-        return without_middle(clean(part.response), most)
-    contents = [
+    contents = [TextPart(part.response)] if isinstance(part.response, str) else part.response
+    lines = (
         clean(content.content) if isinstance(content, TextPart) else _note(content, most)
-        for content in part.response
-    ]
-    return without_middle("\n".join(contents), most)
+        for content in contents
+    )
+    return without_middle("\n".join(lines), most)
 
 
 def _note(part: BlobPart | UriPart | FilePart | GenericPart, most: int) -> str:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from foldline.agent.reducer import HistoryReducer, ReducedHistory
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.providers.digest import DigestSummarizer
+from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.summarizer import Summarizer
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import HistoryReductionEvent

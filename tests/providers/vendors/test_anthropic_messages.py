@@ -8,8 +8,8 @@ from foldline.history.codec import canonical_json
 from foldline.history.formats.anthropic import from_anthropic
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest, ToolDefinition
-from foldline.providers.vendors.anthropic_messages import DEFAULT_MAX_TOKENS, AnthropicMessages
 from foldline.providers.vendors.vendor_model import PerLoop
+from foldline.providers.vendors.wire_formats import DEFAULT_MAX_TOKENS, AnthropicMessages
 from tests.providers.vendors.asking import ask, ask_stream, opened, request_of
 from tests.servers.vendor import Answer, VendorServer
 

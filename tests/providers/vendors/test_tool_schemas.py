@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from foldline.providers.vendors.openai import is_strict
+from foldline.providers.vendors.wire_formats import is_strict
 
 
 TEXT = {"type": "string"}

@@ -209,7 +209,7 @@ def test_a_thread_can_be_made_in_place_of_an_evicted_one(redis_url: str) -> None
             new = lab.scribe("t")
             await new.write(2)
             await new.verify()
-            assert await lab.documents(new.key, "tool") == {}
+            assert await new.documents() == {}
             await lab.storage.delete(new.key)
             return listed
 

@@ -18,19 +18,11 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from foldline.providers.digest.budget import Item
-from foldline.providers.digest.outline import Earlier, Section
+from foldline.providers.digest.outline import Earlier, Item, Section
 from foldline.providers.digest.span import Argument, Span, Speech
 
 
-__all__ = [
-    "Entry",
-    "Ledger",
-    "build_ledger",
-    "find_identifiers",
-    "kind_of",
-    "offer_entries",
-]
+__all__ = ["Entry", "Ledger", "build_ledger", "find_identifiers", "kind_of", "offer_entries"]
 
 
 _KindOf: TypeAlias = Callable[[str], str]
@@ -47,8 +39,8 @@ class Entry(Struct, frozen=True):
 class Ledger(Struct, frozen=True):
     """All identifiers of a span, the most important first: arguments of calls, and all others."""
 
-    used: tuple[Entry, ...]
-    seen: tuple[Entry, ...]
+    used: Sequence[Entry]
+    seen: Sequence[Entry]
 
 
 _MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
@@ -123,11 +115,7 @@ _DEEPEST = 12
 
 
 def _canonical_paths(values: Iterable[str], kinds: _KindOf) -> Mapping[str, str]:
-    """
-    Map each path among *values* that is the end of a longer one to the longest of those.
-
-    If `/home/me/app/src/main.ts` is there, `main.ts` and `./src/main.ts` become it.
-    """
+    # The end of a longer path is that path.
     found = (value for value in values if kinds(value) == "path")
     paths = sorted(found, key=lambda value: (-len(value), value))
     by_ending: dict[str, str] = {}
@@ -193,7 +181,7 @@ def build_ledger(span: Span, earlier: Earlier) -> Ledger:
     all_used = _take_in_turn(_renamed(prior.used, paths, kinds), used, kinds)
     is_used = {entry.value for entry in all_used}
     all_seen = _take_in_turn(_renamed(prior.seen, paths, kinds), seen, kinds)
-    return Ledger(tuple(all_used), tuple(entry for entry in all_seen if entry.value not in is_used))
+    return Ledger(all_used, [entry for entry in all_seen if entry.value not in is_used])
 
 
 def _prior(earlier: Earlier, kinds: _KindOf) -> Ledger:
@@ -205,13 +193,13 @@ def _prior(earlier: Earlier, kinds: _KindOf) -> Ledger:
         for one in find_identifiers(kept)
         if not _is_noise(kinds(one.value), one.value, _Tally(one.label))
     )
-    return Ledger(_listed(lines(Section.USED)), (*_listed(lines(Section.SEEN)), *named))
+    return Ledger(_listed(lines(Section.USED)), [*_listed(lines(Section.SEEN)), *named])
 
 
-def _listed(lines: Iterable[str]) -> tuple[Entry, ...]:
+def _listed(lines: Iterable[str]) -> list[Entry]:
     # The first of every line first: lines are ranked.
     columns = zip_longest(*map(_read_line, lines))
-    return tuple(entry for column in columns for entry in column if entry is not None)
+    return [entry for column in columns for entry in column if entry is not None]
 
 
 def _read_line(line: str) -> Iterator[Entry]:

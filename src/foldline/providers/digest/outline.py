@@ -1,35 +1,44 @@
 """
-A digest as sections of one-line items: written to text, and read back without loss.
+A digest as sections of one-line items: chosen within a budget, written to text, and read back.
 
 Every line of the text is a heading, or an item after a fixed mark. Items hold no line break, so
 nothing that was said in a conversation can open a section, however it is written.
 
 A digest that is to be very short does not give the roles of its messages; if it has nothing but
 what was asked, it has no heading either.
+
+Each section has a share of the budget; what it cannot use goes to the others in a fixed order. A
+span with tool calls depends on its identifiers, one without on what was said, so there are two
+tables. Both were tuned with `bench/digest_quality.py`.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from foldline.providers.digest.text import clean
+from foldline.providers.digest.text import ELLIPSIS, attribute, bare, clean, shorten
 
 
 __all__ = [
+    "CountTokens",
     "Counts",
     "Earlier",
+    "Item",
     "Outline",
     "Section",
     "brief",
     "header",
-    "heading",
+    "lay_out",
     "parse",
     "read_earlier",
     "render",
+    "select",
+    "share_out",
 ]
 
 
@@ -93,7 +102,7 @@ def render(outline: Outline) -> str:
     shown = [section for section in Section if outline.sections.get(section)]
     for section in shown:
         if shown != [Section.REQUESTS] or outline.counts != brief(outline.counts):
-            lines.append(heading(section))
+            lines.append(_HEADING + section.value)
         lines.extend(_ITEM + item for item in outline.sections[section])
     return "\n".join(lines)
 
@@ -103,11 +112,6 @@ def header(counts: Counts) -> str:
     detail = ", ".join(f"{role} {counts[role]}" for role in _ROLES if counts[role])
     noun = "message" if counts.total() == 1 else "messages"
     return f"Digest of {counts.total()} {noun}" + (f" ({detail})." if detail else ".")
-
-
-def heading(section: Section) -> str:
-    """Write the line that opens *section*."""
-    return _HEADING + section.value
 
 
 def parse(text: str) -> Outline | None:
@@ -148,3 +152,158 @@ def read_earlier(texts: Iterable[str]) -> Earlier:
     read = tuple(map(parse, cleaned))
     foreign = (text for text, outline in zip(cleaned, read, strict=True) if outline is None)
     return Earlier(cleaned, tuple(filter(None, read)), tuple(foreign))
+
+
+CountTokens: TypeAlias = Callable[[str], int]
+"""Counts the tokens of a string."""
+
+# Fewer characters per token than usual text has, so that what is cut also fits.
+_CHARACTERS = 2
+# A shorter beginning says nothing.
+_SHORTEST_CUT = 24
+
+
+class Item(Struct, frozen=True):
+    """
+    One line that a section could have, and its place among those shown; items are offered by rank.
+
+    Items that share a group are written on one line after it.
+    """
+
+    text: str
+    order: int
+    group: str = ""
+
+
+class _Selection(Struct, frozen=True):
+    """The items of a section that fit, and their tokens, heading included; 0 if nothing fits."""
+
+    items: tuple[Item, ...]
+    cost: int
+
+
+def select(items: Sequence[Item], *, title: str, limit: int, count: CountTokens) -> _Selection:
+    """
+    Take items by rank while they fit into *limit* tokens, under the heading *title*.
+
+    An item that does not fit is skipped, so a shorter one after it may still be taken. Only the
+    first is cut to fit, so that a small section has the beginning of what matters most.
+    """
+    spent = count(title) + 1
+    taken: list[Item] = []
+    groups: set[str] = set()
+    for offered in items:
+        if spent >= limit:
+            break
+        item = offered if taken else _cut(offered, room=limit - spent, count=count)
+        cost = _cost(item, is_new=item.group not in groups, count=count)
+        if item.text and spent + cost <= limit:
+            spent += cost
+            taken.append(item)
+            groups.add(item.group)
+    return _Selection(tuple(taken), spent if taken else 0)
+
+
+def _cut(item: Item, *, room: int, count: CountTokens) -> Item:
+    if item.group or _cost(item, is_new=True, count=count) <= room:
+        return item
+    text = shorten(item.text, limit=room * _CHARACTERS)
+    return replace(item, text=text if len(text) >= _SHORTEST_CUT else "")
+
+
+def _cost(item: Item, *, is_new: bool, count: CountTokens) -> int:
+    if not item.group:
+        return count(f"- {item.text}\n")
+    lead = count(f"- {item.group}: \n") if is_new else 0
+    return lead + count(f"{item.text}, ")
+
+
+def lay_out(items: Sequence[Item]) -> tuple[str, ...]:
+    """Write *items* in their order, those of one group on one line."""
+    lines: dict[str, list[str]] = {}
+    for place, item in enumerate(sorted(items, key=lambda item: item.order)):
+        # A null in the key keeps the lines of ungrouped items apart; no text holds one.
+        lines.setdefault(item.group or f"\0{place}", []).append(item.text)
+    return tuple(
+        texts[0] if key.startswith("\0") else f"{key}: {', '.join(texts)}"
+        for key, texts in lines.items()
+    )
+
+
+# Per cent of the budget, in the order in which left-over tokens are offered.
+_WORK_SHARES = {
+    Section.USED: 24,
+    Section.SEEN: 22,
+    Section.SAID: 10,
+    Section.REQUESTS: 14,
+    Section.TOOLS: 8,
+    Section.RULES: 6,
+    Section.EARLIER: 8,
+    Section.LAST: 8,
+}
+_TALK_SHARES = {
+    Section.REQUESTS: 34,
+    Section.SAID: 34,
+    Section.SEEN: 10,
+    Section.RULES: 4,
+    Section.EARLIER: 8,
+    Section.LAST: 10,
+}
+# Sections that may repeat a request.
+_REPEATING = (Section.RULES, Section.LAST, Section.SAID)
+# What must not be lost comes first, even in a small budget with up to this many tokens each.
+_LEAST = {Section.RULES: 32, Section.USED: 24, Section.SEEN: 24}
+_LEAST_PART = 3
+
+
+def share_out(
+    offers: Mapping[Section, Sequence[Item]], *, budget: int, count: CountTokens
+) -> dict[Section, tuple[str, ...]]:
+    """
+    Return the lines of each section that has any, together at most *budget* tokens.
+
+    What a request and another section would both show is shown once.
+    """
+    is_work = bool(offers[Section.USED] or offers[Section.TOOLS])
+    shares = _WORK_SHARES if is_work else _TALK_SHARES
+    taken: dict[Section, _Selection] = {}
+
+    def pick(section: Section, limit: int, items: Sequence[Item]) -> None:
+        others = sum(selection.cost for name, selection in taken.items() if name is not section)
+        limit = min(limit, budget - others)
+        taken[section] = select(items, title=_HEADING + section.value, limit=limit, count=count)
+
+    for section in dict.fromkeys((*_LEAST, *shares)):
+        least = min(_LEAST.get(section, 0), budget // _LEAST_PART)
+        pick(section, max(budget * shares.get(section, 0) // 100, least), offers[section])
+    left = [section for section in shares if section is not Section.RULES]
+    for section in left:
+        pick(section, budget, offers[section])
+    # Only now is it certain which requests are shown; no other section repeats them.
+    shown = [item.text for item in taken[Section.REQUESTS].items]
+    unsaid = {**offers, **{name: _unsaid(offers[name], shown, name) for name in _REPEATING}}
+    pick(Section.RULES, budget, unsaid[Section.RULES])
+    for section in (Section.LAST, Section.SAID):
+        pick(section, taken[section].cost, unsaid[section])
+    for section in left:
+        if section is not Section.REQUESTS:
+            pick(section, budget, unsaid[section])
+    return {name: lay_out(selection.items) for name, selection in taken.items() if selection.items}
+
+
+def _unsaid(items: Sequence[Item], shown: Sequence[str], section: Section) -> list[Item]:
+    """Return those of *items* that no request in *shown* says."""
+    if section is Section.LAST:
+        return [item for item in items if not _repeats(item.text, shown)]
+    together = "\n".join(shown)
+    is_rule = section is Section.RULES
+    return [item for item in items if (item.text if is_rule else bare(item.text)) not in together]
+
+
+def _repeats(text: str, shown: Sequence[str]) -> bool:
+    # A short message such as "ok" may begin a long one and still be another.
+    said = text.removeprefix(attribute("user", ""))
+    if said in shown:
+        return True
+    beginning = said.removesuffix(ELLIPSIS)
+    return beginning != said and any(request.startswith(beginning) for request in shown)

@@ -12,12 +12,7 @@ from foldline.errors import FormatError
 from foldline.history.codec import decode_json
 from foldline.history.formats.wire import is_failed
 from foldline.history.messages import Message, Role
-from foldline.history.parts import (
-    CompactionPart,
-    TextPart,
-    ToolCallPart,
-    ToolCallResponsePart,
-)
+from foldline.history.parts import CompactionPart, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.providers.digest.text import clean, ends
 
 

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise, zip_longest
 
-from foldline.providers.digest.budget import Item
+from foldline.providers.digest.outline import Item
 from foldline.providers.digest.span import Speech
 from foldline.providers.digest.text import ELLIPSIS, attribute, bare, one_line, shorten
 

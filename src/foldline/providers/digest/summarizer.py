@@ -1,8 +1,10 @@
 """
-The digest of a request: a pipeline of pure functions from messages to a text within its budget.
+The offline digest: the summarizer that always works, without model, network or key.
 
-Messages become flat records, earlier digests become outlines; every section offers its items by
-rank, and the budget is divided among them.
+Code extracts what matters in a conversation of an agent: what the user asked and forbade, which
+tools were called and which failed, every identifier that was used or seen, and the most central
+sentences. Nothing is reworded, so nothing can be made up; and a digest that the next one absorbs is
+merged item by item, so an identifier survives many folds.
 """
 
 import asyncio
@@ -12,17 +14,20 @@ from functools import cache
 from msgspec import Struct
 
 from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter, TokenEstimator
-from foldline.providers.digest.budget import CountTokens, Item, lay_out, share_out
 from foldline.providers.digest.ledger import build_ledger, offer_entries
 from foldline.providers.digest.outline import (
     Counts,
+    CountTokens,
     Earlier,
+    Item,
     Outline,
     Section,
     brief,
     header,
+    lay_out,
     read_earlier,
     render,
+    share_out,
 )
 from foldline.providers.digest.span import Span, read_span
 from foldline.providers.digest.speech import (

@@ -79,9 +79,7 @@ REDACTION_RULES = (
     ),
     _rule("password", "://", r"(?P<keep>://[^\s/:@]{0,80}:)[^\s/@]{1,200}(?=@)"),
     _rule(
-        "password",
-        "passw",
-        r"(?i)(?P<keep>\bpassw(?:or)?d(?: is|:) )(?=\S{0,80}\d)[^\s\[]{6,80}",
+        "password", "passw", r"(?i)(?P<keep>\bpassw(?:or)?d(?: is|:) )(?=\S{0,80}\d)[^\s\[]{6,80}"
     ),
     _rule(
         "secret",

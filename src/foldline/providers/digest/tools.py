@@ -10,11 +10,12 @@ as an error is one, whatever its text says.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import TypeAlias
 
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json
-from foldline.providers.digest.budget import Item
+from foldline.providers.digest.outline import Item
 from foldline.providers.digest.span import Call, Span
 from foldline.providers.digest.text import one_line, shorten
 
@@ -35,26 +36,18 @@ def offer_calls(span: Span, *, prior: Sequence[str]) -> list[Item]:
     counts = _prior_counts(prior) + Counter(call.name for call in span.calls)
     failed = [line for line in prior if line.startswith(_FAILED)]
     failed += _failures(span)
-    known = [line for line in prior if not line.startswith((_FAILED, _COUNTS))]
-    called = known + [_describe(call) for call in span.calls[-_MOST:]]
-    lines = _interleave(_newest(called), _newest(failed))
+    called = [line for line in prior if not line.startswith((_FAILED, _COUNTS))]
+    called += [_describe(call) for call in span.calls[-_MOST:]]
+    pairs = zip_longest(_newest(called), _newest(failed))
+    lines = [line for pair in pairs for line in pair if line]
     items = [Item(line, _MOST * 2 - rank) for rank, line in enumerate(lines)]
-    return [Item(_write_counts(counts), 0), *items] if counts else items
+    ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    listed = _COUNTS + ", ".join(f"{name} {count}" for name, count in ranked)
+    return [Item(listed, 0), *items] if counts else items
 
 
 def _newest(lines: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(reversed([line for line in lines if line])))[: _MOST // 2]
-
-
-def _interleave(first: Sequence[str], second: Sequence[str]) -> list[str]:
-    pairs = zip(first, second, strict=False)
-    shorter = min(len(first), len(second))
-    return [*(line for pair in pairs for line in pair), *first[shorter:], *second[shorter:]]
-
-
-def _write_counts(counts: Counter[str]) -> str:
-    ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    return _COUNTS + ", ".join(f"{name} {count}" for name, count in ranked)
 
 
 def _prior_counts(prior: Iterable[str]) -> Counter[str]:

@@ -40,15 +40,10 @@ _LOST = "previous_response_not_found"
 _LOST_TEXT = re.compile(r"previous response .{0,200}not found", re.IGNORECASE | re.DOTALL).search
 _SDKS = ("openai", "anthropic")
 
-_OVERFLOWS = frozenset(
-    {
-        "context_length_exceeded",
-        "context_window_exceeded",
-        "exceed_context_size_error",
-        "model_context_window_exceeded",
-        "request_too_large",
-    }
-)
+_OVERFLOW = re.compile(
+    "(?:context_length|context_window|model_context_window)_exceeded|exceed_context_size_error"
+    "|request_too_large"
+).fullmatch
 _TOO_LARGE = 413
 # Statuses of other failures, such as a rate limit in tokens.
 _UNRELATED = frozenset({401, 402, 403, 404, 429})
@@ -103,12 +98,9 @@ def model_error(name: str, *, status: int | None, error: Object) -> ModelError:
 
 
 def _codes(error: Object) -> tuple[str, ...]:
-    found = dict.fromkeys(
-        f"{error[key]}"
-        for key in ("code", "type")
-        if isinstance(error.get(key), str | int) and _CODE(f"{error[key]}")
-    )
-    return tuple(code for code in found if code != "error")
+    given = (error.get(key) for key in ("code", "type"))
+    found = dict.fromkeys(f"{code}" for code in given if isinstance(code, str | int))
+    return tuple(code for code in found if code != "error" and _CODE(code))
 
 
 def read_overflow(*, status: int | None, codes: tuple[str, ...], error: Object) -> _Overflow | None:
@@ -119,13 +111,11 @@ def read_overflow(*, status: int | None, codes: tuple[str, ...], error: Object) 
     for found in filter(None, (pattern.search(text) for pattern in _NUMBERED)):
         numbers = {key: int(said.replace(",", "")) for key, said in found.groupdict().items()}
         return numbers["window"], numbers["tokens"] + numbers.get("more", 0)
-    is_named = status == _TOO_LARGE or not _OVERFLOWS.isdisjoint(codes)
-    if not is_named and not _NUMBERLESS(text):
+    if status != _TOO_LARGE and not any(map(_OVERFLOW, codes)) and not _NUMBERLESS(text):
         return None
     # llama.cpp names both beside its text.
-    return maybe_count(error.get("n_ctx")) or None, maybe_count(
-        error.get("n_prompt_tokens")
-    ) or None
+    window, tokens = maybe_count(error.get("n_ctx")), maybe_count(error.get("n_prompt_tokens"))
+    return window or None, tokens or None
 
 
 def error_of(body: object) -> Object:
@@ -165,11 +155,10 @@ def _cause(error: BaseException) -> str:
     return type(error).__name__
 
 
-def _raised(*names: str, also: tuple[type[Exception], ...] = ()) -> tuple[type[Exception], ...]:
-    """Return *also* and the errors *names* of those SDKs that are loaded."""
+def _raised(*names: str, also: type[Exception] | None = None) -> tuple[type[Exception], ...]:
     loaded = [sys.modules[sdk] for sdk in _SDKS if sdk in sys.modules]
-    kinds = (getattr(sdk, name) for sdk in loaded for name in names if hasattr(sdk, name))
-    return (*also, *kinds)
+    kinds = [getattr(sdk, name, None) for sdk in loaded for name in names]
+    return tuple(filter(None, [also, *kinds]))
 
 
 @contextmanager
@@ -183,18 +172,17 @@ def sdk_errors(name: str) -> Generator[None]:
         said: Any = error
         body = error_of(said.body) or maybe_object(said.body)
         raise model_error(name, status=said.status_code, error=body) from None
-    except _raised("APITimeoutError", also=(httpx2.TimeoutException,)) as error:
+    except _raised("APITimeoutError", also=httpx2.TimeoutException) as error:
         message = f"{name} did not answer in time{_where(error)}"
-        raise ModelError(message) from None
     except _raised("APIConnectionError") as error:
         message = f"{name} could not be reached{_where(error)}: {_cause(error)}"
-        raise ModelError(message) from None
-    except _raised("OpenAIError", "AnthropicError", also=(httpx2.HTTPError,)) as error:
+    except _raised("OpenAIError", "AnthropicError", also=httpx2.HTTPError) as error:
         message = f"{name} broke off: {type(error).__name__}"
-        raise ModelError(message) from None
     except FormatError:
         message = f"{name} broke off its answer, or sent one that cannot be read"
-        raise ModelError(message) from None
+    else:
+        return
+    raise ModelError(message) from None
 
 
 def limit_waits(client: Any) -> None:

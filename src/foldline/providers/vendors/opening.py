@@ -28,11 +28,15 @@ from msgspec import Struct
 
 from foldline.errors import ConfigError, MissingExtraError
 from foldline.providers.model import ChatModel
-from foldline.providers.vendors.anthropic_messages import AnthropicMessages
 from foldline.providers.vendors.failure import limit_waits
-from foldline.providers.vendors.openai import ENCRYPTS, OpenAIChat, OpenAIResponses
 from foldline.providers.vendors.pydantic_model import PydanticModel
 from foldline.providers.vendors.vendor_model import PerLoop, WireModel
+from foldline.providers.vendors.wire_formats import (
+    ENCRYPTS,
+    AnthropicMessages,
+    OpenAIChat,
+    OpenAIResponses,
+)
 from foldline.reduction.config import ProviderConfig
 
 

@@ -6,8 +6,8 @@ reasoning of earlier answers is sent without its signature.
 """
 
 import base64
-from collections.abc import AsyncGenerator, Generator, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import asynccontextmanager, suppress
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -51,13 +51,19 @@ from foldline.providers.vendors.vendor_model import VendorModel
 
 
 if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponseStreamEvent
+    from pydantic_ai.messages import ModelMessage, ModelResponse
 
 
 __all__ = ["PydanticModel", "pydantic_messages"]
 
 
-_MODALITIES = frozenset({"image", "audio", "video"})
+_ADDRESSES = {"image": "ImageUrl", "audio": "AudioUrl", "video": "VideoUrl"}
+
+_PIECES: dict[str, type[TextDelta | ReasoningDelta]] = {
+    "text": TextDelta,
+    "thinking": ReasoningDelta,
+}
+_COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 
 _Placed: TypeAlias = tuple[bool, Any]
 """A part of pydantic-ai, after whether it is the model's."""
@@ -70,7 +76,7 @@ class PydanticModel(VendorModel):
         """Return what the model says to *request*; raise what `ChatModel.respond` raises."""
         from pydantic_ai.direct import model_request  # noqa: PLC0415
 
-        with _errors(self._name):
+        async with _errors(self._name):
             response = await model_request(**await self._asked(request))
             return _read(response)
 
@@ -80,7 +86,7 @@ class PydanticModel(VendorModel):
 
         reader = _DeltaReader()
         asked = await self._asked(request)
-        async with _errors_of_stream(self._name), model_request_stream(**asked) as events:
+        async with _errors(self._name), model_request_stream(**asked) as events:
             async for event in events:
                 for delta in reader.deltas(event):
                     yield delta
@@ -107,13 +113,7 @@ class PydanticModel(VendorModel):
 
 
 @asynccontextmanager
-async def _errors_of_stream(name: str) -> AsyncGenerator[None, None]:
-    with _errors(name):
-        yield
-
-
-@contextmanager
-def _errors(name: str) -> Generator[None]:
+async def _errors(name: str) -> AsyncGenerator[None, None]:
     from pydantic_ai import exceptions  # noqa: PLC0415
 
     try:
@@ -176,52 +176,43 @@ class _Writer:
         if message.is_summary:
             yield True, self._theirs.TextPart(scrubbed(summary_text(message)))
             return
+        is_model = message.role == "assistant"
         for part in message.parts:
             if isinstance(part, ToolCallPart):
-                yield True, self._call(part)
+                self._tools[part.id] = part.name
+                arguments = scrubbed(object_from_json(part.arguments))
+                yield True, self._theirs.ToolCallPart(part.name, arguments, part.id)
             elif isinstance(part, ToolCallResponsePart):
                 yield False, self._answer(part)
-            elif message.role == "assistant":
-                yield from ((True, one) for one in self._said(part))
-            else:
-                rule = message.role == "system"
-                yield from ((False, one) for one in self._asked(part, is_rule=rule))
-
-    def _call(self, part: ToolCallPart) -> Any:
-        self._tools[part.id] = part.name
-        arguments = scrubbed(object_from_json(part.arguments))
-        return self._theirs.ToolCallPart(part.name, arguments, part.id)
+            elif one := self._said(part) if is_model else self._asked(part, message.role):
+                yield is_model, one
 
     def _answer(self, part: ToolCallResponsePart) -> Any:
-        name = self._tools.get(part.id, "unknown")
-        if isinstance(part.response, str):
-            return self._theirs.ToolReturnPart(name, scrubbed(part.response), part.id)
-        content = [self._content(one) for one in part.response if not isinstance(one, GenericPart)]
+        given = [TextPart(part.response)] if isinstance(part.response, str) else part.response
+        content = [self._content(one) for one in given if not isinstance(one, GenericPart)]
         only_text = all(isinstance(one, str) for one in content)
         return self._theirs.ToolReturnPart(
-            name,
+            self._tools.get(part.id, "unknown"),
             "\n".join(content) if only_text else content,
             part.id,
             outcome="failed" if is_failed(part) else "success",
         )
 
-    def _said(self, part: Part) -> Iterator[Any]:
+    def _said(self, part: Part) -> Any:
         if isinstance(part, ReasoningPart):
-            if part.content:
-                yield self._theirs.ThinkingPart(scrubbed(part.content))
-        elif isinstance(part, BlobPart) and not isinstance(binary := self._content(part), str):
-            yield self._theirs.FilePart(binary)
-        elif text := readable_text(part):
-            yield self._theirs.TextPart(scrubbed(text))
+            return self._theirs.ThinkingPart(scrubbed(part.content)) if part.content else None
+        if isinstance(part, BlobPart) and not isinstance(binary := self._content(part), str):
+            return self._theirs.FilePart(binary)
+        text = readable_text(part)
+        return self._theirs.TextPart(scrubbed(text)) if text else None
 
-    def _asked(self, part: Part, *, is_rule: bool) -> Iterator[Any]:
-        if is_rule:
-            if text := readable_text(part):
-                yield self._theirs.SystemPromptPart(scrubbed(text))
-        elif isinstance(part, BlobPart | UriPart | FilePart):
-            yield self._theirs.UserPromptPart([self._content(part)])
-        elif (text := readable_text(part)) is not None:
-            yield self._theirs.UserPromptPart(scrubbed(text))
+    def _asked(self, part: Part, role: str) -> Any:
+        text = readable_text(part)
+        if role == "system":
+            return self._theirs.SystemPromptPart(scrubbed(text)) if text else None
+        if isinstance(part, BlobPart | UriPart | FilePart):
+            return self._theirs.UserPromptPart([self._content(part)])
+        return None if text is None else self._theirs.UserPromptPart(scrubbed(text))
 
     def _content(self, part: TextPart | BlobPart | UriPart | FilePart) -> Any:
         match part:
@@ -231,31 +222,24 @@ class _Writer:
                     data = base64.b64decode(part.content)
                     return self._theirs.BinaryContent(data, media_type=kind)
                 return readable_text(part)
-            case UriPart(modality=modality, uri=uri):
-                kinds = {
-                    "image": self._theirs.ImageUrl,
-                    "audio": self._theirs.AudioUrl,
-                    "video": self._theirs.VideoUrl,
-                }
-                return kinds.get(modality, self._theirs.DocumentUrl)(uri)
-            case FilePart(file_id=file_id):
+            case UriPart():
+                kind = _ADDRESSES.get(part.modality, "DocumentUrl")
+                return getattr(self._theirs, kind)(part.uri)
+            case FilePart():
                 # Its type lists the vendors that pydantic-ai knows.
                 held: Any = self._theirs.UploadedFile
-                return held(file_id, self._vendor)
-            case TextPart(content=text):
-                return scrubbed(text)
+                return held(part.file_id, self._vendor)
+            case TextPart():
+                return scrubbed(part.content)
 
 
 def _read(response: "ModelResponse") -> ChatResponse:
     counts = response.usage
     usage = usage_or_none(
-        input_tokens=counts.input_tokens,
-        output_tokens=counts.output_tokens,
-        cache_read_tokens=counts.cache_read_tokens,
-        cache_write_tokens=counts.cache_write_tokens,
         reasoning_tokens=counts.output_reasoning_tokens,
+        **{name: getattr(counts, name) for name in _COUNTS},
     )
-    parts = tuple(part for one in response.parts for part in _parts(one))
+    parts = tuple(part for part in map(_part, response.parts) if part is not None)
     message = Message(
         role="assistant",
         parts=parts,
@@ -275,26 +259,25 @@ def _read(response: "ModelResponse") -> ChatResponse:
     )
 
 
-def _parts(part: Any) -> Iterator[Part]:
+def _part(part: Any) -> Part | None:
     match part.part_kind:
         case "text":
-            if part.content:
-                yield TextPart(part.content)
+            return TextPart(part.content) if part.content else None
         case "thinking":
-            yield ReasoningPart(part.content)
+            return ReasoningPart(part.content)
         case "tool-call":
-            yield ToolCallPart(part.tool_call_id, part.tool_name, _arguments(part) or "{}")
+            return ToolCallPart(part.tool_call_id, part.tool_name, _arguments(part) or "{}")
         case "file":
             kind = part.content.media_type
             modality = kind.partition("/")[0]
-            modality = modality if modality in _MODALITIES else "document"
-            yield BlobPart(modality, kind, base64.b64encode(part.content.data).decode())
+            modality = modality if modality in _ADDRESSES else "document"
+            return BlobPart(modality, kind, base64.b64encode(part.content.data).decode())
         case "compaction":
-            yield CompactionPart(part.content or "")
+            return CompactionPart(part.content or "")
         case kind:
             from pydantic_core import to_json  # noqa: PLC0415
 
-            yield GenericPart(kind, to_json(part, fallback=repr).decode())
+            return GenericPart(kind, to_json(part, fallback=repr).decode())
 
 
 def _arguments(part: Any) -> str:
@@ -309,27 +292,21 @@ class _DeltaReader:
     def __init__(self) -> None:
         self._calls: dict[int, int] = {}
 
-    def deltas(self, event: "ModelResponseStreamEvent") -> Iterator[ChatDelta]:
+    def deltas(self, event: Any) -> Iterator[ChatDelta]:
         if event.event_kind == "part_start":
-            yield from self._started(event.part, event.index)
+            part, kind = event.part, event.part.part_kind
+            if kind == "tool-call":
+                index = self._calls[event.index] = len(self._calls)
+                call_id, arguments = part.tool_call_id, _arguments(part)
+                yield ToolCallDelta(
+                    index=index, id=call_id, name=part.tool_name, arguments=arguments
+                )
+            elif kind in _PIECES and part.content:
+                yield _PIECES[kind](part.content)
         elif event.event_kind == "part_delta":
-            yield from self._grown(event.delta, event.index)
-
-    def _started(self, part: Any, place: int) -> Iterator[ChatDelta]:
-        if part.part_kind == "text" and part.content:
-            yield TextDelta(part.content)
-        elif part.part_kind == "thinking" and part.content:
-            yield ReasoningDelta(part.content)
-        elif part.part_kind == "tool-call":
-            index = self._calls[place] = len(self._calls)
-            yield ToolCallDelta(
-                index=index, id=part.tool_call_id, name=part.tool_name, arguments=_arguments(part)
-            )
-
-    def _grown(self, delta: Any, place: int) -> Iterator[ChatDelta]:
-        if delta.part_delta_kind == "text" and delta.content_delta:
-            yield TextDelta(delta.content_delta)
-        elif delta.part_delta_kind == "thinking" and delta.content_delta:
-            yield ReasoningDelta(delta.content_delta)
-        elif delta.part_delta_kind == "tool_call" and isinstance(delta.args_delta, str):
-            yield ToolCallDelta(index=self._calls.get(place, 0), arguments=delta.args_delta)
+            delta, kind = event.delta, event.delta.part_delta_kind
+            if kind == "tool_call" and isinstance(delta.args_delta, str):
+                index = self._calls.get(event.index, 0)
+                yield ToolCallDelta(index=index, arguments=delta.args_delta)
+            elif kind in _PIECES and delta.content_delta:
+                yield _PIECES[kind](delta.content_delta)

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, M
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from operator import attrgetter
 from threading import Lock
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from foldline.errors import ServiceThreadLostError
@@ -31,15 +31,7 @@ from foldline.providers.model import (
 from foldline.providers.vendors.failure import raise_if_failed, sdk_errors
 
 
-__all__ = [
-    "END",
-    "PerLoop",
-    "StreamReader",
-    "VendorModel",
-    "WireModel",
-    "described",
-    "read_events",
-]
+__all__ = ["END", "PerLoop", "StreamReader", "VendorModel", "WireModel", "described", "read_events"]
 
 
 END = "[DONE]"
@@ -93,34 +85,31 @@ def described(tool: ToolDefinition) -> Object:
 
 
 class PerLoop:
-    """The client of the running loop: that of an SDK, or a model of pydantic-ai with one inside."""
+    """
+    The client of the running loop: that of an SDK, or a model of pydantic-ai with one inside.
+
+    The first is given; without *make*, which makes another, it belongs to the caller, who closes it.
+    """
 
     def __init__(self, first: Any, make: Callable[[], Any] | None = None) -> None:
-        """
-        Begin with *first*, which is unused yet.
-
-        Args:
-            make: Makes another one; None if *first* belongs to the caller, who closes it.
-        """
-        self._given = first if make is None else None
+        self._first = first
         self._make = make
         self._lock = Lock()
-        self._spare = [] if make is None else [first]
         self._held: dict[asyncio.AbstractEventLoop, Any] = {}
 
     async def here(self) -> Any:
         """Return the client or the model of the running loop."""
         if self._make is None:
-            return self._given
+            return self._first
         loop = asyncio.get_running_loop()
         with self._lock:
-            held = self._held.get(loop)
-            if held is not None:
-                return held
+            if loop in self._held:
+                return self._held[loop]
             # What is left of a closed loop can neither be used nor closed any more.
             for closed in [one for one in self._held if one.is_closed()]:
                 del self._held[closed]
-            held = self._held[loop] = self._spare.pop() if self._spare else self._make()
+            held = self._held[loop] = self._first or self._make()
+            self._first = None
         await held.__aenter__()
         return held
 
@@ -146,17 +135,12 @@ class VendorModel:
     def __init__(self, name: str, *, clients: PerLoop, context_window: int | None = None) -> None:
         self._name = name
         self._clients = clients
-        self._context_window = context_window
+        self.context_window = context_window
 
     @property
     def name(self) -> str:
         """The identity of the model, such as `openai:gpt-5-mini`."""
         return self._name
-
-    @property
-    def context_window(self) -> int | None:
-        """The context window in tokens; None if it is unknown."""
-        return self._context_window
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._name!r})"
@@ -168,12 +152,7 @@ class VendorModel:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
 
@@ -201,18 +180,11 @@ class WireModel(VendorModel, ABC):
         model: str,
         clients: PerLoop,
         context_window: int | None = None,
+        # What the model can do, in the words of pydantic-ai.
         profile: Mapping[str, Any] = MappingProxyType({}),
         holds_history: bool = False,
         caches_prompt: bool = True,
     ) -> None:
-        """
-        Speak to *model*; errors use *name*.
-
-        Args:
-            profile: What the model can do, in the words of pydantic-ai.
-            holds_history: Whether the vendor keeps the conversation.
-            caches_prompt: Whether the vendor is asked to cache the prompt.
-        """
         super().__init__(name, clients=clients, context_window=context_window)
         self._model = model
         self._profile = profile
