@@ -141,8 +141,8 @@ an expired thread is found
 
 threads/start.py: threads/test_fork.py
 a fork takes over a summary of other messages
-- kept = await fitting_reductions(reader, covered)
-+ kept = covered
+- kept = await fitting_reductions(reader, [one for one in known if one.reach <= at])
++ kept = [one for one in known if one.reach <= at]
 
 threads/start.py: threads/test_restore.py
 an overtaken run is restored as an open one
