@@ -5,7 +5,7 @@ import io
 import json
 import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import pytest
 from msgspec import Struct
 
 from foldline.apps.cli.main import main
+from foldline.threads.cipher import AesCipher
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.threads.sample import fill
 
@@ -52,17 +53,64 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return call
 
 
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the file of a store with everything in it, which the commands use."""
+class Typed(io.TextIOWrapper):
+    """A standard input that a person types into."""
 
-    async def make() -> None:
-        async with SQLiteStore(tmp_path / "store.db") as store:
+    def isatty(self) -> bool:
+        """Say that it is a terminal."""
+        return True
+
+
+@pytest.fixture
+def type_lines(
+    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Outcome]:
+    """Return what runs a command with arguments, and types lines into it until the input ends."""
+
+    def call(arguments: Iterable[str], *lines: str | bytes) -> Outcome:
+        data = b"".join((one.encode() if isinstance(one, str) else one) + b"\n" for one in lines)
+        monkeypatch.setattr(sys, "stdin", Typed(io.BytesIO(data), encoding="utf-8"))
+        code = main([*arguments])
+        said = capsys.readouterr()
+        return Outcome(code=code, out=said.out, err=said.err)
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Mapping[bool, bytes]:
+    """Return the file of a store with everything in it, plain and encrypted with zeros."""
+
+    async def make(path: Path, cipher: AesCipher | None) -> None:
+        async with SQLiteStore(path, cipher=cipher) as store:
             await fill(store)
 
-    asyncio.run(make())
-    monkeypatch.setenv("FOLDLINE_STORE", str(tmp_path / "store.db"))
-    return tmp_path / "store.db"
+    path = tmp_path_factory.mktemp("filled")
+    asyncio.run(make(path / "plain.db", None))
+    asyncio.run(make(path / "secret.db", AesCipher(bytes(32))))
+    return {
+        is_secret: (path / f"{name}.db").read_bytes()
+        for is_secret, name in ((False, "plain"), (True, "secret"))
+    }
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filled: Mapping[bool, bytes]) -> Path:
+    """Return the file of a store with everything in it, which the commands use."""
+    path = tmp_path / "store.db"
+    path.write_bytes(filled[False])
+    path.chmod(0o600)
+    monkeypatch.setenv("FOLDLINE_STORE", str(path))
+    return path
+
+
+@pytest.fixture
+def secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filled: Mapping[bool, bytes]) -> Path:
+    """Return the file of an encrypted one, whose key is 32 zeros."""
+    path = tmp_path / "store.db"
+    path.write_bytes(filled[True])
+    monkeypatch.setenv("FOLDLINE_STORE", str(path))
+    return path
 
 
 @pytest.fixture

@@ -51,10 +51,7 @@ BAD = {
     "negative target": ("reduce good.json --target -1", "at least 1, got -1"),
     "no config": ("replay good.json --config neither.toml", "neither.toml: not TOML"),
     "binary config": ("replay good.json --config binary.toml", "neither JSON nor TOML"),
-    "list as config": (
-        "replay good.json --config list.json",
-        "list.json: not TOML",
-    ),
+    "list as config": ("replay good.json --config list.json", "list.json: not TOML"),
     "broken JSON": ("plan good.json --config broken.json", "line 1, column 19: fix it there"),
     "broken TOML": ("plan good.json --config broken.toml", "broken.toml: not TOML: "),
     "two configs": (
@@ -74,6 +71,8 @@ BAD = {
         "reduce good.json --config negative.json --output negative.json",
         "this command reads it",
     ),
+    "output over the log": ("reduce good.json --output good.json", "this command reads it"),
+    "state over the log": ("reduce good.json --state good.json", "this command reads it"),
     "missing config": ("replay good.json --config no.toml", "cannot read no.toml"),
     "bad state": ("reduce good.json --state state.json", "state.json: not a reduction"),
     "state in a missing folder": ("reduce good.json --state no/s.json", "does not exist"),
@@ -138,16 +137,10 @@ def test_bad_input_is_one_line(run: Run, folder: Path, case: str) -> None:
     assert _content(folder) == before
 
 
-def test_a_name_of_two_lines_is_still_one_line(run: Run, folder: Path) -> None:
-    """What a file is called cannot break the line."""
-    outcome = run("reduce", "newline\nname.json")
-
-    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
-
-
-def test_a_name_with_a_nul_is_one_line(run: Run) -> None:
-    """A name that no file can have is an error like any other."""
-    outcome = run("reduce", "a\0b")
+@pytest.mark.parametrize("name", ["newline\nname.json", "a\0b"], ids=["two lines", "NUL"])
+def test_an_odd_name_is_one_line(run: Run, folder: Path, name: str) -> None:
+    """The name of a file cannot break the line, even if no file can have it."""
+    outcome = run("reduce", name)
 
     assert (outcome.code, outcome.err.count("\n")) == (2, 1)
 

@@ -1,4 +1,4 @@
-"""Who answers in a chat: what cannot be used, and vendors of the tests."""
+"""Who answers in a chat, and how a program learns that a chat failed."""
 
 import json
 import sys
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.apps.chat_recordings import recording
 from tests.servers.vendor import Answer, VendorServer
 
 
@@ -34,15 +35,11 @@ Run = Callable[..., Any]
         (("--model", "scripted:demo", "--config", "none.toml"), "cannot read none.toml"),
         (("--model", "scripted:demo", "--config", "text.txt"), "text.txt: not TOML"),
         (("--model", "scripted:demo", "--config", "-"), "the standard input is for your messages"),
-        (
-            ("--model", "scripted:demo", "--config", "bytes"),
-            "bytes: neither JSON nor TOML in UTF-8",
-        ),
+        (("--model", "scripted:demo", "--config", "bytes"), "bytes: neither JSON nor TOML"),
         (("--model", "scripted:demo", "--config", "agent.json"), "agent.json: "),
         (("--model", "scripted:demo", "--instructions", "@none"), "cannot read none"),
         (("--model", "scripted:demo", "--target", "0"), "target_count must be"),
         (("--model", "scripted:demo", "--message", " "), "there is nothing to say"),
-        (("--model", "scripted:demo", "--message", "", "--resume"), "has no interrupted run"),
     ],
 )
 def test_what_cannot_be_used_is_one_line(
@@ -60,6 +57,7 @@ def test_what_cannot_be_used_is_one_line(
     assert outcome.err.startswith("foldline: error: ")
     assert outcome.err.count("\n") == 1
     assert told in outcome.err
+    assert not (tmp_path / "chat.db").exists()
 
 
 def test_a_missing_package_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,32 +70,32 @@ def test_a_missing_package_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -
     assert outcome.err.endswith("is not installed: pip install 'foldline[openai]'\n")
 
 
+USAGE = {
+    "prompt_tokens": 200,
+    "completion_tokens": 3,
+    "total_tokens": 203,
+    "prompt_tokens_details": {"cached_tokens": 150},
+}
 STREAM = [
     {"id": "c", "model": "m", "choices": [{"delta": {"role": "assistant", "content": "Good "}}]},
     {"id": "c", "model": "m", "choices": [{"delta": {"content": "day."}}]},
     {"id": "c", "model": "m", "choices": [{"delta": {}, "finish_reason": "stop"}]},
-    {
-        "id": "c",
-        "model": "m",
-        "choices": [],
-        "usage": {
-            "prompt_tokens": 200,
-            "completion_tokens": 3,
-            "total_tokens": 203,
-            "prompt_tokens_details": {"cached_tokens": 150},
-        },
-    },
+    {"id": "c", "model": "m", "choices": [], "usage": USAGE},
     "[DONE]",
 ]
+
+
+@pytest.fixture(autouse=True)
+def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
 
 
 def vendor_says(
     run: Run, monkeypatch: pytest.MonkeyPatch, answer: Answer, *more: str
 ) -> tuple[Any, Any]:
     """Ask a vendor of the tests that gives *answer*; return the outcome and what it was asked."""
-    for name in ("http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", "a key")
     with VendorServer([answer]) as vendor:
         outcome = run(
@@ -129,18 +127,6 @@ def test_a_refusal_says_what_to_do(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     assert (shown["messages"], shown["has_open_run"]) == (1, True)
 
 
-def test_another_address_may_be_wrong(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    What is not found at an address of one's own may be a matter of the address or of its dialect.
-    """
-    outcome, _ = vendor_says(run, monkeypatch, Answer(body=b"not here", status=404))
-
-    assert (
-        "status 404; check the model's name and the address (servers with Chat Completions are "
-        "openai-chat:); --resume resumes it"
-    ) in outcome.err
-
-
 def test_a_configuration_holds_the_key(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -155,15 +141,8 @@ def test_a_configuration_holds_the_key(
     assert asked[0].body["model"] == "gpt-4o"
 
 
-def test_a_key_goes_nowhere_without_its_address(
-    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """
-    Another model of the vendor that the configuration names is asked at the address beside its key.
-    """
-    for name in ("http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
+def test_a_key_goes_nowhere_without_its_address(run: Run, tmp_path: Path) -> None:
+    """Another model of the configured vendor is asked at the address beside its key."""
     with VendorServer([Answer.stream(STREAM)]) as vendor:
         address = {"BaseUrl": f"{vendor.url}/v1", "ApiKey": "of my proxy"}
         provider = {"ProviderKey": "openai-chat", "ModelName": "local", **address}
@@ -183,8 +162,48 @@ def test_what_is_piped_is_text(run: Run) -> None:
     assert "the standard input is not UTF-8 text, at byte 3" in outcome.err
 
 
-def test_nothing_is_made_where_nobody_answers(run: Run, tmp_path: Path) -> None:
-    """A chat that cannot begin makes no store."""
-    run("chat", "--model", "openai:gpt-5-mini", "--message", "x")
+def last_line(outcome: Any) -> dict[str, Any]:
+    """Return the last object that was printed."""
+    found: dict[str, Any] = json.loads(outcome.out.splitlines()[-1])
+    return found
 
-    assert not (tmp_path / "chat.db").exists()
+
+def test_a_wrong_call_is_an_object(run: Run) -> None:
+    """If nothing can begin, the error is the one object that is printed."""
+    outcome = run("chat", "--model", "gpt", "--message", "x", "--json", "--thread", "mine")
+
+    line = last_line(outcome)
+    message = line.pop("message")
+    assert (outcome.code, outcome.out.count("\n")) == (2, 1)
+    assert line == {"type": "error", "code": "usage", "thread_id": "mine", "resumable": False}
+    assert outcome.err == f"foldline: error: {message}\n"
+
+
+@pytest.mark.parametrize(
+    ("status", "named", "code"),
+    [(401, "invalid_api_key", "model"), (400, "context_length_exceeded", "context_overflow")],
+)
+def test_a_refusal_is_an_object(
+    run: Run, monkeypatch: pytest.MonkeyPatch, status: int, named: str, code: str
+) -> None:
+    """A refusal can be resumed; the error after the events says so, and keeps its code."""
+    refusal = Answer.of({"error": {"message": "no", "code": named}}, status=status)
+
+    outcome, _ = vendor_says(run, monkeypatch, refusal, "--json")
+
+    line = last_line(outcome)
+    assert outcome.code == 1
+    assert (line["type"], line["code"], line["resumable"]) == ("error", code, True)
+    assert json.loads(outcome.out.splitlines()[0])["type"] == "turn_started"
+
+
+def test_the_end_of_a_recording_is_an_object(run: Run, tmp_path: Path) -> None:
+    """A message after the end of a recording fails, and leaves nothing to resume."""
+    model = f"scripted:{recording(tmp_path / 'short.json', 'One.')}"
+    run("chat", "--model", model, "--message", "one")
+
+    outcome = run("chat", "--model", model, "--message", "more", "--json")
+
+    line = last_line(outcome)
+    assert outcome.code == 1
+    assert (line["type"], line["code"], line["resumable"]) == ("error", "model", False)

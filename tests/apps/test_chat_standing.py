@@ -11,7 +11,6 @@ from foldline.errors import ModelError
 from foldline.history.messages import Message
 from foldline.testing.model import ModelStep, ScriptedModel, calls
 from foldline.threads.stores.memory import MemoryStore
-from foldline.threads.thread import ConversationThread
 
 
 def look_up(number: int) -> str:
@@ -29,17 +28,6 @@ def left_behind(*steps: ModelStep, question: str = "Where is it?") -> str:
             await agent.run(question, thread=thread)
         except ModelError:
             await thread.refresh()
-        return await place_line(thread)
-
-    return asyncio.run(run())
-
-
-def told_of(*messages: Message) -> str:
-    """Return the line of a thread that holds *messages*."""
-
-    async def run() -> str:
-        thread: ConversationThread = await MemoryStore().thread("t")
-        await thread.add_messages(messages)
         return await place_line(thread)
 
     return asyncio.run(run())
@@ -120,12 +108,20 @@ def test_a_question_may_be_far_back() -> None:
     assert left_behind(*loop, "Here.") == "last question: Where is it? (answered)"
 
 
-def test_a_question_without_an_answer() -> None:
-    """A question without an answer is marked so."""
-    assert told_of(Message.user("Well?")) == "last question: Well? (not answered)"
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        ([Message.user("Well?")], "last question: Well? (not answered)"),
+        ([Message.assistant("Good day.")], ""),
+        ([], ""),
+    ],
+)
+def test_a_thread_without_an_answer_or_a_question(messages: list[Message], told: str) -> None:
+    """A question without an answer is marked so; without a question there is no line."""
 
+    async def run() -> str:
+        thread = await MemoryStore().thread("t")
+        await thread.add_messages(messages)
+        return await place_line(thread)
 
-def test_a_thread_without_a_question() -> None:
-    """A thread without a question has no line."""
-    assert told_of() == ""
-    assert told_of(Message.assistant("Good day.")) == ""
+    assert asyncio.run(run()) == told

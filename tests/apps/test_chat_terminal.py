@@ -5,9 +5,9 @@ import io
 import json
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
@@ -21,12 +21,10 @@ from foldline.history.messages import Message
 from foldline.testing.model import ScriptedModel
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
-from foldline.threads.thread import ConversationThread
 from tests.apps.chat_terminal import on_terminal
-from tests.apps.test_chat_typed import Typed
+from tests.apps.conftest import Typed
 
 
-_Value = TypeVar("_Value")
 Run = Callable[..., Any]
 
 PROMPT = "\n> "
@@ -35,24 +33,15 @@ SLOW = ("--delay", "0.02")
 ANSWER = "Parcel 0 is on its way. " * 4
 
 
-def looked_at(folder: Path, look: Callable[[ConversationThread], Awaitable[_Value]]) -> _Value:
-    """Return what *look* finds in the thread of the chat."""
-
-    async def read() -> _Value:
-        async with SQLiteStore(folder / "chat.db") as store:
-            return await look(await store.thread("chat"))
-
-    return asyncio.run(read())
-
-
 def said(folder: Path) -> list[tuple[str, str]]:
     """Return who said what, but for the tools."""
 
-    async def read(thread: ConversationThread) -> list[tuple[str, str]]:
-        messages = await thread.get_messages()
+    async def read() -> list[tuple[str, str]]:
+        async with SQLiteStore(folder / "chat.db") as store:
+            messages = await (await store.thread("chat")).get_messages()
         return [(one.role, one.text) for one in messages if one.text and one.role != "tool"]
 
-    return looked_at(folder, read)
+    return asyncio.run(read())
 
 
 @pytest.fixture

@@ -1,9 +1,7 @@
 """A chat whose turns are long loops of tool calls."""
 
 import asyncio
-import io
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,14 +10,14 @@ import pytest
 
 from foldline.agent.config import AgentConfig
 from foldline.agent.events import ToolStartedEvent
+from foldline.apps.cli.chat.options import ChatOptions, speaker_of
 from foldline.apps.cli.chat.recording import Recording
-from foldline.apps.cli.main import main
+from foldline.apps.cli.options import ConfigOptions
 from foldline.history.messages import Message
 from foldline.logs import read_sessions
 from foldline.logs.importer import Session
 from foldline.threads.stores.memory import MemoryStore
 from tests.apps.chat_recordings import tool_loop
-from tests.apps.test_chat_typed import Typed
 
 
 Run = Callable[..., Any]
@@ -37,21 +35,6 @@ def loop(tmp_path: Path) -> tuple[str, ...]:
     return ("chat", "--model", f"scripted:{tool_loop(tmp_path / 'loop.json', 40)}")
 
 
-@pytest.fixture
-def typed(
-    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., str]:
-    """Return what types lines into a chat, in the folder of the test."""
-
-    def call(arguments: tuple[str, ...], *lines: str) -> str:
-        text = "".join(f"{line}\n" for line in lines)
-        monkeypatch.setattr(sys, "stdin", Typed(io.BytesIO(text.encode())))
-        assert main([*arguments]) == 0
-        return capsys.readouterr().out
-
-    return call
-
-
 def test_a_tool_loop_is_folded(run: Run, loop: tuple[str, ...]) -> None:
     """Without any option a single exchange of many tool calls is folded on the way."""
     outcome = run(*loop, *SAY)
@@ -62,32 +45,40 @@ def test_a_tool_loop_is_folded(run: Run, loop: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "folds"),
+    ("flags", "config", "limits"),
     [
-        (("--threshold", "100"), False),
-        (("--unit", "exchanges"), False),
-        (("--unit", "exchanges", "--target", "1", "--threshold", "0"), False),
-        (("--unit", "tokens"), True),
-        (("--config", "reduction.json"), False),
-        (("--config", "agent.json"), True),
-        (("--config", "reduction.json", "--unit", "messages"), True),
+        ({}, None, ("messages", 40, 20)),
+        ({"threshold": 100}, None, ("messages", 40, 100)),
+        ({"unit": "exchanges"}, None, ("exchanges", 20, 5)),
+        ({"unit": "tokens"}, None, ("tokens", 4000, 1000)),
+        ({}, "reduction.json", ("exchanges", 20, 5)),
+        ({}, "agent.json", ("messages", 40, 20)),
+        ({"unit": "messages"}, "reduction.json", ("messages", 20, 5)),
     ],
 )
 def test_options_and_configurations_win(
-    run: Run, tmp_path: Path, loop: tuple[str, ...], arguments: tuple[str, ...], folds: bool
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    flags: dict[str, Any],
+    config: str | None,
+    limits: tuple[str, int, int],
 ) -> None:
     """An option or a configuration of the reduction wins over the defaults of a chat."""
+    monkeypatch.chdir(tmp_path)
     reduction = {"HistoryReduction": {"Strategy": "Summarizing"}}
     (tmp_path / "reduction.json").write_text(json.dumps(reduction), encoding="utf-8")
-    options = {"Options": {"MaxIterations": 100, "MaxIdenticalCalls": 100}}
+    options = {"Options": {"MaxIterations": 100}}
     (tmp_path / "agent.json").write_text(json.dumps(options), encoding="utf-8")
 
-    assert bool(folds_of(run(*loop, *SAY, *arguments))) == folds
+    asked = ChatOptions(model="scripted:demo", config=config)
+    used = speaker_of(asked, ConfigOptions(file="", **flags)).reducer.config
+
+    assert (used.counting_unit, used.limits.target, used.limits.threshold) == limits
 
 
-def test_why_nothing_was_folded(typed: Callable[..., str], loop: tuple[str, ...]) -> None:
+def test_why_nothing_was_folded(type_lines: Run, loop: tuple[str, ...]) -> None:
     """`/fold` that folds nothing says why, which target applies, and how to fold more."""
-    out = typed((*loop, "--target", "90"), "Look.", "/fold")
+    out = type_lines((*loop, "--target", "90"), "Look.", "/fold").out
 
     assert (
         "nothing was folded: Nothing worth cutting: hardly anything lies beyond the target; the "
@@ -95,9 +86,9 @@ def test_why_nothing_was_folded(typed: Callable[..., str], loop: tuple[str, ...]
     ) in out
 
 
-def test_a_fold_down_to_a_number(typed: Callable[..., str], loop: tuple[str, ...]) -> None:
+def test_a_fold_down_to_a_number(type_lines: Run, loop: tuple[str, ...]) -> None:
     """`/fold N` folds down to N units once; then the usual target applies again."""
-    out = typed((*loop, "--target", "90"), "Look.", "/fold 11", "/summary", "/fold")
+    out = type_lines((*loop, "--target", "90"), "Look.", "/fold 11", "/summary", "/fold").out
 
     _, _, behind = out.partition("fold performed: Explicitly triggered")
     assert "; 82 messages → 13; " in behind
@@ -106,11 +97,11 @@ def test_a_fold_down_to_a_number(typed: Callable[..., str], loop: tuple[str, ...
     assert "the target is 90 messages, and 11 have gathered" in behind
 
 
-def test_a_fold_tells_its_target(typed: Callable[..., str], loop: tuple[str, ...]) -> None:
+def test_a_fold_tells_its_target(type_lines: Run, loop: tuple[str, ...]) -> None:
     """`/fold` that folds says which target it has kept."""
     options = ("--target", "10", "--threshold", "100")
 
-    assert "the target is 10 messages\n" in typed((*loop, *options), "Look.", "/fold")
+    assert "the target is 10 messages\n" in type_lines((*loop, *options), "Look.", "/fold").out
 
 
 @pytest.mark.parametrize(
@@ -120,11 +111,9 @@ def test_a_fold_tells_its_target(typed: Callable[..., str], loop: tuple[str, ...
         ("/fold 0", "/fold must keep at least 1, for example /fold 10"),
     ],
 )
-def test_a_wrong_target(
-    typed: Callable[..., str], loop: tuple[str, ...], line: str, told: str
-) -> None:
+def test_a_wrong_target(type_lines: Run, loop: tuple[str, ...], line: str, told: str) -> None:
     """A wrong target is one line."""
-    assert f"error: {told}" in typed(loop, line)
+    assert f"error: {told}" in type_lines(loop, line).out
 
 
 def test_one_id_for_all_calls(run: Run, tmp_path: Path) -> None:
@@ -161,14 +150,12 @@ def has_repeated_ids(session: Session) -> bool:
 
 
 def test_recorded_ids_that_repeat(shared_data: Path) -> None:
-    """
-    In the sessions of others that repeat ids every call gets what it got when it was recorded.
-    """
+    """In sessions that repeat ids every call gets what it got when it was recorded."""
     data = (shared_data / "tau-airline" / "conversations.jsonl").read_bytes()
     sessions = [one for one in read_sessions(data) if has_repeated_ids(one)]
 
     assert len(sessions) == 12
-    for session in sessions:
+    for session in sessions[::4]:
         assert results_of(asyncio.run(played(session))) == results_of([*session.messages])
 
 

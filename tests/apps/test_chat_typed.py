@@ -1,9 +1,7 @@
 """A chat with a recording, a line after the other as a person types them."""
 
-import io
 import json
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,6 @@ from typing import Any
 import pytest
 
 from foldline.apps.cli.chat.screen import advised
-from foldline.apps.cli.main import main
 from foldline.errors import (
     FoldlineError,
     ModelError,
@@ -27,29 +24,14 @@ Run = Callable[..., Any]
 FOLDING = ("--unit", "exchanges", "--target", "1", "--threshold", "0")
 
 
-class Typed(io.TextIOWrapper):
-    """A standard input that a person types into."""
-
-    def isatty(self) -> bool:
-        """Say that it is a terminal."""
-        return True
-
-
 @pytest.fixture
-def typed(
-    run: Run, chat: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., tuple[int, str]]:
-    """
-    Return what types lines into a chat with the recording of the parcels, up to the end of input.
-    """
+def typed(chat: Path, type_lines: Run) -> Run:
+    """Return what types lines into a chat with the recording of the parcels."""
 
-    def call(*lines: str, options: tuple[str, ...] = (), notes: int = 0) -> tuple[int, str]:
-        text = "".join(f"{line}\n" for line in lines)
-        monkeypatch.setattr(sys, "stdin", Typed(io.BytesIO(text.encode())))
-        code = main(["chat", "--model", f"scripted:{chat}", *options])
-        said = capsys.readouterr()
-        assert said.err.count("\n") == notes
-        return code, said.out
+    def call(*lines: str | bytes, options: tuple[str, ...] = ()) -> str:
+        outcome = type_lines(("chat", "--model", f"scripted:{chat}", *options), *lines)
+        assert outcome.code == 0
+        return str(outcome.out)
 
     return call
 
@@ -57,8 +39,8 @@ def typed(
 def test_an_open_turn_is_resumed_first(run: Run, chat: Path, typed: Run) -> None:
     """With `--resume` a typed chat begins with the open turn; without one it says so."""
     break_off(chat.parent)
-    _, out = typed(options=("--resume",))
-    _, again = typed(options=("--resume",))
+    out = typed(options=("--resume",))
+    again = typed(options=("--resume",))
 
     assert FIRST in out
     assert "there is no interrupted run to resume" in again
@@ -66,9 +48,8 @@ def test_an_open_turn_is_resumed_first(run: Run, chat: Path, typed: Run) -> None
 
 def test_a_typed_chat(typed: Run) -> None:
     """Line after line is answered until the input ends; an empty line says what was said next."""
-    code, out = typed("Where is it?", "")
+    out = typed("Where is it?", "")
 
-    assert code == 0
     assert f"scripted:{Path.cwd() / 'chat.json'}, thread chat in chat.db, 0 messages" in out
     assert FIRST in out
     assert "> Where is parcel 1? I have waited for long now." in out
@@ -78,26 +59,16 @@ def test_a_typed_chat(typed: Run) -> None:
 
 def test_commands_are_listed(typed: Run) -> None:
     """`/help` names every command, and `/quit` leaves."""
-    code, out = typed("/help", "/quit", "never said")
+    out = typed("/help", "/quit", "never said")
 
-    assert code == 0
-    named = (
-        "/help",
-        "/history [N]",
-        "/summary",
-        "/fold",
-        "/undo",
-        "/rewind N",
-        "/fork ID",
-        "/quit",
-    )
-    assert all(name in out for name in named)
+    names = ("help", "history [N]", "summary", "fold", "undo", "rewind N", "fork ID", "quit")
+    assert all(f"/{name}" in out for name in names)
     assert FIRST not in out
 
 
 def test_the_history_is_shown(typed: Run) -> None:
     """`/history` shows the last messages with their numbers, and how far they are folded."""
-    _, out = typed("one", "two", "/history 5", "/fold", "/history", options=FOLDING)
+    out = typed("one", "two", "/history 5", "/fold", "/history", options=FOLDING)
 
     numbered = re.findall(r"(\d+) (user|assistant|tool) ", out)
     assert numbered[:3] == [("4", "assistant"), ("5", "user"), ("6", "assistant")]
@@ -109,7 +80,7 @@ def test_the_history_is_shown(typed: Run) -> None:
 def test_a_fold_is_forced_shown_and_undone(typed: Run) -> None:
     """`/fold` folds below the threshold, `/summary` shows the summary, `/undo` takes it back."""
     options = ("--unit", "exchanges", "--target", "1", "--threshold", "9")
-    _, out = typed(
+    out = typed(
         "one", "two", "three", "/summary", "/fold", "/summary", "/undo", "/undo", options=options
     )
 
@@ -124,8 +95,8 @@ def test_a_fold_is_forced_shown_and_undone(typed: Run) -> None:
 def test_an_open_turn_is_told_at_the_start(run: Run, chat: Path, typed: Run) -> None:
     """At the start a chat shows the last question and how far its turn came."""
     break_off(chat.parent)
-    _, out = typed("")
-    _, again = typed()
+    out = typed("")
+    again = typed()
 
     greeting, question, way_on, *_ = out.splitlines()
     assert greeting.endswith("thread chat in chat.db, 3 messages; /help lists the commands")
@@ -134,14 +105,9 @@ def test_an_open_turn_is_told_at_the_start(run: Run, chat: Path, typed: Run) -> 
     assert "last question: Where is it? (answered)" in again
 
 
-def test_nothing_worth_folding_is_said(typed: Run) -> None:
-    """`/fold` of a short conversation says why nothing is folded."""
-    assert "Nothing worth cutting" in typed("one", "/fold")[1]
-
-
 def test_messages_are_taken_back(typed: Run) -> None:
     """After `/rewind` the conversation and the recording continue from there."""
-    _, out = typed("one", "two", "/rewind 4", "again", "/rewind 5", "")
+    out = typed("one", "two", "/rewind 4", "again", "/rewind 5", "")
 
     assert "taken back: 4 messages; the thread has 4" in out
     # The last one is an answer to the request that was kept.
@@ -150,7 +116,7 @@ def test_messages_are_taken_back(typed: Run) -> None:
 
 def test_a_fork_goes_on_by_itself(typed: Run, run: Run) -> None:
     """Behind `/fork` the chat is in the new thread, and the old one stays."""
-    _, out = typed("one", "/fork other", "two", "/fork")
+    out = typed("one", "/fork other", "two", "/fork")
 
     assert "this is thread other now; chat stays as it is" in out
     assert "error: name the new thread, for example /fork other" in out
@@ -175,11 +141,11 @@ def test_a_fork_goes_on_by_itself(typed: Run, run: Run) -> None:
 )
 def test_a_wrong_command_is_one_line(typed: Run, line: str, told: str) -> None:
     """A wrong command is one line, and the chat continues."""
-    code, out = typed("one", line, "two")
+    out = typed("one", line, "two")
 
     (error,) = (shown for shown in out.splitlines() if "error: " in shown)
     assert told in error
-    assert (code, SECOND in out) == (0, True)
+    assert SECOND in out
 
 
 def test_a_text_may_begin_like_a_command(typed: Run, run: Run) -> None:
@@ -193,28 +159,31 @@ def test_a_text_may_begin_like_a_command(typed: Run, run: Run) -> None:
 def test_an_empty_line_without_anything_to_say(typed: Run, tmp_path: Path) -> None:
     """Where nothing is open and nothing was recorded, an empty line asks for something."""
     short = recording(tmp_path / "short.json", "One.")
-    _, out = typed("one", "", options=("--model", f"scripted:{short}"))
+    out = typed("one", "", options=("--model", f"scripted:{short}"))
 
     assert "error: there is nothing to resume: type something" in out
 
 
 def test_a_circuit_breaker_lets_somebody_look(typed: Run) -> None:
     """A fold that ends the turn is shown, and an empty line resumes it."""
-    _, out = typed("one", "two", "", options=(*FOLDING, "--behavior", "circuit-breaker"))
+    out = typed("one", "two", "", options=(*FOLDING, "--behavior", "circuit-breaker"))
 
     ended, _, behind = out.partition("the turn ends here: History reduction performed")
     assert SECOND not in ended
     assert SECOND in behind
 
 
-def test_json_needs_a_message(
-    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Lines of JSON are for programs, and a program gives its message at once."""
-    monkeypatch.setattr(sys, "stdin", Typed(io.BytesIO()))
+def test_bytes_that_are_no_text_are_refused(typed: Run) -> None:
+    """Invalid UTF-8 is refused, and the chat continues."""
+    assert "error: not valid in this terminal's encoding" in typed(b"\xff")
 
-    assert main(["chat", "--model", "scripted:demo", "--json"]) == 2
-    assert "--json is for one message: give --message TEXT" in capsys.readouterr().err
+
+def test_json_needs_a_message(type_lines: Run) -> None:
+    """Lines of JSON are for programs, and a program gives its message at once."""
+    outcome = type_lines(("chat", "--model", "scripted:demo", "--json"))
+
+    assert outcome.code == 2
+    assert "--json is for one message: give --message TEXT" in outcome.err
 
 
 @pytest.mark.parametrize(
@@ -247,7 +216,7 @@ def test_a_disabled_reduction_cannot_be_forced(typed: Run, tmp_path: Path) -> No
     config = {"HistoryReduction": {"Enabled": False}}
     (tmp_path / "agent.json").write_text(json.dumps(config), encoding="utf-8")
 
-    _, out = typed("/fold", options=("--config", "agent.json"), notes=1)
+    out = typed("/fold", options=("--config", "agent.json"))
 
     assert "reduction is disabled by the configuration: nothing was folded" in out
 
@@ -256,52 +225,20 @@ def test_what_was_dropped_has_no_summary(typed: Run) -> None:
     """Where old messages are left out without a summary, `/summary` says that."""
     options = (*FOLDING, "--strategy", "message-counting")
 
-    assert (
-        "(no summary: they are left out)"
-        in typed("one", "two", "/fold", "/summary", options=options)[1]
-    )
+    out = typed("one", "two", "/fold", "/summary", options=options)
+
+    assert "(no summary: they are left out)" in out
 
 
-def test_what_is_no_text_is_told(
-    run: Run, chat: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Invalid UTF-8 is refused, and the chat continues."""
-    data = b"\xff\n"
-    monkeypatch.setattr(sys, "stdin", Typed(io.BytesIO(data), encoding="utf-8"))
-
-    code = main(["chat", "--model", f"scripted:{chat}"])
-
-    assert code == 0
-    assert "error: not valid in this terminal's encoding" in capsys.readouterr().out
-
-
+@pytest.mark.slow
 def test_the_packaged_session_is_played_to_its_end(typed: Run) -> None:
     """Nothing but empty lines plays the whole session that comes with foldline, folds included."""
     folding = ("--unit", "exchanges", "--target", "2", "--threshold", "0")
 
-    _, out = typed(*[""] * 10, options=("--model", "scripted:demo", *folding))
+    out = typed(*[""] * 10, options=("--model", "scripted:demo", *folding))
 
     assert out.count(" tokens in, ") == 9
     assert out.count("fold performed: Count above target and threshold") == 7
     assert "fold failed" not in out
     _, _, behind = out.partition("that was the last answer of the recording")
     assert "error: there is nothing to resume: type something" in behind
-
-
-def test_a_repeated_call_ends_the_turn(typed: Run, tmp_path: Path) -> None:
-    """
-    If the configuration limits repeated calls, the end of the turn is shown with its reason.
-    """
-    call = {"type": "function", "function": {"name": "look", "arguments": "{}"}}
-    messages: list[dict[str, Any]] = [{"role": "user", "content": "x"}]
-    for number in range(3):
-        messages += [
-            {"role": "assistant", "content": None, "tool_calls": [{**call, "id": f"c{number}"}]},
-            {"role": "tool", "tool_call_id": f"c{number}", "content": "nothing"},
-        ]
-    (tmp_path / "loop.json").write_text(json.dumps(messages), encoding="utf-8")
-    (tmp_path / "agent.toml").write_text("[options]\nmax_identical_calls = 2\n", encoding="utf-8")
-
-    _, out = typed("x", options=("--model", "scripted:loop.json", "--config", "agent.toml"))
-
-    assert "the turn ends here: Circuit breaker triggered: Function 'look'" in out

@@ -41,9 +41,7 @@ def test_a_plan_changes_nothing(run: Run, chat: Path, tmp_path: Path) -> None:
 
 
 def test_a_plan_knows_the_state(run: Run, chat: Path) -> None:
-    """
-    Behind a reduction that fits there is little, so the verdict is a hit and nothing is to fold.
-    """
+    """After a reduction that fits there is little, so the verdict is a hit."""
     run("reduce", chat, *SMALL, "--state", "state.json")
 
     plan = run("plan", chat, *SMALL, "--state", "state.json", "--json").json()

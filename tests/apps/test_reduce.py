@@ -60,8 +60,8 @@ def test_every_target_is_valid(run: Run, chat: Path) -> None:
     assert decode_history(own)[1].is_summary
 
 
-def test_the_state_makes_the_next_call_a_hit(run: Run, chat: Path) -> None:
-    """A second call with the state of the first one folds nothing and gives the same view."""
+def test_the_state_makes_the_next_call_a_hit(run: Run, chat: Path, tmp_path: Path) -> None:
+    """A second call with the reduction that the first wrote folds nothing; the view is the same."""
     arguments = ("reduce", chat, *SMALL, "--json", "--state", "state.json")
 
     first = run(*arguments)
@@ -70,12 +70,6 @@ def test_the_state_makes_the_next_call_a_hit(run: Run, chat: Path) -> None:
     assert first.err.startswith("fold (performed)")
     assert second.err.startswith("hit (cache hit)")
     assert first.out == second.out
-
-
-def test_the_state_is_a_reduction(run: Run, chat: Path, tmp_path: Path) -> None:
-    """The file of `--state` holds what the library reads and writes."""
-    run("reduce", chat, *SMALL, "--state", "state.json")
-
     state = HistoryReductionState.from_json((tmp_path / "state.json").read_bytes())
     assert state.summarized_up_to_index == 112
 
@@ -191,35 +185,9 @@ def test_a_text_cannot_steer_the_terminal(run: Run, tmp_path: Path) -> None:
     assert "[bold]not markup[/bold]" in outcome.out
 
 
-@pytest.mark.parametrize("option", ["--output", "--state"])
-def test_a_log_is_never_written_over(run: Run, chat: Path, option: str) -> None:
-    """Naming the conversation itself as the file to write is refused, and it stays as it is."""
-    before = chat.read_bytes()
-    done = run("reduce", str(chat), *SMALL, option, str(chat))
-
-    assert done.code == 2
-    assert "this command reads it" in done.err
-    assert chat.read_bytes() == before
-
-
-def test_a_disabled_configuration_is_obeyed(run: Run, chat: Path, tmp_path: Path) -> None:
-    """The full history is the view, and one line says why."""
-    (tmp_path / "off.json").write_text('{"Enabled": false, "TargetCount": 2}', encoding="utf-8")
-
-    outcome = run("reduce", chat, "--config", "off.json", "--json")
-
-    assert (outcome.code, len(outcome.json())) == (0, 121)
-    assert outcome.err.splitlines()[0] == (
-        "note: off.json disables reduction: the full history is sent"
-    )
-    assert outcome.err.splitlines()[1].startswith("skip: ")
-
-
 @pytest.mark.parametrize("option", [(), ("--json",), ("--output", "view.json")])
 def test_what_is_no_message_is_told(run: Run, tmp_path: Path, option: tuple[str, ...]) -> None:
-    """
-    What a log holds beside its messages is one line each on the standard error, whatever is shown.
-    """
+    """What a log holds beside its messages is one line each on the standard error."""
     (tmp_path / "cut.jsonl").write_text('{"role": "user", "content": "hi"}\n{"ro', "utf-8")
 
     outcome = run("reduce", "cut.jsonl", *option)
@@ -229,9 +197,7 @@ def test_what_is_no_message_is_told(run: Run, tmp_path: Path, option: tuple[str,
 
 
 def test_what_the_format_has_no_place_for_is_told(run: Run, tmp_path: Path) -> None:
-    """
-    Messages that a document leaves out are counted; the view for people shows all.
-    """
+    """Messages that a document leaves out are counted; the view for people shows all."""
     thinks = Message(role="assistant", parts=(ReasoningPart("hidden"),))
     said = [Message.user("a"), thinks, Message.assistant("b")]
     (tmp_path / "x.json").write_bytes(encode_history(said))

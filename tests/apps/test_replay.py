@@ -1,4 +1,4 @@
-"""`foldline replay`."""
+"""`foldline replay` and `demo`."""
 
 import json
 from collections.abc import Callable
@@ -6,6 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from foldline.apps.cli.replay import DEMO_CONFIGS, recorded_session
+from foldline.replay.comparison import compare
+from foldline.replay.tape import Tape
 
 
 Run = Callable[..., Any]
@@ -76,16 +80,6 @@ def test_files_are_named_and_compared(run: Run, short: Path, tmp_path: Path) -> 
     assert {"ours", "rolling", "rolling 2", "layers"} <= set(_names(beside))
 
 
-def test_a_page_is_written(run: Run, short: Path, tmp_path: Path) -> None:
-    """`--html` writes one page beside the table."""
-    outcome = run("replay", short, *SMALL, "--html", "report.html")
-
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert outcome.code == 0
-    assert page.startswith("<!doctype html>")
-    assert page.count("<svg") == 3
-
-
 def test_without_a_check_nothing_is_claimed(run: Run, short: Path) -> None:
     """`--no-check` leaves the number of invalid requests open."""
     replays = run("replay", short, *SMALL, "--no-check", "--json").json()["sessions"][0]["replays"]
@@ -103,25 +97,6 @@ def test_all_sessions_of_a_file_are_played(run: Run, tmp_path: Path) -> None:
 
     assert "3 sessions, 3 messages" in everything.out
     assert len(one.json()["sessions"]) == 1
-
-
-def test_a_log_of_growing_requests_is_one_session(run: Run, short: Path, tmp_path: Path) -> None:
-    """Every request is a call of the one session that they are, and a note says so."""
-    messages = json.loads(short.read_bytes())["messages"]
-    ends = [at for at, one in enumerate(messages, 1) if one["role"] in {"user", "tool"}]
-    lines = [json.dumps({"model": "any", "messages": messages[:end]}) for end in ends]
-    (tmp_path / "log.jsonl").write_text("\n".join(lines), encoding="utf-8")
-
-    grown = run("replay", "log.jsonl", *SMALL, "--json")
-    whole = run("replay", short, *SMALL, "--json")
-
-    assert len(grown.json()["sessions"]) == 1
-    assert [one["totals"] for one in grown.json()["sessions"][0]["replays"]] == [
-        one["totals"] for one in whole.json()["sessions"][0]["replays"]
-    ]
-    assert grown.err == (
-        "note: log: this session is 20 records, each of which continues an earlier one\n"
-    )
 
 
 def test_a_disabled_configuration_is_obeyed(run: Run, short: Path, tmp_path: Path) -> None:
@@ -155,3 +130,31 @@ def _figures(out: str) -> list[str]:
     return [
         line.removeprefix("no memory") for line in out.splitlines() if line.startswith("no memory ")
     ]
+
+
+def test_the_demonstration_shows_what_is_saved(run: Run, tmp_path: Path) -> None:
+    """Without a key or a file it shows a table and a view, and with `--html` writes a page."""
+    outcome = run("demo", "--html", "demo.html")
+
+    assert (outcome.code, outcome.err) == (0, "")
+    for name in ("no reduction", "no memory", *DEMO_CONFIGS):
+        assert sum(line.startswith(name) for line in outcome.out.splitlines()) == 2
+    for part in ("with and without foldline", "The last view", "foldline replay FILE"):
+        assert part in outcome.out
+    page = (tmp_path / "demo.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 2 + len(DEMO_CONFIGS)
+
+
+@pytest.mark.slow
+def test_the_demonstration_saves_calls_and_tokens() -> None:
+    """The rolling summary reads far less than one without memory, and each message once."""
+    name = "foldline rolling"
+    reports = compare(Tape(recorded_session()), {name: DEMO_CONFIGS[name]}).reports
+    totals = {report.name: report.totals for report in reports}
+
+    assert totals[name].folds > 1
+    assert totals[name].invalid_requests == 0
+    assert totals[name].prefix_breaks == totals[name].folds
+    assert totals[name].summarizer_tokens < totals["no memory"].summarizer_tokens / 3
+    assert totals[name].sent_tokens < totals["no reduction"].sent_tokens
+    assert totals[name].most_reads == 1

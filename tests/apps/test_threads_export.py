@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,31 +11,32 @@ import pytest
 
 from foldline.history.messages import Message
 from foldline.history.parts import ReasoningPart, TextPart
-from foldline.threads.cipher import AesCipher
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.apps.damage import change_row, delete_row, zero_row
-from tests.threads.sample import COUNT, fill
+from tests.threads.sample import COUNT
 
 
 Run = Callable[..., Any]
 
-BEHIND_SEAL = 40
+AFTER_SEAL = 40
 LONG = 48
 CHAT = ("--to", "chat-jsonl")
+
+
+def _stored(path: Path, id: str, messages: Iterable[Message]) -> Path:
+    async def make() -> None:
+        async with SQLiteStore(path) as store:
+            await (await store.thread(id)).add_messages(messages)
+
+    asyncio.run(make())
+    return path
 
 
 @pytest.fixture
 def long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the file of a store with one thread of 48 messages, which the commands use."""
-
-    async def make() -> None:
-        async with SQLiteStore(tmp_path / "store.db") as store:
-            thread = await store.thread("long")
-            await thread.add_messages([Message.user(f"Word {n}") for n in range(LONG)])
-
-    asyncio.run(make())
     monkeypatch.setenv("FOLDLINE_STORE", str(tmp_path / "store.db"))
-    return tmp_path / "store.db"
+    return _stored(tmp_path / "store.db", "long", (Message.user(f"Word {n}") for n in range(LONG)))
 
 
 def _texts(out: str) -> list[str]:
@@ -55,17 +57,16 @@ def test_47_of_48_messages_come_back(run: Run, long: Path, tmp_path: Path) -> No
     assert texts[:24] + texts[25:] == [f"Word {n}" for n in range(LONG) if n != 24]
 
 
-def test_a_whole_thread_is_exported_without_a_note(run: Run, long: Path) -> None:
-    """If nothing is damaged everything is written, and the code is 0."""
-    outcome = run("threads", "export", "long", "--whole-rows", *CHAT)
-
-    assert (outcome.code, len(_texts(outcome.out)), outcome.err) == (0, LONG, "")
-
-
-@pytest.mark.parametrize("place", [0, -1], ids=["seal", "text"])
-def test_one_flipped_bit_costs_one_message(run: Run, long: Path, place: int) -> None:
+@pytest.mark.parametrize(
+    "harm",
+    [partial(change_row, place=0), partial(change_row, place=-1), delete_row],
+    ids=["seal", "text", "row"],
+)
+def test_damage_of_a_row_costs_one_message(
+    run: Run, long: Path, harm: Callable[[Path, str, int], None]
+) -> None:
     """Every other message is written, and the note says how many there are and what is missing."""
-    change_row(long, "long", 0, place=place)
+    harm(long, "long", 0)
 
     outcome = run("threads", "export", "long", "--whole-rows", *CHAT)
 
@@ -87,16 +88,6 @@ def test_damaged_neighbors_are_one_gap(run: Run, long: Path) -> None:
     assert texts[4] == "Word 5"
     assert texts[-1].startswith(f"[1 message is missing here: number {LONG - 1}")
     assert "missing: 3 to 4, 10, 20, 30, 40 and 2 gaps more (" in outcome.err
-
-
-def test_a_lost_row_costs_one_message(run: Run, long: Path) -> None:
-    """The messages after a row that is gone are written."""
-    delete_row(long, "long", 7)
-
-    outcome = run("threads", "export", "long", "--whole-rows", *CHAT)
-
-    assert _texts(outcome.out)[8] == "Word 8"
-    assert "47 of 48 messages" in outcome.err
 
 
 def test_rows_are_found_without_a_head(run: Run, long: Path, damage: Run) -> None:
@@ -122,35 +113,17 @@ def test_nothing_is_written_if_no_row_is_whole(run: Run, long: Path, damage: Run
 
 
 @pytest.mark.parametrize(
-    ("target", "encrypted"),
-    [
-        ("snapshot", True),
-        ("openai-chat", False),
-        ("openai-responses", False),
-        ("anthropic", False),
-        ("foldline", False),
-    ],
+    "target", ["snapshot", "openai-chat", "openai-responses", "anthropic", "foldline"]
 )
-def test_a_call_without_its_result_can_be_written(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, encrypted: bool, target: str
-) -> None:
-    """If a result has lost its call every format is written and read back, encrypted or not."""
-    cipher = AesCipher(bytes(32)) if encrypted else None
-    (tmp_path / "key").write_bytes(bytes(32))
-    options = ["--key-file", "key"] if encrypted else []
-
-    async def make() -> None:
-        async with SQLiteStore(tmp_path / "store.db", cipher=cipher) as store:
-            await fill(store)
-
-    asyncio.run(make())
-    monkeypatch.setenv("FOLDLINE_STORE", str(tmp_path / "store.db"))
-    change_row(tmp_path / "store.db", "one", 2, place=BEHIND_SEAL)
+def test_a_call_without_its_result_can_be_written(run: Run, secret: Path, target: str) -> None:
+    """If a result has lost its call every format is written and read back, also encrypted."""
+    Path("key").write_bytes(bytes(32))
+    change_row(secret, "one", 2, place=AFTER_SEAL)
     command = ("threads", "export", "one", "--whole-rows", "--to", target, "--output", "x.json")
 
-    saved = run(*command, *options, "--json")
-    imported = run("threads", "import", "x.json", "--id", "new", *options)
-    shown = run("threads", "show", "new", "--json", *options).json()
+    saved = run(*command, "--key-file", "key", "--json")
+    imported = run("threads", "import", "x.json", "--id", "new", "--key-file", "key")
+    shown = run("threads", "show", "new", "--json", "--key-file", "key").json()
 
     assert (saved.code, saved.json()["messages"], imported.code) == (1, COUNT - 1, 0)
     assert (shown["reduction"], shown["pending_tools"]) == (None, [])
@@ -166,28 +139,23 @@ BLANK = Message.assistant("")
 def thinking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Message]:
     """Return the messages of a stored thread, which not every format has a place for."""
     said = [Message.user("a"), THINKS, SAYS, Message.user("b"), THINKS, BLANK]
-
-    async def make() -> None:
-        async with SQLiteStore(tmp_path / "store.db") as store:
-            await (await store.thread("thinking")).add_messages(said)
-
-    asyncio.run(make())
-    monkeypatch.setenv("FOLDLINE_STORE", str(tmp_path / "store.db"))
+    monkeypatch.setenv("FOLDLINE_STORE", str(_stored(tmp_path / "store.db", "thinking", said)))
     return said
 
 
 @pytest.mark.parametrize(
-    ("target", "left", "held"),
+    ("target", "left", "held", "more"),
     [
-        ("chat-jsonl", 2, "reasoning"),
-        ("openai-chat", 2, "reasoning"),
-        ("openai-responses", 2, "reasoning"),
-        ("anthropic", 3, "blank text and reasoning"),
-        ("foldline", 0, ""),
-        ("snapshot", 0, ""),
+        ("chat-jsonl", 2, "reasoning", ()),
+        ("openai-chat", 2, "reasoning", ()),
+        ("openai-chat", 2, "reasoning", ("--whole-rows",)),
+        ("openai-responses", 2, "reasoning", ()),
+        ("anthropic", 3, "blank text and reasoning", ()),
+        ("foldline", 0, "", ()),
+        ("snapshot", 0, "", ()),
+        ("snapshot", 0, "", ("--whole-rows",)),
     ],
 )
-@pytest.mark.parametrize("more", [(), ("--whole-rows",)], ids=str)
 def test_what_a_format_has_no_place_for_is_counted(
     run: Run, thinking: list[Message], target: str, left: int, held: str, more: tuple[str, ...]
 ) -> None:

@@ -64,49 +64,38 @@ async def _opened(path: Path) -> None:
         pass
 
 
-async def _continued(path: Path) -> None:
+async def _change(path: Path, *, made_anew: bool) -> None:
     async with SQLiteStore(path) as store:
-        await (await store.thread("a")).add_message(Message.user("and so on"))
-
-
-async def _made(path: Path) -> None:
-    async with SQLiteStore(path) as store:
-        await store.delete("a")
+        if made_anew:
+            await store.delete("a")
         thread = await store.thread("a")
-        await thread.add_messages(
-            [Message.system("Be brief."), Message.user("Hello a"), Message.assistant("Hello.")]
-        )
-
-
-@pytest.mark.parametrize("change", [_continued, _made], ids=["continued", "made"])
-def test_another_thread_of_the_id_stops_an_import(
-    run: Run, tmp_path: Path, change: Callable[[Path], Any]
-) -> None:
-    """
-    A thread that was continued, or that no import has made, is refused before any is written.
-    """
-    _log(tmp_path, "a")
-    run(*IMPORT)
-    asyncio.run(change(tmp_path / "s.db"))
-    _log(tmp_path, "ba")
-
-    refused = run(*IMPORT)
-
-    assert (refused.code, refused.out, "'a' is there already" in refused.err) == (2, "", True)
-    assert [one["id"] for one in _listed(run)] == ["a"]
+        said = [Message.system("Be brief."), Message.user("Hello a"), Message.assistant("Hello.")]
+        await thread.add_messages(said if made_anew else said[:1])
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"more": "!"}, {"system": "Be polite to everybody."}, {"system": "Be brisk."}],
+    ("made_anew", "change"),
+    [
+        (False, {}),
+        (True, {}),
+        (None, {"more": "!"}),
+        (None, {"system": "Be polite to everybody."}),
+        (None, {"system": "Be brisk."}),
+    ],
     ids=str,
 )
-def test_other_messages_stop_an_import(run: Run, tmp_path: Path, change: dict[str, str]) -> None:
+def test_another_thread_of_the_id_stops_an_import(
+    run: Run, tmp_path: Path, made_anew: bool | None, change: dict[str, str]
+) -> None:
     """
-    A log in which something else is said, be it by the system, is refused before all is written.
+    An import is refused before any thread is written if one of its ids is that of another thread.
+
+    That is one that was continued, that no import has made, or in which something else is said.
     """
     _log(tmp_path, "a")
     run(*IMPORT)
+    if made_anew is not None:
+        asyncio.run(_change(tmp_path / "s.db", made_anew=made_anew))
     _log(tmp_path, "ba", **change)
 
     refused = run(*IMPORT)

@@ -74,16 +74,6 @@ def test_an_import_takes_the_id_of_an_expired_thread(
     assert (shown.out.count("Good morning"), shown.out.count("Hello")) == (1, 0)
 
 
-def test_a_snapshot_takes_the_id_of_an_expired_thread(run: Run, expired: Path) -> None:
-    """A snapshot takes the id too."""
-    run("threads", "import", "-", "--id", "other", stdin=HELLO)
-    snapshot = run("threads", "export", "other").out.encode()
-
-    outcome = run("threads", "import", "-", "--id", "brief", stdin=snapshot)
-
-    assert (outcome.code, outcome.out) == (0, "brief: 1 message\n")
-
-
 def test_an_import_that_is_refused_deletes_no_expired_thread(run: Run, expired: Path) -> None:
     """Where another id of the log is taken, what has expired is still stored."""
     run("threads", "import", "-", "--id", "taken", stdin=HELLO)
@@ -127,17 +117,6 @@ def test_an_empty_store_names_no_tenants(run: Run, tmp_path: Path) -> None:
     run("threads", "delete", "a", "--yes", "--store", "x.db")
 
     assert run("threads", "list", "--store", "x.db").err == ""
-
-
-@pytest.mark.parametrize("command", [["threads", "list"], ["verify"], ["backup", "copy.db"]])
-def test_a_folder_that_is_missing_is_named(run: Run, tmp_path: Path, command: list[str]) -> None:
-    """If the folder of a store is missing, the error says so."""
-    read = run(*command, "--store", "nowhere/x.db")
-    made = run("threads", "import", "-", "--id", "a", "--store", "nowhere/x.db", stdin=HELLO)
-
-    assert [one.code for one in (read, made)] == [2, 2]
-    assert "no store at nowhere/x.db: its folder does not exist; check the path" in read.err
-    assert "nowhere/x.db: its folder does not exist" in made.err
 
 
 COMMANDS: dict[str, tuple[str, ...]] = {

@@ -29,10 +29,7 @@ class Story(Struct, frozen=True):
     """What a child told and how it ended."""
 
     acks: tuple[str, ...]
-    """What it acknowledged, in order."""
-
     killed_at: str | None
-    """Its last words before it killed itself, or none if it came to its end."""
 
 
 class Teller:

@@ -43,16 +43,9 @@ class Ending(Struct, frozen=True):
     """How one run of a workload ended."""
 
     number: int
-    """The operation that the run was to be killed at, from 1 on."""
-
     operation: str | None
-    """The kind and file of that operation; none if the workload came to its end before it."""
-
     acks: tuple[str, ...]
-    """What the workload acknowledged before."""
-
     folder: Path
-    """Where its files are, for as long as the ending is looked at."""
 
     @property
     def killed(self) -> bool:

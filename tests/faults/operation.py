@@ -37,31 +37,14 @@ class Operation(Struct):
     """A call that has not taken place yet; the interposer decides whether and how it does."""
 
     kind: Kind
-    """What is asked."""
-
     path: str
-    """The full path of the file."""
-
     handle: int
-    """What tells two open files apart while both are open; 0 for a delete."""
-
     call: Callable[..., int]
-    """The original of SQLite."""
-
     arguments: tuple[int | None, ...]
-    """What it was called with."""
-
     data: Callable[[], bytes] = bytes
-    """Copies the bytes of a write."""
-
     offset: int = 0
-    """Where a write begins."""
-
     size: int = 0
-    """How many bytes a write has, or how many a truncate leaves."""
-
     flags: int = 0
-    """The flags of an open or a sync; for a delete 1 where the folder is synced with it."""
 
     def perform(self) -> int:
         """Let the operation take place and return the result code of SQLite."""

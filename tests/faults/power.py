@@ -41,16 +41,9 @@ class Cut(Struct, frozen=True):
     """The state that one power cut left."""
 
     seed: int
-    """What the state was drawn from; `cuts(trace, count=1, seed=seed)` draws it again."""
-
     events: int
-    """How many events of the trace came before the cut."""
-
     acks: tuple[str, ...]
-    """What was acknowledged before the cut."""
-
     folder: Path
-    """Where the files are, for as long as the cut is looked at."""
 
 
 class _File:

@@ -17,16 +17,9 @@ class ToyWorkload(Struct, frozen=True):
     """Commits batches and acknowledges the number of each."""
 
     synchronous: str = "FULL"
-    """How SQLite flushes."""
-
     batches: int = 20
-    """How many batches there are."""
-
     split: bool = False
-    """Whether the two rows of a batch go into commits of their own, which breaks a promise."""
-
     journal: str = "WAL"
-    """How SQLite makes commits atomic."""
 
     def __call__(self, folder: Path, ack: Callable[[str], None]) -> None:
         """Go on with the database in *folder* where its last batch ended."""
@@ -58,10 +51,7 @@ class State(Struct, frozen=True):
     """What a database holds after a crash."""
 
     integrity: str
-    """What SQLite says of the file."""
-
     rows: tuple[tuple[int, int], ...]
-    """The batch and part of each row."""
 
 
 def state_of(folder: Path) -> State:

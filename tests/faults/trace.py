@@ -33,66 +33,44 @@ class Created(Struct, frozen=True):
     """A file came into being."""
 
     file: int
-    """Its number; a name that is deleted and created again gets a new one."""
-
     name: str
-    """Its path in the folder."""
 
 
 class Written(Struct, frozen=True):
     """Bytes were written."""
 
     file: int
-    """The number of the file."""
-
     offset: int
-    """Where they begin."""
-
     data: bytes
-    """The bytes."""
 
 
 class Truncated(Struct, frozen=True):
     """A file was cut."""
 
     file: int
-    """The number of the file."""
-
     size: int
-    """Its size from then on."""
 
 
 class Synced(Struct, frozen=True):
     """A file was flushed."""
 
     file: int
-    """The number of the file."""
-
     since: int
-    """How many events had come when the flush began; later ones may have missed it."""
-
     with_folder: bool
-    """Whether the names in the folder were flushed too."""
 
 
 class Deleted(Struct, frozen=True):
     """A name was removed."""
 
     name: str
-    """Its path in the folder."""
-
     since: int
-    """How many events had come when the deletion began."""
-
     with_folder: bool
-    """Whether the names in the folder were flushed too."""
 
 
 class Acked(Struct, frozen=True):
     """The workload acknowledged something."""
 
     text: str
-    """What it said."""
 
 
 Event: TypeAlias = Created | Written | Truncated | Synced | Deleted | Acked

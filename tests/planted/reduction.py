@@ -26,7 +26,7 @@ another configuration takes its reductions away
 
 reduction/fold.py: properties/test_valid_requests.py
 the last user message is not pinned
-- pinned_index=user if user is not None and user < verdict.cut else None,
+- pinned_index=user if user is not None and user < cut else None,
 + pinned_index=None,
 
 reduction/state.py: reduction/test_carried.py
@@ -34,12 +34,12 @@ only the newest reductions are carried
 - if number % stride or not number:
 + if number:
 
-reduction/strategies.py: reduction/test_fold.py
+reduction/fold.py: reduction/test_fold.py
 the summary before is forgotten
 - earlier=(earlier.text,) if earlier.text else (),
 + earlier=(),
 
-reduction/strategies.py: scenarios/test_call_counts.py
+reduction/fold.py: scenarios/test_call_counts.py
 the whole prefix is read again at each fold
 - total, start = Writing(), task.start
 + total, start = Writing(), 0
@@ -85,8 +85,8 @@ damage is sent as it is
 - rest = repair(rest)
 + rest = list(rest)
 
-reduction/writing.py: reduction/test_fold.py
+reduction/fold.py: reduction/test_fold.py
 a failing summarizer is asked for ever
-- for attempt in range(task.summarizers * ATTEMPTS):
+- for attempt in range(task.options.summarizers * ATTEMPTS):
 + for attempt in [0] * 50:
 """)

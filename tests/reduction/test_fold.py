@@ -14,7 +14,15 @@ from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.event import Reason
-from foldline.reduction.fold import FoldOptions, FoldResult, fold
+from foldline.reduction.fold import (
+    ATTEMPTS,
+    MERGE_WIDTH,
+    FoldOptions,
+    FoldResult,
+    Writing,
+    budget_for,
+    fold,
+)
 from foldline.reduction.request import (
     DEFAULT_PROMPT,
     Reply,
@@ -23,10 +31,8 @@ from foldline.reduction.request import (
     run_flow,
 )
 from foldline.reduction.state import HistoryReductionState
-from foldline.reduction.strategies import MERGE_WIDTH
 from foldline.reduction.verdict import decide
 from foldline.reduction.view import view_of, view_tokens
-from foldline.reduction.writing import ATTEMPTS, Writing, budget_for
 
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

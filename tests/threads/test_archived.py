@@ -1,20 +1,19 @@
 """What is archived, where a thread goes back behind a part of its reductions."""
 
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 
 import pytest
+from msgspec import structs
 
-from foldline.history.history import CountingUnit, History
+from foldline.history.history import CountingUnit
 from foldline.history.messages import Message
-from foldline.reduction.state import HistoryReductionState
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
+from tests.threads.canaries import reduction_of
 from tests.threads.sample import faults_of
 
 
-NOW = datetime(2026, 11, 21, tzinfo=UTC)
 TALK = [Message.user(f"question {number}") for number in range(24)]
 GoBack = Callable[[ConversationThread], Awaitable[ConversationThread]]
 
@@ -36,16 +35,7 @@ async def _forked(thread: ConversationThread) -> ConversationThread:
 async def _fold(
     thread: ConversationThread, cut: int, unit: CountingUnit, *, archive: bool = False
 ) -> None:
-    state = HistoryReductionState.create(
-        History(TALK),
-        f"the first {cut}",
-        cut,
-        target_count=4,
-        reduction_threshold=2,
-        counting_unit=unit,
-        message_count_at_reduction=len(TALK),
-        created_at=NOW,
-    )
+    state = structs.replace(reduction_of(TALK, cut, f"the first {cut}"), counting_unit=unit)
     await thread.save_reduction(state, archive=archive)
 
 

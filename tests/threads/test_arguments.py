@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import msgspec
@@ -11,13 +11,8 @@ import pytest
 from foldline.errors import CheckpointError, ConfigError, ThreadIdError
 from foldline.history.history import History
 from foldline.history.messages import Message, Native, NativeFormat, Usage
-from foldline.history.parts import (
-    BlobPart,
-    TextPart,
-    ToolCallPart,
-    ToolCallResponsePart,
-)
-from foldline.reduction.state import HistoryReductionState, SummaryLayer
+from foldline.history.parts import BlobPart, TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.reduction.state import SummaryLayer
 from foldline.threads.change import Change, Epoch
 from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.loop_state import AgentLoopState
@@ -25,20 +20,12 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
 from foldline.threads.tools import ToolRun
+from tests.threads.canaries import NOW, reduction_of
 
 
-NOW = datetime(2026, 11, 21, tzinfo=UTC)
 SAID = [Message.user("secret one"), Message.assistant("secret two")]
 STATE = AgentLoopState(run_id="r", conversation_id="t", started_at=NOW)
-REDUCTION = HistoryReductionState.create(
-    SAID,
-    "what was said",
-    2,
-    target_count=1,
-    reduction_threshold=1,
-    message_count_at_reduction=2,
-    created_at=NOW,
-)
+REDUCTION = reduction_of(SAID, 2, "what was said")
 Fields = Callable[[], dict[str, Any]]
 
 

@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 
 import pytest
+from msgspec import structs
 
 from foldline.errors import ConfigError, ThreadConflictError
 from foldline.history.messages import Message
@@ -16,13 +16,12 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
 from foldline.threads.tools import ToolRun
+from tests.threads.canaries import NOW, reduction_of
 
 
 CALL = Message.assistant(tool_calls=[ToolCallPart("c1", "pay", "{}")])
 ANSWERS = [Message.tool("c1", "paid"), Message.assistant("done")]
-STATE = AgentLoopState(
-    run_id="r", conversation_id="t", started_at=datetime(2026, 11, 21, tzinfo=UTC)
-)
+STATE = AgentLoopState(run_id="r", conversation_id="t", started_at=NOW)
 DONE = STATE.next_iteration().terminated(COMPLETED)
 INTENT = ToolRun(call_id="c1", name="pay")
 
@@ -43,16 +42,8 @@ async def begun(store: ThreadStore) -> ConversationThread:
 
 
 def reduction(said: list[Message], cut: int, fingerprint: str = "") -> HistoryReductionState:
-    return HistoryReductionState.create(
-        said,
-        f"the first {cut}",
-        cut,
-        target_count=1,
-        reduction_threshold=1,
-        message_count_at_reduction=len(said),
-        created_at=STATE.started_at,
-        config_fingerprint=fingerprint,
-    )
+    state = reduction_of(said, cut, f"the first {cut}")
+    return structs.replace(state, config_fingerprint=fingerprint)
 
 
 async def test_a_decision_does_not_overwrite_the_end_of_the_run(store: ThreadStore) -> None:

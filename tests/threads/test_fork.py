@@ -8,28 +8,18 @@ import pytest
 
 from foldline.errors import ThreadExistsError, ThreadNotFoundError
 from foldline.history.messages import Message
-from foldline.reduction.state import HistoryReductionState
 from foldline.threads.key import ThreadKey
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
-from tests.threads.canaries import NOW
+from tests.threads.canaries import NOW, reduction_of
 from tests.threads.clock import DAY, Clock
 from tests.threads.sample import faults_of
 
 
 async def fold(thread: ConversationThread, cut: int, *, archive: bool = False) -> None:
     """Store a reduction of the first *cut* messages."""
-    history = [one for one in await thread.get_messages() if one.role != "system"]
-    reduction = HistoryReductionState.create(
-        history,
-        f"{thread.id} up to {cut}",
-        cut,
-        target_count=4,
-        reduction_threshold=2,
-        message_count_at_reduction=len(history),
-        created_at=thread.now(),
-    )
+    reduction = reduction_of(await thread.get_messages(), cut, f"{thread.id} up to {cut}")
     await thread.save_reduction(reduction, archive=archive)
 
 

@@ -12,7 +12,6 @@ from foldline.errors import (
     ThreadConflictError,
     ThreadExistsError,
 )
-from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.reduction.state import HistoryReductionState
@@ -20,7 +19,7 @@ from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.store import MessageStore, ThreadStore
 from foldline.threads.tools import INTERRUPTED, ToolRun
-from tests.threads.canaries import NOW
+from tests.threads.canaries import NOW, reduction_of
 from tests.threads.clock import Clock
 
 
@@ -36,16 +35,7 @@ TALK = [
 
 
 def _reduction(messages: list[Message], cut: int) -> HistoryReductionState:
-    history = History(messages)
-    return HistoryReductionState.create(
-        history,
-        "summary",
-        cut,
-        target_count=2,
-        reduction_threshold=1,
-        message_count_at_reduction=len(history),
-        created_at=START,
-    )
+    return reduction_of(messages, cut, "summary")
 
 
 async def test_messages_are_readable_after_adding(store: ThreadStore) -> None:
@@ -62,15 +52,6 @@ async def test_messages_are_readable_after_adding(store: ThreadStore) -> None:
     assert await thread.get_messages(last=2) == TALK[-2:]
     assert await thread.get_messages(last=0) == []
     assert isinstance(thread, MessageStore)
-
-
-@pytest.mark.parametrize("value", [None, "text", {"role": "user"}])
-async def test_only_messages_are_added(store: ThreadStore, value: object) -> None:
-    """What is no message is refused by its type, and nothing of the batch is stored."""
-    thread = await store.thread("a")
-    with pytest.raises(ConfigError, match=r"^messages\[1\] must be a Message"):
-        await thread.add_messages([TALK[0], value])  # type: ignore[list-item] # pyright: ignore[reportArgumentType]
-    assert thread.count == 0
 
 
 async def test_activity_grows_with_what_is_written(store: ThreadStore, clock: Clock) -> None:

@@ -77,13 +77,10 @@ class ProviderConfig(Struct, frozen=True, kw_only=True):
 
 
 class Limits(Struct, frozen=True):
-    """The target and the threshold in one unit."""
+    """How much a fold keeps, and how much more may gather before one, in the same unit."""
 
     target: int
-    """How much a fold keeps."""
-
     threshold: int
-    """How much more than the target may gather before a fold."""
 
     @property
     def ceiling(self) -> int:
@@ -253,13 +250,10 @@ class AgentRunConfig(Struct, frozen=True, kw_only=True):
 
 def fingerprint(config: HistoryReductionConfig, summarizers: Sequence[str] = ()) -> str:
     """
-    Return what two configurations must share so that one may use the reductions of the other.
+    Return 16 digits that two configurations must share so that one may use the reductions of the other.
 
     Strategy and unit always count; prompt, layering, provider and the names of the *summarizers*
     count if summaries are written. Target and threshold do not: the current ones decide.
-
-    Returns:
-        16 hexadecimal digits.
     """
     shape: tuple[object, ...] = (FINGERPRINT_VERSION, config.strategy, config.counting_unit)
     if config.strategy == "summarizing":

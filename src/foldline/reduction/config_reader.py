@@ -54,13 +54,7 @@ def config_from_json(text: str | bytes) -> HistoryReductionConfig:
 
 
 def read_json(text: str | bytes) -> Any:
-    """
-    Read JSON.
-
-    Raises:
-        ConfigError: *text* is neither str nor bytes.
-        FormatError: *text* is not JSON.
-    """
+    """Read JSON; raises `FormatError` if *text* is not JSON."""
     expect("text", text, str | bytes)
     return decode_json(text)
 
@@ -77,12 +71,7 @@ def config_from_toml(text: str) -> HistoryReductionConfig:
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """
-    Read TOML.
-
-    Raises:
-        ConfigError: *text* is not TOML, or not a str.
-    """
+    """Read TOML; raises `ConfigError` if *text* is not TOML."""
     expect("text", text, str)
     try:
         return tomllib.loads(text)
@@ -119,12 +108,7 @@ def _section(data: Any) -> Mapping[str, Any]:
 
 
 def as_fields(data: Any, what: str) -> Mapping[str, Any]:
-    """
-    Return *data*, checked to be an object with fields.
-
-    Raises:
-        ConfigError: It is something else; the message names *what* should be one.
-    """
+    """Return *data*, checked to be an object with fields; errors call it *what*."""
     if not isinstance(data, Mapping):
         message = f"{what} must be an object with fields, got {type(data).__name__}"
         raise ConfigError(message)
@@ -132,12 +116,7 @@ def as_fields(data: Any, what: str) -> Mapping[str, Any]:
 
 
 def provider_from_mapping(data: Any, where: str) -> ProviderConfig:
-    """
-    Read a provider.
-
-    Raises:
-        ConfigError: It is not an object, a key is unknown, or a value is invalid.
-    """
+    """Read a provider, which errors call *where*."""
     found = read_fields(
         as_fields(data, where), ProviderConfig, where, old_names=_OLD_PROVIDER_NAMES
     )
@@ -151,18 +130,7 @@ def read_fields(
     *,
     old_names: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """
-    Return the fields of *kind* that *data* gives, under their own names.
-
-    Args:
-        data: The fields, in any spelling.
-        kind: The struct that has them.
-        where: What the object is, for errors.
-        old_names: Further names, in lower case and without separators, and what they mean.
-
-    Raises:
-        ConfigError: A key is unknown, or given twice.
-    """
+    """Return the fields of *kind* that *data* gives in any spelling, under their own names."""
     known = {_plain(name): name for name in kind.__struct_fields__} | dict(old_names)
     result: dict[str, Any] = {}
     for key, value in data.items():
@@ -192,12 +160,7 @@ def _plain(name: str) -> str:
 
 
 def convert_fields(fields: dict[str, Any], kind: type[_Kind]) -> _Kind:
-    """
-    Return the *kind* that *fields*, as `read_fields` gives them, describe.
-
-    Raises:
-        ConfigError: A value is invalid.
-    """
+    """Return the *kind* that *fields*, as `read_fields` gives them, describe."""
     for name, value in fields.items():
         if name in CHOICES:
             continue
@@ -206,14 +169,11 @@ def convert_fields(fields: dict[str, Any], kind: type[_Kind]) -> _Kind:
             msgspec.convert(value, wanted)
         except msgspec.ValidationError as error:
             reason = str(error).partition(" - at")[0]
-            message = f"{name}={_shown(name, value)}: {reason[:1].lower()}{reason[1:]}"
+            shown = "***" if name == "api_key" else repr(value)
+            message = f"{name}={shown}: {reason[:1].lower()}{reason[1:]}"
             raise ConfigError(message) from error
     try:
         return kind(**fields)
     except TypeError as error:
         message = f"{kind.__name__}: {error}"
         raise ConfigError(message) from error
-
-
-def _shown(name: str, value: Any) -> str:
-    return "***" if name == "api_key" else repr(value)

@@ -9,18 +9,11 @@ an invention; a wrong statement, a plain word or a number of digits alone can pa
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
-from foldline.history.parts import (
-    CompactionPart,
-    FilePart,
-    GenericPart,
-    Part,
-    ReasoningPart,
-    TextPart,
-    ToolCallPart,
-    ToolCallResponsePart,
-    UriPart,
-)
+from msgspec.structs import astuple
+
+from foldline.history.parts import BlobPart, Part
 from foldline.reduction.request import SummaryRequest
 
 
@@ -114,12 +107,13 @@ def defects(text: str, request: SummaryRequest, *, tokens: int, room: int) -> tu
         tokens: The tokens of *text*.
         room: The tokens whose place *text* takes.
     """
-    if not text.strip():
-        return ("The text is empty.",)
     return tuple(_faults(text, request, tokens, room))
 
 
 def _faults(text: str, request: SummaryRequest, tokens: int, room: int) -> Iterator[str]:
+    if not text.strip():
+        yield "The text is empty."
+        return
     if _TOOL_CALL(text):
         yield "The text is a tool call, not a summary."
     if _is_answer(text):
@@ -191,11 +185,8 @@ def _invented(names: Iterable[str], request: SummaryRequest) -> int:
         return 0
     # A code that is said in groups may be written in one piece, and a UUID the other way too.
     joined = _SPLIT_CODE.sub("", source)
-    return sum(_in_one_piece(name) not in joined for name in missing)
-
-
-def _in_one_piece(name: str) -> str:
-    return name.replace("-", "") if _UUID.fullmatch(name) else name
+    pieces = (name.replace("-", "") if _UUID.fullmatch(name) else name for name in missing)
+    return sum(name not in joined for name in pieces)
 
 
 def _read(text: str) -> str:
@@ -229,28 +220,10 @@ def _source_texts(request: SummaryRequest) -> Iterator[str]:
 
 
 def _part_texts(part: Part) -> Iterator[str]:
-    match part:
-        case TextPart() | ReasoningPart() | CompactionPart():
-            yield part.content
-        case ToolCallPart():
-            yield from (part.id, part.name, part.arguments)
-        case ToolCallResponsePart():
-            yield part.id
-            yield from _response_texts(part)
-        case UriPart():
-            yield part.uri
-        case FilePart():
-            yield part.file_id
-        case GenericPart():
-            yield part.data
-        case _:
-            # The rest is binary content: it has no text to take a name from.
-            return
-
-
-def _response_texts(part: ToolCallResponsePart) -> Iterator[str]:
-    if isinstance(part.response, str):
-        yield part.response
-        return
-    for inner in part.response:
-        yield from _part_texts(inner)
+    # Binary content has no text to take a name from.
+    if not isinstance(part, BlobPart):
+        for value in astuple(part):
+            if isinstance(value, str):
+                yield value
+            else:
+                yield from chain.from_iterable(map(_part_texts, value))

@@ -50,29 +50,21 @@ STATE_FORMAT = 1
 FOLD_STRIDE = 16
 """How many of the newest reductions are kept, and how much rarer older ones get."""
 
-_HASH_PREFIX = "sha256-2:"
-
 
 class SummaryLayer(Struct, frozen=True, kw_only=True):
-    """One of several summaries, with a span of its own."""
+    """
+    One of several summaries, with a span of messages of its own: from *start* up to *end*.
+
+    The hash is the digest of the whole prefix up to *end*. The level says how often its contents
+    were merged: 0 for a layer written from messages.
+    """
 
     summary: str
-    """The text."""
-
     start: int
-    """The index of the first message of the span."""
-
     end: int
-    """The index after the last one."""
-
     message_hash: str
-    """The digest of the whole prefix up to *end*."""
-
     tokens: int = 0
-    """The estimated tokens of the text."""
-
     level: int = 0
-    """How often its contents were merged: 0 for a layer written from messages."""
 
 
 # With a dictionary, so that `is_whole` is worked out once for each record.
@@ -391,15 +383,13 @@ def _with_layers(state: HistoryReductionState, size: int) -> HistoryReductionSta
 def hash_of(messages: Sequence[Message], index: int) -> str:
     """Return the digest of the first *index* of *messages* in its stored form."""
     if isinstance(messages, History):
-        digest = messages.digest(index)
-    else:
-        digest = prefix_digest(messages[:index])
-    return hash_text(digest)
+        return hash_text(messages.digest(index))
+    return hash_text(prefix_digest(messages[:index]))
 
 
 def hash_text(digest: bytes) -> str:
     """Return the stored form of the prefix digest *digest*."""
-    return _HASH_PREFIX + digest.hex()
+    return f"sha256-2:{digest.hex()}"
 
 
 def same_hash(one: str, other: str) -> bool:

@@ -22,8 +22,7 @@ A cut is looked for if the table gives another answer with one than without one,
 the same at any length.
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Set as AbstractSet
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import msgspec
@@ -69,65 +68,47 @@ active reduction. `cuttable`: there is a safe cut beyond it. `breaker`: a new fo
 """
 
 
-_BITS: Mapping[Fact, int] = MappingProxyType(
-    {fact: 1 << place for place, fact in enumerate(get_args(Fact))}
+_FACTS = get_args(Fact)
+# Verdicts are taken before every model call, so facts are bits there.
+_ENABLED, _SKIPPED, _EMPTY, _FORCED, _DUE, _CACHED, _CUTTABLE, _BREAKER = (
+    1 << place for place in range(len(_FACTS))
 )
-# Verdicts are taken before every model call: facts are bits so that a row is one comparison.
-_ENABLED, _SKIPPED, _EMPTY = _BITS["enabled"], _BITS["skipped"], _BITS["empty"]
-_FORCED, _DUE, _CACHED = _BITS["forced"], _BITS["due"], _BITS["cached"]
-_CUTTABLE, _BREAKER = _BITS["cuttable"], _BITS["breaker"]
 
 
 class Row(NamedTuple):
-    """One row of the table."""
+    """One row of the table: a verdict and its reason, if some facts hold and others do not."""
 
     kind: VerdictKind
-    """The verdict if the row matches."""
-
     reason: Reason
-    """Its reason."""
-
-    holds: frozenset[Fact]
-    """The facts that must hold."""
-
-    lacks: frozenset[Fact]
-    """The facts that must not."""
-
-    mask: int
-    """The bits of both."""
-
-    wanted: int
-    """The bits of those that must hold."""
-
-
-def _row(kind: VerdictKind, reason: Reason, holds: set[Fact], lacks: set[Fact]) -> Row:
-    wanted = sum(_BITS[fact] for fact in holds)
-    mask = wanted + sum(_BITS[fact] for fact in lacks)
-    return Row(kind, reason, frozenset(holds), frozenset(lacks), mask, wanted)
+    holds: AbstractSet[Fact] = frozenset()
+    lacks: AbstractSet[Fact] = frozenset()
 
 
 VERDICTS: tuple[Row, ...] = (
-    _row("skip", Reason.DISABLED, set(), {"enabled"}),
-    _row("skip", Reason.SKIPPED_BY_RUN, {"skipped"}, set()),
-    _row("skip", Reason.NO_MESSAGES, {"empty"}, set()),
-    _row("halt", Reason.FORCED, {"forced", "cuttable", "breaker"}, set()),
-    _row("fold", Reason.FORCED, {"forced", "cuttable"}, set()),
-    _row("hit", Reason.NO_SAFE_CUT, {"due", "cached"}, {"cuttable"}),
-    _row("cannot", Reason.NO_SAFE_CUT, {"due"}, {"cuttable"}),
-    _row("hit", Reason.NOTHING_TO_CUT, {"forced", "cached"}, set()),
-    _row("cannot", Reason.NOTHING_TO_CUT, {"forced"}, set()),
-    _row("halt", Reason.THRESHOLD_EXCEEDED, {"due", "breaker"}, set()),
-    _row("fold", Reason.THRESHOLD_EXCEEDED, {"due"}, set()),
-    _row("hit", Reason.REDUCTION_VALID, {"cached"}, set()),
-    _row("skip", Reason.BELOW_THRESHOLD, set(), set()),
+    Row("skip", Reason.DISABLED, lacks={"enabled"}),
+    Row("skip", Reason.SKIPPED_BY_RUN, {"skipped"}),
+    Row("skip", Reason.NO_MESSAGES, {"empty"}),
+    Row("halt", Reason.FORCED, {"forced", "cuttable", "breaker"}),
+    Row("fold", Reason.FORCED, {"forced", "cuttable"}),
+    Row("hit", Reason.NO_SAFE_CUT, {"due", "cached"}, lacks={"cuttable"}),
+    Row("cannot", Reason.NO_SAFE_CUT, {"due"}, lacks={"cuttable"}),
+    Row("hit", Reason.NOTHING_TO_CUT, {"forced", "cached"}),
+    Row("cannot", Reason.NOTHING_TO_CUT, {"forced"}),
+    Row("halt", Reason.THRESHOLD_EXCEEDED, {"due", "breaker"}),
+    Row("fold", Reason.THRESHOLD_EXCEEDED, {"due"}),
+    Row("hit", Reason.REDUCTION_VALID, {"cached"}),
+    Row("skip", Reason.BELOW_THRESHOLD),
 )
 """The table, first match first."""
 
+
+def _row(bits: int) -> Row:
+    facts = {fact for place, fact in enumerate(_FACTS) if bits >> place & 1}
+    return next(row for row in VERDICTS if row.holds <= facts and not row.lacks & facts)
+
+
 # The table is searched once for each set of facts, not before every model call.
-_ROWS = tuple(
-    next(row for row in VERDICTS if facts & row.mask == row.wanted)
-    for facts in range(1 << len(_BITS))
-)
+_ROWS = tuple(map(_row, range(1 << len(_FACTS))))
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -205,16 +186,13 @@ def decide(
 
 
 def _facts_of_run(config: HistoryReductionConfig, run: AgentRunConfig) -> int:
-    facts = 0
-    if config.enabled:
-        facts |= _ENABLED
-    if run.skip_history_reduction:
-        facts |= _SKIPPED
-    if run.trigger_history_reduction:
-        facts |= _FORCED
-    if (run.history_reduction_behavior_override or config.behavior) == "circuit_breaker":
-        facts |= _BREAKER
-    return facts
+    behavior = run.history_reduction_behavior_override or config.behavior
+    return (
+        _ENABLED * config.enabled
+        | _SKIPPED * run.skip_history_reduction
+        | _FORCED * run.trigger_history_reduction
+        | _BREAKER * (behavior == "circuit_breaker")
+    )
 
 
 def _wished_cut(history: History, config: HistoryReductionConfig, above: int) -> int | None:

@@ -6,14 +6,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.history.digest import EMPTY_DIGEST, chain_digest_1
-from foldline.history.formats.anthropic import ANTHROPIC
+from foldline.history.formats import CONVERTERS
 from foldline.history.formats.converter import Converter
-from foldline.history.formats.openai_chat import OPENAI_CHAT
-from foldline.history.formats.openai_responses import OPENAI_RESPONSES
 from foldline.history.formats.wire import Object
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_text
+from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_of
 
 
 __all__ = ["carried_over"]
@@ -23,16 +21,16 @@ _PREFIX = "sha256-1:"
 
 
 class _Reading(Struct, frozen=True):
-    """One way in which version 1 could have read the messages of a history."""
+    """
+    One way in which version 1 could have read the messages of a history.
+
+    There are as many digests, in their stored forms, as version 1 had messages, and one more;
+    `indexes` says for each of them how many messages of now lie before that place.
+    """
 
     history: History
-    """The messages as they are read now."""
-
     digests: Sequence[str]
-    """The stored forms of the digests of version 1, one for each number of its messages."""
-
     indexes: Sequence[int]
-    """For each of these numbers, how many of the messages of now lie before that place."""
 
 
 def carried_over(state: HistoryReductionState, history: History) -> HistoryReductionState:
@@ -43,16 +41,12 @@ def carried_over(state: HistoryReductionState, history: History) -> HistoryReduc
     other messages stays as it is and fits no history. So does all of *state* if only a part of
     *history* is in memory.
     """
-    if history.start or not any(map(_is_old, state.chain())):
+    if history.start or not any(one.message_hash.startswith(_PREFIX) for one in state.chain()):
         return state
     carried = state
     for reading in _readings(history):
         carried = _carried(carried, reading)
     return carried
-
-
-def _is_old(state: HistoryReductionState) -> bool:
-    return state.message_hash.startswith(_PREFIX)
 
 
 def _readings(history: History) -> Iterator[_Reading]:
@@ -62,7 +56,7 @@ def _readings(history: History) -> Iterator[_Reading]:
     To version 1 each item of a wire format was one message.
     """
     yield _reading(history, ((message, index + 1) for index, message in enumerate(history)))
-    for converter in (OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC):
+    for converter in CONVERTERS.values():
         yield _reading(history, _said(history, converter))
 
 
@@ -105,16 +99,12 @@ def _fits(reading: _Reading, index: int, text: str) -> bool:
     return 0 <= index < len(reading.digests) and reading.digests[index] == text
 
 
-def _hash(reading: _Reading, index: int) -> str:
-    return hash_text(reading.history.digest(index))
-
-
 def _with_present_cut(state: HistoryReductionState, reading: _Reading) -> HistoryReductionState:
     index, pinned = reading.indexes[state.summarized_up_to_index], state.pinned_index
     return replace(
         state,
         summarized_up_to_index=index,
-        message_hash=_hash(reading, index),
+        message_hash=hash_of(reading.history, index),
         # The words of a user come last in what was one message with results before them.
         pinned_index=None if pinned is None else reading.indexes[pinned + 1] - 1,
         layers=tuple(_layer(layer, reading) for layer in state.layers),
@@ -125,4 +115,4 @@ def _layer(layer: SummaryLayer, reading: _Reading) -> SummaryLayer:
     if not _fits(reading, layer.end, layer.message_hash):
         return layer
     start, end = reading.indexes[layer.start], reading.indexes[layer.end]
-    return replace(layer, start=start, end=end, message_hash=_hash(reading, end))
+    return replace(layer, start=start, end=end, message_hash=hash_of(reading.history, end))

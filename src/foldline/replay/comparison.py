@@ -15,8 +15,7 @@ from foldline.history.boundaries import safe_cut
 from foldline.history.history import History
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import Reason
-from foldline.reduction.fold import DEFAULT_SUMMARY_BUDGET
-from foldline.reduction.writing import budget_for
+from foldline.reduction.fold import DEFAULT_SUMMARY_BUDGET, budget_for
 from foldline.replay.player import Replay, play
 from foldline.replay.record import CallRecord, ConfigRecord, FoldRecord, ReplayReport, Totals
 from foldline.replay.tape import Tape

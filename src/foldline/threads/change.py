@@ -193,9 +193,9 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 _ROLES: Final = get_args(Role)
+_SOURCES: Final = get_args(CheckpointSource)
 _PARTS: Final = frozenset(get_args(Part))
 _CONTENTS: Final = frozenset(get_args(ResponseContent))
-_SOURCES: Final = get_args(CheckpointSource)
 # Left as they are, so that none of them passes for a string.
 _NO_STRINGS: Final = (bytes, datetime)
 
@@ -216,16 +216,16 @@ def check_change(change: Change) -> None:
     if change.tools or change.settled:
         _check_tools(change)
     expect("archive", change.archive, bool)
-    if change.source not in _SOURCES:
-        expect_choice("source", change.source, _SOURCES)
-    if (change.metadata, change.display_name, change.expires_at) != (None, None, UNSET):
-        _check_details(change)
     expect("commit_id", change.commit_id, bytes | None)
     if change.commit_id is not None and len(change.commit_id) != COMMIT_ID_SIZE:
         message = f"commit_id must be {COMMIT_ID_SIZE} bytes, got {len(change.commit_id)}"
         raise ConfigError(message)
+    if change.source not in _SOURCES:
+        expect_choice("source", change.source, _SOURCES)
     if change.expected is not None:
         expect_whole("expected", change.expected, 0)
+    if (change.metadata, change.display_name, change.expires_at) != (None, None, UNSET):
+        _check_details(change)
 
 
 def _check_tools(change: Change) -> None:

@@ -18,12 +18,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from foldline.errors import (
-    CommitUnknownError,
-    StoreError,
-    ThreadConflictError,
-    ThreadNotFoundError,
-)
+from foldline.errors import CommitUnknownError, StoreError, ThreadConflictError, ThreadNotFoundError
 from foldline.history.codec import encode_json
 from foldline.reduction.state import FOLD_STRIDE, HistoryReductionState, is_kept
 from foldline.threads.change import COMMIT_ID_SIZE, Change, Document, DocumentKind
@@ -46,15 +41,8 @@ from foldline.threads.storage import StoreContext
 from foldline.threads.tools import document_name
 
 
-__all__ = [
-    "OneLoopLock",
-    "Planned",
-    "carry_out",
-    "plan",
-]
+__all__ = ["OneLoopLock", "Planned", "carry_out", "plan"]
 
-
-_NAME_WIDTH = 12
 
 _row_of = attrgetter("row")
 
@@ -74,12 +62,7 @@ class Planned(NamedTuple):
 
 
 def plan(context: StoreContext, record: ThreadRecord, change: Change) -> Planned:
-    """
-    Return the commit that makes *change* on *record*, which has revision 0 if the commit makes it.
-
-    Raises:
-        CheckpointError: A number in the execution state is invalid.
-    """
+    """Return the commit of *change* on *record*, which has revision 0 if the commit makes it."""
     reduction, vault = change.reduction, context.vault
     is_fold = isinstance(reduction, HistoryReductionState) and not reduction.is_same_as(
         record.reduction
@@ -123,13 +106,9 @@ def plan(context: StoreContext, record: ThreadRecord, change: Change) -> Planned
 
 
 def _settled(record: ThreadRecord, change: Change) -> set[str]:
-    """
-    Return the calls whose answers are messages now, and those that the change names.
-
-    A vendor may use the id of an answered call again: what is stored for such a call stays until
-    it has an answer of its own. So a change that makes a thread out of a history says itself which
-    calls wait.
-    """
+    """Return the calls whose answers are messages now, and those that the change names."""
+    # A vendor may use the id of an answered call again: what is stored for such a call stays until
+    # it has an answer of its own. So a change that makes a thread says itself which calls wait.
     if not record.head.revision:
         return set(change.settled)
     begun = {run.call_id for run in change.tools}
@@ -197,7 +176,7 @@ def _thinned(fold: int) -> list[tuple[DocumentKind, str | None]]:
 
 
 def _fold_name(fold: int) -> str:
-    return f"{fold:0{_NAME_WIDTH}d}"
+    return f"{fold:012d}"
 
 
 def _documents(
@@ -272,23 +251,15 @@ class OneLoopLock:
             self._users -= 1
 
 
-def _ignore(*_: object) -> None:
-    pass
-
-
-async def carry_out(context: StoreContext, planned: Planned, adopt: _Adopt = _ignore) -> None:
+async def carry_out(
+    context: StoreContext, planned: Planned, adopt: _Adopt = lambda _record, _known: None
+) -> None:
     """
     Make the commit *planned*; one that has begun ends even if the task is cancelled.
 
     Once it was made, *adopt* gets the thread and its new rows, before anything is raised or
     returned. If an empty commit was made in its place, so that it cannot arrive any more, the rows
-    are None.
-
-    Raises:
-        ThreadConflictError: The thread is at another revision; nothing was written.
-        ThreadNotFoundError: There is no such thread any more.
-        StoreError: The storage failed; nothing was written.
-        CommitUnknownError: It failed, and whether it was written is unknown.
+    are None. It raises what `ThreadStorage.commit` does.
     """
     commit = _commit(context, planned, adopt)
     try:

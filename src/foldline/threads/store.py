@@ -9,7 +9,6 @@ from typing import Final, Protocol, Self, runtime_checkable
 
 from foldline.checks import expect, expect_choice
 from foldline.errors import (
-    ConfigError,
     StoreCorruptError,
     StoreError,
     StoreVersionError,
@@ -24,13 +23,7 @@ from foldline.threads.commit import Planned, carry_out
 from foldline.threads.head import ThreadRecord, decode_record
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey, check_tenant
 from foldline.threads.snapshot import decode_snapshot
-from foldline.threads.start import (
-    delete_expired,
-    is_expired,
-    make_room,
-    plan_new,
-    plan_restore,
-)
+from foldline.threads.start import delete_expired, is_expired, make_room, plan_new, plan_restore
 from foldline.threads.storage import CheckpointRetention, StoreContext, StoredThread, ThreadStorage
 from foldline.threads.thread import ConversationThread
 
@@ -96,7 +89,7 @@ class ThreadStore:
             ConfigError: An argument is of another type.
         """
         expect("storage", storage, ThreadStorage)
-        _check_cipher(cipher)
+        expect("cipher", cipher, Cipher | None)
         expect_choice("checkpoints", checkpoints, ("latest", "full"))
         self.context: Final = StoreContext(
             storage=storage,
@@ -278,12 +271,8 @@ class ThreadStore:
         """
         Delete the threads that nobody has written to for *threshold*; return how many.
 
-        One that is damaged, or that a newer foldline wrote, stays.
-
-        Args:
-            threshold: How long.
-            tenant: Whose threads.
-            dry_run: Whether they are only counted.
+        One that is damaged, or that a newer foldline wrote, stays. With *dry_run* they are only
+        counted.
 
         Raises:
             ConfigError: *threshold* is not above zero, or reaches back before the year 1.
@@ -322,9 +311,3 @@ def _in_utc(clock: Callable[[], datetime]) -> datetime:
     moment = clock()
     expect("the time of clock", moment, datetime, hint="return a datetime with a time zone")
     return moment.astimezone(UTC)
-
-
-def _check_cipher(cipher: object) -> None:
-    if cipher is not None and not isinstance(cipher, Cipher):
-        message = f"cipher must have key_id, encrypt and decrypt, got {type(cipher).__name__}"
-        raise ConfigError(message)

@@ -10,14 +10,7 @@ from foldline.history.messages import Message
 from foldline.history.parts import ResponseContent, ToolCallPart, ToolCallResponsePart
 
 
-__all__ = [
-    "INTERRUPTED",
-    "ToolPolicy",
-    "ToolRun",
-    "answer_of",
-    "document_name",
-    "idempotency_key",
-]
+__all__ = ["INTERRUPTED", "ToolPolicy", "ToolRun", "answer_of", "document_name", "idempotency_key"]
 
 
 ToolPolicy: TypeAlias = Literal["at_most_once", "idempotent", "manual"]
@@ -41,8 +34,7 @@ class ToolRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     The intent to run a tool and, once it has run, its result.
 
     The intent is committed before the tool runs and the result as soon as it is known. Both are
-    deleted when the answer is committed as a message. Its stored form has no format number: it
-    never outlives its run, whose execution state has one.
+    deleted when the answer is committed as a message.
     """
 
     call_id: str
@@ -76,9 +68,7 @@ class ToolRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def answer_of(run: ToolRun, moment: datetime) -> Message:
-    """
-    Return the answer of *run* as a message; without a result it says that the outcome is unknown.
-    """
+    """Return the answer of *run* as a message, if it is unknown one that says so."""
     result = INTERRUPTED if run.result is None else run.result
     return Message(
         role="tool",
@@ -89,11 +79,7 @@ def answer_of(run: ToolRun, moment: datetime) -> Message:
 
 
 def document_name(call_id: str) -> str:
-    """
-    Return the name under which the call *call_id* is stored.
-
-    An id comes from a model and may contain anything; a hash of it is plain in every store.
-    """
+    """Return the name under which the call *call_id*, any string, is stored: plain everywhere."""
     return sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
@@ -101,8 +87,7 @@ def idempotency_key(*, thread_id: str, run_id: str, call: ToolCallPart) -> str:
     """
     Return the key under which *call* has one effect, however often it runs.
 
-    It depends on the thread, the run, the call's id and its arguments and not on the program, so
-    that it is the same if the program changes between a crash and the resume.
+    It does not depend on the program, which may change between a crash and the resume.
     """
     arguments = sha256(call.arguments.encode("utf-8", "surrogatepass")).hexdigest()
     named = repr((thread_id, run_id, call.id, call.name, arguments))

@@ -23,11 +23,7 @@ class Operation(NamedTuple):
     """One of the things that a store is there for."""
 
     act: Callable[[ThreadStore, ConversationThread], Awaitable[object]]
-    """Does it, with the thread that `prepare` has made."""
-
     effect: Callable[[ThreadStore, str], Awaitable[bool]] | None
-    """Returns, for a store that was not cut off and a thread, whether it was done; None if it only
-    reads."""
 
 
 async def prepare(store: ThreadStore, name: str) -> ConversationThread:

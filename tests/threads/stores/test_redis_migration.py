@@ -107,7 +107,7 @@ def test_a_store_that_is_being_migrated_is_refused(redis_url: str) -> None:
     async def live() -> None:
         storage = RedisStorage(redis_url)
         await storage.open()
-        scribe = Lab(storage, lambda: storage, tenant="acme", is_shared=True).scribe()
+        scribe = Lab(storage, lambda: storage, tenant="acme").scribe()
         await scribe.write(1)
         await tell(redis_url, "SET", "{foldline}/format", "migrating")
         for call in (storage.load(scribe.key), scribe.write(1), storage.delete(scribe.key)):

@@ -15,6 +15,6 @@ async def lab_of(storage: ThreadStorage) -> AsyncGenerator[Lab]:
     """Yield *storage*, open, with writers of threads of the tenant `acme`."""
     await storage.open()
     try:
-        yield Lab(storage, lambda: storage, tenant="acme", is_shared=True)
+        yield Lab(storage, lambda: storage, tenant="acme")
     finally:
         await storage.close()

@@ -91,10 +91,10 @@ for _command in COMMANDS:
 for _name, _command in THREAD_COMMANDS.items():
     _threads_app.command(_name)(_command)
 app.add_typer(_threads_app)
+_PROGRAM = typer.main.get_command(app)
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command with *arguments* and return its exit code; errors are the caller's."""
-    command = typer.main.get_command(app)
-    code = command.main(list(arguments), prog_name="foldline", standalone_mode=False)
+    code = _PROGRAM.main(list(arguments), prog_name="foldline", standalone_mode=False)
     return code if isinstance(code, int) else 0

@@ -1,8 +1,8 @@
-"""One check of a storage, and what it needs to do its work."""
+"""What a check of a storage needs to do its work, and what it is."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from random import Random
-from typing import Self, TypeAlias
+from typing import Self
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,90 +14,43 @@ from foldline.threads.row import StoredRow
 from foldline.threads.storage import StoredThread, ThreadStorage
 
 
-__all__ = [
-    "Check",
-    "Lab",
-    "Rows",
-    "Scribe",
-    "StorageCheck",
-    "expect",
-    "expect_conflict",
-    "expect_not_found",
-    "facts_of",
-]
+__all__ = ["Lab", "Scribe", "StorageCheck", "expect", "expect_error", "facts_of"]
 
 
 _EPOCH_SIZE = 16
 _COMMIT_SIZE = 8
 _NOW = 1_800_000_000.0
-
-Rows: TypeAlias = list[StoredRow]
-"""Rows of a thread, in order."""
+_SHOWN = 200
 
 
 def expect(actual: object, wanted: object, what: str) -> None:
-    """
-    Fail unless *actual* is *wanted*.
-
-    Raises:
-        AssertionError: It is something else; the message names *what*.
-    """
+    """Fail unless *actual* is *wanted*; the message names *what*."""
     if actual != wanted:
-        message = f"{what}: {_shown(actual)} instead of {_shown(wanted)}"
+        texts = [repr(value) for value in (actual, wanted)]
+        short = [f"{one[:_SHOWN]}... ({len(one)})" if len(one) > _SHOWN else one for one in texts]
+        message = f"{what}: {short[0]} instead of {short[1]}"
         raise AssertionError(message)
 
 
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 200 else f"{text[:200]}... ({len(text)} characters)"
-
-
-async def expect_conflict(
-    attempt: Awaitable[object], *, key: ThreadKey, expected: int, actual: int
+async def expect_error(
+    attempt: Awaitable[object], key: ThreadKey, revisions: Sequence[int] = ()
 ) -> None:
-    """
-    Fail unless *attempt* is refused with a conflict that names both revisions.
-
-    Raises:
-        AssertionError: It was not refused, or the error says something else.
-    """
+    """Fail unless *attempt* is refused: with a conflict of *revisions*, or as nothing is there."""
     try:
         await attempt
     except ThreadConflictError as error:
-        named = (error.thread_id, error.expected, error.actual)
-        expect(named, (key.id, expected, actual), "thread and revisions in the error")
-        return
-    message = "no ThreadConflictError was raised"
-    raise AssertionError(message)
-
-
-async def expect_not_found(attempt: Awaitable[object]) -> None:
-    """
-    Fail unless *attempt* is refused because what it follows or copies is not there.
-
-    Raises:
-        AssertionError: It was not refused.
-    """
-    try:
-        await attempt
+        found = [error.thread_id, error.expected, error.actual]
     except ThreadNotFoundError:
-        return
-    message = "no ThreadNotFoundError was raised"
-    raise AssertionError(message)
+        found = [key.id]
+    else:
+        found = ["no error"]
+    expect(found, [key.id, *revisions], "thread and revisions in the error")
 
 
-def facts_of(stored: StoredThread | None) -> dict[str, object]:
-    """Return what is known of *stored* but its newest rows, which may be read along or not."""
-    if stored is None:
-        return {}
-    documents = sorted((one.kind, one.name, one.data) for one in stored.documents)
-    return {
-        "key": stored.key,
-        "revision": stored.revision,
-        "head": stored.head,
-        "documents": documents,
-        "expires_at": stored.expires_at,
-    }
+def facts_of(stored: StoredThread) -> StoredThread:
+    """Return *stored* without its newest rows, which may be read along or not."""
+    documents = sorted(stored.documents, key=lambda one: (one.kind, one.name))
+    return replace(stored, documents=documents, tail=())
 
 
 class Scribe:
@@ -114,7 +67,9 @@ class Scribe:
         """The rows of each epoch that was left, as they were then."""
         self._lab = lab
 
-    def drawn(self, count: int, *, at: int | None = None, system: Iterable[int] = ()) -> Rows:
+    def drawn(
+        self, count: int, *, at: int | None = None, system: Iterable[int] = ()
+    ) -> list[StoredRow]:
         """Return *count* rows from number *at* on, by default the next ones."""
         places = frozenset(system)
         start = len(self.rows) if at is None else at
@@ -169,10 +124,6 @@ class Scribe:
         """Replace the rows from number *at* on by *count* new ones."""
         await self.commit(self.rewinding(at, count, **fields))
 
-    async def clear(self) -> None:
-        """Delete all rows, those of earlier epochs too."""
-        await self.rewind(0, clears=True)
-
     def copying(self, source: "Scribe", count: int, *, epoch: bytes | None = None) -> Change:
         """Return the commit that makes this thread with the first *count* rows of *source*."""
         copies = Copy(source.key, source.epoch if epoch is None else epoch, count)
@@ -187,26 +138,26 @@ class Scribe:
         await fork.commit(replace(change, rows=fork.drawn(count)))
         return fork
 
-    async def shown(self) -> dict[str, object]:
-        """Return what the storage loads, without the newest rows that it may read along."""
-        return facts_of(await self._lab.storage.load(self.key))
+    async def refuses(self, change: Change, *revisions: int) -> None:
+        """Fail unless the commit *change* is refused, with a conflict of *revisions* if any."""
+        await expect_error(self._lab.storage.commit(self.key, change), self.key, revisions)
 
     async def read(
         self, start: int = 0, stop: int | None = None, *, epoch: bytes = b"", system: bool = False
-    ) -> Rows:
+    ) -> list[StoredRow]:
         """Return what the storage has of the rows of the thread, by default at its epoch."""
         stop = len(self.rows) if stop is None else stop
         return await self._lab.storage.rows(
             self.key, epoch or self.epoch, start, stop, system=system
         )
 
-    async def stored(self) -> StoredThread:
-        """
-        Return the thread as the storage loads it.
+    async def documents(self, kind: DocumentKind = "tool") -> dict[str, bytes]:
+        """Return the content of every document of *kind* by its name."""
+        found = await self._lab.storage.documents(self.key, kind)
+        return {one.name: one.data for one in found}
 
-        Raises:
-            AssertionError: It is gone.
-        """
+    async def stored(self) -> StoredThread:
+        """Return the thread as the storage loads it; fail if it is gone."""
         stored = await self._lab.storage.load(self.key)
         if stored is None:
             message = f"thread {self.key.id} is gone"
@@ -214,16 +165,10 @@ class Scribe:
         return stored
 
     async def verify(self) -> None:
-        """
-        Fail unless the storage has just this thread, as it was written, at every epoch.
-
-        Raises:
-            AssertionError: It has something else.
-        """
+        """Fail unless the storage has just this thread, as it was written, at every epoch."""
         stored = await self.stored()
-        expect(stored.key, self.key, "the key")
-        expect(stored.revision, self.revision, "the revision")
-        expect(stored.head, self.head, "the head")
+        shown = (stored.key, stored.revision, stored.head)
+        expect(shown, (self.key, self.revision, self.head), "key, revision and head")
         tail = list(stored.tail)
         expect(tail, self.rows[len(self.rows) - len(tail) :], "the rows that were read along")
         # One more is asked for than there is.
@@ -232,32 +177,27 @@ class Scribe:
             found = await self.read(0, len(rows), epoch=epoch)
             expect(found, rows, f"the rows of earlier epoch {number}")
 
+    async def verify_gone(self, *epochs: bytes) -> None:
+        """Fail unless the storage has no rows at *epochs*."""
+        for epoch in epochs:
+            expect(await self.read(0, 99, epoch=epoch), [], "the rows of an epoch that is gone")
+
 
 class Lab:
-    """A storage, a tenant that nobody else uses, and a source of bytes."""
+    """
+    A storage, a tenant that nobody else uses, and a source of bytes.
+
+    The public methods of its subclasses are the checks; what each proves is its docstring.
+    """
 
     def __init__(
-        self,
-        storage: ThreadStorage,
-        make_storage: Callable[[], ThreadStorage],
-        *,
-        tenant: str,
-        is_shared: bool,
+        self, storage: ThreadStorage, make_storage: Callable[[], ThreadStorage], *, tenant: str
     ) -> None:
-        """
-        Check *storage*.
-
-        Args:
-            storage: The storage, open.
-            make_storage: What makes another one over the same place.
-            tenant: A name that nobody else uses.
-            is_shared: Whether such another one finds what the first has written.
-        """
+        """Check *storage*, which is open; *make_storage* makes another one over the same place."""
         self.storage = storage
         self.make_storage = make_storage
         self.tenant = tenant
-        self.is_shared = is_shared
-        self.used: set[str] = set()
+        self._used: set[str] = set()
         self._random = Random(tenant)
 
     def draw(self, size: int) -> bytes:
@@ -265,35 +205,20 @@ class Lab:
         return self._random.randbytes(size)
 
     def key(self, id: str = "thread", *, tenant: str = "") -> ThreadKey:
-        """
-        Return the key of a thread of this check.
-
-        Args:
-            id: The id.
-            tenant: What distinguishes the tenant from the others of this check.
-        """
+        """Return the key of a thread of this check; *tenant* tells its tenants apart."""
         name = self.tenant + tenant
-        self.used.add(name)
+        self._used.add(name)
         return ThreadKey(name, id)
 
     def scribe(self, id: str = "thread", *, tenant: str = "") -> Scribe:
         """Return the writer of a thread of this check."""
         return Scribe(self, self.key(id, tenant=tenant))
 
-    async def documents(self, key: ThreadKey, kind: DocumentKind) -> dict[str, bytes]:
-        """Return the content of every document of *kind* by its name."""
-        found = await self.storage.documents(key, kind)
-        return {one.name: one.data for one in found}
-
     async def clean(self) -> None:
         """Delete every thread of this check."""
-        for tenant in self.used:
+        for tenant in self._used:
             for stored in await self.storage.threads(tenant):
                 await self.storage.delete(stored.key)
-
-
-Check: TypeAlias = Callable[[Lab], Awaitable[None]]
-"""Does something with a storage, and fails if the storage does not do what it should."""
 
 
 class StorageCheck(Struct, frozen=True, kw_only=True):
@@ -305,8 +230,11 @@ class StorageCheck(Struct, frozen=True, kw_only=True):
     fact: str
     """What it proves, in a sentence."""
 
-    check: Check
-    """What proves it."""
+    group: type[Lab]
+    """The class with the method that proves it."""
+
+    check: Callable[..., Awaitable[None]]
+    """The method."""
 
     needs_sharing: bool = False
     """Whether it is a promise of a storage whose data outlives it."""

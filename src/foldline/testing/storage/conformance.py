@@ -2,20 +2,18 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from inspect import cleandoc, isfunction
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
 from foldline.errors import ConfigError
-from foldline.testing.storage.check import Check, Lab, StorageCheck
-from foldline.testing.storage.commits import COMMITS
-from foldline.testing.storage.documents import DOCUMENTS
-from foldline.testing.storage.epochs import EPOCHS
-from foldline.testing.storage.lasting import LASTING
-from foldline.testing.storage.rows import ROWS
-from foldline.testing.storage.tenants import TENANTS
+from foldline.testing.storage.check import Lab, StorageCheck
+from foldline.testing.storage.commits import Commits
+from foldline.testing.storage.contents import Contents
+from foldline.testing.storage.epochs import Epochs
+from foldline.testing.storage.tenants import Lasting, Tenants
 from foldline.threads.storage import ThreadStorage
 
 
@@ -49,24 +47,28 @@ class StorageReport(Struct, frozen=True):
     """One for each check, in their order."""
 
     @property
+    def broken(self) -> tuple[CheckResult, ...]:
+        """The promises that are broken."""
+        return tuple(one for one in self.results if one.outcome == "broken")
+
+    @property
     def is_conformant(self) -> bool:
         """Whether no promise is broken."""
         return not self.broken
-
-    @property
-    def broken(self) -> tuple[CheckResult, ...]:
-        """The promises that are."""
-        return tuple(one for one in self.results if one.outcome == "broken")
 
     def __str__(self) -> str:
         lines = [f"{one.outcome:<14} {one.name}: {one.reason or one.fact}" for one in self.results]
         return "\n".join(lines)
 
 
-def _check(check: Check, *, needs_sharing: bool = False) -> StorageCheck:
-    fact = " ".join(cleandoc(check.__doc__ or "").split())
-    name = check.__name__.removeprefix("_")
-    return StorageCheck(name=name, fact=fact, check=check, needs_sharing=needs_sharing)
+def _checks_of(group: type[Lab]) -> Iterator[StorageCheck]:
+    for name, check in vars(group).items():
+        if isfunction(check) and not name.startswith("_"):
+            fact = " ".join(cleandoc(check.__doc__ or "").split())
+            is_lasting = group is Lasting
+            yield StorageCheck(
+                name=name, fact=fact, group=group, check=check, needs_sharing=is_lasting
+            )
 
 
 class StorageConformance:
@@ -108,7 +110,10 @@ class StorageConformance:
         Raises:
             ConfigError: *make_storage* cannot be called.
         """
-        _check_maker(make_storage)
+        if not callable(make_storage):
+            kind = type(make_storage).__name__
+            message = f"make_storage must be callable, got {kind}: pass lambda: storage"
+            raise ConfigError(message)
         self._make_storage = make_storage
         self._is_durable = is_durable
         self._timeout = timeout
@@ -116,10 +121,8 @@ class StorageConformance:
     @staticmethod
     def checks() -> tuple[StorageCheck, ...]:
         """Return every check."""
-        return (
-            *(_check(one) for one in (*COMMITS, *ROWS, *EPOCHS, *DOCUMENTS, *TENANTS)),
-            *(_check(one, needs_sharing=True) for one in LASTING),
-        )
+        groups = (Commits, Contents, Epochs, Tenants, Lasting)
+        return tuple(check for group in groups for check in _checks_of(group))
 
     async def run(self) -> StorageReport:
         """
@@ -134,12 +137,10 @@ class StorageConformance:
     async def _result(self, check: StorageCheck) -> CheckResult:
         # Whatever a storage raises is what the check has shown.
         (shown,) = await asyncio.gather(self.prove(check), return_exceptions=True)
-        outcome: CheckOutcome = "broken"
+        outcome: CheckOutcome = "kept" if shown else "not_applicable"
         reason = ""
         if isinstance(shown, BaseException):
-            reason = f"{type(shown).__name__}: {shown}"
-        else:
-            outcome = "kept" if shown else "not_applicable"
+            outcome, reason = "broken", f"{type(shown).__name__}: {shown}"
         return CheckResult(name=check.name, fact=check.fact, outcome=outcome, reason=reason)
 
     async def prove(self, check: StorageCheck) -> bool:
@@ -158,19 +159,17 @@ class StorageConformance:
         tenant = f"check-{secrets.token_hex(8)}"
         async with asyncio.timeout(self._timeout):
             await storage.open()
-            lab = Lab(storage, self._make_storage, tenant=tenant, is_shared=self._is_durable)
+            lab = check.group(storage, self._make_storage, tenant=tenant)
             try:
-                await _proved(check, lab)
+                (shown,) = await asyncio.gather(check.check(lab), return_exceptions=True)
+                (cleaned,) = await asyncio.gather(lab.clean(), return_exceptions=True)
             finally:
                 await lab.storage.close()
+        # What the check has shown says more than what came of cleaning up after it.
+        for error in (shown, cleaned):
+            if isinstance(error, BaseException):
+                raise error
         return True
-
-
-def _check_maker(make_storage: object) -> None:
-    if not callable(make_storage):
-        kind = type(make_storage).__name__
-        message = f"make_storage must be callable, got {kind}: pass lambda: storage"
-        raise ConfigError(message)
 
 
 def _check_storage(storage: object) -> None:
@@ -183,15 +182,5 @@ def _check_storage(storage: object) -> None:
     if not isinstance(getattr(storage, "ends_commits", None), bool):
         missing.append("ends_commits")
     if missing:
-        kind = type(storage).__name__
-        message = f"{kind} is not a ThreadStorage: it lacks {', '.join(missing)}"
+        message = f"{type(storage).__name__} is not a ThreadStorage: it lacks {', '.join(missing)}"
         raise ConfigError(message)
-
-
-async def _proved(check: StorageCheck, lab: Lab) -> None:
-    (shown,) = await asyncio.gather(check.check(lab), return_exceptions=True)
-    (cleaned,) = await asyncio.gather(lab.clean(), return_exceptions=True)
-    # What the check has shown says more than what came of cleaning up after it.
-    for error in (shown, cleaned):
-        if isinstance(error, BaseException):
-            raise error
