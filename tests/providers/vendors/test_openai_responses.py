@@ -185,8 +185,8 @@ def test_the_pieces_of_a_stream(vendor: VendorServer, is_listed: bool) -> None:
 
 def test_finish_reasons(vendor: VendorServer) -> None:
     """Why a response is not complete, streamed or not, is its finish reason."""
-    cut = {"incomplete_details": {"reason": "max_output_tokens"}}
-    filtered = {"incomplete_details": {"reason": "content_filter"}}
+    cut: dict[str, Any] = {"incomplete_details": {"reason": "max_output_tokens"}}
+    filtered: dict[str, Any] = {"incomplete_details": {"reason": "content_filter"}}
     answers = [whole(SAID), whole(SAID, **cut), whole(SAID, **filtered), whole(status="failed")]
     event = {"type": "response.incomplete", "response": whole(SAID, **cut)}
     vendor.answers = [*map(Answer.of, answers), Answer.stream([event])]
@@ -221,7 +221,7 @@ STRICT = [
     closed(a={"anyOf": [TEXT, {"type": "null"}]}),
     {**closed(a={"$ref": "#/$defs/b"}), "$defs": {"b": closed(c=TEXT)}},
 ]
-LOOSE = [
+LOOSE: list[dict[str, Any]] = [
     {},
     TEXT,
     {"type": "object"},
