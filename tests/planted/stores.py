@@ -54,9 +54,9 @@ PostgreSQL makes a fork of what is left
 
 threads/stores/postgres/sql/statements.sql: threads/stores/test_postgres_storage.py::test_conformance
 PostgreSQL gives a thread to any tenant
-- ) d ON true
+- loaded(t.pk) d ON true
 - WHERE t.tenant = %(tenant)s AND t.id
-+ ) d ON true
++ loaded(t.pk) d ON true
 + WHERE %(tenant)s <> '' AND t.id
 
 threads/stores/redis/link.py: threads/stores/test_redis_failover.py

@@ -58,11 +58,6 @@ def test_it_is_compared_by_count_and_digest() -> None:
     assert one != MESSAGES
 
 
-def test_its_picture_holds_the_count_alone() -> None:
-    """`repr` shows how many messages there are and nothing of them."""
-    assert repr(CurrentMessages.of(History(MESSAGES))) == "<CurrentMessages count=4>"
-
-
 def test_a_window_gives_what_it_holds_and_never_something_else() -> None:
     """Over a history that begins behind a prefix, an index gives its message or an error."""
     full = [Message.user("u0"), Message.system("s1"), Message.user("u2"), Message.user("u3")]

@@ -57,7 +57,9 @@ class AesCipher:
             ConfigError: *key* has not 16, 24 or 32 bytes.
             MissingExtraError: The `crypto` extra is not installed.
         """
-        _check_key(key)
+        if not _is_key(key):
+            message = "key must be 16, 24 or 32 random bytes"
+            raise ConfigError(message)
         try:
             from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - an optional package
             from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
@@ -94,10 +96,8 @@ class AesCipher:
         return "<AesCipher>"
 
 
-def _check_key(key: object) -> None:
-    if not isinstance(key, bytes) or len(key) not in _KEY_SIZES:
-        message = "key must be 16, 24 or 32 random bytes"
-        raise ConfigError(message)
+def _is_key(key: object) -> bool:
+    return isinstance(key, bytes) and len(key) in _KEY_SIZES
 
 
 class Vault:
@@ -116,7 +116,7 @@ class Vault:
 
     def close_up(self, data: bytes, *place: str) -> bytes:
         """Return *data* as it is stored at *place*."""
-        # None of the parts has a NUL but the name of a document, which is the last.
+        # None of the words has a NUL but the name of a document, which is the last.
         context = "\0".join(place).encode("utf-8", "surrogatepass")
         if self._cipher is not None:
             return _ENCRYPTED + self._cipher.key_id + self._cipher.encrypt(data, context)
@@ -132,14 +132,10 @@ class Vault:
             StoreKeyError: It was encrypted with another key, or with one and there is none now;
                 or it was not, and there is one now.
         """
-        if type(stored) is not bytes:
-            # A damaged file may give back a value of any type.
+        if type(stored) is not bytes or not all(type(word) is str for word in place):
+            # A damaged file may return values and names of any type.
             raise _damaged(place)
-        try:
-            context = "\0".join(place).encode("utf-8", "surrogatepass")
-        except TypeError:
-            # A damaged file may return a name of any type.
-            raise _damaged(place) from None
+        context = "\0".join(place).encode("utf-8", "surrogatepass")
         mark, rest = stored[:_MARK_SIZE], stored[_MARK_SIZE:]
         if mark == _ENCRYPTED:
             return self._decrypted(rest, place, context)
@@ -171,9 +167,7 @@ class Vault:
         return plain
 
     def close_row(self, payload: bytes, branch: bytes, seq: int, *, system: bool) -> bytes:
-        """
-        Return *payload* as it is stored in a row; without a cipher the seals of rows protect it.
-        """
+        """Return *payload* as a row holds it; without a cipher, chain hashes protect it."""
         if self._cipher is None:
             return payload
         return self._cipher.encrypt(payload, _row_context(branch, seq, system=system))

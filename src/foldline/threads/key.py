@@ -32,21 +32,12 @@ class ThreadKey(Struct, frozen=True, order=True):
 
 
 def check_tenant(tenant: str) -> None:
-    """
-    Check that *tenant* could own a thread.
-
-    Raises:
-        ThreadIdError: It has characters that are not allowed.
-    """
+    """Check that *tenant* has only characters that a name may have."""
     _check("tenant", tenant)
 
 
 def listed_key(tenant: str, id: str) -> ThreadKey | None:
-    """
-    Return the key of a thread that a storage lists; None where its name was damaged.
-
-    Nobody can ask for such a thread, and the others are not to suffer from it.
-    """
+    """Return the key of a thread that a storage lists; None if its name was damaged."""
     try:
         return ThreadKey(tenant, id)
     except ThreadIdError:
@@ -54,9 +45,7 @@ def listed_key(tenant: str, id: str) -> ThreadKey | None:
 
 
 def name_of(word: bytes | None) -> str:
-    """
-    Return a name that was read as bytes, since no damage stops that; what is no text is replaced.
-    """
+    """Return a name read as bytes, which no damage stops; what is not text is replaced."""
     return (word or b"").decode("utf-8", "replace")
 
 

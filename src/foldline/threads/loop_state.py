@@ -60,14 +60,7 @@ class CurrentMessages(Sequence[Message]):
     def __init__(
         self, count: int = 0, digest: bytes = EMPTY_DIGEST, *, history: History | None = None
     ) -> None:
-        """
-        Stand for *count* messages.
-
-        Args:
-            count: How many messages there are, system messages included.
-            digest: The prefix digest of those that are not system messages.
-            history: The history itself, if it is in memory.
-        """
+        """Stand for *count* messages, system messages included, which have the prefix *digest*."""
         self._count = count
         self.digest = digest
         """The prefix digest of the messages that are not system messages."""
@@ -104,9 +97,6 @@ class CurrentMessages(Sequence[Message]):
 
     def __hash__(self) -> int:
         return hash((self._count, self.digest))
-
-    def __repr__(self) -> str:
-        return f"<CurrentMessages count={self._count}>"
 
 
 class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -202,14 +192,7 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
     def with_tool_call(self, name: str, signature: str) -> "AgentLoopState":
-        """
-        Return the state with a call of the tool *name* noted.
-
-        Args:
-            name: The tool.
-            signature: What it is called with, as a digest that does not depend on the order of
-                arguments.
-        """
+        """Return the state with a call of the tool *name* noted, *signature* a digest of it."""
         is_repeat = self.last_signatures.get(name) == signature
         repeats = self.repeat_counts.get(name, 0) + 1 if is_repeat else 1
         return msgspec.structs.replace(
@@ -225,14 +208,7 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def with_service(
         self, thread_id: str | None, watermark: int = 0, *, mark: str = ""
     ) -> "AgentLoopState":
-        """
-        Return the state with what the vendor holds.
-
-        Args:
-            thread_id: The vendor's id; None if it holds nothing.
-            watermark: How many messages of the full history it holds, system messages not counted.
-            mark: A digest of what it holds.
-        """
+        """Return the state with what the vendor holds, which is nothing if *thread_id* is None."""
         is_held = thread_id is not None
         return msgspec.structs.replace(
             self,

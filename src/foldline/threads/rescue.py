@@ -1,6 +1,6 @@
 """Whole rows out of a damaged thread: what is left of it, in order, with a marker in each gap."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from msgspec import Struct
@@ -9,9 +9,11 @@ from msgspec.structs import replace
 from foldline.errors import StoreCorruptError, StoreError, StoreKeyError, ThreadNotFoundError
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart
+from foldline.threads.cipher import Vault
 from foldline.threads.head import Head, ThreadRecord, open_head, record_of
 from foldline.threads.key import ThreadKey
 from foldline.threads.row import (
+    NO_SEAL,
     ORIGIN_SIZE,
     SEAL_SIZE,
     StoredRow,
@@ -31,6 +33,7 @@ GAP_KEY = "__gap__"
 """The metadata key of a marker: the numbers of the first and the last message that are missing."""
 
 _PAGE = 512
+_MOST = 1 << 32
 
 
 class WholeRows(Struct, frozen=True, kw_only=True):
@@ -65,9 +68,7 @@ class WholeRows(Struct, frozen=True, kw_only=True):
         return [message for _, message in sorted(numbered, key=lambda one: one[0])]
 
     def to_snapshot(self) -> bytes:
-        """
-        Return the marked messages, with the name and the metadata of the thread, as a snapshot.
-        """
+        """Return the marked messages, with the thread's name and metadata, as a snapshot."""
         # The cuts and counts of everything else are those of a history without gaps.
         head = replace(self.record.head, archived=0)
         record = replace(self.record, head=head, execution=None, reduction=None, tools=())
@@ -75,13 +76,11 @@ class WholeRows(Struct, frozen=True, kw_only=True):
 
 
 def _marker(first: int, last: int) -> Message:
-    if first == last:
-        text = f"[1 message is missing here: number {first} was damaged in the store]"
-    else:
-        text = (
-            f"[{last - first + 1:,} messages are missing here: numbers {first} to {last} were "
-            "damaged in the store]"
-        )
+    count = last - first + 1
+    what = f"{count:,} messages are missing here: numbers {first} to {last} were"
+    if count == 1:
+        what = f"1 message is missing here: number {first} was"
+    text = f"[{what} damaged in the store]"
     return Message(role="system", parts=(TextPart(text),), metadata={GAP_KEY: [first, last]})
 
 
@@ -106,21 +105,18 @@ async def whole_rows(context: StoreContext, key: ThreadKey) -> WholeRows:
         head = open_head(context.vault, stored)
     except StoreCorruptError:
         head = None
-    rows = _Rows(context)
-    first = 0
-    while head is None or first < head.count:
+    rows = list[StoredRow]()
+    # Without a head nobody knows the epoch, for which an empty one is the current one, or the end.
+    epoch = b"" if head is None else head.epoch
+    for first in range(0, _MOST if head is None else head.count, _PAGE):
         stop = first + _PAGE if head is None else min(first + _PAGE, head.count)
-        # Without a head nobody knows the epoch: an empty one is the current one.
-        epoch = b"" if head is None else head.epoch
         page = await readable_rows(context, key, epoch, first, stop)
         if head is None and not page:
             break
-        for row in page:
-            rows.take(row)
-        first = stop
+        rows += page
     return WholeRows(
         record=_named(context, stored, head),
-        messages=rows.messages,
+        messages=dict(_whole(rows, context.vault)),
         total=None if head is None else head.count,
         faults=verified.faults,
     )
@@ -137,27 +133,21 @@ def _named(context: StoreContext, stored: StoredThread, head: Head | None) -> Th
         return ThreadRecord(key=key, head=head)
 
 
-class _Rows:
-    def __init__(self, context: StoreContext) -> None:
-        self._vault = context.vault
-        self._next = 0
-        self._seals: tuple[bytes, ...] = (bytes(SEAL_SIZE),)
-        self._is_proven = True
-        self.messages: dict[int, Message] = {}
-
-    def take(self, row: StoredRow) -> None:
-        """Take the next row that can be read, and keep its message if that is whole."""
-        if row.seq < self._next:
-            return
-        before = self._seals if row.seq == self._next else ()
+def _whole(rows: Iterable[StoredRow], vault: Vault) -> Iterator[tuple[int, Message]]:
+    """Yield the numbers and messages of *rows* that are whole."""
+    seals: tuple[bytes, ...] = (NO_SEAL,)
+    following, is_proven = 0, True
+    for row in rows:
+        if row.seq < following:
+            continue
+        before = seals if row.seq == following else ()
         origin, payload = row.data[:ORIGIN_SIZE], row.data[ORIGIN_SIZE + SEAL_SIZE :]
         right = [seal_of(one, origin, row.seq, payload) for one in before]
         is_right = row.seal in right
         # After a bad or a missing row there is nothing to compare with.
-        is_damaged = bool(before) and self._is_proven and not is_right
+        is_damaged = bool(before) and is_proven and not is_right
         # The next row continues from what this one was, which a flipped bit may have changed.
-        self._seals, self._next, self._is_proven = (row.seal, *right[:1]), row.seq + 1, is_right
-        if is_damaged and not self._vault.encrypts:
-            return
-        with suppress(StoreCorruptError):
-            self.messages[row.seq] = read_body(read_row(row, self._vault).body)
+        seals, following, is_proven = (row.seal, *right[:1]), row.seq + 1, is_right
+        if vault.encrypts or not is_damaged:
+            with suppress(StoreCorruptError):
+                yield row.seq, read_body(read_row(row, vault).body)

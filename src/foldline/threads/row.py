@@ -141,12 +141,7 @@ def write_body(message: Message) -> bytes:
 
 
 def read_body(body: bytes) -> Message:
-    """
-    Return the message in *body*.
-
-    Raises:
-        StoreCorruptError: It is not a message.
-    """
+    """Return the message in *body*; `StoreCorruptError` if it is none."""
     try:
         role = _role_of(body[0])
         if role is None:
@@ -175,12 +170,7 @@ def write_row(
 
 
 def read_row(row: StoredRow, vault: Vault) -> MessageRow:
-    """
-    Return the payload of *row*.
-
-    Raises:
-        StoreCorruptError: It is not a row, or cannot be decrypted with the key of *vault*.
-    """
+    """Return the payload of *row*; `StoreCorruptError` if it cannot be read or decrypted."""
     data = row.data
     payload = data[_HEADER:]
     if vault.encrypts:
@@ -197,12 +187,7 @@ def _unpacked(payload: bytes, seq: int) -> MessageRow:
 
 
 def read_rows(rows: Iterable[StoredRow], vault: Vault) -> list[KnownRow]:
-    """
-    Return *rows* with their messages.
-
-    Raises:
-        StoreCorruptError: One is not a row, or is marked with another role than its message has.
-    """
+    """Return *rows* with their messages, if each is a row and marked with the role it has."""
     found: list[KnownRow] = []
     encrypts = vault.encrypts
     for row in rows:

@@ -1,23 +1,17 @@
 """A whole thread as one JSON document, to be moved between stores or kept in a file."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-from foldline.errors import FormatError, StoreVersionError
-from foldline.history.codec import (
-    decode_json,
-    decode_message,
-    encode_json,
-    encode_message,
-    without_values,
-)
+from foldline.errors import FormatError, NewerFormatError, StoreVersionError
+from foldline.history.codec import decode_json, encode_json, encode_message, without_values
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.reduction.state import STATE_FORMAT, HistoryReductionState, hash_of
+from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.threads.head import ThreadRecord
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.tools import ToolRun
@@ -64,44 +58,28 @@ class ThreadSnapshot(Struct, frozen=True, kw_only=True):
     """The tool calls whose answers are not yet messages."""
 
 
-_Kind = TypeVar("_Kind")
-
-_NULL: Final = Raw(b"null")
-
-
-class _Messages(Struct):
-    messages: list[Raw] = msgspec.field(name="Messages")
-
-
-class _AnyMessages(Struct):
-    messages: list[Any] = msgspec.field(name="Messages")
+class _Messages(Struct, rename="pascal"):
+    messages: tuple[Message, ...]
 
 
 class _Written(Struct, rename="pascal", kw_only=True):
     id: str
-    display_name: Raw = Raw(b'""')
+    display_name: str = ""
     message_store_snapshot: _Messages
-    metadata: Raw = Raw(b"{}")
+    metadata: dict[str, object] = {}
     created_at: datetime | None = None
     last_activity: datetime | None = None
     archived_count: int = 0
     execution_state_json: str | None = None
-    last_reduction: Raw = _NULL
-    pending_tools: Raw = Raw(b"[]")
-    format: int = SNAPSHOT_FORMAT
+    last_reduction: Any = None
+    pending_tools: tuple[ToolRun, ...] = ()
 
 
 class _Format(Struct, rename="pascal"):
     format: Annotated[int, Meta(ge=0)] = 0
 
 
-class _ReductionFormat(Struct):
-    format: int = STATE_FORMAT
-
-
-_ENCODER = msgspec.json.Encoder()
-_DECODER = msgspec.json.Decoder(_Written)
-_FORMAT = msgspec.json.Decoder(_Format)
+_encode = msgspec.json.Encoder().encode
 
 # The names that the original framework used at one time or another.
 _OLD_NAMES = {
@@ -118,19 +96,20 @@ def encode_snapshot(record: ThreadRecord, messages: Iterable[Message]) -> bytes:
         # Rows of an old store have digests of version 1; outside of it those of now are compared.
         known = hash_of(History(messages), reduction.summarized_up_to_index)
         reduction = msgspec.structs.replace(reduction, message_hash=known)
-    written = _Written(
-        id=record.key.id,
-        display_name=Raw(encode_json(record.display_name)),
-        message_store_snapshot=_Messages([Raw(encode_message(one)) for one in messages]),
-        metadata=Raw(encode_json(dict(record.metadata))),
-        created_at=head.created_at,
-        last_activity=head.last_activity,
-        archived_count=head.archived,
-        execution_state_json=None if state is None else state.to_json().decode(),
-        last_reduction=_NULL if reduction is None else Raw(reduction.to_json()),
-        pending_tools=Raw(encode_json(record.tools)),
-    )
-    return _ENCODER.encode(written)
+    written = {
+        "Id": record.key.id,
+        "DisplayName": Raw(encode_json(record.display_name)),
+        "MessageStoreSnapshot": {"Messages": [Raw(encode_message(one)) for one in messages]},
+        "Metadata": Raw(encode_json(dict(record.metadata))),
+        "CreatedAt": head.created_at,
+        "LastActivity": head.last_activity,
+        "ArchivedCount": head.archived,
+        "ExecutionStateJson": None if state is None else state.to_json().decode(),
+        "LastReduction": None if reduction is None else Raw(reduction.to_json()),
+        "PendingTools": Raw(encode_json(record.tools)),
+        "Format": SNAPSHOT_FORMAT,
+    }
+    return _encode(written)
 
 
 def decode_snapshot(data: bytes | str) -> ThreadSnapshot:
@@ -142,7 +121,7 @@ def decode_snapshot(data: bytes | str) -> ThreadSnapshot:
         StoreVersionError: It, or what it holds, was written by a newer foldline.
     """
     try:
-        return _read(_written(data))
+        return _read(_written(decode_json(data)))
     except RecursionError:
         message = "nested too deeply"
     except OverflowError:
@@ -158,24 +137,12 @@ def decode_snapshot(data: bytes | str) -> ThreadSnapshot:
     raise FormatError(text)
 
 
-def _written(data: bytes | str) -> _Written:
-    try:
-        if _known_format(_FORMAT.decode(data)):
-            return _DECODER.decode(data)
-    except (msgspec.MsgspecError, UnicodeError):
-        # It has NaN or a lone surrogate, or it is no snapshot: the slow way finds out.
-        pass
-    value = decode_json(data)
-    if not _known_format(msgspec.convert(value, _Format)):
-        value = _renamed(value)
-    return _converted(value)
-
-
-def _known_format(written: _Format) -> int:
-    """Return the number of the form, 0 for the forms before the first number."""
-    if written.format > SNAPSHOT_FORMAT:
-        raise StoreVersionError(what="a snapshot", found=written.format, known=SNAPSHOT_FORMAT)
-    return written.format
+def _written(value: Any) -> _Written:
+    found = msgspec.convert(value, _Format).format
+    if found > SNAPSHOT_FORMAT:
+        raise StoreVersionError(what="a snapshot", found=found, known=SNAPSHOT_FORMAT)
+    # The forms before the first number had none.
+    return msgspec.convert(value if found else _renamed(value), _Written)
 
 
 def _renamed(value: dict[str, Any]) -> dict[str, Any]:
@@ -190,48 +157,28 @@ def _renamed(value: dict[str, Any]) -> dict[str, Any]:
     return {name: field for name, field in named.items() if field is not None}
 
 
-def _converted(value: dict[str, Any]) -> _Written:
-    plain = dict(value)
-    for field in msgspec.structs.fields(_Written):
-        if field.type is Raw and field.encode_name in plain:
-            plain[field.encode_name] = Raw(encode_json(plain[field.encode_name]))
-    if "MessageStoreSnapshot" in plain:
-        store = msgspec.convert(plain["MessageStoreSnapshot"], _AnyMessages)
-        messages = [Raw(encode_json(one)) for one in store.messages]
-        plain["MessageStoreSnapshot"] = {"Messages": messages}
-    return msgspec.convert(plain, _Written)
-
-
 def _read(written: _Written) -> ThreadSnapshot:
-    messages = tuple(decode_message(bytes(one)) for one in written.message_store_snapshot.messages)
-    _check_archived(written.archived_count, messages)
-    return ThreadSnapshot(
-        id=written.id,
-        display_name=_value(written.display_name, str),
-        messages=messages,
-        metadata=_value(written.metadata, dict[str, object]),
-        created_at=_in_utc(written.created_at),
-        last_activity=_in_utc(written.last_activity),
-        archived=written.archived_count,
-        execution=_execution(written.execution_state_json),
-        reduction=_reduction(bytes(written.last_reduction)),
-        tools=_value(written.pending_tools, tuple[ToolRun, ...]),
-    )
-
-
-def _check_archived(archived: int, messages: Sequence[Message]) -> None:
+    messages, archived = written.message_store_snapshot.messages, written.archived_count
     length = sum(one.role != "system" for one in messages)
     if not 0 <= archived <= length:
         message = f"not a snapshot of a thread: `ArchivedCount` is not between 0 and {length}"
         raise FormatError(message)
-
-
-def _value(written: Raw, kind: type[_Kind]) -> _Kind:
-    return msgspec.convert(decode_json(bytes(written)), kind)
+    return ThreadSnapshot(
+        id=written.id,
+        display_name=written.display_name,
+        messages=messages,
+        metadata=written.metadata,
+        created_at=_in_utc(written.created_at),
+        last_activity=_in_utc(written.last_activity),
+        archived=archived,
+        execution=_execution(written.execution_state_json),
+        reduction=_reduction(written.last_reduction),
+        tools=written.pending_tools,
+    )
 
 
 def _in_utc(moment: datetime | None) -> datetime | None:
-    """Return *moment* in UTC, which is meant where no time zone is written."""
+    """Return *moment* in UTC, which is meant if no time zone is written."""
     if moment is None:
         return None
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
@@ -249,10 +196,10 @@ def _execution(written: str | None) -> AgentLoopState | None:
     return state
 
 
-def _reduction(written: bytes) -> HistoryReductionState | None:
-    if written == b"null":
+def _reduction(written: Any) -> HistoryReductionState | None:
+    if written is None:
         return None
-    found = msgspec.json.decode(written, type=_ReductionFormat).format
-    if found > STATE_FORMAT:
-        raise StoreVersionError(what="a reduction", found=found, known=STATE_FORMAT)
-    return HistoryReductionState.from_json(written)
+    try:
+        return HistoryReductionState.from_json(encode_json(written))
+    except NewerFormatError as error:
+        raise StoreVersionError(what="a reduction", found=error.found, known=error.known) from None

@@ -18,7 +18,6 @@ from foldline.reduction.state import hash_text, same_hash
 from foldline.threads.change import Document
 from foldline.threads.head import (
     Head,
-    StoredReduction,
     active,
     decode_checkpoint,
     decode_head,
@@ -28,18 +27,12 @@ from foldline.threads.head import (
 )
 from foldline.threads.key import ThreadKey, check_tenant
 from foldline.threads.loop_state import Checkpoint
-from foldline.threads.row import SEAL_SIZE, StoredRow, check_chain, read_body, read_row
+from foldline.threads.row import NO_SEAL, StoredRow, check_chain, read_body, read_row
 from foldline.threads.storage import StoreContext, StoredThread
 from foldline.threads.store import ThreadStore, stored_threads
 
 
-__all__ = [
-    "Verified",
-    "list_keys",
-    "readable_rows",
-    "verify_store",
-    "verify_thread",
-]
+__all__ = ["Verified", "list_keys", "readable_rows", "verify_store", "verify_thread"]
 
 
 _ATTEMPTS = 5
@@ -123,9 +116,8 @@ async def verify_store(store: ThreadStore, *, tenant: str | None = None) -> Asyn
             if found is not None:
                 yield found
             elif key in await list_keys(store, tenant=key.tenant):
-                faults.append(
-                    f"thread {key.id!r} of tenant {key.tenant!r} is listed, but not found"
-                )
+                name = f"thread {key.id!r} of tenant {key.tenant!r}"
+                faults.append(f"{name} is listed, but not found")
         except (StoreBusyError, StoreKeyError) as error:
             failure = error
         except StoreError as error:
@@ -140,13 +132,7 @@ async def verify_store(store: ThreadStore, *, tenant: str | None = None) -> Asyn
 
 
 async def list_keys(store: ThreadStore, *, tenant: str | None = None) -> list[ThreadKey]:
-    """
-    Return the keys of all threads, in order, of one tenant or of all.
-
-    Raises:
-        ThreadIdError: *tenant* has characters that are not allowed.
-        StoreCorruptError: The store is damaged so that they cannot be listed.
-    """
+    """Return the keys of all threads, in order, of one tenant or of all."""
     if tenant is not None:
         check_tenant(tenant)
     storage = store.context.storage
@@ -189,24 +175,14 @@ class _Check:
         except StoreCorruptError:
             text = "head: it was changed or moved, or its revision was"
             return Verified(key=stored.key, faults=(text,))
-        found = replace(
-            head,
-            count=0,
-            system=0,
-            system_tokens=0,
-            users=0,
-            tokens=0,
-            digest=EMPTY_DIGEST,
-            seal=bytes(SEAL_SIZE),
-        )
+        nothing = dict.fromkeys(("count", "system", "system_tokens", "users", "tokens"), 0)
+        found = replace(head, **nothing, digest=EMPTY_DIGEST, seal=NO_SEAL)
         while found.count < head.count and not self._faults:
-            stop = min(found.count + _PAGE, head.count)
-            found = self._with_page(found, await self._rows(head.epoch, found.count, stop), stop)
+            found = await self._with_page(found, min(found.count + _PAGE, head.count))
         if not self._faults:
             if found != head:
-                self._faults.append(
-                    "head: its counts, digest or chain hash are not those of its rows"
-                )
+                text = "head: its counts, digest or chain hash are not those of its rows"
+                self._faults.append(text)
             if await self._rows(head.epoch, head.count, head.count + 1):
                 self._faults.append(f"row {head.count}: it is after the last row")
         self._check_head(head)
@@ -216,51 +192,58 @@ class _Check:
     async def _rows(self, epoch: bytes, start: int, stop: int) -> list[StoredRow]:
         return await readable_rows(self._context, self._stored.key, epoch, start, stop)
 
-    def _with_page(self, head: Head, rows: list[StoredRow], stop: int) -> Head:
-        """Return *head* with the counts of *rows*, up to the first bad one of them."""
-        for row in rows:
+    async def _with_page(self, head: Head, stop: int) -> Head:
+        """Return *head* with the counts of the rows up to *stop*, or to the first bad one."""
+        problem = "it is missing or cannot be read"
+        for row in await self._rows(head.epoch, head.count, stop):
             if row.seq != head.count:
                 break
-            problem, after = self._with_row(head, row)
-            if problem:
-                self._faults.append(f"row {row.seq}: {problem}")
-                return head
-            head = after
+            if check_chain([row], head.seal, head.runs) is not None:
+                problem = "its chain hash does not fit: it was changed or moved"
+                break
+            try:
+                head = self._with_row(head, row)
+            except StoreCorruptError as error:
+                problem = str(error)
+                break
             self._after_rows[head.count] = head.digest
             if not row.system:
                 self._after_messages.append(head.digest)
         if head.count < stop:
-            self._faults.append(f"row {head.count}: it is missing or cannot be read")
+            self._faults.append(f"row {head.count}: {problem}")
         return head
 
-    def _with_row(self, head: Head, row: StoredRow) -> tuple[str, Head]:
-        """Return what is wrong with *row* after *head*, and the head after it."""
-        if check_chain([row], head.seal, head.runs) is not None:
-            return "its chain hash does not fit: it was changed or moved", head
+    def _with_row(self, head: Head, row: StoredRow) -> Head:
+        """Return *head* with the counts of *row*, which follows it."""
         try:
             counts = read_row(row, self._context.vault)
             message = read_body(counts.body)
         except StoreCorruptError:
-            return "its content cannot be read", head
-        if row.system != (message.role == "system"):
-            return "it is marked with another role than its message has", head
-        known = head.system_tokens if row.system else head.tokens
-        users = head.users + (message.role == "user")
-        if (counts.position, counts.users) != (head.length, users) or counts.tokens < known:
-            return "its counts are not those of the rows before it", head
-        if not follows(head.digest, message, counts.digest):
-            return "its digest is not that of the messages up to it", head
-        after = replace(
+            problem = "its content cannot be read"
+            raise StoreCorruptError(problem) from None
+        is_system, users = message.role == "system", head.users + (message.role == "user")
+        is_counted = (counts.position, counts.users) == (head.length, users)
+        is_more = counts.tokens >= (head.system_tokens if is_system else head.tokens)
+        for is_right, problem in (
+            (row.system == is_system, "it is marked with another role than its message has"),
+            (is_counted and is_more, "its counts are not those of the rows before it"),
+            (
+                follows(head.digest, message, counts.digest),
+                "its digest is not that of the messages up to it",
+            ),
+        ):
+            if not is_right:
+                raise StoreCorruptError(problem)
+        return replace(
             head,
             count=head.count + 1,
-            system=head.system + row.system,
-            system_tokens=counts.tokens if row.system else head.system_tokens,
+            system=head.system + is_system,
+            system_tokens=counts.tokens if is_system else head.system_tokens,
             users=users,
-            tokens=head.tokens if row.system else counts.tokens,
+            tokens=head.tokens if is_system else counts.tokens,
             digest=counts.digest,
             seal=row.seal,
         )
-        return "", after
 
     def _check_head(self, head: Head) -> None:
         if not 0 <= head.archived <= head.length:
@@ -292,21 +275,17 @@ class _Check:
             return await self._misplaced(decode_checkpoint(vault, key, one))
         if one.kind == "reduction":
             found = decode_reduction(vault, key, one)
-            return self._unfitting(found) if is_whole else ""
+            known = self._after_messages[found.reach : found.reach + 1]
+            is_known = known and same_hash(hash_text(known[0]), found.state.message_hash)
+            if is_known or active(found.state) is None or not is_whole:
+                return ""
+            return f"it covers other messages than the first {found.reach}"
         state = record_of(vault, key, head, [one]).execution
         if state is None or not is_whole:
             return ""
         count = len(state.current_messages)
         is_known = self._after_rows.get(count) == state.current_messages.digest
         return "" if is_known else f"it belongs to other messages than the first {count}"
-
-    def _unfitting(self, one: StoredReduction) -> str:
-        if active(one.state) is None:
-            return ""
-        known = self._after_messages[one.reach : one.reach + 1]
-        if known and same_hash(hash_text(known[0]), one.state.message_hash):
-            return ""
-        return f"it covers other messages than the first {one.reach}"
 
     async def _misplaced(self, checkpoint: Checkpoint) -> str:
         checkpoint.execution_state()

@@ -1,10 +1,12 @@
 """Stores that earlier versions wrote: opened with this one, they answer as they did then."""
 
 import asyncio
+from collections.abc import Iterable
 from pathlib import Path
 from typing import cast
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from tests.threads.stores.recorded import (
     POSTGRES,
@@ -29,6 +31,9 @@ async def _check(name: str, place: str | Path) -> None:
     async with open_store(name, place) as store:
         found = await consequences(store)
     _compare(found, wanted["consequences"])
+    runs = cast("dict[str, dict[str, Json]]", found["runs"])
+    assert [one["summarizer_calls"] for one in runs.values()] == [0] * len(runs)
+    assert all(one["requests"] for one in runs.values())
 
 
 def _compare(found: dict[str, Json], wanted: Json) -> None:
@@ -49,16 +54,21 @@ def _pieces(value: Json) -> dict[str, Json]:
     return found
 
 
-@pytest.mark.parametrize("name", SQLITE)
+def _some(names: Iterable[str], *fast: str) -> list[ParameterSet]:
+    """Return *names*, all but the *fast* ones marked as slow."""
+    return [pytest.param(name, marks=[pytest.mark.slow] * (name not in fast)) for name in names]
+
+
+@pytest.mark.parametrize("name", _some(SQLITE, "sqlite-1", "sqlite-3-encrypted"))
 def test_a_file_is_what_it_was(name: str, tmp_path: Path) -> None:
-    """A recorded file answers as it did, and its runs, reductions and forks continue as they did."""
+    """A recorded file answers and continues as it did, and no summarizer is asked."""
     path = tmp_path / "a.db"
     materialize_sqlite(name, path)
 
     asyncio.run(_check(name, path))
 
 
-@pytest.mark.parametrize("name", POSTGRES)
+@pytest.mark.parametrize("name", _some(POSTGRES, "postgres-1-encrypted", "postgres-2"))
 def test_a_schema_is_what_it_was(name: str, postgres_dsn: str) -> None:
     """A recorded schema of PostgreSQL answers and continues as it did."""
     materialize_postgres(name, postgres_dsn)
@@ -66,7 +76,7 @@ def test_a_schema_is_what_it_was(name: str, postgres_dsn: str) -> None:
     asyncio.run(_check(name, postgres_dsn))
 
 
-@pytest.mark.parametrize("name", REDIS)
+@pytest.mark.parametrize("name", _some(REDIS, "redis-1-encrypted"))
 def test_a_redis_is_what_it_was(name: str, redis_url: str) -> None:
     """A recorded Redis answers and continues as it did."""
 
@@ -75,13 +85,3 @@ def test_a_redis_is_what_it_was(name: str, redis_url: str) -> None:
         await _check(name, redis_url)
 
     asyncio.run(live())
-
-
-@pytest.mark.parametrize("name", ["sqlite-1", "sqlite-2", "sqlite-3"])
-def test_no_recorded_run_asks_a_summarizer(name: str) -> None:
-    """What is expected of the runs holds no call of a summarizer, and each sends something."""
-    used = cast("dict[str, Json]", expected(name)["consequences"])
-    runs = cast("dict[str, dict[str, Json]]", used["runs"])
-
-    assert [one["summarizer_calls"] for one in runs.values()] == [0] * len(runs)
-    assert all(one["requests"] for one in runs.values())

@@ -265,33 +265,6 @@ def test_tenant_is_in_every_key(redis_url: str) -> None:
     assert all(key.split(b"/")[0::2][:2] == [b"{app:1}", b"acme"] for key in keys - shared)
 
 
-@pytest.mark.parametrize(
-    "odd", ["*", "acme/t", "a]b", "{acme}", "acme\r\nFLUSHALL", "\ud800", "\0"]
-)
-def test_odd_tenants_have_no_threads(redis_url: str, odd: str) -> None:
-    """A tenant or a start that looks like a pattern, a path or a command finds nothing."""
-
-    async def live() -> tuple[int, bool, list[str]]:
-        async with lab_of(RedisStorage(redis_url)) as lab:
-            await lab.scribe("t").write(1)
-            foreign = await lab.storage.threads(odd)
-            rest = await lab.storage.threads("acme", after=odd)
-            return len(foreign), len(rest) <= 1, await lab.storage.tenants()
-
-    assert asyncio.run(live()) == (0, True, ["acme"])
-
-
-def test_prefixes_are_apart(redis_url: str) -> None:
-    """Stores with different prefixes in one Redis share nothing."""
-
-    async def live() -> list[list[str]]:
-        async with RedisStore(redis_url, prefix="a") as one, RedisStore(redis_url) as other:
-            await one.thread("t", tenant="x")
-            return [await one.tenants(), await other.tenants()]
-
-    assert asyncio.run(live()) == [["x"], []]
-
-
 def test_expiry_is_of_the_store(redis_url: str) -> None:
     """An expired thread is gone, though no key of Redis has a time to live."""
 

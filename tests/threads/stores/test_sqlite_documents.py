@@ -57,11 +57,11 @@ async def seen(storage: SQLiteStorage | MemoryStorage) -> list[list[Document]]:
     return [*found, sorted(loaded.documents, key=lambda one: (one.kind, one.name))]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(one, marks=pytest.mark.slow) for one in (1, 2, 3))]
+)
 def test_documents_are_those_of_a_memory(tmp_path: Path, seed: int) -> None:
-    """
-    Whatever is dropped and written in one commit, the file holds the documents that a memory holds.
-    """
+    """Whatever one commit drops and writes, the file holds the documents that a memory holds."""
 
     async def run() -> None:
         random, memory = Random(seed), MemoryStorage()

@@ -7,16 +7,9 @@ __all__ = ["Fact"]
 
 
 class Fact(Struct, frozen=True, kw_only=True):
-    """One fact about the environment of a store."""
+    """One fact about the environment of a store, and what to do about it; a danger costs data."""
 
     name: str
-    """What it is about."""
-
     value: str
-    """What was found."""
-
     advice: str = ""
-    """What to do about it; empty if nothing has to be done."""
-
     is_danger: bool = False
-    """Whether data may be lost, or the store cannot be used."""

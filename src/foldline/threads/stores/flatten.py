@@ -14,52 +14,35 @@ __all__ = ["Branch", "Part", "Span", "flatten"]
 
 
 class Branch(Struct, frozen=True, gc=False):
-    """A branch as it was stored."""
+    """A branch as it was stored: its own rows begin with *at*, after those it shares."""
 
     name: int | str
-    """Its name in the store."""
-
     parent: int | str | None
-    """The branch whose first rows it shares."""
-
     at: int
-    """How many rows it shares; its own rows begin with this number."""
-
     stop: int
-    """The number after its last row; *at* if it has none."""
 
 
 class Span(Struct, frozen=True, gc=False):
-    """Rows that were written on one branch."""
+    """Rows that were written on one branch, up to *stop*."""
 
     branch: int | str
-    """The branch."""
-
     start: int
-    """The first number."""
-
     stop: int
-    """The number after the last."""
 
 
 class Part(Struct, frozen=True):
     """Rows of a flat thread: its live ones, or those that one of its epochs replaced."""
 
     epoch: int | str
-    """The branch that became the epoch: the first one of the thread for live rows."""
-
     spans: Sequence[Span]
-    """Where the rows lie now, in the order of their numbers."""
 
 
 def flatten(own: Sequence[Branch], branches: Mapping[int | str, Branch]) -> Iterator[Part]:
     """
     Yield the parts of the thread that opened *own*: the replaced rows of each epoch, then the live.
 
-    Args:
-        own: The branches that the thread opened and still has, the oldest first; each later one was
-            opened by a rewind, an edit or a clear.
-        branches: Every branch of the store, by name.
+    *own* are the branches that it still has, the oldest first; each later one was opened by a
+    rewind, an edit or a clear.
     """
     first, *later = own
     live = _lineage(first, branches)

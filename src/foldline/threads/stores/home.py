@@ -10,13 +10,10 @@ __all__ = ["Home"]
 
 
 class Home:
-    """
-    The process and, for some stores, the event loop in which a store was opened.
-
-    A forked process has no threads, and shares sockets and the list of them with its parent.
-    """
+    """The process, and for some stores the event loop, in which a store was opened."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        # A forked process has no threads, and shares sockets and the list of them with its parent.
         self._process = os.getpid()
         self._loop = loop
 
@@ -31,12 +28,7 @@ class Home:
         return not self.is_same_process or (self._loop is not None and self._loop.is_closed())
 
     def check(self) -> None:
-        """
-        Check that this is the place.
-
-        Raises:
-            StoreError: It is another one.
-        """
+        """Raise StoreError unless this is the place."""
         if os.getpid() != self._process:
             message = "the store was opened in another process: open one of your own after the fork"
             raise StoreError(message)

@@ -65,11 +65,7 @@ class _Thread(Struct):
 
 
 class MemoryStorage:
-    """
-    Rows and documents in dictionaries.
-
-    A commit has no point at which another task could see half of it.
-    """
+    """Rows and documents in dictionaries; no task can see half of a commit."""
 
     ends_commits = False
     """A commit has nothing to wait for."""
@@ -89,13 +85,7 @@ class MemoryStorage:
         return None if thread is None else _stored(key, thread)
 
     async def commit(self, key: ThreadKey, change: Change) -> None:
-        """
-        Do everything in *change*, or nothing.
-
-        Raises:
-            ThreadConflictError: The thread is at another revision.
-            ThreadNotFoundError: It is at another epoch, or there is nothing to copy.
-        """
+        """Do everything in *change*, or nothing; see `ThreadStorage`."""
         thread = self._threads.get(key)
         self._compare(key, thread, change.revision)
         if thread is not None and thread.epoch != change.epoch:
@@ -158,12 +148,7 @@ class MemoryStorage:
         return sorted({key.tenant for key in self._threads})
 
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
-        """
-        Delete a thread with everything stored for it; False if there is none.
-
-        Raises:
-            ThreadConflictError: It is not the thread *expected* any more.
-        """
+        """Delete a thread with everything stored for it; False if there is none."""
         thread = self._threads.get(key)
         if expected is not None:
             self._compare(key, thread, expected.revision)

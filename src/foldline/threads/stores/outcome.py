@@ -12,12 +12,7 @@ def judge(key: ThreadKey, change: Change, *, revision: int, head: bytes, reason:
     """
     Check that *change*, which has ended one way or the other, was made.
 
-    Args:
-        key: The thread.
-        change: The commit.
-        revision: The revision that the thread has now; 0 if there is none.
-        head: Its head.
-        reason: What broke.
+    *revision*, 0 if there is no thread, and *head* are those of now; *reason* is what broke.
 
     Raises:
         CommitUnknownError: Others have written since.

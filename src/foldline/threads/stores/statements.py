@@ -18,12 +18,7 @@ _COMMENT = re.compile(r"^[ \t]*--.*\n", re.MULTILINE)
 
 
 def statements(package: str) -> Mapping[str, str]:
-    """
-    Return the statements in `sql/statements.sql` of *package*, by the name above each.
-
-    Raises:
-        StoreError: The file cannot be read.
-    """
+    """Return the statements in `sql/statements.sql` of *package*, by the name above each."""
     with _reading(package):
         from importlib.resources import files  # noqa: PLC0415 - a quarter of the whole import
 
@@ -34,12 +29,7 @@ def statements(package: str) -> Mapping[str, str]:
 
 
 def migrations(package: str) -> list[tuple[int, list[str]]]:
-    """
-    Return the migrations in `sql/` of *package*: the number of each, and its statements.
-
-    Raises:
-        StoreError: A file cannot be read.
-    """
+    """Return the migrations in `sql/` of *package*: the number of each, and its statements."""
     found: list[tuple[int, list[str]]] = []
     with _reading(package):
         from importlib.resources import files  # noqa: PLC0415 - a quarter of the whole import

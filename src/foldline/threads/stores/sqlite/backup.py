@@ -37,17 +37,8 @@ def back_up(
     """
     Copy the store *source* into the new file *target*, as one moment saw it, and check the copy.
 
-    Writers continue meanwhile. The file appears whole, or not at all.
-
-    Args:
-        source: The file of the store.
-        target: The file to make.
-        on_step: Called with the pages that remain and those that there are.
-
-    Raises:
-        UsageError: *target* exists already, or its folder does not.
-        StoreError: A file cannot be read or written, or *source* is not a store.
-        StoreCorruptError: The log beside *source* was written beside another file.
+    Writers continue meanwhile. The file appears whole, or not at all. *on_step* is called with the
+    pages that remain and those that there are.
     """
     if target.exists():
         raise _exists(target)

@@ -14,12 +14,7 @@ __all__ = ["SQLITE_ERRORS", "place_error", "store_error"]
 
 
 SQLITE_ERRORS: Final = (sqlite3.Error, UnicodeDecodeError)
-"""
-What SQLite reports.
-
-Python cannot decode SQLite's message about a damaged table whose name is not text any more, and
-raises that instead.
-"""
+"""What SQLite reports; Python cannot decode its message about a table whose name is damaged."""
 
 # The lower eight bits of a result code say what kind of trouble it is.
 _PRIMARY: Final = 0xFF

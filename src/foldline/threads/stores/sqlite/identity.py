@@ -100,9 +100,6 @@ def check_log(path: Path) -> None:
 
     It stays there when a backup takes the place of a store whose program was killed, or when the
     file itself is lost: SQLite deletes the log of an empty file.
-
-    Raises:
-        StoreCorruptError: The log belongs to another file; nothing was changed.
     """
     log = log_of(path)
     if not _size(log):

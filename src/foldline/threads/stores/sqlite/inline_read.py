@@ -36,11 +36,10 @@ class InlineReader:
     """
     Reads what is small on a connection of its own, in the thread of the caller.
 
-    What a turn reads is in memory and takes some twenty microseconds; asking another thread takes as
-    long again. It does not block the event loop: it waits for no lock, the steps and the size of a
-    value are limited, and a disk that was slow twice in a row is left alone for a second. If a read
-    cannot be made so, or fails, there is no answer, and the reader thread is asked instead: it may
-    wait, and reports what is wrong.
+    That takes some twenty microseconds; asking another thread takes as long again. It waits for no
+    lock, the steps and the size of a value are limited, and a disk that was slow twice in a row is
+    left alone for a second. If a read cannot be made so, or fails, there is no answer, and the
+    reader thread is asked instead: it may wait, and reports what is wrong.
     """
 
     def __init__(self, file: StoreFile, *, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -57,12 +56,7 @@ class InlineReader:
         self._rests_until = 0.0
 
     def connect(self) -> sqlite3.Connection:
-        """
-        Return a connection for the reader thread, and open one for inline reads.
-
-        The reader thread keeps this object alive in a forked process, which must not close what was
-        opened before.
-        """
+        """Return a connection for the reader thread, and open one for inline reads."""
         connection = self._file.reader()
         # If it fails there are no inline reads.
         with self._one_at_a_time, suppress(sqlite3.Error, StoreError):
@@ -78,11 +72,7 @@ class InlineReader:
         return self._steps > _MOST_STEPS
 
     def answer(self, job: Callable[[sqlite3.Connection], _Result]) -> tuple[_Result] | None:
-        """
-        Return what *job* returns, in a tuple; None if it cannot be read at once.
-
-        All of *job* sees the file as of one moment.
-        """
+        """Return what *job* reads as of one moment, in a tuple; None if it cannot at once."""
         if not self._home.is_same_process or not self._one_at_a_time.acquire(blocking=False):
             return None
         try:
@@ -123,12 +113,7 @@ class InlineReader:
             self._rests_until = self._clock() + _REST
 
     def take_turn(self) -> bool:
-        """
-        Whether the event loop of the caller should run other tasks now.
-
-        An inline read does not suspend, so a task that reads in a loop would keep all others, and its
-        own timeout, from running.
-        """
+        """Whether the event loop should run other tasks now, since inline reads do not suspend."""
         if self._answers < _MOST_ANSWERS and self._seconds < _MOST_SECONDS:
             return False
         self._answers, self._seconds = 0, 0.0

@@ -27,13 +27,7 @@ _PACKAGE: Final = "foldline.threads.stores.sqlite"
 
 
 def migrate(connection: sqlite3.Connection, name: str) -> None:
-    """
-    Bring the tables of the file *name* up to date in one transaction: a kill undoes all of it.
-
-    Raises:
-        StoreCorruptError: A thread has lost its branch.
-        StoreVersionError: A newer foldline wrote the file.
-    """
+    """Bring the tables of the file *name* up to date in one transaction: a kill undoes it."""
     connection.execute("BEGIN IMMEDIATE")
     with connection:
         number = number_in(connection)

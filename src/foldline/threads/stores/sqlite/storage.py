@@ -87,9 +87,7 @@ class SQLiteStorage:
         return self._write
 
     async def close(self) -> None:
-        """
-        Finish what waits and close the file, however often it is cancelled; harmless when repeated.
-        """
+        """Finish what waits and close the file, however often it is cancelled or repeated."""
         write, read = self._write, self._read
         if write is None or read is None:
             return
@@ -170,13 +168,7 @@ class SQLiteStorage:
         return await self.reader.run(quick_check)
 
     async def commit(self, key: ThreadKey, change: Change) -> None:
-        """
-        Do all of *change*, durably, or nothing.
-
-        Raises:
-            CommitUnknownError: It failed in the last moment, with a cause if it may still be found
-                after a crash; or it was made, and the log still holds what it deleted.
-        """
+        """Do all of *change*, durably, or nothing."""
         writer, sql, log = self.writer, self._sql, self.log
         deletes = change.clears or change.keeps is not None
 
@@ -195,14 +187,7 @@ class SQLiteStorage:
             raise CommitUnknownError(message) from error
 
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
-        """
-        Delete a thread with everything that belongs to it; False if there is none.
-
-        Its bytes are overwritten, in the log too.
-
-        Raises:
-            StoreError: The disk failed. The thread may be gone already, but not its bytes.
-        """
+        """Delete a thread and overwrite its bytes, in the log too; False if there is none."""
         writer, sql, log = self.writer, self._sql, self.log
 
         def _make(connection: sqlite3.Connection) -> bool:

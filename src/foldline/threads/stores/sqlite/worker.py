@@ -64,13 +64,9 @@ class Worker:
         tidy: Callable[[sqlite3.Connection], None] | None = None,
     ) -> None:
         """
-        Start the thread.
+        Start the thread, named *name*; without *exclusive*, which keeps others away, jobs only read.
 
-        Args:
-            connect: Opens the connection.
-            name: The name of the thread.
-            exclusive: Keeps other writers away; without it jobs only read.
-            tidy: Called after each transaction, with other writers away; it raises nothing.
+        *tidy* is called after each transaction, with other writers away, and raises nothing.
         """
         self._connect = connect
         self._writes = exclusive is not None
@@ -93,10 +89,9 @@ class Worker:
 
     async def run(self, job: Callable[[sqlite3.Connection], _Result]) -> _Result:
         """
-        Run *job* in the thread and return what it returns.
+        Return what *job* returns in the thread.
 
-        A write that is cancelled is finished all the same; then the cancellation is raised, with the
-        failure as its cause if there was one.
+        A write that is cancelled ends all the same; a failure is the cause of the cancellation.
         """
         self.home.check()
         loop = asyncio.get_running_loop()
@@ -125,11 +120,7 @@ class Worker:
                     self._jobs.put(None)
 
     async def ended(self) -> None:
-        """
-        Stop, and wait until what was taken is done and the connection is closed.
-
-        It waits however often the task is cancelled, and then raises the cancellation.
-        """
+        """Stop, and wait until all is done and closed, however often the task is cancelled."""
         self.stop()
         if not self.home.is_same_process:
             return

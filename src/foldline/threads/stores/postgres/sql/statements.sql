@@ -25,18 +25,16 @@ SELECT pg_terminate_backend(pid, %(wait)s) FROM pg_stat_activity
 WHERE application_name = %(session)s;
 
 -- name: has_schema
-SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = %(schema)s);
+SELECT 1 FROM pg_namespace WHERE nspname = %(schema)s;
 
 -- name: has_migrations
-SELECT EXISTS (
-    SELECT FROM pg_tables WHERE schemaname = %(schema)s AND tablename = 'migrations'
-);
+SELECT 1 FROM pg_tables WHERE schemaname = %(schema)s AND tablename = 'migrations';
 
 -- name: lock_migrations
 SELECT pg_advisory_xact_lock(hashtextextended('foldline ' || %(schema)s, 0));
 
 -- name: make_migrations
-CREATE TABLE migrations (
+CREATE TABLE IF NOT EXISTS migrations (
     number integer PRIMARY KEY,
     made_at timestamptz NOT NULL DEFAULT now()
 );
@@ -49,37 +47,16 @@ INSERT INTO migrations (number) VALUES (%(number)s);
 
 -- name: load
 SELECT t.revision, t.head, t.expires_at, d.kind, d.name, d.data
-FROM threads t LEFT JOIN LATERAL (
-    (
-        SELECT o.kind, o.name, o.data FROM documents o
-        WHERE o.thread = t.pk AND o.kind IN ('execution', 'metadata', 'tool')
-    )
-    UNION ALL
-    (
-        SELECT o.kind, o.name, o.data FROM documents o
-        WHERE o.thread = t.pk AND o.kind = 'reduction' ORDER BY o.name DESC LIMIT 1
-    )
-) d ON true
+FROM threads t LEFT JOIN LATERAL loaded(t.pk) d ON true
 WHERE t.tenant = %(tenant)s AND t.id = %(id)s;
 
 -- name: threads
--- A damaged id is left out here and not by the reader, whose page would be short without an end.
 SELECT t.id, t.revision, t.head, t.expires_at, d.kind, d.name, d.data
 FROM (
     SELECT * FROM threads
-    WHERE tenant = %(tenant)s AND id > %(after)s AND id ~ '^[A-Za-z0-9._:-]{1,200}$'
+    WHERE tenant = %(tenant)s AND id > %(after)s
     ORDER BY id LIMIT %(limit)s
-) t LEFT JOIN LATERAL (
-    (
-        SELECT o.kind, o.name, o.data FROM documents o
-        WHERE o.thread = t.pk AND o.kind IN ('execution', 'metadata', 'tool')
-    )
-    UNION ALL
-    (
-        SELECT o.kind, o.name, o.data FROM documents o
-        WHERE o.thread = t.pk AND o.kind = 'reduction' ORDER BY o.name DESC LIMIT 1
-    )
-) d ON true;
+) t LEFT JOIN LATERAL loaded(t.pk) d ON true;
 
 -- name: documents
 SELECT d.kind, d.name, d.data FROM threads t JOIN documents d ON d.thread = t.pk
@@ -92,16 +69,6 @@ SELECT r.number, r.system, r.data
 FROM threads t LEFT JOIN LATERAL (
     SELECT o.id & 4294967295 AS number, o.system, o.data FROM rows o
     WHERE o.id >= (t.live << 32) + %(start)s AND o.id < (t.live << 32) + %(stop)s
-    OFFSET 0
-) r ON true
-WHERE t.tenant = %(tenant)s AND t.id = %(id)s AND (t.epoch = %(epoch)s OR %(epoch)s = ''::bytea);
-
--- name: system_rows
--- The same, of system messages alone.
-SELECT r.number, r.system, r.data
-FROM threads t LEFT JOIN LATERAL (
-    SELECT o.id & 4294967295 AS number, o.system, o.data FROM rows o
-    WHERE o.id >= (t.live << 32) + %(start)s AND o.id < (t.live << 32) + %(stop)s AND o.system
     OFFSET 0
 ) r ON true
 WHERE t.tenant = %(tenant)s AND t.id = %(id)s AND (t.epoch = %(epoch)s OR %(epoch)s = ''::bytea);

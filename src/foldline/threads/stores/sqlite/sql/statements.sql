@@ -32,13 +32,7 @@ SELECT pk, CAST(id AS BLOB), revision, head, execution, expires_at FROM threads
 WHERE tenant = ? AND id > ? AND typeof(id) = 'text' ORDER BY id;
 
 -- name: tenants
-WITH RECURSIVE found (tenant) AS (
-    SELECT min(tenant) FROM threads
-    UNION ALL
-    SELECT (SELECT min(t.tenant) FROM threads t WHERE t.tenant > f.tenant)
-    FROM found f WHERE f.tenant IS NOT NULL
-)
-SELECT CAST(tenant AS BLOB) FROM found WHERE tenant IS NOT NULL;
+SELECT CAST(tenant AS BLOB) FROM threads GROUP BY tenant;
 
 -- name: find
 SELECT pk, revision, live, epoch, head FROM threads WHERE tenant = ? AND id = ?;
