@@ -9,11 +9,14 @@ import signal
 import socket
 import ssl
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from inspect import iscoroutinefunction, signature
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from foldline.threads.store import ThreadStore
 
 
 pytest_plugins = ["tests.servers.fixtures"]
@@ -50,11 +53,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run an async test in a loop of its own."""
-    test = pyfuncitem.obj
-    if not iscoroutinefunction(test):
+    """Run a test that is a coroutine, with the stores among its arguments open."""
+    if not iscoroutinefunction(pyfuncitem.obj):
         return None
-    asyncio.run(test(**{name: pyfuncitem.funcargs[name] for name in signature(test).parameters}))
+    given = {name: pyfuncitem.funcargs[name] for name in signature(pyfuncitem.obj).parameters}
+
+    async def run() -> None:
+        async with AsyncExitStack() as stores:
+            for one in given.values():
+                if isinstance(one, ThreadStore):
+                    await stores.enter_async_context(one)
+            await pyfuncitem.obj(**given)
+
+    asyncio.run(run())
     return True
 
 
