@@ -22,7 +22,6 @@ class Book:
         self._lines: list[str] = []
 
     def write(self, kind: str, what: str, more: str = "") -> None:
-        """Add a line, at once and for good."""
         line = f"{kind}\t{what}\t{more}"
         if self._path is None:
             self._lines.append(line)
@@ -33,12 +32,10 @@ class Book:
 
     @property
     def entries(self) -> list[Entry]:
-        """Every line so far."""
         lines = self._lines
         if self._path is not None:
             lines = self._path.read_text().splitlines() if self._path.exists() else []
         return [Entry(*line.split("\t")) for line in lines]
 
     def of_kind(self, kind: str) -> list[Entry]:
-        """Return the lines about *kind*."""
         return [entry for entry in self.entries if entry.kind == kind]

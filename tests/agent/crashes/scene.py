@@ -92,7 +92,6 @@ class Scene(Struct, frozen=True, kw_only=True):
 
     @property
     def reduction(self) -> HistoryReductionConfig:
-        """How its history is reduced."""
         if not self.behavior:
             return HistoryReductionConfig()
         return HistoryReductionConfig(
