@@ -31,11 +31,7 @@ def test_a_single_agent_answers_directly() -> None:
 
     result = asyncio.run(conversation.send("Hi"))
 
-    assert (result.text, result.selected_agent, result.primary_agent) == (
-        "Hello.",
-        "helper",
-        "helper",
-    )
+    assert (result.text, result.selected_agent) == ("Hello.", "helper")
     assert (result.metadata.strategy_name, result.metadata.decision_duration) == ("SingleAgent", 0)
     assert (result.status, result.is_complete, result.turn_number) == ("completed", True, 1)
     assert result.execution_order == result.activated_agents == ("helper",)
@@ -114,8 +110,8 @@ def test_agents_are_given_by_name_too() -> None:
     [
         ({"agents": "openai:gpt-5"}, "agent must be an Agent, got str"),
         ({"agents": [3]}, "agent must be an Agent, got int"),
-        ({"orchestrator": RoundRobin}, "orchestrator must be an Orchestrator, got type"),
-        ({"orchestrator": "round robin"}, "orchestrator must be an Orchestrator, got str"),
+        ({"orchestrator": RoundRobin}, "orchestrator must be an Orchestrator or None, got type"),
+        ({"orchestrator": "round robin"}, "orchestrator must be an Orchestrator or None, got str"),
         ({"thread": "t"}, "thread must be a ConversationThread or None, got str"),
     ],
 )

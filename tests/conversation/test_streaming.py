@@ -152,13 +152,6 @@ async def test_who_is_cancelled_leaves_nothing_running() -> None:
         await conversation.send("again")
 
 
-async def test_a_turn_that_gives_up_is_cancelled() -> None:
-    """A model that cancels itself ends the stream with a cancellation."""
-    conversation = Conversation(Agent(ScriptedModel([asyncio.CancelledError()])))
-    with pytest.raises(asyncio.CancelledError):
-        await told(conversation.send_stream("Hi"))
-
-
 async def test_an_orchestrator_may_stream_by_itself() -> None:
     """Its own events come as it gives them, and its result comes last; nothing is stored twice."""
     conversation = Conversation(

@@ -46,6 +46,6 @@ spaces in a docstring take quadratic time
 
 agent/wire.py: agent/test_wire.py
 the first tool call changes the front
-- writer = _detected_chat_messages if is_detected else _WRITERS[wire]
-+ writer = _WRITERS[wire]
+- writer = _detected_chat_messages if is_detected else _WRITERS[converter.format]
++ writer = _WRITERS[converter.format]
 """)

@@ -11,7 +11,7 @@ pruning needs nothing of the kept moments
 - keeps=sorted(keeps)
 + keeps=[]
 
-threads/cipher.py: threads/test_encryption.py::test_swapped_documents_are_refused
+threads/cipher.py: threads/test_encryption.py::test_a_value_is_bound_to_its_place
 a document is taken at any place
 - if check != sha256(checked).digest()[:_CHECK_SIZE]:
 + if not check:

@@ -395,36 +395,6 @@ def test_a_name_that_cannot_be_read_is_refused() -> None:
         tool(function)
 
 
-class Even:
-    """A type of one's own that checks itself, without pydantic."""
-
-    def __init__(self, value: int) -> None:
-        self.value = value
-
-    @classmethod
-    def model_validate(cls, value: int) -> "Even":
-        if value % 2:
-            message = f"{value} is odd"
-            raise ValueError(message)
-        return cls(value)
-
-    @classmethod
-    def model_json_schema(cls, *, ref_template: str) -> dict[str, object]:
-        return {"type": "integer", "multipleOf": 2}
-
-
-def test_a_type_may_check_itself() -> None:
-    """Whatever has the two methods is read by them, and what it raises is told."""
-    one = tool_of(Even)
-    made = read(one, 4)
-
-    assert one.parameters["properties"]["value"] == {"type": "integer", "multipleOf": 2}
-    assert isinstance(made, Even)
-    assert made.value == 4
-    with pytest.raises(FormatError, match=r"3 is odd - at `\$.value`"):
-        read(one, 3)
-
-
 class Cat(BaseModel):
     """A cat."""
 

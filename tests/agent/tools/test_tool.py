@@ -125,13 +125,6 @@ def test_everything_that_is_called_has_a_name(function: Any, name: str, is_async
     assert (made.name, made.is_async) == (name, is_async)
 
 
-def test_a_tool_stays_a_tool() -> None:
-    """What is one already is not changed."""
-    made = tool(look_up, timeout=3)
-
-    assert as_tool(made) is made
-
-
 def test_a_tool_can_be_made_by_hand() -> None:
     """With a schema from elsewhere, or none; either can be written as JSON."""
     made = Tool(name="t", function=look_up)

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from foldline.history.codec import canonical_json
 from foldline.history.formats.anthropic import from_anthropic
 from foldline.history.messages import Message
@@ -55,39 +53,28 @@ def test_the_request(vendor: VendorServer) -> None:
     }
 
 
-@pytest.mark.parametrize("limit", [100, 64000])
-def test_the_limit_of_the_settings_holds(vendor: VendorServer, limit: int) -> None:
-    """A limit in the settings is sent as it is, also one that the SDK would want streamed."""
-    vendor.answers = [whole()]
+def test_the_settings_of_the_request(vendor: VendorServer) -> None:
+    """The caller's limit is sent as it is, even one that the SDK would want streamed."""
+    vendor.answers = [whole(), whole()]
 
-    ask(opened(vendor, CLAUDE), request_of(QUESTION, max_tokens=limit))
+    ask(opened(vendor, CLAUDE), *(request_of(QUESTION, max_tokens=n) for n in (100, 64000)))
 
-    assert vendor.asked[0].body["max_tokens"] == limit
+    assert [asked.body["max_tokens"] for asked in vendor.asked] == [100, 64000]
 
 
 def test_thinking_is_on_top_of_the_limit() -> None:
     """What a model may think is added to what it may write."""
-    thinking = {"type": "enabled", "budget_tokens": 2000}
-
-    sent = body(QUESTION, settings={"thinking": thinking})
+    sent = body(QUESTION, settings={"thinking": {"type": "enabled", "budget_tokens": 2000}})
 
     assert sent["max_tokens"] == DEFAULT_MAX_TOKENS + 2000
 
 
-def test_the_cache_can_be_switched_off(vendor: VendorServer) -> None:
-    """Without the setting no cache is asked for."""
-    vendor.answers = [whole()]
-
-    ask(opened(vendor, CLAUDE, caches_prompt=False), request_of(QUESTION))
-
-    assert "cache_control" not in vendor.asked[0].body
-
-
-def test_the_cache_of_the_settings_holds() -> None:
-    """A cache setting of the caller takes the place of ours."""
+def test_the_cache_can_be_chosen() -> None:
+    """The cache is asked for as the settings say, or not at all."""
     mark = {"type": "ephemeral", "ttl": "1h"}
 
     assert body(QUESTION, settings={"cache_control": mark})["cache_control"] == mark
+    assert "cache_control" not in body(QUESTION, caches_prompt=False)
 
 
 def test_betas_are_a_header(vendor: VendorServer) -> None:
@@ -125,42 +112,31 @@ def test_marks_in_the_messages_move_alone() -> None:
     assert canonical_json(second["messages"][:-1]) == canonical_json(plain["messages"][:-1])
     assert "cache_control" not in second
 
-
-def test_marks_need_no_system() -> None:
-    """Without a system message only the last message is marked."""
     sent = body(QUESTION, profile=MARKS_MESSAGES)
-
     assert "system" not in sent
     assert sent["messages"][0]["content"] == [{"type": "text", "text": "x", "cache_control": MARK}]
 
 
-@pytest.mark.parametrize(
-    ("stop", "expected"),
-    [
-        ("end_turn", "stop"),
-        ("stop_sequence", "stop"),
-        ("pause_turn", "stop"),
-        ("max_tokens", "length"),
-        ("model_context_window_exceeded", "length"),
-        ("refusal", "content_filter"),
-        ("something_new", "stop"),
-    ],
-)
-def test_finish_reasons(vendor: VendorServer, stop: str, expected: str) -> None:
-    """Every reason to stop has its name here."""
-    vendor.answers = [whole(stop)]
-
-    assert ask(opened(vendor, CLAUDE), request_of(QUESTION))[0].finish_reason == expected
+STOPS = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "pause_turn": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+    "something_new": "stop",
+}
 
 
-def test_a_refusal_without_words_adds_nothing(vendor: VendorServer) -> None:
-    """A refusal that says nothing adds no message."""
-    answer = {"id": "m", "role": "assistant", "content": [], "stop_reason": "refusal"}
-    vendor.answers = [Answer.of(answer)]
+def test_finish_reasons(vendor: VendorServer) -> None:
+    """Every reason to stop has its name here; a refusal without words adds no message."""
+    empty = {"id": "m", "role": "assistant", "content": [], "stop_reason": "refusal"}
+    vendor.answers = [*map(whole, STOPS), Answer.of(empty)]
 
-    (response,) = ask(opened(vendor, CLAUDE), request_of(QUESTION))
+    *responses, refusal = ask(opened(vendor, CLAUDE), *[request_of(QUESTION)] * (len(STOPS) + 1))
 
-    assert (response.messages, response.finish_reason) == ((), "content_filter")
+    assert [response.finish_reason for response in responses] == [*STOPS.values()]
+    assert (refusal.messages, refusal.finish_reason) == ((), "content_filter")
 
 
 def test_a_streamed_call(vendor: VendorServer) -> None:

@@ -76,51 +76,44 @@ def test_the_request(vendor: VendorServer) -> None:
     }
 
 
-def test_tools_of_the_settings_are_added(vendor: VendorServer) -> None:
-    """A vendor's own tools in the settings come after ours."""
+def test_settings_beside_the_body(vendor: VendorServer) -> None:
+    """A vendor's own tools in the settings come after ours; headers are sent as such."""
     vendor.answers = [whole(content="yes")]
     native = {"type": "custom", "custom": {"name": "own"}}
     tool = ToolDefinition(name="loose", parameters=LOOSE)
+    settings = {"tools": [native], "extra_headers": {"x-own": "1"}}
 
-    request = ChatRequest(
-        messages=(Message.user("x"),), tools=(tool,), settings={"tools": [native]}
+    ask(
+        opened(vendor, CHAT),
+        ChatRequest(messages=(Message.user("x"),), tools=(tool,), settings=settings),
     )
 
-    ask(opened(vendor, CHAT), request)
-
-    kinds = [one["type"] for one in vendor.asked[0].body["tools"]]
-    assert kinds == ["function", "custom"]
-
-
-def test_headers_go_beside_the_body(vendor: VendorServer) -> None:
-    """Headers in the settings are sent as such, and not as a field of the request."""
-    vendor.answers = [whole(content="yes")]
-
-    ask(opened(vendor, CHAT), request_of(Message.user("x"), extra_headers={"x-own": "1"}))
-
+    assert [one["type"] for one in vendor.asked[0].body["tools"]] == ["function", "custom"]
     assert vendor.asked[0].headers["x-own"] == "1"
     assert "extra_headers" not in vendor.asked[0].body
 
 
-@pytest.mark.parametrize(
-    ("finish", "expected"),
-    [
-        ("stop", "stop"),
-        ("length", "length"),
-        ("content_filter", "content_filter"),
-        ("tool_calls", "tool_call"),
-        ("function_call", "tool_call"),
-        ("error", "error"),
-        ("something new", "stop"),
-    ],
-)
-def test_finish_reasons(vendor: VendorServer, finish: str, expected: str) -> None:
+FINISHES = {
+    "stop": "stop",
+    "length": "length",
+    "content_filter": "content_filter",
+    "tool_calls": "tool_call",
+    "function_call": "tool_call",
+    "error": "error",
+    "something new": "stop",
+}
+
+
+def test_finish_reasons(vendor: VendorServer) -> None:
     """Every finish reason has its name here."""
-    vendor.answers = [whole(finish, content="x"), chunks({"content": "x"}, finish=finish)]
+    vendor.answers = [whole(finish, content="x") for finish in FINISHES]
+    vendor.answers += [chunks({"content": "x"}, finish=finish) for finish in FINISHES]
+    requests = [request_of(Message.user("x"))] * len(FINISHES)
     model = opened(vendor, CHAT)
 
-    assert ask(model, request_of(Message.user("x")))[0].finish_reason == expected
-    assert ask_stream(model, request_of(Message.user("x")))[0].response.finish_reason == expected
+    assert [one.finish_reason for one in ask(model, *requests)] == [*FINISHES.values()]
+    found = [one.response.finish_reason for one in ask_stream(model, *requests)]
+    assert found == [*FINISHES.values()]
 
 
 def test_a_call_with_stop_is_a_call(vendor: VendorServer) -> None:
@@ -134,15 +127,13 @@ def test_a_call_with_stop_is_a_call(vendor: VendorServer) -> None:
     assert response.messages[0].parts == (ToolCallPart("a", "f", "{}"),)
 
 
-@pytest.mark.parametrize("content", [None, ""])
-def test_an_empty_answer_adds_nothing(vendor: VendorServer, content: str | None) -> None:
+def test_an_empty_answer_adds_nothing(vendor: VendorServer) -> None:
     """An answer without content is a response, with at most an empty text."""
-    vendor.answers = [whole("length", content=content)]
+    vendor.answers = [whole("length", content=None), whole("length", content="")]
 
-    (response,) = ask(opened(vendor, CHAT), request_of(Message.user("x")))
-
-    assert response.finish_reason == "length"
-    assert all(message.text == "" for message in response.messages)
+    for response in ask(opened(vendor, CHAT), *[request_of(Message.user("x"))] * 2):
+        assert response.finish_reason == "length"
+        assert all(message.text == "" for message in response.messages)
 
 
 @pytest.mark.parametrize("key", ["reasoning_content", "reasoning"])

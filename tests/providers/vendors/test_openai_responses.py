@@ -8,12 +8,12 @@ from foldline.history.codec import decode_json
 from foldline.history.messages import Message
 from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart
 from foldline.providers.model import (
-    ChatRequest,
     ReasoningDelta,
     TextDelta,
     ToolCallDelta,
     ToolDefinition,
 )
+from foldline.providers.vendors.wire_formats import is_strict
 from tests.providers.vendors.asking import ask, ask_stream, opened, request_of
 from tests.servers.vendor import Answer, VendorServer
 
@@ -97,9 +97,11 @@ def test_reasoning_travels_sealed(vendor: VendorServer) -> None:
     model = opened(vendor, THINKER)
 
     (response,) = ask(model, request_of(QUESTION))
-    ask(model, request_of(QUESTION, *response.messages, Message.tool("call_1", "found")))
+    messages = (QUESTION, *response.messages, Message.tool("call_1", "found"))
+    ask(model, request_of(*messages, include=[SEALED, "other"]))
 
     assert vendor.asked[0].body["include"] == [SEALED]
+    assert vendor.asked[1].body["include"] == [SEALED, "other"]
     assert [message.parts for message in response.messages] == [
         (ReasoningPart("thought"), ToolCallPart("call_1", "find", '{"q":1}')),
     ]
@@ -112,45 +114,23 @@ def test_reasoning_travels_sealed(vendor: VendorServer) -> None:
     ]
 
 
-def test_what_else_is_included_is_added(vendor: VendorServer) -> None:
-    """What the settings want included comes beside the sealed reasoning."""
-    vendor.answers = [Answer.of(whole(SAID))]
-
-    ask(opened(vendor, THINKER), request_of(QUESTION, include=[SEALED, "other"]))
-
-    assert vendor.asked[0].body["include"] == [SEALED, "other"]
-
-
 def test_a_conversation_that_the_vendor_holds(vendor: VendorServer) -> None:
-    """
-    With a held history the response names the conversation, and going on sends only what is new.
-    """
-    vendor.answers = [Answer.of(whole(CALL)), Answer.of(whole(SAID, own_id="resp_2"))]
+    """With a held history the response, streamed or not, names what the next request continues."""
+    event = {"type": "response.completed", "response": whole(SAID, own_id="resp_2")}
+    vendor.answers = [Answer.of(whole(CALL)), Answer.stream([event])]
     model = opened(vendor, SPEC, holds_history=True)
 
     (first,) = ask(model, request_of(Message.system("be brief"), QUESTION))
     answer = Message.tool("call_1", "found")
-    (second,) = ask(model, request_of(answer, thread=first.service_thread_id))
+    (second,) = ask_stream(model, request_of(answer, thread=first.service_thread_id))
 
-    assert (first.service_thread_id, second.service_thread_id) == ("resp_1", "resp_2")
+    assert (first.service_thread_id, second.response.service_thread_id) == ("resp_1", "resp_2")
     assert vendor.asked[0].body["store"] is True
     assert "previous_response_id" not in vendor.asked[0].body
     assert vendor.asked[1].body["previous_response_id"] == "resp_1"
     assert vendor.asked[1].body["input"] == [
         {"type": "function_call_output", "call_id": "call_1", "output": "found"}
     ]
-
-
-def test_a_stream_of_a_held_conversation(vendor: VendorServer) -> None:
-    """A streamed response names the conversation too."""
-    event = {"type": "response.completed", "response": whole(SAID)}
-    vendor.answers = [Answer.stream([event])]
-    model = opened(vendor, SPEC, holds_history=True)
-
-    (found,) = ask_stream(model, ChatRequest(messages=(QUESTION,), service_thread_id="resp_0"))
-
-    assert found.response.service_thread_id == "resp_1"
-    assert vendor.asked[0].body["previous_response_id"] == "resp_0"
 
 
 @pytest.mark.parametrize("is_listed", [True, False])
@@ -203,28 +183,63 @@ def test_the_pieces_of_a_stream(vendor: VendorServer, is_listed: bool) -> None:
     assert decode_json(native.item)[0] == REASONING
 
 
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
-        ({}, "stop"),
-        ({"incomplete_details": {"reason": "max_output_tokens"}}, "length"),
-        ({"incomplete_details": {"reason": "content_filter"}}, "content_filter"),
-        ({"status": "failed"}, "error"),
-    ],
-)
-def test_finish_reasons(vendor: VendorServer, fields: dict[str, Any], expected: str) -> None:
-    """Why a response is not complete is its finish reason."""
-    vendor.answers = [Answer.of(whole(SAID, **fields))]
+def test_finish_reasons(vendor: VendorServer) -> None:
+    """Why a response is not complete, streamed or not, is its finish reason."""
+    cut: dict[str, Any] = {"incomplete_details": {"reason": "max_output_tokens"}}
+    filtered: dict[str, Any] = {"incomplete_details": {"reason": "content_filter"}}
+    answers = [whole(SAID), whole(SAID, **cut), whole(SAID, **filtered), whole(status="failed")]
+    event = {"type": "response.incomplete", "response": whole(SAID, **cut)}
+    vendor.answers = [*map(Answer.of, answers), Answer.stream([event])]
+    model = opened(vendor, SPEC)
 
-    assert ask(opened(vendor, SPEC), request_of(QUESTION))[0].finish_reason == expected
+    responses = ask(model, *[request_of(QUESTION)] * 4)
+    (streamed,) = ask_stream(model, request_of(QUESTION))
+
+    found = [response.finish_reason for response in responses]
+    assert found == ["stop", "length", "content_filter", "error"]
+    assert streamed.response.finish_reason == "length"
 
 
-def test_an_incomplete_stream_is_a_response(vendor: VendorServer) -> None:
-    """A stream that ends at the limit is whole, and says that it was cut by length."""
-    final = whole(SAID, incomplete_details={"reason": "max_output_tokens"})
-    event = {"type": "response.incomplete", "response": final}
-    vendor.answers = [Answer.stream([event])]
+TEXT = {"type": "string"}
 
-    (found,) = ask_stream(opened(vendor, SPEC), request_of(QUESTION))
 
-    assert found.response.finish_reason == "length"
+def closed(**properties: Any) -> dict[str, Any]:
+    """Return an object that requires all of its *properties* and allows no others."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+STRICT = [
+    closed(),
+    closed(a=TEXT),
+    closed(a=closed(b={"type": ["string", "null"]})),
+    closed(a={"type": "array", "items": closed(b=TEXT)}),
+    closed(a={"anyOf": [TEXT, {"type": "null"}]}),
+    {**closed(a={"$ref": "#/$defs/b"}), "$defs": {"b": closed(c=TEXT)}},
+]
+LOOSE: list[dict[str, Any]] = [
+    {},
+    TEXT,
+    {"type": "object"},
+    {"type": "object", "properties": {"a": TEXT}, "required": ["a"]},
+    {**closed(a=TEXT), "required": []},
+    {**closed(a=TEXT), "additionalProperties": TEXT},
+    closed(a={**TEXT, "default": "x"}),
+    closed(a={**TEXT, "pattern": "x"}),
+    closed(a={"type": "object"}),
+    closed(a={"type": ["object", "null"]}),
+    closed(a={"type": "array", "items": {"type": "object"}}),
+    closed(a={"anyOf": [{"type": "object"}]}),
+    closed(a=True),
+    {**closed(a=TEXT), "$defs": {"b": {"type": "object"}}},
+]
+
+
+def test_strict_schemas() -> None:
+    """A schema is strict if every object in it is closed, and no key is unknown."""
+    assert [schema for schema in STRICT if not is_strict(schema)] == []
+    assert [schema for schema in LOOSE if is_strict(schema)] == []
