@@ -42,7 +42,9 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def path(tmp_path: Path, filled: Path) -> Path:
     """Return a copy of that file."""
-    return shutil.copy(filled, tmp_path / "store.db")
+    path = tmp_path / "store.db"
+    shutil.copy(filled, path)
+    return path
 
 
 def _store(path: Path, key: bytes | None = None) -> SQLiteStore:
