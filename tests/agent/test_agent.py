@@ -111,15 +111,6 @@ def test_text_that_is_no_json_is_refused() -> None:
         agent_config_from_toml("= 3")
 
 
-def test_several_messages_make_one_turn() -> None:
-    """All of them are stored, in order, before the model is asked."""
-    model = ScriptedModel(["fine"])
-    given = [Message.system("be brief"), Message.user("one"), Message.user("two")]
-    result = Agent(model).run_sync(given)
-
-    assert [one.text for one in result.messages] == ["be brief", "one", "two", "fine"]
-
-
 def test_a_summarizer_reads_no_more_than_its_window() -> None:
     """What is to be summarized goes to a model with a small window in pieces."""
 

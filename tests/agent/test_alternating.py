@@ -132,16 +132,3 @@ def test_the_event_says_that_an_older_reduction_was_used() -> None:
     state = one.reduce_sync(talk(9), state=one.reduce_sync(talk(5)).state).state
 
     assert earlier_of(CONFIG, talk(6), state) == "older_used"
-
-
-def test_a_reduction_with_a_new_pin_is_the_same_one() -> None:
-    """Where a rewind made the last user message lie before the cut, the reduction is used."""
-    one, _ = reducer(CONFIG, "one")
-    messages = [*talk(3), *(Message.assistant(f"m{n} {TEXT}") for n in range(4)), *talk(1)]
-    state = one.reduce_sync(messages).state
-    assert state is not None
-    assert state.pinned_index is None
-    rewound = one.reduce_sync(messages[: state.summarized_up_to_index + 1], state=state)
-
-    assert rewound.event is not None
-    assert rewound.event.earlier == "used"

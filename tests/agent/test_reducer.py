@@ -159,17 +159,6 @@ def test_the_digest_has_no_time_limit() -> None:
     assert (event.status, event.summarizer) == ("performed", "digest")
 
 
-def test_several_summarizers_are_asked_in_order() -> None:
-    """The second is asked only when the first has failed twice."""
-    first = ScriptedSummarizer(repeat=ValueError(), name="first")
-    second = ScriptedSummarizer(["from the second one"], name="second")
-    reduced = HistoryReducer(CONFIG, summarizer=[first, second]).reduce_sync(talk(9))
-
-    assert len(first.requests) == 2
-    assert reduced.event is not None
-    assert (reduced.event.summarizer, reduced.event.reason) == ("second", Reason.THRESHOLD_EXCEEDED)
-
-
 def test_plan_makes_no_call() -> None:
     """The verdict and the cut are known without asking anybody."""
     with ScriptedSummarizer() as scripted:

@@ -189,14 +189,6 @@ def test_tools_are_given_as_a_list(given: Any) -> None:
         Agent(ScriptedModel([]), tools=given)
 
 
-def test_tools_are_found_by_name() -> None:
-    """Functions and tools may be mixed, in their order."""
-    found = tools_by_name([look_up, tool(later), Radio().play])
-
-    assert list(found) == ["look_up", "later", "play"]
-    assert found["later"].is_async
-
-
 def test_two_tools_cannot_share_a_name() -> None:
     """The model could not tell them apart."""
     with pytest.raises(ConfigError, match="two tools are named 'look_up'"):
