@@ -7,12 +7,16 @@ import os
 import re
 import signal
 import socket
+import ssl
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from inspect import iscoroutinefunction, signature
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from foldline.threads.store import ThreadStore
 
 
 pytest_plugins = ["tests.servers.fixtures"]
@@ -49,11 +53,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run an async test in a loop of its own."""
-    test = pyfuncitem.obj
-    if not iscoroutinefunction(test):
+    """Run a test that is a coroutine, with the stores among its arguments open."""
+    if not iscoroutinefunction(pyfuncitem.obj):
         return None
-    asyncio.run(test(**{name: pyfuncitem.funcargs[name] for name in signature(test).parameters}))
+    given = {name: pyfuncitem.funcargs[name] for name in signature(pyfuncitem.obj).parameters}
+
+    async def run() -> None:
+        async with AsyncExitStack() as stores:
+            for one in given.values():
+                if isinstance(one, ThreadStore):
+                    await stores.enter_async_context(one)
+            await pyfuncitem.obj(**given)
+
+    asyncio.run(run())
     return True
 
 
@@ -62,6 +74,18 @@ def _clean_environment() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in filter(_HIDDEN.fullmatch, tuple(os.environ)):
             patch.delenv(name)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_certificate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let clients of vendors read one certificate: all of the machine's take each of them 50 ms."""
+    known = ssl.create_default_context().get_ca_certs(binary_form=True)
+    with pytest.MonkeyPatch.context() as patch:
+        if known:
+            file = tmp_path_factory.mktemp("certificates") / "one.pem"
+            file.write_text(ssl.DER_cert_to_PEM_cert(known[0]))
+            patch.setenv("SSL_CERT_FILE", f"{file}")
         yield
 
 

@@ -25,11 +25,9 @@ class Cut(MemoryStorage):
 
     @property
     def has_broken(self) -> bool:
-        """Whether there were so many commits."""
         return self._left <= 0
 
     async def commit(self, key: ThreadKey, change: Change) -> None:
-        """Commit, or leave open whether it was done."""
         self._left -= 1
         if self._left:
             await super().commit(key, change)
@@ -41,7 +39,6 @@ class Cut(MemoryStorage):
         raise CommitUnknownError(message)
 
     async def load(self, key: ThreadKey) -> StoredThread | None:
-        """Load, as long as there is a connection."""
         if self.is_away:
             message = "the connection broke"
             raise StoreError(message)

@@ -1,26 +1,21 @@
 """The face of the agent: what it takes, what it refuses, and the blocking twin of `run`."""
 
-import asyncio
-from pathlib import Path
-
 import pytest
 
 from foldline import (
     Agent,
-    AgentRunConfig,
     ConfigError,
     HistoryReductionConfig,
     Message,
     ModelSummarizer,
     ProviderConfig,
-    SQLiteStore,
 )
 from foldline.agent.config import (
     agent_config_from_json,
     agent_config_from_mapping,
     agent_config_from_toml,
 )
-from foldline.errors import BlockingCallError, FormatError
+from foldline.errors import FormatError
 from foldline.testing.model import ScriptedModel
 
 
@@ -116,40 +111,6 @@ def test_text_that_is_no_json_is_refused() -> None:
         agent_config_from_toml("= 3")
 
 
-def test_several_messages_make_one_turn() -> None:
-    """All of them are stored, in order, before the model is asked."""
-    model = ScriptedModel(["fine"])
-    given = [Message.system("be brief"), Message.user("one"), Message.user("two")]
-    result = Agent(model).run_sync(given)
-
-    assert [one.text for one in result.messages] == ["be brief", "one", "two", "fine"]
-
-
-def test_the_blocking_twin_is_refused_inside_a_loop() -> None:
-    """Inside a running loop it would block everything, so it says to await instead."""
-
-    async def live() -> None:
-        Agent(ScriptedModel()).run_sync("hi")
-
-    with pytest.raises(BlockingCallError):
-        asyncio.run(live())
-
-
-def test_a_turn_on_a_file(tmp_path: Path) -> None:
-    """What was said is there when the file is opened again."""
-
-    async def live() -> list[str]:
-        agent = Agent(ScriptedModel(repeat="fine"))
-        for text in ("one", "two"):
-            async with SQLiteStore(tmp_path / "chat.db") as store:
-                await agent.run(text, thread=await store.thread("t"))
-        async with SQLiteStore(tmp_path / "chat.db") as store:
-            thread = await store.thread("t")
-            return [message.text for message in await thread.get_messages()]
-
-    assert asyncio.run(live()) == ["one", "fine", "two", "fine"]
-
-
 def test_a_summarizer_reads_no_more_than_its_window() -> None:
     """What is to be summarized goes to a model with a small window in pieces."""
 
@@ -183,10 +144,3 @@ def test_the_provider_of_the_configuration_summarizes() -> None:
     )
 
     assert one.reducer.config_fingerprint != other.reducer.config_fingerprint
-
-
-def test_a_run_that_only_asks_for_a_behavior_is_like_any_other() -> None:
-    """Overrides without effect change nothing."""
-    result = Agent(ScriptedModel(["fine"])).run_sync("hi", config=AgentRunConfig())
-
-    assert result.text == "fine"

@@ -6,11 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from foldline.agent.cache import ReductionCache
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
+from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import FOLD_STRIDE, HistoryReductionState
 from foldline.testing.summarizer import ScriptedSummarizer
 
@@ -133,35 +132,3 @@ def test_the_event_says_that_an_older_reduction_was_used() -> None:
     state = one.reduce_sync(talk(9), state=one.reduce_sync(talk(5)).state).state
 
     assert earlier_of(CONFIG, talk(6), state) == "older_used"
-
-
-def test_a_run_that_skips_asks_for_no_reduction() -> None:
-    """The state is neither used nor refused."""
-    one, _ = reducer(CONFIG, "one")
-    state = one.reduce_sync(talk(5)).state
-    skip = AgentRunConfig(skip_history_reduction=True)
-    event = one.reduce_sync(talk(5), state=state, overrides=skip).event
-
-    assert event is not None
-    assert event.earlier == "none"
-
-
-def test_a_reduction_with_a_new_pin_is_the_same_one() -> None:
-    """Where a rewind made the last user message lie before the cut, the reduction is used."""
-    one, _ = reducer(CONFIG, "one")
-    messages = [*talk(3), *(Message.assistant(f"m{n} {TEXT}") for n in range(4)), *talk(1)]
-    state = one.reduce_sync(messages).state
-    assert state is not None
-    assert state.pinned_index is None
-    rewound = one.reduce_sync(messages[: state.summarized_up_to_index + 1], state=state)
-
-    assert rewound.event is not None
-    assert rewound.event.earlier == "used"
-
-
-def test_what_the_cache_finds_is_an_earlier_reduction_too() -> None:
-    """A caller who keeps nothing sees whether anything was found."""
-    one, _ = reducer(CONFIG, "one", cache=ReductionCache())
-    events = [one.reduce_sync(talk(5)).event for _ in range(2)]
-
-    assert [event and event.earlier for event in events] == ["none", "used"]

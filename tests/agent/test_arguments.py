@@ -7,15 +7,11 @@ import msgspec
 import pytest
 
 from foldline import Agent, AgentConfig, AgentOptions, ReductionCache
-from foldline.agent.arguments import checked_input
-from foldline.agent.config import agent_config_from_json, agent_config_from_toml
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError
-from foldline.history.formats.openai_chat import from_openai_chat
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.reduction.config import HistoryReductionConfig, ProviderConfig
-from foldline.reduction.config_reader import config_from_json, config_from_toml
 from foldline.reduction.request import SummaryRequest
 from foldline.testing.model import ScriptedModel
 from foldline.testing.summarizer import ScriptedSummarizer
@@ -159,11 +155,6 @@ def test_a_wrong_input_is_refused(message: Any, said: str) -> None:
         assert "secret" not in str(caught.value)
 
 
-def test_converted_items_are_an_input() -> None:
-    """The items of a vendor are an input once they were converted as the error says."""
-    assert [one.text for one in checked_input(from_openai_chat([ITEM]))] == ["secret"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -225,21 +216,3 @@ def test_a_model_by_name_needs_its_summarizer() -> None:
     with pytest.raises(ConfigError, match="pass the summarizer"):
         HistoryReducer(config)
     assert HistoryReducer(config, summarizer=ScriptedSummarizer()).plan(TALK).kind == "skip"
-
-
-@pytest.mark.parametrize(
-    ("read", "expected"),
-    [
-        (config_from_json, "str or bytes"),
-        (agent_config_from_json, "str or bytes"),
-        (config_from_toml, "str"),
-        (agent_config_from_toml, "str"),
-    ],
-)
-@pytest.mark.parametrize("given", [None, 5, {"enabled": True}], ids=repr)
-def test_a_description_is_text(read: Any, expected: str, given: object) -> None:
-    """Anything else is named by its type."""
-    kind = "None" if given is None else type(given).__name__
-
-    with pytest.raises(ConfigError, match=f"^text must be a {expected}, got {kind}$"):
-        read(given)

@@ -130,30 +130,6 @@ async def test_leaving_gives_up_what_takes_too_long() -> None:
     assert (thread.last_reduction is None, len(asyncio.all_tasks())) == (True, 1)
 
 
-async def test_a_fold_beside_a_turn_does_not_disturb_it() -> None:
-    """The reduction is stored while the model still answers, and both are in the thread."""
-    summarizer = GatedSummarizer()
-    thread = await filled()
-
-    async def answer(_: object) -> str:
-        summarizer.gate.set()
-        await ahead.wait(
-            (thread.storage, thread.tenant, thread.id, agent.reducer.config_fingerprint)
-        )
-        return "fine"
-
-    async with BackgroundFold() as ahead:
-        agent = Agent(
-            ScriptedModel([answer]),
-            history_reduction=CONFIG,
-            summarizer=summarizer,
-            background_fold=ahead,
-        )
-        result = await agent.run("question 5", thread=thread)
-
-    assert (thread.count, thread.last_reduction is not None, result.text) == (12, True, "fine")
-
-
 def test_a_fold_that_is_asked_for_is_waited_for() -> None:
     """A run that triggers a fold has it before its model call, also where folds are made ahead."""
 

@@ -17,7 +17,6 @@ from foldline import (
 from foldline.agent.background import FoldKey
 from foldline.agent.events import IterationStartedEvent
 from foldline.errors import ModelError
-from foldline.reduction.event import Reason
 from foldline.testing.model import ScriptedModel
 from tests.agent.test_background import CONFIG, TALK, GatedSummarizer, told
 
@@ -109,26 +108,6 @@ async def test_a_fold_that_was_taken_back_is_told_to_nobody(take_back: _Way) -> 
         scene.summarizer.gate.set()
         assert [status for status, _ in told(result)] == ["skipped"]
         assert "they talked" not in repr(result.events)
-        assert result.reduction is None
-
-
-async def test_the_fold_of_another_program_is_not_told_as_ours() -> None:
-    """Where somebody has undone the fold and made another one, the turn tells of its hit alone."""
-    async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
-        scene = await folded(ahead, store)
-        other = await store.thread("t")
-        await other.undo_reduction()
-        stranger = Agent(
-            ScriptedModel(repeat="fine"),
-            history_reduction=CONFIG,
-            summarizer=scene.summarizer,
-        )
-        scene.summarizer.gate.set()
-        forced = AgentRunConfig(trigger_history_reduction=True)
-        await stranger.run("from elsewhere", thread=other, config=forced)
-        await scene.thread.refresh()
-        result = await scene.agent.run("question 6", thread=scene.thread)
-        assert told(result) == [("cache_hit", Reason.REDUCTION_VALID)]
         assert result.reduction is None
 
 

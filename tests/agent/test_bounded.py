@@ -179,25 +179,6 @@ def test_a_summarizer_ends_no_process(error: BaseException) -> None:
     assert (event.status, event.failures[0]) == ("performed", type(error).__name__)
 
 
-@pytest.mark.parametrize("error", [GeneratorExit(), SystemExit(1)], ids=repr)
-@pytest.mark.parametrize("is_async", [True, False])
-def test_a_tool_ends_no_process(error: BaseException, *, is_async: bool) -> None:
-    """Whatever it raises, the model reads its type."""
-
-    async def later() -> None:
-        raise error
-
-    def now() -> None:
-        raise error
-
-    chosen = tool(later if is_async else now, name="leave")
-    model = ScriptedModel([calls(("leave", {})), "done"])
-    result = asyncio.run(Agent(model, tools=[chosen]).run("leave"))
-
-    assert result.is_complete
-    assert f"Error: {type(error).__name__}" in str(result.messages)
-
-
 @pytest.mark.parametrize("now", [None, 0, "today"])
 def test_a_clock_gives_a_time(now: Any) -> None:
     """A clock that gives something else is named, where it is first read."""

@@ -392,34 +392,6 @@ async def read(stream: StreamingTurnResult) -> int:
 
 
 @pytest.mark.parametrize("parallel", [False, True])
-def test_a_tool_that_cancels_its_task_fails_alone(parallel: bool) -> None:
-    """A tool runs in a task of its own: cancelling it ends neither the turn nor other tools."""
-
-    @tool
-    async def leave() -> None:
-        task = asyncio.current_task()
-
-        assert task is not None
-
-        task.cancel()
-        await asyncio.sleep(0)
-
-    @tool
-    async def stay() -> str:
-        return "there"
-
-    model = ScriptedModel([calls(("leave", {}), ("stay", {})), "done"])
-    options = AgentOptions(parallel_tool_calls=parallel)
-    result = asyncio.run(Agent(model, tools=[leave, stay], options=options).run("leave"))
-
-    assert result.is_complete
-    assert [one.response for message in result.messages for one in message.tool_call_responses] == [
-        "Error: CancelledError",
-        "there",
-    ]
-
-
-@pytest.mark.parametrize("parallel", [False, True])
 def test_a_tool_may_close_its_stream(parallel: bool) -> None:
     """Where a tool closes the stream that it runs in its turn ends there, and can be resumed."""
     streams: list[StreamingTurnResult] = []

@@ -13,7 +13,7 @@ from foldline.agent.portal import PORTAL
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
+from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.request import SummaryRequest
 from foldline.testing.summarizer import ScriptedSummarizer
 
@@ -104,30 +104,6 @@ def test_a_hit_needs_no_loop() -> None:
         ends.send(None)
 
     assert end.value.value.verdict.kind == "hit"
-
-
-async def test_an_old_cancellation_is_not_a_new_one() -> None:
-    """In a task that outlived its cancellation a summarizer that gives up is a failure like any."""
-
-    class GivingUp:
-        name = "giving-up"
-
-        async def summarize(self, request: SummaryRequest) -> str:
-            raise asyncio.CancelledError
-
-    async def outlive() -> str | None:
-        try:
-            await asyncio.sleep(60)
-        except asyncio.CancelledError:
-            event = (await HistoryReducer(CONFIG, summarizer=GivingUp()).reduce(talk(9))).event
-            return None if event is None else event.summarizer
-        return None
-
-    task = asyncio.create_task(outlive())
-    await asyncio.sleep(0)
-    task.cancel()
-
-    assert (await task) == "digest"
 
 
 async def test_ten_calls_at_once_make_one_fold() -> None:
@@ -231,29 +207,6 @@ def test_the_text_of_an_error_is_logged_for_debugging_alone(
     assert not any("sk-1" in record.getMessage() for record in caplog.records)
 
 
-def test_a_summary_over_its_budget_is_not_taken() -> None:
-    """A quarter more is; beyond that it is asked for again, then the digest keeps to the budget."""
-    history = History(talk(60))
-    count = history.counter.count
-
-    def told(words: int) -> tuple[str | None, int, tuple[str, ...]]:
-        scripted = ScriptedSummarizer(repeat="word " * words)
-        one = HistoryReducer(CONFIG, summarizer=scripted, summary_budget=100)
-        reduced = one.reduce_sync(history)
-        assert reduced.event is not None
-        assert reduced.state is not None
-        return reduced.event.summarizer, reduced.state.summary_tokens, reduced.event.failures
-
-    most = max(n for n in range(1, 400) if count(("word " * n).strip()) <= 125)
-
-    assert told(most)[0] == "scripted"
-    writer, tokens, failures = told(most + 1)
-    assert writer == "digest"
-    assert tokens <= 100
-    assert len(failures) == 2
-    assert all("it has to keep to 100" in failure for failure in failures)
-
-
 def test_the_digest_counts_as_the_history_does() -> None:
     """With a counter of the caller's own the digest keeps to the budget by that one."""
 
@@ -268,13 +221,3 @@ def test_the_digest_counts_as_the_history_does() -> None:
     assert reduced.event.summarizer_calls == 1
     assert reduced.state is not None
     assert 0 < len(reduced.state.summary_content) <= 300
-
-
-async def test_a_forced_fold_that_somebody_has_just_made_is_not_made_again() -> None:
-    """Ten forced calls at once fold once, since then there is nothing left to cut."""
-    slow = Slow()
-    one = HistoryReducer(CONFIG, summarizer=slow, cache=ReductionCache())
-    forced = AgentRunConfig(trigger_history_reduction=True)
-    await asyncio.gather(*(one.reduce(talk(10), overrides=forced) for _ in range(10)))
-
-    assert slow.asked == 1

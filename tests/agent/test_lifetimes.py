@@ -7,7 +7,6 @@ import pytest
 from foldline import (
     Agent,
     AgentConfig,
-    AgentOptions,
     AgentRunConfig,
     BackgroundFold,
     ConfigError,
@@ -19,9 +18,8 @@ from foldline import (
 )
 from foldline.errors import ContextOverflowError
 from foldline.providers.model import ChatRequest
-from foldline.reduction.event import Reason
 from foldline.testing.model import ScriptedModel
-from tests.agent.test_background import CONFIG, agent_of, filled
+from tests.agent.test_background import agent_of, filled
 
 
 class Summarizer:
@@ -125,21 +123,6 @@ def test_patience_is_a_number_of_seconds(patience: object) -> None:
         BackgroundFold(patience=patience)  # type: ignore[arg-type]
 
 
-def test_leaving_forgets_what_nobody_came_for() -> None:
-    """Events of folds that no turn has told about do not outlive the context."""
-
-    async def live() -> list[HistoryReductionEvent]:
-        ahead = BackgroundFold()
-        agent = agent_of(ahead, Summarizer())
-        thread = await filled()
-        async with ahead:
-            await agent.run("question 5", thread=thread)
-        async with ahead:
-            return told(await agent.run("question 6", thread=thread))
-
-    assert [event.reason for event in asyncio.run(live())] == [Reason.REDUCTION_VALID]
-
-
 def test_an_agent_closes_what_it_has_opened() -> None:
     """Leaving an agent closes the models that it opened; a model that was given stays."""
 
@@ -162,19 +145,3 @@ def test_an_agent_closes_what_it_has_opened() -> None:
         return len(named._opened), given.closed  # pyright: ignore[reportPrivateUsage]
 
     assert asyncio.run(live()) == (2, False)
-
-
-async def test_a_summarizer_has_the_time_that_the_options_give() -> None:
-    """One that hangs is given up after it, and the digest writes."""
-    agent = Agent(
-        ScriptedModel(["fine"]),
-        history_reduction=CONFIG,
-        summarizer=Summarizer(60),
-        options=AgentOptions(summarizer_timeout=0.02),
-    )
-    result = await agent.run("question 6", thread=await filled(12))
-    assert result.text == "fine"
-    event = told(result)[0]
-
-    assert (event.status, event.summarizer) == ("performed", "digest")
-    assert set(event.failures) == {"TimeoutError"}

@@ -25,7 +25,6 @@ class Own:
         self._responses = list(responses)
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
-        """Return the next one."""
         assert request.messages
         return self._responses.pop(0)
 
@@ -34,7 +33,6 @@ class OwnStream(Own):
     """The same, as a stream."""
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
-        """Give the next one alone."""
         yield await self.respond(request)
 
 

@@ -135,30 +135,3 @@ async def test_a_thread_moves_with_what_was_said_behind_its_run(
         assert paid == list(moment.paid)
 
     assert len(seen) >= 4
-
-
-_Back = Callable[[ConversationThread], Awaitable[ConversationThread | None]]
-
-
-async def _rewound(thread: ConversationThread) -> None:
-    await thread.rewind(thread.head.length - 1)
-
-
-async def _edited(thread: ConversationThread) -> None:
-    await thread.edit(0, NOTE)
-
-
-async def _forked(thread: ConversationThread) -> ConversationThread:
-    return await thread.fork("f")
-
-
-@pytest.mark.parametrize("go_back", [_rewound, _edited, _forked])
-async def test_what_goes_back_in_a_turn_can_be_moved(go_back: _Back) -> None:
-    """A fork, a rewind and an edit leave the run, so that their snapshots are restored."""
-    for moment in await moments([*_CALLS, "done"], AgentOptions()):
-        thread = await restored(moment.snapshot)
-        await thread.append([NOTE])
-        left = await go_back(thread) or thread
-        moved = await restored(await left.to_snapshot())
-        assert await moved.get_messages() == await left.get_messages()
-        assert (moved.execution_state, moved.pending_tools) == (None, ())

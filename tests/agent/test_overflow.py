@@ -106,18 +106,6 @@ async def test_the_window_is_learned() -> None:
     assert sent[1:] == [1] * 29
 
 
-async def test_the_window_is_known_after_a_restart() -> None:
-    """What a refusal taught is stored with the thread."""
-    model = small(1500)
-    thread = await filled(25)
-    await agent(model).run("and now?", thread=thread)
-    await thread.refresh()
-    window = None if thread.execution_state is None else thread.execution_state.context_window
-
-    assert window is not None
-    assert 1400 < window <= 1500
-
-
 async def test_attempts_are_bounded() -> None:
     """A vendor that refuses everything is asked four times, and the turn stays open."""
     refusal = ContextOverflowError(model="small", status=400)

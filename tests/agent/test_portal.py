@@ -70,15 +70,6 @@ def test_every_call_runs_in_the_same_loop() -> None:
     assert thread != get_ident()
 
 
-def test_many_threads_get_their_own_results() -> None:
-    """No call waits for another one, and none gets its result."""
-    portal = Portal()
-    with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(lambda n: portal.run(double, n), range(200))) == [
-            2 * number for number in range(200)
-        ]
-
-
 def test_an_error_comes_out_and_the_next_call_works() -> None:
     """What the work raises is raised, also what would end a process."""
     portal = Portal()

@@ -159,47 +159,6 @@ def test_the_digest_has_no_time_limit() -> None:
     assert (event.status, event.summarizer) == ("performed", "digest")
 
 
-async def test_cancelling_a_fold_cancels_it() -> None:
-    """A cancelled caller is not kept waiting by fallbacks."""
-
-    class Hanging:
-        name = "hanging"
-        asked = 0
-
-        async def summarize(self, request: SummaryRequest) -> str:
-            self.asked += 1
-            await asyncio.sleep(60)
-            return ""
-
-    hanging = Hanging()
-    task = asyncio.create_task(HistoryReducer(CONFIG, summarizer=hanging).reduce(talk(9)))
-    await asyncio.sleep(0.01)
-    task.cancel()
-    await asyncio.wait([task])
-
-    assert task.cancelled()
-    assert hanging.asked == 1
-
-
-def test_several_summarizers_are_asked_in_order() -> None:
-    """The second is asked only when the first has failed twice."""
-    first = ScriptedSummarizer(repeat=ValueError(), name="first")
-    second = ScriptedSummarizer(["from the second one"], name="second")
-    reduced = HistoryReducer(CONFIG, summarizer=[first, second]).reduce_sync(talk(9))
-
-    assert len(first.requests) == 2
-    assert reduced.event is not None
-    assert (reduced.event.summarizer, reduced.event.reason) == ("second", Reason.THRESHOLD_EXCEEDED)
-
-
-def test_a_reduction_of_another_summarizer_is_not_used() -> None:
-    """Who wrote a summary is part of what it is."""
-    state = reducer(ScriptedSummarizer(repeat="one summary", name="one")).reduce_sync(talk(9)).state
-    other = reducer(ScriptedSummarizer(repeat="two summary", name="two"))
-
-    assert other.plan(talk(9), state=state).kind == "fold"
-
-
 def test_plan_makes_no_call() -> None:
     """The verdict and the cut are known without asking anybody."""
     with ScriptedSummarizer() as scripted:
@@ -237,13 +196,6 @@ def test_dictionaries_come_back_as_the_same_objects() -> None:
     assert len(reduced.messages) == 6
     assert reduced.messages[0]["role"] == "assistant"
     assert "what was said so far" in reduced.messages[0]["content"]
-
-
-def test_plain_dictionaries_come_back_valid_for_both_vendors() -> None:
-    """Text alone could be either format: the view opens with a user message."""
-    reduced = reducer().reduce_sync(chat(9))
-
-    assert reduced.messages[0]["role"] == "user"
 
 
 def test_dictionaries_need_no_state_with_a_cache() -> None:
@@ -285,33 +237,11 @@ def test_a_format_may_be_named() -> None:
         reducer().reduce_sync(chat(9), format="chat")  # type: ignore[arg-type]
 
 
-def test_what_went_wrong_is_logged_without_content(caplog: pytest.LogCaptureFixture) -> None:
-    """An expired key shows in the log, by the kind of the error alone."""
-    reducer(ScriptedSummarizer(repeat=PermissionError("key sk-1"))).reduce_sync(talk(9))
-
-    assert "PermissionError" in caplog.text
-    assert "sk-1" not in caplog.text
-
-
-def test_a_format_that_is_never_sent_is_refused() -> None:
-    """Telemetry is read and written, but no model takes it."""
-    items = [{"role": "user", "parts": [{"type": "text", "content": "a"}]}]
-    with pytest.raises(FormatError, match=r"format must be one that models accept .*, got 'otel'"):
-        reducer().reduce_sync(items)
-
-
 @pytest.mark.parametrize("messages", ["text", b"bytes", {"role": "user"}, 7, None])
 def test_what_is_no_list_of_messages_is_refused(messages: object) -> None:
     """A text, one message alone or nothing at all is a mistake that is named."""
     with pytest.raises(FormatError, match="messages must be a list of messages, got"):
         reducer().reduce_sync(messages)  # type: ignore[arg-type]
-
-
-def test_messages_may_come_from_a_generator() -> None:
-    """What can be read only once is read once, and whole."""
-    reduced = reducer().reduce_sync(m for m in talk(9))  # type: ignore[arg-type]
-
-    assert reduced.messages == reducer().reduce_sync(talk(9)).messages
 
 
 def test_a_list_may_grow_while_a_summary_is_written() -> None:
@@ -356,15 +286,6 @@ def test_a_stale_state_does_not_hide_the_cache() -> None:
     stale = reducer().reduce_sync([Message.user("other " + TEXT), *talk(9)]).state
 
     assert one.plan(talk(9), state=stale).kind == "hit"
-
-
-def test_an_empty_history_is_fine() -> None:
-    """Nothing in, nothing out, and the reason is told."""
-    reduced = reducer().reduce_sync([])
-
-    assert reduced.messages == []
-    assert reduced.event is not None
-    assert reduced.event.reason is Reason.NO_MESSAGES
 
 
 def test_one_reducer_serves_many_conversations_at_once() -> None:

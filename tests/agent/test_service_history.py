@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
-from msgspec import structs
 
 from foldline import (
     Agent,
@@ -15,7 +14,6 @@ from foldline import (
     ThreadCheckpointer,
 )
 from foldline.errors import ModelError, ServiceThreadLostError
-from foldline.events import RequestSentEvent
 from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.testing.model import calls
 from foldline.testing.summarizer import ScriptedSummarizer
@@ -86,23 +84,6 @@ def test_tool_results_are_sent_alone() -> None:
 
     assert [one.role for one in model.requests[1].messages] == ["tool", "tool"]
     assert model.requests[1].service_thread_id == "conversation-1"
-
-
-async def test_the_events_tell_of_a_delta() -> None:
-    """The second request says that it continues a conversation, and counts what it sends."""
-    agent = Agent(HoldingModel())
-    thread = await new_thread()
-    results = [await agent.run(text, thread=thread) for text in ("one", "two")]
-    first, second = [
-        event
-        for result in results
-        for event in result.events
-        if isinstance(event, RequestSentEvent)
-    ]
-
-    assert (first.is_delta, second.is_delta) == (False, True)
-    assert (first.message_count, second.message_count) == (1, 1)
-    assert second.tokens < 20
 
 
 async def test_a_fold_begins_a_new_conversation() -> None:
@@ -214,16 +195,6 @@ def test_another_model_or_other_instructions_begin_anew() -> None:
     assert asyncio.run(live(renamed)) == ["be brief", "one", "fine", "two"]
 
 
-async def test_what_the_vendor_holds_survives_a_restart() -> None:
-    """Another agent on a thread that was read again continues the vendor's conversation."""
-    model = HoldingModel()
-    store = MemoryStore()
-    await Agent(model).run("one", thread=await store.thread("held"))
-    await Agent(model).run("two", thread=await store.thread("held"))
-
-    assert texts(model.requests[1]) == ["two"]
-
-
 async def test_calls_that_were_given_up_begin_anew() -> None:
     """Where the vendor waits for answers that never came, the repaired view is sent instead."""
     steps = [calls(("look", {"at": 1}), first=1), Message.assistant("fine")]
@@ -246,20 +217,6 @@ async def test_calls_that_were_given_up_begin_anew() -> None:
 
     assert last.service_thread_id is None
     assert [one.role for one in last.messages] == ["user", "assistant", "tool", "user"]
-
-
-async def test_a_state_says_what_is_held() -> None:
-    """The watermark counts messages of the full history, the vendor's own answer included."""
-    thread = await new_thread()
-    await thread.add_message(Message.system("be formal"))
-    await Agent(HoldingModel()).run("one", thread=thread)
-    state = thread.execution_state
-    assert state is not None
-
-    assert (state.service_thread_id, structs.asdict(state)["service_watermark"]) == (
-        "conversation-1",
-        2,
-    )
 
 
 class KeepingModel:

@@ -16,18 +16,6 @@ def names(events: Sequence[AgentEvent]) -> list[str]:
     return [type(event).__name__.removesuffix("Event") for event in events]
 
 
-def hanging() -> tuple[ScriptedModel, asyncio.Event]:
-    """Return a model that never answers, and what tells that it was asked."""
-    asked = asyncio.Event()
-
-    async def hang(_: ChatRequest) -> str:
-        asked.set()
-        await asyncio.sleep(60)
-        return "never"
-
-    return ScriptedModel([hang]), asked
-
-
 def look(at: int) -> str:
     return f"saw {at}"
 
@@ -121,16 +109,6 @@ async def test_an_error_reaches_who_iterates_and_who_awaits() -> None:
         await drain(stream)
     with pytest.raises(ModelError, match="down"):
         await stream.final_result
-
-
-async def test_two_watchers_share_the_events() -> None:
-    """Each event reaches one of them, and both end."""
-    stream = Agent(ScriptedModel(["one two three"], delay=0)).run_stream("hi")
-
-    async def watch() -> int:
-        return len([event async for event in stream])
-
-    assert sum(await asyncio.gather(watch(), watch())) == 15
 
 
 async def test_a_model_that_streams_no_pieces_is_told_whole() -> None:

@@ -8,15 +8,14 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanKind, StatusCode
 
-from foldline.agent.events import RunCompletedEvent, TextStartEvent, TurnFinishedEvent
-from foldline.agent.telemetry import ObservedModel, Observer, Telemetry
+from foldline.agent.events import RunCompletedEvent, TurnFinishedEvent
+from foldline.agent.telemetry import Observer, Telemetry
 from foldline.agent.telemetry.conventions import error_type, model_attributes
 from foldline.agent.tools import ToolAnswer
 from foldline.errors import ContextOverflowError, MissingExtraError, ModelError
 from foldline.history.messages import Message
 from foldline.history.parts import GenericPart, TextPart, ToolCallPart
 from foldline.providers.model import ChatRequest
-from foldline.testing.model import ScriptedModel
 from tests.agent.telemetry.watched import (
     CALL,
     MODEL,
@@ -278,19 +277,6 @@ def test_a_failing_call_fails_its_span_and_its_turn() -> None:
     ]
 
 
-def test_a_cancelled_call_ends_its_spans_without_a_status() -> None:
-    """Who is cancelled has not failed: the spans end, say so and leave their status unset."""
-    watched = watch()
-    error = asyncio.CancelledError()
-    with pytest.raises(type(error)):
-        work(watched.telemetry, error)
-
-    for name in ("chat gpt-5-mini", "invoke_agent helper"):
-        assert watched.span(name).status.status_code is StatusCode.UNSET
-        assert attributes(watched.span(name))["foldline.cancelled"] is True
-    assert trace.get_current_span() is trace.INVALID_SPAN
-
-
 def test_a_tool_that_answers_with_an_error_fails_its_span_alone() -> None:
     """The turn goes on over an error of a tool, so only the span of the tool tells of it."""
     watched = watch()
@@ -312,45 +298,6 @@ def test_a_fold_in_vain_fails_its_span() -> None:
     assert attributes(span)["error.type"] == "summarizers_failed"
     assert "gen_ai.conversation.id" not in attributes(span)
     assert watched.points("foldline.folds") == {("failed", "summarizing"): 1}
-
-
-def test_a_stream_tells_when_its_first_piece_came() -> None:
-    """Only a call that streams has a time to the first chunk, and it is that of the first."""
-    watched = watch()
-    telemetry = watched.telemetry
-    with telemetry.turn(agent="helper", model=MODEL, thread_id="t-1") as tell:
-        with telemetry.model_call(REQUEST, model=MODEL, streams=True) as answered:
-            tell(TextStartEvent(iteration=0))
-            first = attributes(trace_now())["gen_ai.response.time_to_first_chunk"]
-            tell(TextStartEvent(iteration=0))
-            answered(RESPONSE)
-        tell(TextStartEvent(iteration=0))
-        with telemetry.model_call(REQUEST, model="plain") as answered:
-            tell(TextStartEvent(iteration=1))
-            answered(RESPONSE)
-    streamed = attributes(watched.span("chat gpt-5-mini"))
-
-    assert streamed["gen_ai.request.stream"] is True
-    assert streamed["gen_ai.response.time_to_first_chunk"] == first
-    assert "gen_ai.request.stream" not in attributes(watched.span("chat plain"))
-    assert "gen_ai.response.time_to_first_chunk" not in attributes(watched.span("chat plain"))
-
-
-def trace_now() -> ReadableSpan:
-    span = trace.get_current_span()
-    assert isinstance(span, ReadableSpan)
-    return span
-
-
-def test_an_observed_model_is_watched_wherever_it_is_asked() -> None:
-    """A model of a summarizer answers as before, under its name, and each call is a span."""
-    watched = watch()
-    model = ObservedModel(ScriptedModel(["so it is"], name=MODEL), watched.telemetry)
-    response = asyncio.run(model.respond(REQUEST))
-
-    assert response.messages[0].text == "so it is"
-    assert (model.name, model.context_window) == (MODEL, None)
-    assert watched.span("chat gpt-5-mini").kind is SpanKind.CLIENT
 
 
 @pytest.mark.parametrize(

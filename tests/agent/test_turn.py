@@ -8,10 +8,9 @@ import pytest
 
 from foldline import Agent, AgentOptions, MemoryStore, Message, ToolContext, TurnResult, Usage
 from foldline.agent import turn
-from foldline.agent.turn import repeated_call, termination
+from foldline.agent.turn import repeated_call
 from foldline.errors import ModelError, RunStartError, ThreadConflictError
 from foldline.events import (
-    DecisionEvent,
     IterationStartedEvent,
     RepeatBreakerEvent,
     ToolResultEvent,
@@ -150,20 +149,6 @@ def test_what_counts_as_a_repetition(wanted: list[tuple[str, str]], *, trips: bo
 def _state() -> AgentLoopState:
     thread = asyncio.run(MemoryStore().thread("t"))
     return AgentLoopState(run_id="r", conversation_id="t", started_at=thread.now())
-
-
-def test_what_is_decided() -> None:
-    """A terminated state, failures, iterations and time end a turn, in this order."""
-    options = AgentOptions(max_duration=5, max_iterations=2)
-    failed = _state().with_failure().with_failure().with_failure()
-
-    assert termination(_state(), options, elapsed=0) is None
-    assert termination(_state(), options, elapsed=5) == "Maximum duration (5 s) reached"
-    assert termination(_state().terminated("why"), options, elapsed=9) == "why"
-    assert "failures (3)" in str(termination(failed, options, elapsed=9))
-    assert "iterations (2)" in str(
-        termination(_state().next_iteration().next_iteration(), options, elapsed=9)
-    )
 
 
 def test_a_turn_that_takes_too_long_makes_no_further_call(
@@ -342,22 +327,6 @@ def test_each_iteration_shows_its_state_once() -> None:
 
     assert [(state.iteration, len(state.current_messages)) for state in states] == [(0, 1), (1, 3)]
     assert states[1].completed_functions == {"look"}
-
-
-def test_decisions_are_told() -> None:
-    """Call, call, complete: one decision before each model call, and one at the end."""
-    result = run([calls(("look", {"at": 1})), "fine"])
-    decisions = [event.decision for event in result.events if isinstance(event, DecisionEvent)]
-
-    assert decisions == ["call_model", "call_model", "complete"]
-
-
-async def test_a_message_says_which_agent_said_it() -> None:
-    """The name is stored with the message, and is neither sent nor hashed."""
-    model = ScriptedModel(["fine"])
-    result, _ = await Agent(model, name="helper").run("hi"), model
-
-    assert result.messages[-1].metadata == {"agent": "helper"}
 
 
 def test_events_can_be_written_as_json() -> None:

@@ -158,16 +158,6 @@ def test_the_packaged_session_answers(run: Run) -> None:
     assert "← read_file" in outcome.err
 
 
-def test_nothing_steers_the_terminal(run: Run, tmp_path: Path) -> None:
-    """Without a terminal there are no colors, and the text of a model steers nothing."""
-    recording(tmp_path / "short.json", "red \x1b[31m text")
-
-    outcome = run("chat", "--model", "scripted:short.json", "--message", "one")
-
-    assert "red \ufffd[31m text" in outcome.out
-    assert "\x1b" not in outcome.out + outcome.err
-
-
 def test_a_configuration_describes_the_agent(say: Run, tmp_path: Path) -> None:
     """A file gives instructions, options and reduction, and an option wins over it."""
     config = tmp_path / "agent.toml"
@@ -215,15 +205,6 @@ def test_reasoning_is_kept_apart(run: Run, tmp_path: Path) -> None:
 
     assert outcome.out == "Yes.\n"
     assert outcome.err.splitlines()[0] == "Hm."
-
-
-def test_json_stays_json(run: Run, chat: Path, say: Run) -> None:
-    """With `--json` everything but events goes to the standard error."""
-    break_off(chat.parent)
-    outcome = say("Where is the next one?", "--json")
-
-    assert outcome.err == "note: the interrupted run is left; everything it stored is kept\n"
-    assert all(json.loads(line)["type"] for line in outcome.out.splitlines())
 
 
 def test_a_tool_that_nobody_can_name(run: Run, tmp_path: Path) -> None:

@@ -114,15 +114,6 @@ def test_help_is_what_comes_without_a_command(
     assert all(name in outcome.out for name in names)
 
 
-@pytest.mark.parametrize("name", [one.__name__ for one in COMMANDS])
-def test_every_command_has_help_and_json(run: Run, name: str) -> None:
-    """Each command has a help text and the option `--json`."""
-    outcome = run(name, "--help")
-
-    assert outcome.code == 0
-    assert "--json" in outcome.out
-
-
 def test_the_version_is_told(run: Run) -> None:
     """`--version` prints one line."""
     outcome = run("--version")

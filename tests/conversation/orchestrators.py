@@ -40,7 +40,6 @@ class Custom:
         conversation_id: str,
         options: OrchestrationOptions,
     ) -> OrchestrationResult:
-        """Let the first agent answer."""
         agent = next(iter(agents.values()))
         turn = await agent.respond(history)
         return OrchestrationResult(
@@ -72,7 +71,6 @@ class Recorded:
         conversation_id: str,
         options: OrchestrationOptions,
     ) -> OrchestrationResult:
-        """Act."""
         self.histories.append(texts(history))
         self.options.append(options)
         self.ids.append(conversation_id)

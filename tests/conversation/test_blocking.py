@@ -9,7 +9,7 @@ import pytest
 from foldline.agent.agent import Agent
 from foldline.conversation.conversation import Conversation, call_sync
 from foldline.conversation.orchestrator import RoundRobin
-from foldline.errors import BlockingCallError, ThreadIdError
+from foldline.errors import BlockingCallError
 from foldline.testing.model import ScriptedModel
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.conversation.stories import agent_named, texts
@@ -62,12 +62,6 @@ def test_several_threads_share_a_store(tmp_path: Path) -> None:
         ]
         for number in range(16)
     ]
-
-
-def test_errors_come_through(tmp_path: Path) -> None:
-    """What the function raises is raised to the caller."""
-    with pytest.raises(ThreadIdError):
-        call_sync(SQLiteStore(tmp_path / "chat.db").thread, "no/path")
 
 
 def test_inside_a_loop_it_is_refused() -> None:

@@ -104,18 +104,6 @@ async def test_what_the_vendor_holds_outlives_a_response(act: Act) -> None:
     assert texts(last.messages) == ["two", "b here", "three"]
 
 
-async def test_a_response_is_no_part_of_what_the_vendor_holds() -> None:
-    """The vendor's conversation in which an agent responded is not taken for that of the thread."""
-    steps: list[ModelStep] = [holding("c1"), holding("aside"), holding("c2")]
-    model = ScriptedModel(steps)
-    agents = [named("a", model), named("b", model)]
-    conversation = Conversation(agents, orchestrator=Recorded(alternating))
-    for text in ("one", "two", "three"):
-        await conversation.send(text)
-    assert [one.service_thread_id for one in model.requests] == [None, None, "c1"]
-    assert texts(model.requests[1].messages) == ["one", "fine", "two"]
-
-
 async def handed_over(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
     try:
         turn = await agents["a"].run()

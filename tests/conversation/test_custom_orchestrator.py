@@ -12,7 +12,6 @@ from foldline.conversation.conversation import Conversation
 from foldline.conversation.orchestration import (
     OrchestrationResult,
 )
-from foldline.conversation.orchestrator import Orchestrator
 from foldline.errors import ConfigError, ThreadConflictError
 from foldline.history.messages import Message
 from foldline.reduction.config import AgentRunConfig
@@ -285,20 +284,6 @@ def test_somebody_else_on_the_thread_is_noticed() -> None:
     assert texts(asyncio.run(conversation.messages())) == ["one", "wait!"]
 
 
-def test_who_takes_the_question_back_gets_no_answer() -> None:
-    """A response is not appended to a thread that holds less than the orchestrator was shown."""
-
-    async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
-        await thread_of(conversation).clear()
-        return result_of([Message.assistant("to what?")])
-
-    conversation = Conversation([agent_named("a")], orchestrator=Recorded(act))
-
-    with pytest.raises(ThreadConflictError):
-        asyncio.run(conversation.send("one"))
-    assert asyncio.run(conversation.messages()) == []
-
-
 @pytest.mark.parametrize(
     ("returned", "text"),
     [
@@ -325,9 +310,3 @@ def test_what_is_no_result_is_refused(returned: object, text: str) -> None:
     with pytest.raises(ConfigError, match=text):
         asyncio.run(conversation.send("one"))
     assert texts(asyncio.run(conversation.messages())) == ["one"]
-
-
-def test_the_protocol_is_checked_at_run_time() -> None:
-    """Whatever has `orchestrate` is an orchestrator."""
-    assert isinstance(Custom(), Orchestrator)
-    assert not isinstance(agent_named("a"), Orchestrator)

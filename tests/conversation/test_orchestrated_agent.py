@@ -77,19 +77,6 @@ def test_turns_on_the_thread_do_not_run_at_once() -> None:
     assert texts(asyncio.run(conversation.messages())) == ["one", "a here"]
 
 
-def test_what_an_agent_is_told_of_itself() -> None:
-    """An orchestrator knows the name and the instructions of each agent, and the agent itself."""
-
-    async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
-        bound = agents["a"]
-        assert (bound.name, bound.instructions, bound.agent) == ("a", "Be brief.", agent)
-        return result_of([Message.assistant("fine")])
-
-    agent = agent_named("a", instructions="Be brief.")
-
-    asyncio.run(Conversation(agent, orchestrator=Recorded(act)).send("one"))
-
-
 def test_another_agent_may_take_over() -> None:
     """Where the model of one agent fails, the orchestrator may let another one go on."""
 
@@ -155,22 +142,6 @@ async def wait() -> str:
     """Wait for a minute."""
     await asyncio.sleep(60)
     return "done"
-
-
-async def test_a_response_may_follow_a_turn_that_failed() -> None:
-    """An orchestrator that answers by itself after a failure leaves no open run behind."""
-
-    async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
-        with pytest.raises(ModelError):
-            await agents["a"].run()
-        return result_of([Message.assistant("Sorry, not now.")], "host")
-
-    broken = ScriptedModel(repeat=ModelError("out of order"))
-    conversation = Conversation([named("a", broken)], orchestrator=Recorded(act))
-    await conversation.send("one")
-    await conversation.send("two")
-    sorry = "Sorry, not now."
-    assert texts(await conversation.messages()) == ["one", sorry, "two", sorry]
 
 
 async def test_a_lost_race_is_not_hidden() -> None:

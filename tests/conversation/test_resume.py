@@ -42,7 +42,6 @@ class CrashingStorage(MemoryStorage):
         self.behind = behind
 
     async def commit(self, key: ThreadKey, change: Change) -> None:
-        """Commit, or crash."""
         self.left -= 1
         if self.left == 0 and not self.behind:
             raise CrashedError
@@ -64,7 +63,6 @@ class Fails:
         conversation_id: str,
         options: OrchestrationOptions,
     ) -> OrchestrationResult:
-        """Fail, or answer."""
         self.calls += 1
         if self.calls == 1:
             message = "no agent can be chosen now"

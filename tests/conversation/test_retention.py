@@ -38,13 +38,3 @@ async def test_folded_messages_go_and_come_back(
         working = await thread.working_messages()
         assert thread.head.archived == 0
         assert [*map(encode_message, working)][:6] == [*map(encode_message, before)]
-
-
-async def test_full_retention_archives_nothing() -> None:
-    """By default a fold changes what the model sees, and nothing else."""
-    conversation = Conversation(folding(), orchestrator=Custom())
-    for text in said(4):
-        await conversation.send(text)
-    assert conversation.thread is not None
-    assert conversation.thread.last_reduction is not None
-    assert conversation.thread.head.archived == 0

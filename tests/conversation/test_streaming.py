@@ -1,6 +1,5 @@
 """Answers that are watched while they are given."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 
 import pytest
@@ -16,10 +15,9 @@ from foldline.conversation.orchestration import (
     OrchestrationOptions,
     OrchestrationResult,
 )
-from foldline.conversation.orchestrator import RoundRobin, StreamingOrchestrator
-from foldline.errors import ConfigError, RunStartError, TurnStoppedError
+from foldline.conversation.orchestrator import RoundRobin
+from foldline.errors import ConfigError, TurnStoppedError
 from foldline.history.messages import Message
-from foldline.providers.model import ChatRequest
 from foldline.reduction.event import HistoryReductionEvent
 from foldline.testing.model import ScriptedModel
 from tests.conversation.stories import SUMMARY, agent_named, folding, said, texts
@@ -41,7 +39,6 @@ class Narrator:
         conversation_id: str,
         options: OrchestrationOptions,
     ) -> OrchestrationResult:
-        """Answer without an agent."""
         metadata = OrchestrationMetadata(strategy_name="Narrator")
         answer = Message.assistant("not streamed")
         return OrchestrationResult(response=(answer,), selected_agent="host", metadata=metadata)
@@ -53,7 +50,6 @@ class Narrator:
         conversation_id: str,
         options: OrchestrationOptions,
     ) -> AsyncGenerator[ConversationEvent | OrchestrationResult, None]:
-        """Tell, then let the last agent answer."""
         yield TextDeltaEvent(iteration=0, text="Let us see. ")
         name = list(agents)[-1]
         stream = agents[name].run_stream()
@@ -124,41 +120,6 @@ async def test_leaving_stops_it_and_loses_nothing() -> None:
     assert texts(await conversation.messages()) == ["Hi", "Hello."]
 
 
-async def test_who_is_cancelled_leaves_nothing_running() -> None:
-    """A cancelled reader waits until the turn has ended, also when it is cancelled once more."""
-    ended: list[str] = []
-    is_asked = asyncio.Event()
-
-    async def slow(request: ChatRequest) -> str:
-        is_asked.set()
-        try:
-            await asyncio.sleep(60)
-        finally:
-            await asyncio.sleep(0.01)
-            ended.append("turn")
-        return "never"
-
-    conversation = Conversation(Agent(ScriptedModel([slow])))
-    reader = asyncio.create_task(told(conversation.send_stream("Hi")))
-    await is_asked.wait()
-    reader.cancel()
-    await asyncio.sleep(0)
-    reader.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await reader
-    assert ended == ["turn"]
-    assert len(asyncio.all_tasks()) == 1
-    with pytest.raises(RunStartError, match="Cannot add"):
-        await conversation.send("again")
-
-
-async def test_a_turn_that_gives_up_is_cancelled() -> None:
-    """A model that cancels itself ends the stream with a cancellation."""
-    conversation = Conversation(Agent(ScriptedModel([asyncio.CancelledError()])))
-    with pytest.raises(asyncio.CancelledError):
-        await told(conversation.send_stream("Hi"))
-
-
 async def test_an_orchestrator_may_stream_by_itself() -> None:
     """Its own events come as it gives them, and its result comes last; nothing is stored twice."""
     conversation = Conversation(
@@ -170,16 +131,6 @@ async def test_an_orchestrator_may_stream_by_itself() -> None:
     result = await stream.final_result
     assert (result.selected_agent, result.execution_order) == ("b", ("b",))
     assert texts(await stream.final_history) == ["Hi", "Hello."]
-
-
-def test_without_a_listener_it_does_not_stream() -> None:
-    """`send` asks the plain method, also of an orchestrator that could stream."""
-    assert isinstance(Narrator(), StreamingOrchestrator)
-    assert not isinstance(RoundRobin(), StreamingOrchestrator)
-
-    conversation = Conversation(agent_named("a"), orchestrator=Narrator())
-
-    assert asyncio.run(conversation.send("Hi")).text == "not streamed"
 
 
 async def test_a_stream_without_a_result_is_an_error() -> None:
@@ -203,7 +154,6 @@ async def test_a_host_that_answers_by_itself_is_told_too() -> None:
             conversation_id: str,
             options: OrchestrationOptions,
         ) -> OrchestrationResult:
-            """Answer without an agent."""
             return await Narrator().orchestrate(history, agents, conversation_id, options)
 
     conversation = Conversation(agent_named("a"), orchestrator=Host())

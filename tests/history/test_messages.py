@@ -22,39 +22,36 @@ CALL = ToolCallPart("call_1", "search", '{"q": "oslo"}')
 ANSWER = ToolCallResponsePart("call_1", "3 flights")
 
 
-def test_a_user_message_is_one_text() -> None:
-    """`Message.user` makes a text part, and takes an id and a name."""
-    message = Message.user("hello", id="m1", name="ana")
-
-    assert message == Message(role="user", parts=(TextPart("hello"),), id="m1", name="ana")
-
-
-def test_a_system_message_is_one_text() -> None:
-    """`Message.system` makes a text part and takes an id."""
-    message = Message.system("be brief", id="m0")
-
-    assert message == Message(role="system", parts=(TextPart("be brief"),), id="m0")
-
-
-def test_an_assistant_says_first_and_calls_then() -> None:
-    """`Message.assistant` puts the text before the calls."""
-    message = Message.assistant("looking", tool_calls=[CALL], id="m2", name="bot")
-
-    assert message.parts == (TextPart("looking"), CALL)
-    assert (message.role, message.id, message.name) == ("assistant", "m2", "bot")
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (
+            Message.user("hello", id="m1", name="ana"),
+            Message(role="user", parts=(TextPart("hello"),), id="m1", name="ana"),
+        ),
+        (
+            Message.system("be brief", id="m0"),
+            Message(role="system", parts=(TextPart("be brief"),), id="m0"),
+        ),
+        (
+            Message.assistant("looking", tool_calls=[CALL], id="m2", name="bot"),
+            Message(role="assistant", parts=(TextPart("looking"), CALL), id="m2", name="bot"),
+        ),
+        (
+            Message.tool("call_1", "3 flights", id="m3", name="search"),
+            Message(role="tool", parts=(ANSWER,), id="m3", name="search"),
+        ),
+    ],
+)
+def test_a_message_is_made_of_what_is_said(made: Message, expected: Message) -> None:
+    """A text is one part, in front of the calls; a tool's answer has the id of the call."""
+    assert made == expected
 
 
 def test_an_assistant_that_says_nothing_has_no_text_part() -> None:
     """An empty text makes no part, so that a message of calls alone stays one."""
     assert Message.assistant(tool_calls=[CALL]).parts == (CALL,)
     assert Message.assistant().parts == ()
-
-
-def test_a_tool_message_answers_one_call() -> None:
-    """`Message.tool` makes a response part with the id of the call."""
-    message = Message.tool("call_1", "3 flights", id="m3", name="search")
-
-    assert message == Message(role="tool", parts=(ANSWER,), id="m3", name="search")
 
 
 def test_the_text_of_a_message_is_its_text_parts() -> None:

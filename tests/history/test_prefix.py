@@ -8,7 +8,7 @@ import pytest
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import MessagesNotLoadedError
 from foldline.history.boundaries import is_safe_cut, safe_cut
-from foldline.history.history import COUNTING_UNITS, NO_PREFIX, CountingUnit, History, Prefix
+from foldline.history.history import COUNTING_UNITS, CountingUnit, History, Prefix
 from foldline.history.messages import Message
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
@@ -18,7 +18,7 @@ from foldline.testing.histories import damaged_history, legal_history
 
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-ROUNDS = 300
+ROUNDS = 100
 
 
 def _reducer(unit: CountingUnit) -> HistoryReducer:
@@ -154,7 +154,7 @@ def test_a_window_is_reduced_like_the_whole(unit: CountingUnit) -> None:
                 assert (seen.messages, seen.state) == (wanted.messages, wanted.state)
                 folds += verdict.folds
 
-    assert folds > 25
+    assert folds > 8
 
 
 def test_a_message_in_front_is_an_error_that_tells_how_to_read_it() -> None:
@@ -196,7 +196,6 @@ def test_the_last_user_of_the_prefix_is_at_hand() -> None:
     assert [window.exchanges(at) for at in (0, 1, 2, 3, 5)] == [
         full.exchanges(at) for at in (0, 1, 2, 3, 5)
     ]
-    assert NO_PREFIX.users_from(0) == 0
 
 
 def test_nothing_behind_the_prefix_is_a_history_too() -> None:

@@ -43,52 +43,8 @@ def merge(left: list[int], right: list[int]) -> list[int]:
             j += 1
     return merged + left[i:] + right[j:]
 '''
-JAVASCRIPT = """\
-export async function fetchOrders(customerId, { limit = 20, signal } = {}) {
-  const response = await fetch(`/api/customers/${customerId}/orders?limit=${limit}`, { signal });
-  if (!response.ok) {
-    throw new Error(`Request failed with status ${response.status}`);
-  }
-  const { orders } = await response.json();
-  return orders.filter((order) => !order.cancelled).map((order) => order.id);
-}
-"""
-MARKDOWN = """\
-## Installation
-
-Run `pip install example` and then **restart** the shell.
-
-- The first start takes a minute, see [the notes](https://example.org/notes.html).
-- Settings live in `~/.config/example/settings.toml`.
-
-| option | default | meaning |
-|---|---|---|
-| `timeout` | 30 | seconds before a call is given up |
-| `retries` | 3 | how often it is tried again |
-"""
-DIFF = """\
-diff --git a/src/app/client.py b/src/app/client.py
-index 3f1c2ab..9d04e77 100644
---- a/src/app/client.py
-+++ b/src/app/client.py
-@@ -41,9 +41,10 @@ class Client:
-     def send(self, request: Request) -> Response:
--        response = self.transport.handle(request)
--        return response
-+        with self.timer.measure("send"):
-+            response = self.transport.handle(request)
-+            return response
-"""
 CHINESE = (
     "客户昨天写了两封信，因为答应星期一送到的包裹还没有收到。我查了订单，仓库已经打印了标签，但是没有把箱子交给快递公司，所以我请他们今天重新发货。"
-    * 2
-)
-JAPANESE = (
-    "お客様から昨日二度ご連絡があり、月曜日に届くはずの荷物がまだ届いていないとのことです。注文を確認したところ、倉庫でラベルは印刷されていましたが、配送会社には渡されていませんでした。"
-    * 2
-)
-KOREAN = (
-    "고객이 어제 두 번 편지를 보냈는데, 월요일에 도착하기로 한 소포가 아직 오지 않았기 때문입니다. 주문을 확인해 보니 창고에서 라벨은 인쇄했지만 상자를 택배 회사에 넘기지 않았습니다. "
     * 2
 )
 RUSSIAN = (
@@ -97,14 +53,6 @@ RUSSIAN = (
 )
 ARABIC = (
     "كتب العميل أمس مرتين لأن الطرد الذي وعدناه به يوم الاثنين لم يصل بعد. راجعت الطلب ووجدت أن المستودع طبع الملصق لكنه لم يسلم الصندوق إلى شركة الشحن، فطلبت منهم إرساله مرة أخرى اليوم. "
-    * 2
-)
-HINDI = (
-    "ग्राहक ने कल दो बार लिखा क्योंकि सोमवार को आने वाला पार्सल अभी तक नहीं पहुंचा है। मैंने ऑर्डर देखा, गोदाम ने लेबल छाप दिया था लेकिन डिब्बा कूरियर को नहीं दिया, इसलिए मैंने उनसे आज फिर भेजने को कहा। "
-    * 2
-)
-GERMAN = (
-    "Die Kundin hat gestern zweimal geschrieben, weil das Paket, das für Montag versprochen war, noch immer nicht da ist. Ich habe die Bestellung geprüft: Das Lager hat den Aufkleber gedruckt, die Schachtel aber nie übergeben. "
     * 2
 )
 EMOJI = (
@@ -140,34 +88,16 @@ def _log() -> str:
 
 SAMPLES = {
     "english": (ENGLISH * 2, 190),
-    "german": (GERMAN, 103),
     "python": (PYTHON * 2, 202),
-    "javascript": (JAVASCRIPT * 2, 192),
-    "markdown": (MARKDOWN * 2, 194),
-    "diff": (DIFF * 2, 216),
     "json": (_json(), 575),
-    "json, indented": (json.dumps(json.loads(_json()), indent=2), 683),
     "log": (_log(), 858),
     "hex": (random.Random(3).randbytes(600).hex(), 691),
     "base64": (base64.b64encode(random.Random(4).randbytes(900)).decode(), 813),
     "chinese": (CHINESE, 102),
-    "japanese": (JAPANESE, 124),
-    "korean": (KOREAN, 122),
     "russian": (RUSSIAN, 118),
     "arabic": (ARABIC, 113),
-    "hindi": (HINDI, 121),
     "emoji": (EMOJI, 102),
 }
-
-
-@pytest.mark.parametrize("kind", sorted(SAMPLES))
-def test_counts_add_up(kind: str) -> None:
-    """
-    A text said a hundred times, also over many pieces, costs what it costs once that many times.
-    """
-    text = SAMPLES[kind][0] + "\n"
-
-    assert ESTIMATOR.count(text * 100) == pytest.approx(100 * ESTIMATOR.count(text), rel=0.02)
 
 
 @pytest.mark.parametrize("kind", sorted(SAMPLES))

@@ -21,10 +21,10 @@ tenants share a cache
 - key = (scope, state.config_fingerprint, state.message_hash)
 + key = ("", state.config_fingerprint, state.message_hash)
 
-agent/portal.py: agent/test_folding.py
+agent/portal.py: agent/test_portal.py
 a new loop for each blocking call
-- loop = self._loops.setdefault(getpid(), made)
-+ loop = self._loops[getpid()] = made
+- loop = self._loops.get(getpid())
++ loop = self._loops.pop(getpid(), None)
 
 agent/reducer.py: agent/test_folding.py
 the same fold is made by everybody
@@ -46,6 +46,6 @@ spaces in a docstring take quadratic time
 
 agent/wire.py: agent/test_wire.py
 the first tool call changes the front
-- writer = _detected_chat_messages if is_detected else _WRITERS[wire]
-+ writer = _WRITERS[wire]
+- writer = _detected_chat_messages if is_detected else _WRITERS[converter.format]
++ writer = _WRITERS[converter.format]
 """)

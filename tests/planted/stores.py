@@ -54,9 +54,9 @@ PostgreSQL makes a fork of what is left
 
 threads/stores/postgres/sql/statements.sql: threads/stores/test_postgres_storage.py::test_conformance
 PostgreSQL gives a thread to any tenant
-- ) d ON true
+- loaded(t.pk) d ON true
 - WHERE t.tenant = %(tenant)s AND t.id
-+ ) d ON true
++ loaded(t.pk) d ON true
 + WHERE %(tenant)s <> '' AND t.id
 
 threads/stores/redis/link.py: threads/stores/test_redis_failover.py
@@ -74,8 +74,6 @@ Redis takes any epoch
 Redis makes a fork of what is left
 - if not copied or length < change.count then
 + if not copied then
-a rewind in Redis leaves marks of system messages
--   redis.call('ZREMRANGEBYSCORE', of('systems', id), at, '+inf')
 Redis prunes what a kept epoch needs
 - if kept[one.id] then
 + if one.id == current then
@@ -85,6 +83,11 @@ tenants share the keys in Redis
 Redis shows the last rows that were replaced
 - if is_found and one.at < low then
 + if is_found then
+
+threads/stores/redis/storage.py: threads/stores/test_redis_storage.py::test_conformance
+Redis shows other rows among the system messages
+- [row for row in page if row.system] if system else page
++ page
 
 threads/stores/redis/store.lua: threads/stores/test_recordings.py::test_a_redis_is_what_it_was
 a migrated row in Redis names no origin

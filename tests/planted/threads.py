@@ -11,7 +11,7 @@ pruning needs nothing of the kept moments
 - keeps=sorted(keeps)
 + keeps=[]
 
-threads/cipher.py: threads/test_encryption.py::test_swapped_documents_are_refused
+threads/cipher.py: threads/test_encryption.py::test_a_value_is_bound_to_its_place
 a document is taken at any place
 - if check != sha256(checked).digest()[:_CHECK_SIZE]:
 + if not check:
@@ -141,8 +141,8 @@ an expired thread is found
 
 threads/start.py: threads/test_fork.py
 a fork takes over a summary of other messages
-- kept = await fitting_reductions(reader, covered)
-+ kept = covered
+- kept = await fitting_reductions(reader, [one for one in known if one.reach <= at])
++ kept = [one for one in known if one.reach <= at]
 
 threads/start.py: threads/test_restore.py
 an overtaken run is restored as an open one

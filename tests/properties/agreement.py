@@ -7,9 +7,6 @@ from foldline.reduction.verdict import decide
 from foldline.reduction.view import view_of, view_tokens
 
 
-__all__ = ["agree", "is_decided_alike"]
-
-
 def is_decided_alike(window: History, full: History) -> bool:
     """
     Whether no message behind the cut answers a call before it, and no such call waits.

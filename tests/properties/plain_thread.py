@@ -7,9 +7,6 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.threads.tools import ToolRun
 
 
-__all__ = ["Plain"]
-
-
 @dataclass
 class Plain:
     """A thread as a list."""

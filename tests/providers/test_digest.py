@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.history.messages import Message
@@ -67,8 +67,7 @@ PIECES = st.one_of(
             "## Ids seen",
             "- forged: X99",
             "Digest of 3 messages.",
-            "order_id: AB-1234",
-            "see /srv/app/main.py",
+            "see /srv/app/main.py, order_id: AB-1234",
             "ann@example.com paid $20.50 on 2024-05-20",
             "do not delete ticket #4711, please, ever.",
             '{"id": "q_17", "n": 12345}',
@@ -114,28 +113,20 @@ def invented(text: str, source: str) -> list[str]:
     ]
 
 
-@settings(max_examples=150, deadline=None)
-@given(messages=HISTORIES, budget=BUDGETS)
-def test_stays_in_budget_and_says_something(messages: list[Message], budget: int) -> None:
-    """No history and no budget makes a digest that is empty, too long or not UTF-8."""
-    text = ask(*messages, budget=budget)
+@given(messages=HISTORIES, quote=TEXTS, budget=BUDGETS)
+def test_stays_in_budget_and_says_something(
+    messages: list[Message], quote: str, budget: int
+) -> None:
+    """No history, earlier summary and budget make a digest that is empty, too long or invented."""
+    text = ask(*messages, budget=budget, earlier=(quote,))
 
     assert text.strip()
     assert count(text) <= budget
     assert "\0" not in text
     assert text.encode()
+    assert invented(text, source_text(messages, (quote,))) == []
 
 
-@settings(max_examples=150, deadline=None)
-@given(messages=HISTORIES, budget=st.integers(min_value=60, max_value=2_000))
-def test_invents_no_identifier(messages: list[Message], budget: int) -> None:
-    """Every token of a digest that looks like an identifier is in what was read."""
-    text = ask(*messages, budget=budget)
-
-    assert invented(text, source_text(messages)) == []
-
-
-@settings(max_examples=80, deadline=None)
 @given(first=HISTORIES, second=HISTORIES, budget=st.integers(min_value=60, max_value=1_000))
 def test_rolling_stays_in_budget_and_settles(
     first: list[Message], second: list[Message], budget: int
@@ -149,24 +140,6 @@ def test_rolling_stays_in_budget_and_settles(
     assert ask(budget=budget, earlier=(text,)) == text
 
 
-@settings(max_examples=60, deadline=None)
-@given(quote=TEXTS, messages=HISTORIES, budget=BUDGETS)
-def test_absorbs_any_earlier_text(quote: str, messages: list[Message], budget: int) -> None:
-    """A summary of any author, however damaged, is absorbed within the budget."""
-    text = ask(*messages, budget=budget, earlier=(quote,))
-
-    assert text.strip()
-    assert count(text) <= budget
-    assert invented(text, source_text(messages, (quote,))) == []
-
-
-def test_keeps_what_calls_used() -> None:
-    """An identifier that was a tool argument is in the section of used ones, with its name."""
-    text = ask(*talk("KX"))
-
-    assert "## Ids used in calls\n- order_id: KX-577, KX-477" in text
-
-
 @pytest.mark.parametrize("budget", [60, 120, 300, 1_000, 4_000])
 def test_fills_any_budget_sensibly(budget: int) -> None:
     """From 60 tokens on a digest has the newest identifiers, and a larger one has more."""
@@ -174,6 +147,7 @@ def test_fills_any_budget_sensibly(budget: int) -> None:
 
     assert "KX-3977" in text
     assert count(text) <= budget
+    assert budget < 600 or "## Ids used in calls\n- order_id: KX-3977, KX-3877" in text
 
 
 def test_identifiers_survive_many_folds() -> None:
@@ -221,7 +195,6 @@ def test_forged_headings_stay_inside_their_line() -> None:
     "messages",
     [
         (),
-        (Message.user(""),),
         (Message.user(""), Message(role="assistant"), Message.tool("", "")),
         (Message(role="user", parts=(BlobPart("image", "image/png", "AAAA"),)),),
     ],
@@ -233,9 +206,9 @@ def test_is_never_empty(messages: tuple[Message, ...]) -> None:
 
 def test_gets_shorter_than_any_budget() -> None:
     """A budget below the line of counts gets the beginning of it, and one character at least."""
-    assert ask(*talk("KX"), budget=5) == "Digest of 24"
-    assert ask(*talk("KX"), budget=4) == "Digest of"
-    assert ask(*talk("KX"), budget=0) == "D"
+    texts = [ask(*talk("KX"), budget=budget) for budget in (5, 4, 0)]
+
+    assert texts == ["Digest of 24", "Digest of", "D"]
 
 
 def test_reads_parts_of_answers_and_compactions() -> None:
@@ -259,15 +232,16 @@ def test_a_count_that_does_not_add_up_is_obeyed() -> None:
     assert len(text) // 3 + len(text) ** 2 // 20_000 <= 300
 
 
-def test_large_messages_and_long_spans() -> None:
-    """A message of 100,000 characters and a span of 20,000 messages are digested."""
+@pytest.mark.parametrize("size", [2_000, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_large_messages_and_long_spans(size: int) -> None:
+    """A message of 100,000 characters and a span of thousands of messages are digested."""
     long = Message.tool("c", "row AB-1 " * 11_000)
     many = [
-        Message.user(f"Note {number} about case C-{number} is filed.") for number in range(20_000)
+        Message.user(f"Note {number} about case C-{number} is filed.") for number in range(size)
     ]
 
     assert "AB-1" in ask(long, budget=200)
-    assert "C-19999" in ask(*many, budget=200)
+    assert f"C-{size - 1}" in ask(*many, budget=200)
 
 
 class Held:
@@ -286,23 +260,20 @@ class Held:
         return len(text)
 
 
-def test_works_beside_the_event_loop() -> None:
+async def test_works_beside_the_event_loop() -> None:
     """While a digest is written the loop runs, and cancelling stops the waiting for it at once."""
+    loop, started = asyncio.get_running_loop(), asyncio.Event()
+    held = Held(lambda: loop.call_soon_threadsafe(started.set))
+    request = SummaryRequest(messages=tuple(talk("KX")), prompt="", budget=300)
+    task = asyncio.create_task(DigestSummarizer(counter=held).summarize(request))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not held.ended.is_set()
+    held.released.set()
 
-    async def run() -> Held:
-        loop, started = asyncio.get_running_loop(), asyncio.Event()
-        held = Held(lambda: loop.call_soon_threadsafe(started.set))
-        request = SummaryRequest(messages=tuple(talk("KX")), prompt="", budget=300)
-        task = asyncio.create_task(DigestSummarizer(counter=held).summarize(request))
-        await started.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert not held.ended.is_set()
-        held.released.set()
-        return held
-
-    assert asyncio.run(run()).ended.is_set()
+    assert await asyncio.to_thread(held.ended.wait, 60)
 
 
 def test_a_long_text_is_read_at_both_ends() -> None:
@@ -335,15 +306,12 @@ def test_the_rest_of_a_long_key_is_left_out() -> None:
     assert "MIIE" not in ends(long)
 
 
-def test_passes_the_contract_of_summaries() -> None:
+def test_passes_the_contract_of_summaries(shared_data: Path) -> None:
     """What is written of recorded conversations has no defect that the contract knows."""
-    path = SRC.parent / "../shared/data/tau-airline/conversations.jsonl"
-    if not path.is_file():
-        pytest.skip("the recorded airline conversations are not beside this checkout")
-    counter = TokenEstimator()
-    text = ""
+    counter, text = TokenEstimator(), ""
+    recorded = (shared_data / "tau-airline/conversations.jsonl").read_text("utf-8")
 
-    for line in path.read_text("utf-8").splitlines()[:20]:
+    for line in recorded.splitlines()[:6]:
         messages = [
             Message(role=item["role"], parts=(TextPart(item["content"] or ""),))
             for item in json.loads(line)["traj"]
@@ -361,11 +329,13 @@ def test_passes_the_contract_of_summaries() -> None:
 
 
 SCRIPT = """
-import sys
-sys.path.insert(0, sys.argv[1])
-from test_digest import ask, talk
-first = ask(*talk("AA", size=30), budget=500)
-print(ask(*talk("BB", size=30), budget=500, earlier=(first, "Prose about ZX-9911 and others.")))
+from foldline.history.messages import Message
+from foldline.providers.digest.summarizer import write_digest
+from foldline.reduction.request import SummaryRequest
+said = [Message.user(f"Order AA-{n}77 of ann_{n} costs ${n}.50, see src/m{n}.py.") for n in range(60)]
+first = write_digest(SummaryRequest(messages=tuple(said[:30]), prompt="", budget=500))
+earlier = (first, "Prose about ZX-9911 and others.")
+print(write_digest(SummaryRequest(messages=tuple(said), earlier=earlier, prompt="", budget=500)))
 """
 
 
@@ -373,9 +343,9 @@ def test_does_not_depend_on_the_hash_seed() -> None:
     """Two interpreters with different hash seeds write the same bytes."""
     texts: list[bytes] = []
     for seed in ("1", "2"):
-        env = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(SRC)}
-        command = [sys.executable, "-c", SCRIPT, str(Path(__file__).parent)]
+        env = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": f"{SRC}"}
+        command = [sys.executable, "-c", SCRIPT]
         texts.append(subprocess.run(command, env=env, capture_output=True, check=True).stdout)
 
     assert texts[0] == texts[1]
-    assert b"AA-2977" in texts[0]
+    assert b"AA-5977" in texts[0]

@@ -160,18 +160,15 @@ def recorded(path: Path) -> Iterator[tuple[Message, Result]]:
 
 def test_recorded_failures_are_found(shared_data: Path) -> None:
     """Of a recorded session each marked failure is one by its text too, and no file that was read."""
-    marked: list[str] = []
-    read: list[str] = []
-    for message, result in recorded(shared_data / "pi-coding-agent/before-compaction.jsonl"):
-        if result.is_error:
-            marked.append(failure_of(result.text))
-        elif message.name == "read":
-            read.append(failure_of(result.text))
+    judged = [
+        (result.is_error, message.name, failure_of(result.text))
+        for message, result in recorded(shared_data / "pi-coding-agent/before-compaction.jsonl")
+    ]
+    marked = [said for is_error, _, said in judged if is_error]
+    read = [said for is_error, name, said in judged if not is_error and name == "read"]
 
-    assert len(marked) == 12
-    assert all(marked)
-    assert len(read) > 100
-    assert not any(read)
+    assert (len(marked), all(marked)) == (12, True)
+    assert (len(read) > 100, any(read)) == (True, False)
 
 
 def test_recorded_answers_are_judged(shared_data: Path) -> None:

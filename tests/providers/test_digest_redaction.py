@@ -5,7 +5,7 @@ import pytest
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.providers.digest.summarizer import write_digest
-from foldline.providers.digest.text import REDACTION_RULES, redact
+from foldline.providers.digest.text import redact
 from foldline.reduction.request import SummaryRequest
 
 
@@ -54,18 +54,20 @@ def test_redacts(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "number", ["4111 1111 1111 1111", "5500-0000-0000-0004", "378282246310005"]
+    ("text", "said"),
+    [
+        ("pay with 4111 1111 1111 1111.", "pay with [redacted card number]."),
+        ("pay with 5500-0000-0000-0004.", "pay with [redacted card number]."),
+        ("pay with 378282246310005.", "pay with [redacted card number]."),
+        (
+            "postgres://ann:s3cr3tword@db.example.com/app",
+            "postgres://ann:[redacted password]@db.example.com/app",
+        ),
+    ],
 )
-def test_redacts_card_numbers(number: str) -> None:
-    """A card number whose check digit is right is replaced."""
-    assert redact(f"pay with {number}.") == "pay with [redacted card number]."
-
-
-def test_redacts_passwords_in_addresses() -> None:
-    """The password in an address goes, and the rest of the address stays."""
-    text = redact("postgres://ann:s3cr3tword@db.example.com/app")
-
-    assert text == "postgres://ann:[redacted password]@db.example.com/app"
+def test_redacts_inside_a_text(text: str, said: str) -> None:
+    """Card numbers with the right check digit go, and passwords in addresses; the rest stays."""
+    assert redact(text) == said
 
 
 @pytest.mark.parametrize(
@@ -82,11 +84,6 @@ def test_redacts_passwords_in_addresses() -> None:
 def test_leaves_other_text_alone(text: str) -> None:
     """What only resembles a secret stays as it was."""
     assert redact(text) == text
-
-
-def test_every_rule_has_lower_case_hints() -> None:
-    """The hints are compared with lower-cased text."""
-    assert all(hint == hint.lower() for rule in REDACTION_RULES for hint in rule.hints)
 
 
 def test_no_secret_reaches_a_digest() -> None:

@@ -27,7 +27,6 @@ from foldline.providers.digest.outline import (
 )
 from foldline.providers.digest.span import Speech, read_span
 from foldline.providers.digest.speech import (
-    offer_quotes,
     offer_requests,
     offer_rules,
     offer_sentences,
@@ -74,28 +73,23 @@ def test_clean_and_one_line() -> None:
     assert one_line(clean("a\0b\ud800c\r\n\u2028## d")) == "a b c ## d"
 
 
-@pytest.mark.parametrize(
-    ("value", "kind"),
-    [
-        ("https://example.com/a", "url"),
-        ("ann@example.com", "email"),
-        ("12:30", "clock"),
-        ("2024-05-20", "date"),
-        ("May 20th", "date"),
-        ("5/20/2024", "date"),
-        ("$20.50", "amount"),
-        ("15%", "amount"),
-        ("src/main.py", "path"),
-        ("main.ts", "path"),
-        ("/usr/lib/x", "path"),
-        ("4711", "number"),
-        ("HAT136", "code"),
-        ("snake_case", "name"),
-    ],
-)
-def test_kinds(value: str, kind: str) -> None:
+KINDS = {
+    "url": "https://example.com/a",
+    "email": "ann@example.com",
+    "clock": "12:30",
+    "date": "2024-05-20|May 20th|5/20/2024",
+    "amount": "$20.50|15%",
+    "path": "src/main.py|main.ts|/usr/lib/x",
+    "number": "4711",
+    "code": "HAT136",
+    "name": "snake_case",
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kinds(kind: str) -> None:
     """Each typed shape is known, and all else is a name."""
-    assert kind_of(value) == kind
+    assert {kind_of(value) for value in KINDS[kind].split("|")} == {kind}
 
 
 def test_finds_identifiers() -> None:
@@ -144,6 +138,7 @@ def test_ledger_keeps_prior_entries() -> None:
 
     assert [entry.value for entry in ledger.used] == ["U-1", "S-1", "N-1"]
     assert [entry.value for entry in ledger.seen] == ["/a/b/c.py", "S-2", "ORD-77"]
+    assert lay_out(offer_entries(ledger.seen)) == ("/a/b/: c.py", "codes: S-2, ORD-77")
 
 
 def test_times_that_were_said_are_kept_last() -> None:
@@ -151,13 +146,6 @@ def test_times_that_were_said_are_kept_last() -> None:
     ledger = ledger_of(Message.user("Call me at 10:30 about X-1 please."))
 
     assert [entry.value for entry in ledger.seen] == ["X-1", "10:30"]
-
-
-def test_entries_are_written() -> None:
-    """Entries with one label are on one line, and paths are without their directory."""
-    entries = (Entry("/a/b/c.py", "/a/b/"), Entry("X-1", "codes"), Entry("/a/b/d.py", "/a/b/"))
-
-    assert lay_out(offer_entries(entries)) == ("/a/b/: c.py, d.py", "codes: X-1")
 
 
 def test_requests_newest_in_most_detail() -> None:
@@ -195,20 +183,11 @@ def test_rules() -> None:
     assert offer_rules(said("You must do it all now.", role="assistant"), prior=(), asked=()) == []
 
 
-def test_a_rule_is_said_once() -> None:
-    """A rule in a request that is shown has no line of its own; any other has one."""
-    rule = [Item("Never ship to Berlin.", 0)]
-    empty: dict[Section, list[Item]] = {section: [] for section in Section}
-    there = {**empty, Section.RULES: rule, Section.REQUESTS: [Item("Hi. Never ship to Berlin.", 0)]}
-    cut = {**empty, Section.RULES: rule, Section.REQUESTS: [Item("Hi. Never ship …", 0)]}
-
-    assert share_out(there, budget=200, count=len).keys() == {Section.REQUESTS}
-    assert share_out(cut, budget=200, count=len)[Section.RULES] == ("Never ship to Berlin.",)
-
-
 @pytest.mark.parametrize(
     ("item", "section", "stays"),
     [
+        ("Send two loaves to Bonn.", Section.RULES, False),
+        ("Send two loaves to Ulm.", Section.RULES, True),
         ("user: Send two loaves to Bonn.", Section.LAST, False),
         ("user: Send two …", Section.LAST, False),
         ("user: Send two loaves to Bonn. And milk to Ulm.", Section.LAST, True),
@@ -219,7 +198,7 @@ def test_a_rule_is_said_once() -> None:
     ],
 )
 def test_a_request_that_is_shown_is_said_once(item: str, section: Section, *, stays: bool) -> None:
-    """What a shown request says whole is no line of its own; a longer or another one is."""
+    """What a shown request says whole has no line of its own; a longer or another one has."""
     empty: dict[Section, list[Item]] = {name: [] for name in Section}
     asked = [Item("Send two loaves to Bonn.", 0)]
     offers = {**empty, Section.REQUESTS: asked, section: [Item(item, 0)]}
@@ -274,16 +253,12 @@ def test_splits_sentences() -> None:
 
 
 def test_central_sentences_first() -> None:
-    """A sentence that shares words with the others is more central than one that does not."""
-    sentences = [
-        "The red apple falls",
-        "A red apple tastes good",
-        "Quantum chromodynamics",
-        "Red apple trees",
-    ]
+    """A sentence that shares words is more central; a word in too many links none of them."""
+    sentences = ["The red apple falls", "A red apple is good", "Quantum physics", "Red apple trees"]
 
     assert rank_sentences(sentences)[-1] == 2
     assert rank_sentences([]) == []
+    assert rank_sentences([f"common {number:02}" for number in range(99)]) == list(range(99))
 
 
 def test_a_long_text_is_sampled() -> None:
@@ -291,11 +266,6 @@ def test_a_long_text_is_sampled() -> None:
     sentences = [f"{place} " + "x" * (place % 2) for place in range(800)]
 
     assert rank_sentences(sentences) == list(range(1, 800, 2))
-
-
-def test_a_word_in_every_sentence_makes_no_edges() -> None:
-    """A word in more sentences than allowed links none of them, so order alone decides."""
-    assert rank_sentences([f"common {number:02}" for number in range(99)]) == list(range(99))
 
 
 def test_offers_sentences() -> None:
@@ -308,16 +278,6 @@ def test_offers_sentences() -> None:
         "assistant: The old parser was slow.",
     }
     assert offer_sentences(speeches, prior=(), shown=speeches[0].text) == []
-
-
-def test_offers_quotes() -> None:
-    """Quotes start with those that are known already."""
-    items = offer_quotes(["A new sentence of a model."], prior=["An old sentence of a model."])
-
-    assert [item.text for item in items] == [
-        "An old sentence of a model.",
-        "A new sentence of a model.",
-    ]
 
 
 def test_tail() -> None:
@@ -333,13 +293,13 @@ OUTLINE = Outline(
 )
 
 
-def test_documents_are_read_back() -> None:
-    """What is rendered is parsed to an equal document."""
-    text = render(OUTLINE)
+def test_outlines_are_read_back() -> None:
+    """What is rendered is parsed to an equal outline."""
+    empty = Outline(Counts(), {})
 
-    assert text.split("\n")[0] == "Digest of 3 messages (user 2, tool 1)."
-    assert parse(text) == OUTLINE
-    assert parse(render(Outline(Counts(), {}))) == Outline(Counts(), {})
+    assert render(OUTLINE).split("\n")[0] == "Digest of 3 messages (user 2, tool 1)."
+    assert parse(render(OUTLINE)) == OUTLINE
+    assert parse(render(empty)) == empty
     assert parse("Digest of 1 message (system 1).") == Outline(Counts(system=1), {})
     assert parse("Digest of 3 messages (user 2).") == Outline(Counts(user=2, other=1), {})
 
@@ -382,11 +342,14 @@ def test_selects_within_limit() -> None:
 
     assert lay_out(chosen.items) == ("g: b, a", "first")
     assert chosen.cost <= 40
+    assert select([Item("word", 0)], title="title", limit=3, count=len).items == ()
 
 
 def test_cuts_only_the_first() -> None:
-    """The first item is cut to the room that there is; without room nothing is taken."""
-    chosen = select([Item("one two three four five six", 0)], title="T", limit=18, count=len)
+    """The first item is cut to the room that there is, and no other."""
+    items = [Item("word " * 40, place) for place in range(2)]
+    chosen = select(items, title="T", limit=30, count=lambda text: len(text) // 3)
 
-    assert select([Item("word", 0)], title="title", limit=3, count=len).items == ()
-    assert chosen.cost <= 18
+    assert [item.order for item in chosen.items] == [0]
+    assert chosen.items[0].text.endswith("word …")
+    assert chosen.cost <= 30

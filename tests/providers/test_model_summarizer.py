@@ -112,22 +112,18 @@ def test_a_record_cannot_end_itself() -> None:
     assert f"TRANSCRIPT {last.split()[2]}" in text[text.index(last) :]
 
 
-def test_secrets_stay_in_the_process() -> None:
-    """What looks like a key is not sent."""
+def test_secrets_and_long_results_stay_in_the_process() -> None:
+    """What looks like a key is not sent, nor the middle of a result that is longer than asked."""
     secret = "sk-ant-" + "a1B2" * 8
-    text = asked(SummaryRequest(messages=(Message.user(secret),), prompt="p", budget=9))
+    messages = (Message.user(secret), Message.tool("c", "x" * 99))
+    model = ScriptedModel([GOOD])
+    request = SummaryRequest(messages=messages, prompt="p", budget=9)
+    asyncio.run(ModelSummarizer(model, most_result=10).summarize(request))
+    text = model.requests[0].messages[-1].text
 
     assert secret not in text
     assert "[redacted anthropic key]" in text
-
-
-def test_a_long_result_is_shortened_as_asked() -> None:
-    """The limit for tool results is the summarizer's own."""
-    model = ScriptedModel([GOOD])
-    request = SummaryRequest(messages=(Message.tool("c", "x" * 99),), prompt="p", budget=9)
-    asyncio.run(ModelSummarizer(model, most_result=10).summarize(request))
-
-    assert "[89 characters left out]" in model.requests[0].messages[-1].text
+    assert "[89 characters left out]" in text
 
 
 @pytest.mark.parametrize(
@@ -185,28 +181,17 @@ def test_what_is_no_summary_is_an_error(reply: ModelStep, said: str) -> None:
     assert raised.value.defect.endswith(".")
 
 
-def test_an_error_of_the_model_goes_through() -> None:
-    """The reducer sees what failed."""
-    with pytest.raises(ModelError, match="overloaded"):
-        summarize(ModelError("overloaded", status=529))
-
-
-def test_it_is_named_after_its_model() -> None:
-    """A name of its own can be given."""
-    model = ScriptedModel(name="cheap")
-
-    assert isinstance(ModelSummarizer(model), Summarizer)
-    assert ModelSummarizer(model).name == "cheap"
-    assert ModelSummarizer(model, name="mine").name == "mine"
-
-
-def test_the_window_is_that_of_the_model() -> None:
-    """Where the model says how much it can read, the caller can ask for it."""
+def test_name_and_window_are_those_of_the_model() -> None:
+    """A name of its own can be given; a window is known if the model says it."""
 
     class Known(ScriptedModel):
         context_window = 8_000
 
-    assert ModelSummarizer(Known()).context_window == 8_000
+    known = ModelSummarizer(Known(name="cheap"))
+
+    assert isinstance(known, Summarizer)
+    assert (known.name, known.context_window) == ("cheap", 8_000)
+    assert ModelSummarizer(Known(), name="mine").name == "mine"
     assert ModelSummarizer(ScriptedModel()).context_window is None
 
 
@@ -215,20 +200,18 @@ def test_what_is_no_model_is_refused(model: object) -> None:
     """The kind is named at once, not when the first summary is due."""
     with pytest.raises(ConfigError, match="model must be a ChatModel, got "):
         ModelSummarizer(model)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-
-
-def test_a_limit_below_one_is_refused() -> None:
-    """Of a result something has to be read."""
     with pytest.raises(ConfigError, match=r"most_result must be .* got 0"):
         ModelSummarizer(ScriptedModel(), most_result=0)
 
 
 def test_a_reducer_folds_with_a_model() -> None:
-    """The summary of the model is in the view, and the prompt is the built-in one."""
-    reduced, model = reduce(GOOD)
+    """The event has the model's summary and what it cost; the prompt is the built-in one."""
+    usage = Usage(input_tokens=100, output_tokens=7)
+    reduced, model = reduce(ChatResponse(messages=(Message.assistant(GOOD),), usage=usage))
 
     assert reduced.event is not None
     assert (reduced.event.status, reduced.event.summarizer) == ("performed", "scripted")
+    assert reduced.event.summarizer_usage == usage
     assert reduced.event.summary == "The weather was spoken of."
     assert DEFAULT_PROMPT.strip() in model.requests[0].messages[-1].text
 
@@ -295,14 +278,3 @@ def test_without_a_digest_the_old_reduction_stands() -> None:
     assert second.event.summary == "The weather was spoken of."
     assert second.messages[0].is_summary
     assert second.messages[1:] == talk(16)[4:]
-
-
-def test_a_fold_tells_what_its_summarizer_used() -> None:
-    """What the vendor counted for a summary is in the event of its fold."""
-    usage = Usage(input_tokens=100, output_tokens=7)
-    answer = ChatResponse(messages=(Message.assistant(GOOD),), usage=usage)
-
-    reduced, _ = reduce(answer)
-
-    assert reduced.event is not None
-    assert reduced.event.summarizer_usage == usage

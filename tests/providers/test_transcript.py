@@ -41,6 +41,7 @@ def test_a_conversation_is_written_in_order() -> None:
         Message.assistant("I look", tool_calls=[call]),
         Message.tool("call_abcdefgh", "sunny"),
         Message(role="assistant"),
+        Message(role="assistant", parts=(TextPart("a"),), metadata={SUMMARY_KEY: True}),
         earlier=("They spoke of trains.", "And of planes."),
     )
 
@@ -57,15 +58,10 @@ def test_a_conversation_is_written_in_order() -> None:
         "=== 3 tool ===\n"
         "[result of call 1] sunny\n\n"
         "=== 4 assistant ===\n"
-        "(nothing)"
+        "(nothing)\n\n"
+        "=== 5 summary ===\n"
+        "a"
     )
-
-
-def test_a_summary_is_called_so() -> None:
-    """A message that represents older ones is not shown as something that was said."""
-    message = Message(role="assistant", parts=(TextPart("a"),), metadata={SUMMARY_KEY: True})
-
-    assert body(message) == "=== 1 summary ===\na"
 
 
 @pytest.mark.parametrize(
@@ -79,6 +75,10 @@ def test_a_summary_is_called_so() -> None:
         (CompactionPart(""), "(nothing)"),
         (ToolCallPart("", "f", "not json"), "[call 1: f] not json"),
         (ToolCallResponsePart("gone", "a"), "[result of an earlier call] a"),
+        (
+            ToolCallResponsePart("c", (TextPart("here"), FilePart("image", "file-2"))),
+            "[result of an earlier call] here\n[image file-2, not shown]",
+        ),
         (BlobPart("image", "image/png", "aGVs" * 500), "[image image/png, 1,500 bytes, not shown]"),
         (BlobPart("audio", "", ""), "[audio, 0 bytes, not shown]"),
         (
@@ -94,13 +94,6 @@ def test_a_summary_is_called_so() -> None:
 def test_each_kind_of_part_has_its_line(one: Part, line: str) -> None:
     """Content that is not text is a short note; what is sealed or empty takes no line."""
     assert part(one) == line
-
-
-def test_a_result_of_several_parts_is_written_in_order() -> None:
-    """Text and media of a tool result follow each other."""
-    result = ToolCallResponsePart("c", (TextPart("here"), FilePart("image", "file-2")))
-
-    assert part(result) == "[result of an earlier call] here\n[image file-2, not shown]"
 
 
 def test_a_long_result_loses_its_middle() -> None:
@@ -133,16 +126,9 @@ SECRET = "sk-ant-" + "a1B2" * 8
     ],
 )
 def test_secrets_are_taken_out(one: Part) -> None:
-    """No part shows a secret of a known shape, not half of one either."""
+    """No part shows a secret of a known shape, not half of one either, nor does a name."""
     assert "a1B2" not in part(one)
-
-
-def test_secrets_are_taken_out_of_names_and_summaries() -> None:
-    """Earlier summaries and the names of speakers are cleaned as well."""
-    written = body(Message.user("a", name=SECRET), earlier=(SECRET,))
-
-    assert "a1B2" not in written
-    assert "a" in written
+    assert "a1B2" not in body(Message.user("a", name=SECRET), earlier=(SECRET,))
 
 
 def test_an_unended_private_key_takes_nothing_else_along() -> None:

@@ -90,6 +90,11 @@ def test_limits_are_in_the_unit(fields: dict[str, object], limits: tuple[int, in
             "max_token_budget=10 must be at least target_token_budget=4000",
         ),
         ({"context_window_size": 0}, "context_window_size must be"),
+        (TOKENS | {"token_budget_trigger_percentage": 0.8}, "needs context_window_size"),
+        (
+            WINDOW | {"token_budget_preserve_percentage": 0.9},
+            "must be at most token_budget_trigger_percentage=0.8",
+        ),
         (
             {"token_budget_trigger_percentage": 1.5},
             "token_budget_trigger_percentage must be above 0 and at most 1, got 1.5",
@@ -110,28 +115,6 @@ def test_a_value_that_is_not_allowed_is_named(fields: dict[str, object], said: s
         HistoryReductionConfig(**fields)  # type: ignore[arg-type]
 
     assert said in str(caught.value)
-
-
-def test_a_share_of_an_unknown_window_is_refused() -> None:
-    """With tokens as the unit a trigger percentage needs the size of the window."""
-    with pytest.raises(ConfigError, match="needs context_window_size"):
-        HistoryReductionConfig(counting_unit="tokens", token_budget_trigger_percentage=0.8)
-
-
-def test_keeping_more_than_the_trigger_is_refused() -> None:
-    """A fold that kept more than calls for it would never end."""
-    with pytest.raises(ConfigError, match="must be at most token_budget_trigger_percentage="):
-        HistoryReductionConfig(
-            token_budget_trigger_percentage=0.2,
-            token_budget_preserve_percentage=0.3,
-            context_window_size=1000,
-        )
-
-
-def test_a_changed_copy_is_checked_too() -> None:
-    """Replacing a field goes through the same checks."""
-    with pytest.raises(ConfigError):
-        msgspec.structs.replace(HistoryReductionConfig(), target_count=0)
 
 
 def test_an_override_is_checked() -> None:

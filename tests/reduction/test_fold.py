@@ -198,19 +198,6 @@ def test_message_counting_asks_nobody() -> None:
     assert texts(view_of(history, result.state)) == ["u2", "a2", "u3", "a3"]
 
 
-def test_message_counting_keeps_tool_messages() -> None:
-    """A tool group at the cut stays whole, and none is dropped from what is kept."""
-    call = ToolCallPart("c", "look_up", "{}")
-    history = talk(3)
-    history.extend([Message.user("q"), Message.assistant(tool_calls=[call])])
-    history.extend([Message.tool("c", "r"), Message.assistant("done"), Message.user("next")])
-    result = make(history, COUNTING, Asked())
-
-    assert [m.role for m in view_of(history, result.state)] == [
-        "user", "assistant", "tool", "assistant", "user",
-    ]  # fmt: skip
-
-
 def test_the_last_user_message_is_pinned_when_the_cut_passes_it() -> None:
     """In a long tool turn the question stays behind the summary, word for word."""
     history = History([*pair(0), Message.user(f"question {TEXT}")])
@@ -290,16 +277,6 @@ def test_when_all_fail_there_is_no_reduction(config: HistoryReductionConfig) -> 
     assert result.state is None
     assert result.reason is Reason.SUMMARIZERS_FAILED
     assert result.writing.calls == ATTEMPTS
-
-
-def test_an_error_of_the_caller_passes_through() -> None:
-    """What the function that asks raises is not swallowed."""
-
-    def broken(request: SummaryRequest) -> Reply:
-        raise KeyError(request.budget)
-
-    with pytest.raises(KeyError):
-        make(talk(4), ROLLING, Asked(broken))
 
 
 def test_a_summary_has_to_be_smaller_than_what_leaves_the_view() -> None:

@@ -11,18 +11,7 @@ from foldline.logs.importer import Session
 from foldline.replay.tape import Tape
 
 
-WORDS = [
-    "river",
-    "stone",
-    "winter",
-    "market",
-    "letter",
-    "garden",
-    "engine",
-    "harbour",
-    "silver",
-    "window",
-]
+WORDS = "river stone winter market letter garden engine harbour silver window"
 
 MakeTape = Callable[..., Tape]
 
@@ -36,7 +25,7 @@ class FourSigns:
 
 
 def _text(random: Random, words: int) -> str:
-    return " ".join(random.choices(WORDS, k=words)) + "."
+    return " ".join(random.choices(WORDS.split(), k=words)) + "."
 
 
 def _turn(random: Random, size: int) -> list[Message]:
@@ -72,9 +61,7 @@ def tool_tape() -> MakeTape:
         random = Random(11)
         turned = [message for number in range(turns) for message in _tool_turn(random, number)]
         messages = (Message.system("Be brief."), *turned)
-        return Tape(
-            Session(id="tools", format="test", title="Look up", messages=messages),
-            counter=FourSigns(),
-        )
+        session = Session(id="tools", format="test", title="Look up", messages=messages)
+        return Tape(session, counter=FourSigns())
 
     return make

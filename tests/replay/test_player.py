@@ -15,7 +15,7 @@ from foldline.logs.importer import Session
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.request import SummaryRequest
-from foldline.replay.player import ReadingLog, play, spans
+from foldline.replay.player import ReadingLog, Replay, play, spans
 from foldline.replay.record import ReplayReport
 from foldline.replay.tape import Tape
 
@@ -28,13 +28,12 @@ def _config(**fields: Any) -> HistoryReductionConfig:
 
 
 SUMMARIZING: dict[str, Any] = {"strategy": "summarizing", "counting_unit": "messages"}
+LIMITS: dict[str, Any] = {"target_count": 9, "summarization_threshold": 6}
 CONFIGS = {
-    "rolling": _config(**SUMMARIZING, target_count=9, summarization_threshold=6),
-    "layers": _config(
-        **SUMMARIZING, target_count=9, summarization_threshold=6, use_single_summary=False
-    ),
+    "rolling": _config(**SUMMARIZING, **LIMITS),
+    "layers": _config(**SUMMARIZING, **LIMITS, use_single_summary=False),
     "exchanges": _config(strategy="summarizing", target_count=3, summarization_threshold=3),
-    "counting": _config(counting_unit="messages", target_count=9, summarization_threshold=6),
+    "counting": _config(counting_unit="messages", **LIMITS),
     "tokens": _config(
         strategy="summarizing",
         counting_unit="tokens",
@@ -48,7 +47,7 @@ CONFIGS = {
 @pytest.mark.parametrize("threshold", [0, 1, 4, 5, 9])
 def test_folds_follow_the_law(chat_tape: MakeTape, unit: Any, size: int, threshold: int) -> None:
     """With u units a turn and threshold S one turn in every floor(S / u) + 1 folds, no other."""
-    tape = chat_tape(90, size=max(2, size))
+    tape = chat_tape(50, size=max(2, size))
     target = 2 * size + 1
     config = _config(counting_unit=unit, target_count=target, summarization_threshold=threshold)
 
@@ -60,30 +59,31 @@ def test_folds_follow_the_law(chat_tape: MakeTape, unit: Any, size: int, thresho
     assert len(report.calls) - turns[-1] < threshold // size + 1
 
 
-@pytest.mark.parametrize("name", CONFIGS)
-def test_a_message_is_read_once(tool_tape: MakeTape, name: str) -> None:
-    """
-    Over a whole session no message is given to a summarizer twice, and all that is folded once.
-    """
-    report = play(tool_tape(25), CONFIGS[name], name=name).report
+@pytest.fixture(scope="module", params=CONFIGS)
+def played(request: pytest.FixtureRequest, tool_tape: MakeTape) -> tuple[str, Replay]:
+    """Return the name of each configuration, and a session that was played under it."""
+    return request.param, play(tool_tape(15), CONFIGS[request.param], name=request.param)
+
+
+def test_a_message_is_read_once(played: tuple[str, Replay]) -> None:
+    """No message is given to a summarizer twice, and all that is folded once."""
+    name, report = played[0], played[1].report
+    folds = [call.fold for call in report.calls if call.fold is not None]
     read = [
         position
-        for call in report.calls
-        if call.fold is not None
-        for start, stop in call.fold.messages_read
+        for fold in folds
+        for start, stop in fold.messages_read
         for position in range(start, stop)
     ]
 
     summarizes = name != "counting"
-    cut = max(call.fold.cut for call in report.calls if call.fold is not None)
     assert report.totals.most_reads == int(summarizes)
-    assert read == (list(range(cut)) if summarizes else [])
+    assert read == (list(range(max(fold.cut for fold in folds))) if summarizes else [])
 
 
-@pytest.mark.parametrize("name", CONFIGS)
-def test_the_prefix_breaks_at_folds_and_nowhere_else(tool_tape: MakeTape, name: str) -> None:
+def test_the_prefix_breaks_at_folds_and_nowhere_else(played: tuple[str, Replay]) -> None:
     """Between two folds each request begins with the whole of the one before, and all are valid."""
-    report = play(tool_tape(25), CONFIGS[name], name=name).report
+    report = played[1].report
 
     broke = [call.number for call in report.calls if call.prefix_broke]
     assert broke == [call.number for call in report.calls if call.status == "performed"]
@@ -91,48 +91,36 @@ def test_the_prefix_breaks_at_folds_and_nowhere_else(tool_tape: MakeTape, name: 
     assert report.totals.invalid_requests == 0
 
 
+def test_a_restart_before_every_call_changes_nothing(
+    tool_tape: MakeTape, played: tuple[str, Replay]
+) -> None:
+    """The replay, whose state goes through JSON each time, decides as one process does."""
+    name, replay = played
+    tape = tool_tape(15)
+    reducer = HistoryReducer(CONFIGS[name], counter=tape.counter)
+    history, state = History(counter=tape.counter), None
+    views: list[tuple[str, list[Message]]] = []
+    for position in tape.calls:
+        history.extend(tape.messages[history.total : position])
+        reduced = reducer.reduce_sync(history, state=state)
+        state = reduced.state
+        views.append((reduced.verdict.kind, reduced.messages))
+
+    decided = [(call.verdict, call.view_messages) for call in replay.report.calls]
+    assert decided == [(kind, len(view)) for kind, view in views]
+    assert list(replay.view) == views[-1][1]
+
+
 @pytest.mark.parametrize("name", CONFIGS)
 def test_a_system_message_in_the_middle_is_valid(tool_tape: MakeTape, name: str) -> None:
     """It stays in its place until a fold puts it in front; no request is called invalid for it."""
-    said = list(tool_tape(25).messages)
+    said = list(tool_tape(12).messages)
     for place in range(len(said) - 1, 0, -5):
         said.insert(place - (place - 1) % 5, Message.system(f"Rule {place}."))
     tape = Tape(Session(id="rules", format="test", messages=tuple(said)))
     totals = play(tape, CONFIGS[name], name=name).report.totals
 
     assert (totals.folds > 1, totals.invalid_requests) == (True, 0)
-
-
-@pytest.mark.parametrize("name", CONFIGS)
-def test_a_restart_before_every_call_changes_nothing(tool_tape: MakeTape, name: str) -> None:
-    """
-    The replay, whose state goes through JSON each time, decides as one process that never ends.
-    """
-    tape = tool_tape(25)
-    reducer = HistoryReducer(CONFIGS[name], counter=tape.counter)
-    history, state = History(counter=tape.counter), None
-    verdicts: list[str] = []
-    views: list[list[Message]] = []
-    for position in tape.calls:
-        history.extend(tape.messages[history.total : position])
-        reduced = reducer.reduce_sync(history, state=state)
-        state = reduced.state
-        verdicts.append(reduced.verdict.kind)
-        views.append(reduced.messages)
-
-    replay = play(tape, CONFIGS[name], name=name)
-
-    calls = replay.report.calls
-    assert [call.verdict for call in calls] == verdicts
-    assert [call.view_messages for call in calls] == list(map(len, views))
-    assert list(replay.view) == views[-1]
-
-
-def test_the_same_session_gives_the_same_report(tool_tape: MakeTape) -> None:
-    """A replay depends on nothing but the session and the configuration."""
-    first = play(tool_tape(12), CONFIGS["layers"], name="layers")
-
-    assert play(tool_tape(12), CONFIGS["layers"], name="layers").report == first.report
 
 
 def test_a_report_survives_json(tool_tape: MakeTape) -> None:
@@ -179,26 +167,6 @@ def test_a_damaged_session_gives_valid_requests() -> None:
     assert report.totals.invalid_requests == 0
 
 
-def test_an_empty_session_has_no_call() -> None:
-    """Where nobody asked nothing is sent."""
-    session = Session(format="test", messages=(Message.assistant("Hello."),))
-
-    report = play(Tape(session), CONFIGS["rolling"], name="rolling").report
-
-    assert (report.totals.calls, report.totals.prefix_share) == (0, 1.0)
-
-
-def test_without_reduction_nothing_happens(tool_tape: MakeTape) -> None:
-    """Where reduction is disabled every request is the full history, and still judged."""
-    config = HistoryReductionConfig()
-
-    replay = play(tool_tape(5), config, name="disabled")
-
-    assert replay.report.totals.folds == 0
-    assert all(call.view_tokens == call.full_tokens for call in replay.report.calls)
-    assert replay.report.totals.invalid_requests == 0
-
-
 @pytest.mark.parametrize(
     ("positions", "ranges"),
     [
@@ -215,8 +183,9 @@ def test_positions_become_ranges(positions: list[int], ranges: tuple[tuple[int, 
 
 
 def test_the_log_counts_every_reading() -> None:
-    """A message that is read in two requests was read twice; system messages have no position."""
+    """A message in two requests was read twice; the log has the name of its summarizer."""
     log = ReadingLog(DigestSummarizer())
+    assert log.name == DigestSummarizer().name
     messages = tuple(Message.user(f"Please call number {one}.") for one in range(3))
     for message in (Message.system("rule"), *messages):
         log.follow(message)
@@ -228,8 +197,3 @@ def test_the_log_counts_every_reading() -> None:
     assert log.most == 2
     assert spans(log.take()) == ((0, 3),)
     assert log.take() == ()
-
-
-def test_the_log_keeps_the_name() -> None:
-    """A logged summarizer is not another one: its summaries stay valid without the log."""
-    assert ReadingLog(DigestSummarizer()).name == DigestSummarizer().name

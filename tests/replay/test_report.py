@@ -96,9 +96,8 @@ def test_nothing_in_a_session_can_speak_for_the_page(reports: Reports) -> None:
 
 def test_curves_have_few_points(chat_tape: Callable[..., Tape]) -> None:
     """However long a session is, its curves have a few hundred points."""
-    page = html_page(
-        [compare(chat_tape(700), {"counting": USUAL["counting"]}, check=False).reports]
-    )
+    tape = chat_tape(330)
+    page = html_page([compare(tape, {"counting": USUAL["counting"]}, check=False).reports])
 
     curves = re.findall(r'<polyline class="\w+ curve" points="([^"]*)"', page)
     assert len(curves) == 6
@@ -107,10 +106,9 @@ def test_curves_have_few_points(chat_tape: Callable[..., Tape]) -> None:
 
 def test_only_the_longest_sessions_are_drawn(chat_tape: Callable[..., Tape]) -> None:
     """Of very many sessions the longest are drawn, the page says so, and the table holds all."""
-    sessions = [
-        compare(chat_tape(turns), {"counting": USUAL["counting"]}).reports
-        for turns in range(1, MOST_SESSIONS + 4)
-    ]
+    configs = {"counting": USUAL["counting"]}
+    turned = range(1, MOST_SESSIONS + 4)
+    sessions = [compare(chat_tape(turns), configs, check=False).reports for turns in turned]
 
     page = html_page(sessions)
 
@@ -140,11 +138,9 @@ def test_a_session_without_a_call_is_a_page_too(chat_tape: Callable[..., Tape]) 
 
 def test_a_history_of_millions_has_short_labels(reports: Reports) -> None:
     """The scale of a picture is written in thousands and millions."""
-    calls = [
-        msgspec.structs.replace(call, full_tokens=call.full_tokens * 1000)
-        for call in reports[2].calls
-    ]
+    replace, report = msgspec.structs.replace, reports[2]
+    calls = tuple(replace(one, full_tokens=one.full_tokens * 1000) for one in report.calls)
 
-    page = html_page([[msgspec.structs.replace(reports[2], calls=tuple(calls))]])
+    page = html_page([[replace(report, calls=calls)]])
 
     assert re.search(r">\d+(\.5)?M</text>", page)

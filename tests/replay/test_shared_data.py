@@ -1,8 +1,10 @@
 """Recorded conversations of other people, under every kind of configuration."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec import structs
 
 from foldline.logs.importer import Session
 from foldline.reduction.config import HistoryReductionConfig
@@ -16,37 +18,30 @@ SUFFIXES = {".json", ".jsonl", ".yaml"}
 TEXTS = {"LICENSE", "README.md"}
 MODERATE = 60
 
-CONFIGS = {
-    "rolling": HistoryReductionConfig(
-        enabled=True,
-        strategy="summarizing",
-        counting_unit="messages",
-        target_count=10,
-        summarization_threshold=10,
-    ),
-    "layers": HistoryReductionConfig(
-        enabled=True,
-        strategy="summarizing",
-        target_count=2,
-        summarization_threshold=3,
-        use_single_summary=False,
-    ),
-    "tokens": HistoryReductionConfig(
-        enabled=True,
-        strategy="summarizing",
-        counting_unit="tokens",
-        target_token_budget=3_000,
-        token_budget_threshold=3_000,
-    ),
-    "counting": HistoryReductionConfig(
-        enabled=True, counting_unit="messages", target_count=10, summarization_threshold=5
-    ),
+SUMMARIZING = HistoryReductionConfig(
+    enabled=True,
+    strategy="summarizing",
+    counting_unit="messages",
+    target_count=10,
+    summarization_threshold=10,
+)
+CHANGES: dict[str, dict[str, Any]] = {
+    "rolling": {},
+    "layers": {"counting_unit": "exchanges", "target_count": 2, "use_single_summary": False},
+    "tokens": {
+        "counting_unit": "tokens",
+        "target_token_budget": 3_000,
+        "token_budget_threshold": 3_000,
+    },
+    "counting": {"strategy": "message_counting"},
 }
+CONFIGS = {name: structs.replace(SUMMARIZING, **change) for name, change in CHANGES.items()}
 
 
-def test_a_conversation_of_every_file_replays(shared_data: Path) -> None:
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_conversation_of_every_file_replays(shared_data: Path, every: int) -> None:
     """Of every shared file a session of moderate length replays under every configuration."""
-    for path in _files(shared_data):
+    for path in _files(shared_data)[::every]:
         sessions = [one for one in recorded_sessions(path) if len(one.messages) <= MODERATE]
         if sessions:
             assert _faults(max(sessions, key=lambda session: len(session.messages))) == []
@@ -91,6 +86,7 @@ def _faults_of(call: CallRecord) -> tuple[str, ...]:
     return (*call.violations, *(["the prefix broke without a fold"] if broke else []))
 
 
+@pytest.mark.slow
 def test_a_long_recorded_session_folds_often(shared_data: Path) -> None:
     """The 990 messages of one real session are cut down to a small view, many times."""
     path = shared_data / "pi-coding-agent" / "before-compaction.jsonl"

@@ -31,9 +31,7 @@ TOOL, SYSTEM = Message.tool("1", "found"), Message.system("rule")
 def test_calls_are_made_where_the_assistant_answers(
     messages: list[Message], calls: tuple[int, ...]
 ) -> None:
-    """
-    A run of assistant messages behind the user or a tool is one call; an open end is one more.
-    """
+    """A run of the assistant after the user or a tool is one call; an open end is one more."""
     assert model_calls(messages) == calls
 
 

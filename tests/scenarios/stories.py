@@ -14,9 +14,6 @@ from foldline import (
 from foldline.providers.model import ChatRequest
 
 
-__all__ = ["TALK", "config", "events", "filled", "said", "texts", "told"]
-
-
 TALK = "and we spoke of the weather in the north, of trains that were late and of much besides"
 
 

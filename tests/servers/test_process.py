@@ -48,6 +48,7 @@ def _wait_until_deleted(*folders: Path) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_failing_tests_leave_nothing(root: Path, tmp_path: Path) -> None:
     """After a session whose tests fail there is neither a server nor its folder."""
     (tmp_path / "test_it.py").write_text(_FAILING, encoding="utf-8")
@@ -68,6 +69,7 @@ def test_failing_tests_leave_nothing(root: Path, tmp_path: Path) -> None:
     assert [Path(folder).exists() for folder in words[1::2]] == [False, False]
 
 
+@pytest.mark.slow
 def test_killed_tests_leave_nothing(root: Path) -> None:
     """When the process of the tests is killed, its servers end and their folders are deleted."""
     command = [sys.executable, "-c", _HANGING]

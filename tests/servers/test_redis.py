@@ -3,42 +3,17 @@
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable
-from typing import cast
 
 import pytest
 from redis.asyncio import Redis
 
 from tests.servers.redis import RedisServer, Sync
-
-
-async def _push(url: str, *values: int) -> None:
-    async with Redis.from_url(url) as client:
-        for value in values:
-            await client.rpush("kept", value)
-
-
-async def _pushed(url: str) -> list[int]:
-    async with Redis.from_url(url) as client:
-        found = await cast("Awaitable[list[bytes]]", client.lrange("kept", 0, -1))
-        return [int(value) for value in found]
+from tests.threads.stores.redis_image import tell
 
 
 async def _setting(url: str, name: str) -> str:
     async with Redis.from_url(url, decode_responses=True) as client:
         return str((await client.config_get(name))[name])
-
-
-async def _version(url: str) -> str:
-    async with Redis.from_url(url) as client:
-        return str((await client.info("server"))["redis_version"])
-
-
-def test_version(redis_url: str) -> None:
-    """The server is Redis 6.2 or newer."""
-    version = asyncio.run(_version(redis_url))
-
-    assert tuple(int(part) for part in version.split(".")[:2]) >= (6, 2), version
 
 
 @pytest.mark.parametrize(
@@ -49,46 +24,14 @@ def test_settings(redis_url: str, name: str, value: str) -> None:
     assert asyncio.run(_setting(redis_url, name)) == value
 
 
-def test_writes_survive_a_kill(redis_server: RedisServer, redis_url: str) -> None:
-    """What was answered before a kill is there after the next start."""
-    asyncio.run(_push(redis_url, *range(50)))
-
-    redis_server.kill()
-    killed = redis_server.pid
-    redis_server.start()
-
-    assert killed is None
-    assert asyncio.run(_pushed(redis_url)) == [*range(50)]
-
-
-def test_restart_keeps_the_data(redis_server: RedisServer, redis_url: str) -> None:
-    """A restart gives another process with the same data at the same address."""
-    asyncio.run(_push(redis_url, 7))
-    before = redis_server.pid
-
-    redis_server.restart()
-
-    assert redis_server.pid not in {None, before}
-    assert asyncio.run(_pushed(redis_url)) == [7]
-
-
-@pytest.mark.parametrize("_attempt", range(2))
-def test_server_is_empty(redis_url: str, _attempt: int) -> None:
-    """Every test has a Redis without a key."""
-    assert asyncio.run(_pushed(redis_url)) == []
-
-    asyncio.run(_push(redis_url, 1))
-
-    assert asyncio.run(_pushed(redis_url)) == [1]
-
-
 def test_stopped_server_is_woken(redis_server: RedisServer) -> None:
     """A server that one test left killed runs again, emptied, for the next one."""
+    asyncio.run(tell(redis_server.url, "SET", "kept", "x"))
     redis_server.kill()
 
     redis_server.flush()
 
-    assert asyncio.run(_pushed(redis_server.url)) == []
+    assert asyncio.run(tell(redis_server.url, "GET", "kept")) is None
 
 
 @pytest.mark.parametrize("mode", ["always", "everysec", "no"])
@@ -104,11 +47,3 @@ def test_close_leaves_nothing(mode: Sync) -> None:
     assert not server.folder.exists()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, signal.SIG_DFL)
-
-
-def test_second_start_is_refused(redis_server: RedisServer, redis_url: str) -> None:
-    """A server that runs is not started again."""
-    with pytest.raises(RuntimeError, match="runs already"):
-        redis_server.start()
-
-    assert asyncio.run(_pushed(redis_url)) == []

@@ -41,16 +41,11 @@ def _prove(make: Callable[[], Any]) -> None:
 
 @pytest.mark.parametrize("use", [_run, _prove])
 def test_what_is_no_storage_is_refused_at_once(use: Callable[[Callable[[], Any]], None]) -> None:
-    """
-    Instead of one failure for each check there is one error, which names what it lacks.
-    """
+    """Instead of one failure for each check there is one error, which names what it lacks."""
     missing = "load, commit, rows, documents, threads, tenants, delete, check, ends_commits"
     text = f"Door is not a ThreadStorage: it lacks {missing}"
 
-    for make, told in (
-        (Door, text),
-        (Mute, "Mute is not a ThreadStorage: it lacks rows"),
-    ):
+    for make, told in ((Door, text), (Mute, "Mute is not a ThreadStorage: it lacks rows")):
         with pytest.raises(ConfigError, match=f"^{told}$"):
             use(make)
 
@@ -65,9 +60,7 @@ def test_a_class_is_no_storage(use: Callable[[Callable[[], Any]], None]) -> None
 
 
 def test_the_protocol_names_the_kit() -> None:
-    """
-    The name of the kit in the docstring of `ThreadStorage` can be imported as it stands there.
-    """
+    """The name of the kit in the docstring of `ThreadStorage` can be imported."""
     found = re.search(r"`([\w.]+)\.(\w+Conformance)`", ThreadStorage.__doc__ or "")
 
     assert found is not None

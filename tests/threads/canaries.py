@@ -14,21 +14,6 @@ from foldline.threads.thread import ConversationThread
 from foldline.threads.tools import ToolRun
 
 
-__all__ = [
-    "KINDS",
-    "NOW",
-    "PLACES",
-    "UNSHARED",
-    "all_secrets",
-    "found_in",
-    "hide",
-    "open_state",
-    "reduction_of",
-    "secret",
-    "secrets_at",
-]
-
-
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 """A time."""
 

@@ -5,8 +5,6 @@ from contextlib import closing
 from pathlib import Path
 
 
-__all__ = ["Place", "place_of", "swap"]
-
 Place = tuple[str, str, str]
 """Table, column and condition of one value."""
 

@@ -13,9 +13,6 @@ from foldline.threads.tools import ToolRun
 from foldline.threads.verify import verify_thread
 
 
-__all__ = ["COUNT", "ONE", "OTHER", "TWO", "faults_of", "fill", "said", "when"]
-
-
 ONE, TWO, OTHER = ThreadKey("default", "one"), ThreadKey("default", "two"), ThreadKey("acme", "one")
 COUNT = 42
 """How many messages the thread `one` holds."""

@@ -11,12 +11,7 @@ import pytest
 from foldline.errors import CheckpointError, ConfigError, ThreadIdError
 from foldline.history.history import History
 from foldline.history.messages import Message, Native, NativeFormat, Usage
-from foldline.history.parts import (
-    BlobPart,
-    TextPart,
-    ToolCallPart,
-    ToolCallResponsePart,
-)
+from foldline.history.parts import BlobPart, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.reduction.state import SummaryLayer
 from foldline.threads.change import Change, Epoch
 from foldline.threads.checkpointer import ThreadCheckpointer

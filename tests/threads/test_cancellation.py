@@ -38,7 +38,7 @@ State = dict[str, Any]
 MODES: tuple[Mode, ...] = ("early", "late", "twice")
 STORES = ("memory", "sqlite")
 MOST = 100
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 class Cancelled(Coroutine[Any, Any, object]):
@@ -81,18 +81,10 @@ class Cancelled(Coroutine[Any, Any, object]):
         return waited_for
 
 
-async def add_messages(_: ThreadStore, thread: ConversationThread) -> None:
-    await thread.add_messages([Message.user("three"), Message.assistant("four")])
-
-
-async def append(_: ThreadStore, thread: ConversationThread) -> None:
-    await thread.append([Message.user("three"), Message.assistant("four")])
-
-
-async def commit(_: ThreadStore, thread: ConversationThread) -> None:
-    await thread.commit(
+def _commit(_: ThreadStore, thread: ConversationThread) -> Awaitable[None]:
+    return thread.commit(
         Change(
-            messages=[Message.user("three"), Message.assistant("four")],
+            messages=NEW,
             execution=open_state(thread, "note", iteration=4),
             reduction=reduction_of(told(), 5, "longer"),
             tools=[ToolRun(call_id="call_9", name="pay")],
@@ -101,89 +93,37 @@ async def commit(_: ThreadStore, thread: ConversationThread) -> None:
     )
 
 
-async def save_reduction(_: ThreadStore, thread: ConversationThread) -> None:
-    await thread.save_reduction(reduction_of(told(), 5, "longer"), archive=True)
-
-
-async def set_metadata(_: ThreadStore, thread: ConversationThread) -> None:
-    await thread.set_metadata({"colour": "blue"}, display_name="Parcels")
-
-
-async def abandon_run(_: ThreadStore, thread: ConversationThread) -> None:
-    await thread.abandon_run()
-
-
-async def rewind(_: ThreadStore, thread: ConversationThread) -> None:
-    await thread.rewind(5)
-
-
-async def edit(_: ThreadStore, thread: ConversationThread) -> None:
-    await thread.edit(6, Message.user("edited"))
-
-
-async def undo_reduction(_: ThreadStore, thread: ConversationThread) -> None:
-    await thread.undo_reduction()
-
-
-async def clear(_: ThreadStore, thread: ConversationThread) -> None:
-    await thread.clear()
-
-
-async def fork(_: ThreadStore, thread: ConversationThread) -> None:
-    await thread.fork("fork", at=5)
-
-
-async def make(store: ThreadStore, _: ConversationThread) -> None:
-    await store.thread("new")
-
-
-async def find(store: ThreadStore, thread: ConversationThread) -> None:
-    await store.thread(thread.id)
-
-
-async def delete(store: ThreadStore, thread: ConversationThread) -> None:
-    await store.delete(thread.id)
-
-
-async def restore(store: ThreadStore, thread: ConversationThread) -> None:
+async def _restore(store: ThreadStore, thread: ConversationThread) -> None:
     await store.restore(await thread.to_snapshot(), thread_id="restored")
 
 
-async def refresh(_: ThreadStore, thread: ConversationThread) -> None:
-    await thread.refresh()
-
-
-async def search(_: ThreadStore, thread: ConversationThread) -> None:
-    await thread.search("the")
-
-
-async def read(_: ThreadStore, thread: ConversationThread) -> None:
+async def _read(_: ThreadStore, thread: ConversationThread) -> None:
     await thread.window()
     await thread.get_range(2, 4)
 
 
+NEW = [Message.user("three"), Message.assistant("four")]
 OPERATIONS: dict[str, Operation] = {
-    one.__name__: one
-    for one in (
-        abandon_run,
-        add_messages,
-        append,
-        clear,
-        commit,
-        delete,
-        edit,
-        find,
-        fork,
-        make,
-        read,
-        refresh,
-        restore,
-        rewind,
-        save_reduction,
-        search,
-        set_metadata,
-        undo_reduction,
-    )
+    "abandon_run": lambda _, thread: thread.abandon_run(),
+    "add_messages": lambda _, thread: thread.add_messages(NEW),
+    "append": lambda _, thread: thread.append(NEW),
+    "clear": lambda _, thread: thread.clear(),
+    "commit": _commit,
+    "delete": lambda store, thread: store.delete(thread.id),
+    "edit": lambda _, thread: thread.edit(6, Message.user("edited")),
+    "find": lambda store, thread: store.thread(thread.id),
+    "fork": lambda _, thread: thread.fork("fork", at=5),
+    "make": lambda store, _: store.thread("new"),
+    "read": _read,
+    "refresh": lambda _, thread: thread.refresh(),
+    "restore": _restore,
+    "rewind": lambda _, thread: thread.rewind(5),
+    "save_reduction": lambda _, thread: thread.save_reduction(
+        reduction_of(told(), 5, "longer"), archive=True
+    ),
+    "search": lambda _, thread: thread.search("the"),
+    "set_metadata": lambda _, thread: thread.set_metadata({"a": "b"}, display_name="Parcels"),
+    "undo_reduction": lambda _, thread: thread.undo_reduction(),
 }
 
 
@@ -302,98 +242,79 @@ def points(kind: str, path: Path, name: str, mode: Mode) -> int:
     return MOST
 
 
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", sorted(OPERATIONS))
-@pytest.mark.parametrize("kind", STORES)
+@pytest.mark.parametrize(
+    ("kind", "mode"),
+    [
+        *(("memory", mode) for mode in MODES),
+        ("sqlite", "late"),
+        *(pytest.param("sqlite", mode, marks=pytest.mark.slow) for mode in ("early", "twice")),
+    ],
+)
 def test_a_step_is_whole_or_not_there(tmp_path: Path, kind: str, name: str, mode: Mode) -> None:
     """Cancelled anywhere, a step is whole or absent, its object goes on and no task is left."""
     assert points(kind, tmp_path, name, mode) < MOST
 
 
-def test_there_are_many_places(tmp_path: Path) -> None:
-    """Over both stores and all three ways a task is cancelled at 90 places at least."""
-
-    async def waits(kind: str, name: str) -> int:
-        folder = tmp_path / f"{kind}_{name}"
-        folder.mkdir()
-        async with opened(kind, folder) as store:
-            thread = await prepared(store)
-            return (await cancelled(store, thread, OPERATIONS[name], MOST, "early"))[1]
-
-    found = sum(asyncio.run(waits(kind, name)) for kind in STORES for name in OPERATIONS)
-
-    assert found * len(MODES) >= 90
-
-
 @pytest.mark.parametrize("kind", STORES)
-def test_a_writer_that_waits_for_its_turn_writes_nothing(tmp_path: Path, kind: str) -> None:
+async def test_a_writer_that_waits_for_its_turn_writes_nothing(tmp_path: Path, kind: str) -> None:
     """Of tasks that wait for the same object the cancelled ones leave nothing, the others all."""
+    async with opened(kind, tmp_path) as store:
+        thread = await store.thread("chat")
+        tasks = [
+            asyncio.create_task(thread.add_message(Message.user(f"{number}")))
+            for number in range(20)
+        ]
+        await asyncio.sleep(0)
+        for task in tasks[1::2]:
+            task.cancel()
+        await asyncio.wait(tasks)
+        said = [message.text for message in await thread.get_messages()]
 
-    async def run() -> None:
-        async with opened(kind, tmp_path) as store:
-            thread = await store.thread("chat")
-            tasks = [
-                asyncio.create_task(thread.add_message(Message.user(f"{number}")))
-                for number in range(20)
-            ]
-            await asyncio.sleep(0)
-            for task in tasks[1::2]:
-                task.cancel()
-            await asyncio.wait(tasks)
-            said = [message.text for message in await thread.get_messages()]
-
-            assert said == [f"{number}" for number in range(0, 20, 2)]
-            assert [task.cancelled() for task in tasks] == [number % 2 == 1 for number in range(20)]
-
-    asyncio.run(run())
+        assert said == [f"{number}" for number in range(0, 20, 2)]
+        assert [task.cancelled() for task in tasks] == [number % 2 == 1 for number in range(20)]
 
 
 @pytest.mark.parametrize("kind", STORES)
-def test_a_time_limit_leaves_a_whole_step(tmp_path: Path, kind: str) -> None:
+async def test_a_time_limit_leaves_a_whole_step(tmp_path: Path, kind: str) -> None:
     """Under limits of any length the messages are there or not, and later ones follow them."""
+    async with opened(kind, tmp_path) as store:
+        thread = await store.thread("chat")
+        for number in range(60):
+            pair = [Message.user(f"{number}"), Message.user("more")]
+            with suppress(TimeoutError):
+                await asyncio.wait_for(thread.add_messages(pair), number / 40_000)
+        stored = await store.find("chat")
 
-    async def run() -> None:
-        async with opened(kind, tmp_path) as store:
-            thread = await store.thread("chat")
-            for number in range(60):
-                pair = [Message.user(f"{number}"), Message.user("more")]
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(thread.add_messages(pair), number / 40_000)
-            stored = await store.find("chat")
+        assert stored is not None
+        assert stored.head.revision == thread.head.revision
 
-            assert stored is not None
-            assert stored.head.revision == thread.head.revision
+        said = [message.text for message in await stored.get_messages()]
 
-            said = [message.text for message in await stored.get_messages()]
-
-            assert said[1::2] == ["more"] * (len(said) // 2)
-            assert [int(one) for one in said[::2]] == sorted(int(one) for one in said[::2])
-
-    asyncio.run(run())
+        assert said[1::2] == ["more"] * (len(said) // 2)
+        assert [int(one) for one in said[::2]] == sorted(int(one) for one in said[::2])
 
 
-def test_a_commit_that_fails_behind_a_cancellation_is_not_believed(tmp_path: Path) -> None:
+async def test_a_commit_that_fails_behind_a_cancellation_is_not_believed(tmp_path: Path) -> None:
     """A thread whose cancelled commit could not be made knows that, and writes again."""
-
-    async def run() -> int:
-        async with SQLiteStore(tmp_path / "chat.db", busy_timeout=0.2) as store:
-            thread = await store.thread("chat")
-            with closing(sqlite3.connect(tmp_path / "chat.db")) as other:
-                other.execute("BEGIN IMMEDIATE")
-                task = asyncio.create_task(thread.add_message(Message.user("refused")))
-                await asyncio.sleep(0.05)
-                task.cancel()
-                await asyncio.wait([task])
-                other.rollback()
-            assert (task.cancelled(), thread.count) == (True, 0)
-            await thread.add_message(Message.user("taken"))
-            return thread.count
-
-    assert asyncio.run(run()) == 1
+    async with SQLiteStore(tmp_path / "chat.db", busy_timeout=0.2) as store:
+        thread = await store.thread("chat")
+        with closing(sqlite3.connect(tmp_path / "chat.db")) as other:
+            other.execute("BEGIN IMMEDIATE")
+            task = asyncio.create_task(thread.add_message(Message.user("refused")))
+            # The change is handed to the writer, which waits for the other connection.
+            for _ in range(5):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task])
+            other.rollback()
+        assert (task.cancelled(), thread.count) == (True, 0)
+        await thread.add_message(Message.user("taken"))
+        assert thread.count == 1
 
 
 @pytest.mark.parametrize("kind", STORES)
-def test_a_task_group_that_fails_leaves_whole_steps(tmp_path: Path, kind: str) -> None:
+async def test_a_task_group_that_fails_leaves_whole_steps(tmp_path: Path, kind: str) -> None:
     """Where one task of a group fails, each of the others has its messages stored or not."""
 
     async def fail() -> None:
@@ -412,49 +333,39 @@ def test_a_task_group_that_fails_leaves_whole_steps(tmp_path: Path, kind: str) -
                 tasks.create_task(write(store, number))
             tasks.create_task(fail())
 
-    async def run() -> None:
-        async with opened(kind, tmp_path) as store:
-            with pytest.raises(ExceptionGroup):
-                await group(store)
+    async with opened(kind, tmp_path) as store:
+        with pytest.raises(ExceptionGroup):
+            await group(store)
 
-            assert asyncio.all_tasks() == {asyncio.current_task()}
-            async for thread in store.threads():
-                said = [message.text for message in await thread.get_messages()]
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        async for thread in store.threads():
+            said = [message.text for message in await thread.get_messages()]
 
-                assert said == ["one", "two"] * (len(said) // 2)
-
-    asyncio.run(run())
+            assert said == ["one", "two"] * (len(said) // 2)
 
 
 @pytest.mark.parametrize("at", range(6))
-def test_opening_can_be_cancelled(tmp_path: Path, at: int) -> None:
+async def test_opening_can_be_cancelled(tmp_path: Path, at: int) -> None:
     """A store whose opening was cancelled can be opened again, and is closed."""
-
-    async def run() -> None:
-        async with asyncio.timeout(PATIENCE):
-            store = SQLiteStore(tmp_path / "chat.db")
-            task = asyncio.get_running_loop().create_task(Cancelled(store.open(), at, "early"))
-            await asyncio.wait([task])
-            async with store:
-                await store.thread("chat")
-
-    asyncio.run(run())
+    async with asyncio.timeout(PATIENCE):
+        store = SQLiteStore(tmp_path / "chat.db")
+        task = asyncio.get_running_loop().create_task(Cancelled(store.open(), at, "early"))
+        await asyncio.wait([task])
+        async with store:
+            await store.thread("chat")
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("at", range(4))
-def test_closing_can_be_cancelled(tmp_path: Path, at: int, mode: Mode) -> None:
+async def test_closing_can_be_cancelled(tmp_path: Path, at: int, mode: Mode) -> None:
     """A store whose closing was cancelled is closed by the next close, with its threads ended."""
     name = f"closing_{at}_{mode}.db"
 
-    async def run() -> None:
-        async with asyncio.timeout(PATIENCE):
-            store = await SQLiteStore(tmp_path / name).open()
-            await store.thread("chat")
-            task = asyncio.get_running_loop().create_task(Cancelled(store.close(), at, mode))
-            await asyncio.wait([task])
-            await store.close()
+    async with asyncio.timeout(PATIENCE):
+        store = await SQLiteStore(tmp_path / name).open()
+        await store.thread("chat")
+        task = asyncio.get_running_loop().create_task(Cancelled(store.close(), at, mode))
+        await asyncio.wait([task])
+        await store.close()
 
-            assert [one.name for one in threading.enumerate() if name in one.name] == []
-
-    asyncio.run(run())
+        assert [one.name for one in threading.enumerate() if name in one.name] == []

@@ -13,14 +13,7 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
-from tests.threads.canaries import (
-    PLACES,
-    UNSHARED,
-    all_secrets,
-    found_in,
-    hide,
-    secrets_at,
-)
+from tests.threads.canaries import PLACES, UNSHARED, all_secrets, found_in, hide
 from tests.threads.clock import DAY, Clock
 
 
@@ -111,24 +104,6 @@ async def test_what_a_fork_shares_stays_and_nothing_else(
     assert found_in(raw(tmp_path)) == []
 
 
-@pytest.mark.parametrize("way", [delete, clear])
-async def test_a_fork_of_a_fork_keeps_what_it_shares(
-    file_store: SQLiteStore, tmp_path: Path, way: Way
-) -> None:
-    """The middle of three threads goes without a trace, and the other two lose nothing."""
-    first = await file_store.thread("first")
-    await first.add_messages([Message.user("one"), Message.assistant("two")])
-    middle = await first.fork("middle")
-    await middle.add_messages([Message.user("three"), Message.user(secrets_at("user"))])
-    last = await middle.fork("last", at=3)
-    await last.add_message(Message.assistant("four"))
-    await way(file_store, middle)
-
-    assert found_in(raw(tmp_path)) == []
-    assert [one.text for one in await last.get_messages()] == ["one", "two", "three", "four"]
-    assert [one.text for one in await first.get_messages()] == ["one", "two"]
-
-
 async def test_an_open_reader_does_not_keep_what_was_deleted(
     file_store: SQLiteStore, tmp_path: Path
 ) -> None:
@@ -163,21 +138,6 @@ async def test_a_deletion_that_was_cancelled_is_finished_by_the_next(
 
     assert await file_store.find("hidden") is None
     assert found_in(raw(tmp_path)) == []
-
-
-async def test_many_threads_are_deleted_one_by_one(file_store: SQLiteStore, tmp_path: Path) -> None:
-    """After each of 6 deletions the secrets of that thread are gone and the others can be read."""
-    for number in range(6):
-        thread = await file_store.thread(f"t{number}")
-        await thread.add_messages(
-            [Message.user(f"own{number:04}word {'y' * 500}") for _ in range(20)]
-        )
-    for number in range(6):
-        await file_store.delete(f"t{number}")
-
-        assert f"own{number:04}word".encode() not in raw(tmp_path)
-        left = [thread async for thread in file_store.threads()]
-        assert [len(await thread.get_messages()) for thread in left] == [20] * (5 - number)
 
 
 async def _is_empty(thread: ConversationThread) -> bool:

@@ -164,35 +164,6 @@ async def test_more_than_a_page_is_purged(store: ThreadStore, clock: Clock) -> N
     assert await ids(store) == ["z"]
 
 
-async def test_a_fork_outlives_the_thread_it_shares_with(store: ThreadStore, clock: Clock) -> None:
-    """When the original has expired and is purged, the fork has all shared messages."""
-    thread = await store.thread("brief", ttl=DAY)
-    await thread.add_messages([Message.user("one"), Message.assistant("two")])
-    fork = await thread.fork("fork")
-    await fork.set_expiry(None)
-    clock.now = NOW + 2 * DAY
-
-    assert await store.purge_expired() == 1
-    assert [one.text for one in await fork.get_messages()] == ["one", "two"]
-
-
-async def test_an_old_object_cannot_bring_a_purged_thread_back(
-    store: ThreadStore, clock: Clock
-) -> None:
-    """Writing, prolonging and refreshing through an object from before are refused."""
-    old = await store.thread("brief", ttl=DAY)
-    clock.now = NOW + DAY
-    await store.purge_expired()
-
-    with pytest.raises(ThreadNotFoundError):
-        await old.set_expiry(None)
-    with pytest.raises(ThreadNotFoundError):
-        await old.append([Message.user("late")])
-    with pytest.raises(ThreadNotFoundError):
-        await old.refresh()
-    assert await ids(store) == []
-
-
 async def test_inactive_threads_are_deleted(store: ThreadStore, clock: Clock) -> None:
     """A dry run counts and keeps, a real one counts and deletes, and active threads stay."""
     await store.thread("idle")

@@ -157,9 +157,7 @@ def reduction(said: list[Message], cut: int, fingerprint: str = "later") -> Hist
     return structs.replace(state, config_fingerprint=fingerprint)
 
 
-async def moment_behind(
-    go_on: Callable[[ConversationThread], Awaitable[object]],
-) -> ReadOnlyThread:
+async def moment_behind(go_on: Callable[[ConversationThread], Awaitable[object]]) -> ReadOnlyThread:
     """Return the moment of a thread with its first messages and a fold, behind which it went on."""
     store = MemoryStore(checkpoints="full")
     thread = await store.thread("t")

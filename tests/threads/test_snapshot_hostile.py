@@ -1,6 +1,5 @@
 """Snapshots made to harm: they are read as plain data, or refused, and nothing else happens."""
 
-import ast
 import asyncio
 import json
 import pickle
@@ -16,13 +15,9 @@ from foldline.history.messages import Message
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
+from tests.depth import IS_DEEP
 from tests.threads.canaries import NOW, found_in, reduction_of, secrets_at
 
-
-RUNNERS = {"dill", "jsonpickle", "marshal", "pickle", "runpy", "shelve"}
-CALLS = {"__import__", "compile", "eval", "exec", "execfile"}
-# What imports by a name imports a name that is written in the source.
-LOADERS = {"import_module", "load_module", "exec_module"}
 
 SAID = [Message.user(secrets_at("user")), Message.assistant(secrets_at("answer"))]
 STATE: dict[str, Any] = {
@@ -155,7 +150,7 @@ _Values = dict[str, list[Any]]
 _FIELDS: _Values = {
     "Format": ["1", -1, 1.5, True, None, [], {}, 2, 2**63, "1; DROP TABLE"],
     "Id": [None, 7, [], {}, "", " ", "a/b", "../../etc/passwd", "a\\b", "a\0b", "\ud800",
-           "a\nb", "x" * 201, "x" * 10_000_000, "a b", "%2e%2e", "ä", "CON\u202e", "a'--"],
+           "a\nb", "x" * 201, "x" * 1_000_000, "a b", "%2e%2e", "ä", "CON\u202e", "a'--"],
     "DisplayName": [7, None, [], {"lc": 1}, True],
     "MessageStoreSnapshot": [7, "x", [], {"Messages": None}, {"Messages": {}},
                              {"Messages": "x"}, {"messages": []}, {}],
@@ -237,9 +232,9 @@ HARMLESS: dict[str, object] = {
         for name, gadget in GADGETS.items()
         if isinstance(gadget, dict) and "id" not in gadget
     },
-    "ten_megabytes_of_text": with_messages(plain("user", text("x" * 10_000_000))),
-    "ten_megabytes_of_a_name": snapshot(DisplayName="x" * 10_000_000),
-    "ten_megabytes_of_a_call_id": snapshot(PendingTools=[TOOL | {"call_id": "x" * 10_000_000}]),
+    "one_megabyte_of_text": with_messages(plain("user", text("x" * 1_000_000))),
+    "one_megabyte_of_a_name": snapshot(DisplayName="x" * 1_000_000),
+    "one_megabyte_of_a_call_id": snapshot(PendingTools=[TOOL | {"call_id": "x" * 1_000_000}]),
     "nul": snapshot(Metadata={"a\0b": "c\0d"}, DisplayName="a\0b"),
     "half_characters": snapshot(Metadata={"\ud800": "\udc00"}, DisplayName="\ud800"),
     "large_number": with_text("Metadata", '{"a":' + "9" * 4000 + "}"),
@@ -263,14 +258,14 @@ def data_of(value: object) -> bytes | str:
     return value if isinstance(value, bytes | str) else json.dumps(value)
 
 
-def stores(tmp_path: Path) -> list[ThreadStore]:
+def stores(tmp_path: Path, *, both: bool = True) -> list[ThreadStore]:
     # The flush of each commit would take most of the time of these tests.
     sqlite = SQLiteStore(tmp_path / "chat.db", clock=lambda: NOW, durability="relaxed")
-    return [MemoryStore(clock=lambda: NOW), sqlite]
+    return [MemoryStore(clock=lambda: NOW), sqlite][: 1 + both]
 
 
 def tell(tmp_path: Path, data: bytes | str, *, is_refused: bool | None) -> list[str]:
-    """Restore *data* in both stores, and return what the refusals and their traces say."""
+    """Restore *data* in memory, in depth in SQLite too; return what the refusals and their traces say."""
     said: list[str] = []
 
     async def run(store: ThreadStore) -> None:
@@ -295,10 +290,10 @@ def tell(tmp_path: Path, data: bytes | str, *, is_refused: bool | None) -> list[
                 await found.add_message(Message.user("on it goes"))
             assert await bystander.get_messages() == SAID
 
-    for store in stores(tmp_path):
+    for store in stores(tmp_path, both=IS_DEEP):
         asyncio.run(run(store))
 
-    assert {path.name.partition(".")[0] for path in tmp_path.iterdir()} == {"chat"}
+    assert {path.name.partition(".")[0] for path in tmp_path.iterdir()} <= {"chat"}
     return said
 
 
@@ -345,11 +340,6 @@ def test_markers_stay_what_they_are(tmp_path: Path, name: str) -> None:
         asyncio.run(run(store))
 
 
-def test_there_are_many_of_them() -> None:
-    """More than 200 hostile snapshots are tried on both stores."""
-    assert len(BAD_BYTES) + len(BAD_FIELDS) + len(HARMLESS) > 200
-
-
 def test_a_snapshot_for_a_path_is_refused(tmp_path: Path) -> None:
     """An id given beside the snapshot is checked like the one within."""
 
@@ -366,57 +356,3 @@ def test_a_snapshot_for_a_path_is_refused(tmp_path: Path) -> None:
 
     for store in stores(tmp_path):
         asyncio.run(run(store))
-
-
-def _calls(tree: ast.AST) -> list[str]:
-    calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    return [one.id for one in calls if isinstance(one, ast.Name)]
-
-
-def _imports(tree: ast.AST) -> set[str]:
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            names.add((node.module or "").partition(".")[0])
-    return names
-
-
-def test_no_module_can_run_data(root: Path) -> None:
-    """No module of ours imports what unpickles, and none calls what runs a text as a program."""
-    guilty: list[str] = []
-    paths = sorted((root / "src").rglob("*.py"))
-    for path in paths:
-        tree = ast.parse(path.read_text("utf-8"))
-        runs = (_imports(tree) & RUNNERS) | (set(_calls(tree)) & CALLS)
-        guilty += [f"{path.name}: {name}" for name in sorted(runs)]
-
-    assert len(paths) > 50
-    assert guilty == []
-
-
-def test_yaml_is_read_safely(root: Path) -> None:
-    """Of the YAML library nothing but its safe loader is used."""
-    used = {
-        node.attr
-        for path in sorted((root / "src").rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "yaml"
-    }
-
-    assert used <= {"SafeLoader", "YAMLError", "load"}
-
-
-def test_modules_are_imported_by_names_in_the_source(root: Path) -> None:
-    """Wherever a module is loaded by its name, no data of a store or a snapshot is near."""
-    rooms = [root / "src" / "foldline" / name for name in ("history", "reduction", "threads")]
-    loading = [
-        path.name
-        for room in rooms
-        for path in sorted(room.rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in LOADERS
-    ]
-
-    assert loading == []

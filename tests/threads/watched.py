@@ -8,9 +8,6 @@ from foldline.threads.storage import StoredThread
 from foldline.threads.stores.memory import MemoryStorage
 
 
-__all__ = ["Watched"]
-
-
 class Watched(MemoryStorage):
     """A storage in which somebody acts once: behind a commit, or before a thread is loaded."""
 

@@ -141,7 +141,6 @@ class Asking:
         return await reducer.reduce(window.history, state=window.reduction, overrides=overrides)
 
     async def _harder(self, window: ThreadWindow) -> ReducedHistory[Message]:
-        """Fold down to half of what is after the cut."""
         reducer = self._setup.reducer
         units = reducer.plan(window.history, state=window.reduction).units
         return await reducer.with_target(max(1, units // 2)).reduce(
@@ -268,7 +267,6 @@ class Asking:
 
 
 def _fold_of(reduced: ReducedHistory[Message]) -> ReductionMetadata | None:
-    """Return the fold that *reduced* made, if it made one."""
     state, event = reduced.state, reduced.event
     if state is None or event is None or event.status != "performed":
         return None

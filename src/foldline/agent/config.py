@@ -122,23 +122,12 @@ def agent_config_from_json(text: str | bytes) -> AgentConfig:
 
 
 def agent_config_from_toml(text: str) -> AgentConfig:
-    """
-    Read the description of an agent from TOML.
-
-    Raises:
-        ConfigError: *text* is not TOML, a key is unknown (the nearest known one is named) or a
-            value is wrong.
-    """
+    """Read the description of an agent from TOML; see `agent_config_from_json`."""
     return agent_config_from_mapping(read_toml(text))
 
 
 def agent_config_from_mapping(data: Mapping[str, Any]) -> AgentConfig:
-    """
-    Read the description of an agent from a mapping; see `agent_config_from_json`.
-
-    Raises:
-        ConfigError: A key is unknown (the nearest known one is named) or a value is wrong.
-    """
+    """Read the description of an agent from a mapping; see `agent_config_from_json`."""
     fields = read_fields(as_fields(data, "an agent"), AgentConfig, "agent", old_names=_OLD_NAMES)
     if fields.get("provider") is not None:
         fields["provider"] = provider_from_mapping(fields["provider"], "provider")

@@ -151,7 +151,6 @@ async def _streamed(
 
 
 def _checked(response: ChatResponse, model: ChatModel) -> ChatResponse:
-    """Return *response* without empty messages, and with a unique id for each call."""
     # A custom model may return anything, whatever its annotation says.
     if not isinstance(response, ChatResponse):  # pyright: ignore[reportUnnecessaryIsInstance]
         message = f"{model.name} must return a ChatResponse, got {type(response).__name__}"

@@ -75,8 +75,6 @@ class ReducedHistory(Struct, Generic[_Item], frozen=True, kw_only=True):
 
 
 class _Call(Struct, frozen=True, kw_only=True):
-    """One call of a reducer, up to its verdict."""
-
     items: Items
     given: HistoryReductionState | None
     """The reduction that was passed in, or found in the cache."""
@@ -397,7 +395,6 @@ class HistoryReducer:
         status: ReductionStatus,
         **outcome: Any,
     ) -> ReducedHistory[Any]:
-        """Return the view with *active*, and its event with the *outcome* of a fold."""
         history, removed = call.items.history, 0
         view = view_of(history, active)
         facts: dict[str, Any] = {"reason": call.verdict.reason}

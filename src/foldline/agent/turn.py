@@ -142,7 +142,6 @@ class Turn:
             await self._answer_pending()
 
     async def _answer_pending(self) -> None:
-        """Answer the calls that a crash has left without answers."""
         calls = _unanswered(self._at.messages)
         pending = len(self._thread.pending_tools)
         if not calls:
@@ -219,7 +218,10 @@ class Turn:
     async def _act(self, said: Sequence[Message], calls: Sequence[ToolCallPart]) -> None:
         options, state = self._setup.options, self._at.state
         repeat = repeated_call(state, calls, options)
-        reason = _unknown_tools(calls, tuple(self._setup.tools), options)
+        unknown = sorted({call.name for call in calls}.difference(self._setup.tools))
+        reason = None
+        if unknown and options.terminate_on_unknown_tools:
+            reason = f"Unknown tools requested: {', '.join(unknown)}"
         if repeat is not None:
             reason = repeat.text
             self._emit(repeat)
@@ -237,7 +239,6 @@ class Turn:
         await self._run_tools(batch)
 
     def _refusals(self, calls: Sequence[ToolCallPart], reason: str) -> list[Message]:
-        """Return answers to calls that are not run, and the text that the user sees."""
         now = self._thread.now()
         answers = [Message.tool(call.id, f"Not run. {reason}", name=call.name) for call in calls]
         shown = signed(Message.assistant(reason), now, agent=self._setup.agent)
@@ -301,12 +302,3 @@ def repeated_call(
                 iteration=state.iteration, name=call.name, count=count, text=text
             )
     return None
-
-
-def _unknown_tools(
-    calls: Sequence[ToolCallPart], known: Sequence[str], options: AgentOptions
-) -> str | None:
-    unknown = sorted({call.name for call in calls}.difference(known))
-    if not unknown or not options.terminate_on_unknown_tools:
-        return None
-    return f"Unknown tools requested: {', '.join(unknown)}"

@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from foldline.errors import FormatError
 from foldline.history.formats.anthropic import ANTHROPIC
-from foldline.history.formats.converter import Converter
 from foldline.history.formats.detect import detect_items
 from foldline.history.formats.openai_chat import OPENAI_CHAT
 from foldline.history.formats.openai_responses import OPENAI_RESPONSES
@@ -62,9 +61,7 @@ def _is_either(message: Message, original: _Original) -> bool:
     return items is not None and detect_items(items) is NativeFormat.ANTHROPIC
 
 
-_CONVERTERS: Mapping[NativeFormat, Converter] = MappingProxyType(
-    {one.format: one for one in (ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES)}
-)
+_CONVERTERS = (ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES)
 _WRITERS: Mapping[NativeFormat, _Writer] = MappingProxyType(
     {
         NativeFormat.ANTHROPIC: _anthropic_messages,
@@ -128,50 +125,29 @@ def read_items(
         raise FormatError(text)
     # The caller's list may grow while a summary is written.
     given: list[Any] = list(messages)  # pyright: ignore[reportUnknownArgumentType] - any object
-    if not given or isinstance(given[0], Message):
-        return _read_messages(given, counter)
-    return _read_dicts(given, format, counter)
-
-
-def _format(format: object) -> NativeFormat:
-    try:
-        return NativeFormat(format)
-    except ValueError:
-        known = ", ".join(one.value for one in _CONVERTERS)
-        text = f"format must be one of {known}, got {format!r}"
-        raise FormatError(text) from None
-
-
-def _read_messages(messages: Sequence[Any], counter: TokenCounter | None) -> Items:
-    for index, message in enumerate(messages):
-        if not isinstance(message, Message):
-            text = (
-                f"messages[{index}] must be a Message like the first, got {type(message).__name__}"
-            )
+    are_read = not given or isinstance(given[0], Message)
+    kind = Message if are_read else Mapping
+    for index, one in enumerate(given):
+        if not isinstance(one, kind):
+            what = "a Message like the first" if are_read else "a dictionary"
+            hint = "" if are_read else " (use model_dump of an SDK's object)"
+            text = f"messages[{index}] must be {what}, got {type(one).__name__}{hint}"
             raise FormatError(text)
-    return Items(history=History(messages, counter=counter), kept=messages)
-
-
-def _read_dicts(
-    items: Sequence[Any], format: NativeFormat | None, counter: TokenCounter | None
-) -> Items:
-    for index, item in enumerate(items):
-        if not isinstance(item, Mapping):
-            kind = type(item).__name__
-            text = f"messages[{index}] must be a dictionary, got {kind} (use model_dump of an SDK's object)"
-            raise FormatError(text)
-    wire = detect_items(items) if format is None else _format(format)
-    converter = _CONVERTERS.get(wire)
+    if are_read:
+        return Items(history=History(given, counter=counter), kept=given)
+    wire = detect_items(given) if format is None else format
+    fitting = (one for one in _CONVERTERS if wire in (one.format, one.format.value))
+    converter = next(fitting, None)
     if converter is None:
-        known = ", ".join(sorted(one.value for one in _CONVERTERS))
-        text = f"format must be one that models accept ({known}), got {wire.value!r}"
+        known = ", ".join(one.format.value for one in _CONVERTERS)
+        text = f"format must be one of {known}, got {getattr(wire, 'value', wire)!r}"
         raise FormatError(text)
-    messages, sources = converter.read(items)
+    read, sources = converter.read(given)
     # A caller who names a format knows what is to come.
     is_detected = format is None and wire is NativeFormat.OPENAI_CHAT
-    writer = _detected_chat_messages if is_detected else _WRITERS[wire]
-    history = History(messages, counter=counter)
-    return Items(history=history, kept=items, writer=writer, messages=messages, sources=sources)
+    writer = _detected_chat_messages if is_detected else _WRITERS[converter.format]
+    history = History(read, counter=counter)
+    return Items(history=history, kept=given, writer=writer, messages=read, sources=sources)
 
 
 def _first_block(item: _Dict) -> int:

@@ -66,12 +66,11 @@ class Conversation:
         if orchestrator is None and len(self._agents) > 1:
             message = f"a conversation of {len(self._agents)} agents needs an orchestrator"
             raise ConfigError(message)
-        if orchestrator is not None and not _is_orchestrator(orchestrator):
-            kind = type(orchestrator).__name__
-            message = (
-                f"orchestrator must be an Orchestrator, got {kind}: it needs async orchestrate()"
-            )
-            raise ConfigError(message)
+        given: object = orchestrator
+        # A class has the methods of its instances.
+        given = type if isinstance(given, type) else given
+        hint = "it needs async orchestrate()"
+        expect("orchestrator", given, Orchestrator | None, hint=hint)
         checked_input(None, thread=thread)
         self._orchestrator = orchestrator
         self._thread = thread
@@ -214,11 +213,6 @@ def _by_name(given: object) -> Mapping[str, Agent]:
             message = f"the key of an agent must be its name {name!r}, got {key!r}"
             raise ConfigError(message)
     return MappingProxyType(by_name)
-
-
-def _is_orchestrator(given: object) -> bool:
-    # A class has the methods of its instances.
-    return isinstance(given, Orchestrator) and not isinstance(given, type)
 
 
 def call_sync(

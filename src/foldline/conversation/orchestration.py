@@ -34,12 +34,7 @@ MESSAGES_REMOVED_COUNT = "MessagesRemovedCount"
 """The context key of how many messages the view does not contain, if there was a fold."""
 
 OrchestrationStatus: TypeAlias = Literal["pending", "executing", "completed", "failed"]
-"""
-The status of an orchestration.
-
-`pending`: a fold has ended the turn before the answer, which the next run gives. `executing`: it is
-running. `completed`: it has ended. `failed`: a limit has ended it.
-"""
+"""`pending`: a fold has ended the turn, and the next run answers. `failed`: a limit has ended it."""
 
 
 class AgentSelectedEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="agent_selected"):
@@ -163,11 +158,6 @@ class OrchestrationResult(Struct, frozen=True, kw_only=True):
             status=_status_of(turn),
             usage=turn.usage,
         )
-
-    @property
-    def primary_agent(self) -> str:
-        """Another name for `selected_agent`."""
-        return self.selected_agent
 
     @property
     def is_complete(self) -> bool:

@@ -169,7 +169,6 @@ class Sending:
         return max(1, window.history.exchanges())
 
     async def _kept(self, result: OrchestrationResult) -> OrchestrationResult:
-        """Store what of *result* no turn has stored, and return it with its reduction."""
         expect("response", result.response, list | tuple)
         for place, one in enumerate(result.response):
             expect(f"response[{place}]", one, Message)
@@ -179,7 +178,11 @@ class Sending:
             signed(one, now, agent=agent if one.role == "assistant" else None)
             for one in _without_history(result.response, self._history)
         )
-        news = _without_stored(response, await self._stored())
+        # What turns have stored, including failed ones.
+        stored = await self._thread.get_messages(
+            last=max(0, self._thread.count - self._answer_start)
+        )
+        news = _without_stored(response, stored)
         folds = [turn.reduction for _, turn in stage.turns if turn.reduction is not None]
         reduction = result.reduction or (folds[-1] if folds else None)
         if not any(one is reduction for one in (None, *folds)):
@@ -187,11 +190,6 @@ class Sending:
         elif news:
             await self._commit(news, agent=agent)
         return structs.replace(result, response=response, reduction=reduction)
-
-    async def _stored(self) -> Sequence[Message]:
-        """Return what turns have stored, including failed ones."""
-        thread = self._thread
-        return await thread.get_messages(last=max(0, thread.count - self._answer_start))
 
     async def _applied(
         self, reduction: ReductionMetadata | None, agent: str, news: Sequence[Message]
@@ -235,7 +233,6 @@ class Sending:
         self._stage.look()
 
     async def _filled(self, result: OrchestrationResult) -> OrchestrationResult:
-        """Return *result* with what the conversation knows."""
         names = tuple(name for name, _ in self._stage.turns)
         usages = [turn.usage for _, turn in self._stage.turns]
         state, metadata = self._thread.execution_state, result.metadata

@@ -53,16 +53,6 @@ class Prefix(Struct, frozen=True, kw_only=True):
     system_at: tuple[int, ...] = ()
     system_tokens: int = 0
 
-    def users_from(self, start: int) -> int:
-        """
-        Return how many user messages there are from the position *start* on.
-
-        It is known for the beginning and from the last user message on; no other is asked for.
-        """
-        if start == 0:
-            return self.users
-        return int(self.last_user is not None and start <= self.last_user)
-
 
 NO_PREFIX = Prefix()
 """The prefix of a history that is in memory from its first message on."""
@@ -81,26 +71,6 @@ class History(Sequence[Message]):
     A history may begin after a *prefix* of which it has only the digest and the counts. Reading a
     message of that prefix raises `MessagesNotLoadedError`; nothing else differs.
     """
-
-    __slots__ = (
-        "_calls",
-        "_chain",
-        "_counter",
-        "_first",
-        "_head",
-        "_last_tool",
-        "_length",
-        "_messages",
-        "_open",
-        "_prefix",
-        "_reach",
-        "_system",
-        "_system_at",
-        "_system_tokens",
-        "_tokens",
-        "_users",
-        "_whole",
-    )
 
     def __init__(
         self,
@@ -164,13 +134,9 @@ class History(Sequence[Message]):
 
     def append_known(self, message: Message, *, tokens: int, digest: bytes) -> None:
         """
-        Append *message* without counting and hashing it again.
+        Append *message*, whose tokens and digest are known, without counting and hashing it again.
 
-        Args:
-            message: The message.
-            tokens: Its tokens, as this history's counter would count them.
-            digest: The digest of the prefix that it ends; of a system message, which ends none,
-                it is not used.
+        The digest is that of the prefix that it ends; of a system message it is not used.
         """
         if message.role == "system":
             self._hold_system(message, tokens)
@@ -371,7 +337,9 @@ class History(Sequence[Message]):
         """Return how many exchanges the messages from *start* on are, on their own."""
         opened = len(self._users) - bisect_left(self._users, start)
         if start < self._prefix.length:
-            opened += self._prefix.users_from(start)
+            # Known for the beginning and from the last user message on: no other is asked for.
+            last = self._prefix.last_user
+            opened += self._prefix.users if start == 0 else int(last is not None and start <= last)
         return opened or int(start < len(self))
 
     def count(self, unit: CountingUnit, start: int = 0) -> int:

@@ -53,17 +53,9 @@ _Taken: TypeAlias = dict[str, int]
 
 def repair(messages: Sequence[Message]) -> tuple[Message, ...]:
     """Return *messages* with each tool call followed by its one result, and no other results."""
-    if not any(_has_tools(message) for message in messages):
+    if not any(message.tool_calls or message.tool_call_responses for message in messages):
         return tuple(messages)
     return tuple(_repaired(messages, _pair(messages)))
-
-
-def _has_tools(message: Message) -> bool:
-    return any(_is_call(part) or _is_response(part) for part in message.parts)
-
-
-def _calls(message: Message) -> bool:
-    return message.role == "assistant" and any(_is_call(part) for part in message.parts)
 
 
 def _is_call(part: Part) -> bool:
@@ -101,7 +93,7 @@ def _repaired(messages: Sequence[Message], answers: _Answers) -> Iterator[Messag
     index = 0
     while index < len(messages):
         stop = index + 1
-        if _calls(messages[index]):
+        if messages[index].role == "assistant" and messages[index].tool_calls:
             while stop < len(messages) and messages[stop].role == "assistant":
                 stop += 1
             yield from _block(messages, range(index, stop), answers, taken)

@@ -37,13 +37,10 @@ _CONTINUATIONS = bytes(range(0x80, 0xC0))
 
 
 class Seam(NamedTuple):
-    """Where a token is likely to end: between one of some bytes and one of others."""
+    """Where a token is likely to end: after one of some bytes and before one of others, disjoint."""
 
     before: bytes
-    """The bytes that may be before the seam."""
-
     after: bytes
-    """The bytes that may be after it, none of which may be before it."""
 
 
 SEAMS: Final = (

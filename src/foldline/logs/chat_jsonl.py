@@ -55,18 +55,10 @@ __all__ = ["CHAT_JSONL"]
 _LISTS = ("messages", "traj", "conversation", "conversations", "history", "items")
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _SPEAKERS = {
-    "human": "user",
-    "user": "user",
-    "gpt": "assistant",
-    "chatgpt": "assistant",
-    "assistant": "assistant",
-    "model": "assistant",
-    "bot": "assistant",
+    **dict.fromkeys(("human", "user"), "user"),
+    **dict.fromkeys(("gpt", "chatgpt", "assistant", "model", "bot", "function_call"), "assistant"),
+    **dict.fromkeys(("observation", "function_response", "tool"), "tool"),
     "system": "system",
-    "function_call": "assistant",
-    "observation": "tool",
-    "function_response": "tool",
-    "tool": "tool",
 }
 _ELSEWHERE = frozenset({"type", "parts"})
 _TIMES = ("timestamp", "created_at", "time")

@@ -7,15 +7,14 @@ or one for each conversation that the lines name). A proxy's lines may hold the 
 `request` and the answer under `response`.
 """
 
-from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import chain
 from typing import Any
 
 from foldline.errors import FormatError
 from foldline.history.codec import decode_history, decode_json, decode_message
+from foldline.history.formats import CONVERTERS
 from foldline.history.formats.anthropic import from_anthropic
-from foldline.history.formats.openai_chat import from_openai_chat
 from foldline.history.formats.openai_responses import from_openai_responses
 from foldline.history.formats.otel import from_otel
 from foldline.history.formats.responses import joined_stream, read_response
@@ -39,14 +38,6 @@ from foldline.logs.vendors import OTEL_MESSAGES, OTEL_SYSTEM, exchange, wire_for
 __all__ = ["FOLDLINE", "WIRE_FORMATS", "read_request"]
 
 
-_MESSAGES: dict[NativeFormat, Callable[[Iterable[Any]], tuple[Message, ...]]] = {
-    NativeFormat.OPENAI_CHAT: from_openai_chat,
-    NativeFormat.OPENAI_RESPONSES: from_openai_responses,
-    NativeFormat.ANTHROPIC: from_anthropic,
-    NativeFormat.OTEL: from_otel,
-}
-
-
 def read_request(body: Any, native: NativeFormat) -> tuple[Message, ...]:
     """
     Return the conversation in a request *body*.
@@ -59,7 +50,7 @@ def read_request(body: Any, native: NativeFormat) -> tuple[Message, ...]:
     fields = as_object(body, "the request body")
     if native is NativeFormat.OPENAI_RESPONSES:
         return _responses_request(fields)
-    messages = _MESSAGES[native](as_list(fields.get("messages"), "messages"))
+    messages = CONVERTERS[native].messages(as_list(fields.get("messages"), "messages"))
     if native is NativeFormat.OPENAI_CHAT or fields.get("system") is None:
         return messages
     with at("system"):
@@ -94,7 +85,7 @@ def _read(native: NativeFormat, document: Document) -> tuple[Session, ...]:
 
 
 def _converted(native: NativeFormat, item: Object) -> tuple[Message, ...]:
-    return _MESSAGES[native]([item])
+    return CONVERTERS[native].messages([item])
 
 
 def _is_whole(value: Any) -> bool:
@@ -108,7 +99,7 @@ def _recording(native: NativeFormat, place: str, value: Any) -> Recording:
     notes: tuple[str, ...] = ()
     with at(place):
         if isinstance(value, list):
-            messages = _MESSAGES[native](value)
+            messages = CONVERTERS[native].messages(value)
         elif native is NativeFormat.OTEL:
             messages, answer = _spans(as_object(value, "the record"))
         else:
@@ -155,19 +146,16 @@ def _is_own(document: Document) -> bool:
 
 
 def _read_own(document: Document) -> tuple[Session, ...]:
-    whole = "messages" in maybe_object(document.first)
-    decode = _own_history if whole else _own_message
-    read = read_each(document.records, decode, "the record")
-    histories = read if whole else [tuple(chain(*read))]
+    if "messages" in maybe_object(document.first):
+        histories = read_each(
+            document.records, lambda one: decode_history(json_text(one)), "the record"
+        )
+    else:
+        lines = read_each(
+            document.records, lambda one: decode_message(json_text(one)), "the record"
+        )
+        histories = [tuple(lines)]
     return tuple(Session(format=FOLDLINE.name, messages=messages) for messages in histories)
-
-
-def _own_history(value: Object) -> tuple[Message, ...]:
-    return decode_history(json_text(value))
-
-
-def _own_message(value: Object) -> tuple[Message, ...]:
-    return (decode_message(json_text(value)),)
 
 
 WIRE_FORMATS = tuple(

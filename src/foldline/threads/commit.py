@@ -18,12 +18,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from foldline.errors import (
-    CommitUnknownError,
-    StoreError,
-    ThreadConflictError,
-    ThreadNotFoundError,
-)
+from foldline.errors import CommitUnknownError, StoreError, ThreadConflictError, ThreadNotFoundError
 from foldline.history.codec import encode_json
 from foldline.reduction.state import FOLD_STRIDE, HistoryReductionState, is_kept
 from foldline.threads.change import COMMIT_ID_SIZE, Change, Document, DocumentKind
@@ -46,15 +41,8 @@ from foldline.threads.storage import StoreContext
 from foldline.threads.tools import document_name
 
 
-__all__ = [
-    "OneLoopLock",
-    "Planned",
-    "carry_out",
-    "plan",
-]
+__all__ = ["OneLoopLock", "Planned", "carry_out", "plan"]
 
-
-_NAME_WIDTH = 12
 
 _row_of = attrgetter("row")
 
@@ -188,7 +176,7 @@ def _thinned(fold: int) -> list[tuple[DocumentKind, str | None]]:
 
 
 def _fold_name(fold: int) -> str:
-    return f"{fold:0{_NAME_WIDTH}d}"
+    return f"{fold:012d}"
 
 
 def _documents(
@@ -264,7 +252,7 @@ class OneLoopLock:
 
 
 async def carry_out(
-    context: StoreContext, planned: Planned, adopt: _Adopt = lambda *_: None
+    context: StoreContext, planned: Planned, adopt: _Adopt = lambda _record, _known: None
 ) -> None:
     """
     Make the commit *planned*; one that has begun ends even if the task is cancelled.

@@ -9,12 +9,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from foldline.errors import (
-    FormatError,
-    NewerFormatError,
-    StoreCorruptError,
-    StoreVersionError,
-)
+from foldline.errors import FormatError, NewerFormatError, StoreCorruptError, StoreVersionError
 from foldline.history.codec import decode_json, encode_json
 from foldline.history.digest import EMPTY_DIGEST, chain_digest
 from foldline.history.messages import Message
@@ -258,18 +253,14 @@ class ThreadRecord(Struct, frozen=True, kw_only=True):
     tail: Sequence[StoredRow] = ()
     """The newest rows, if they were read along."""
 
-    def fallen_back(self, kept: StoredReduction | None) -> "ThreadRecord":
-        """Return the record with *kept* as the newest reduction, or with none."""
-        reduction = None if kept is None else kept.state
-        execution = self.execution
+    def fallen_back(self, known: Sequence[StoredReduction]) -> "ThreadRecord":
+        """Return the record with the first of *known* as the newest reduction, or with none."""
+        name, reduction = (known[0].name, known[0].state) if known else ("", None)
+        head, execution = self.head.fallen_back(int(name or 0)), self.execution
         if execution is not None:
             execution = execution.with_reduction(active(reduction))
         return replace(
-            self,
-            head=self.head.fallen_back(0 if kept is None else int(kept.name)),
-            execution=execution,
-            reduction=reduction,
-            reduction_name="" if kept is None else kept.name,
+            self, head=head, execution=execution, reduction=reduction, reduction_name=name
         )
 
 

@@ -71,12 +71,7 @@ _OVERTAKEN = "Messages were added after it"
 _RUN_KINDS: tuple[tuple[DocumentKind, str | None], ...] = (("tool", None), ("execution", None))
 
 RunStart: TypeAlias = Literal["fresh", "continue", "resume"]
-"""
-How a run starts.
-
-`fresh`: with new messages. `continue`: with the history alone. `resume`: inside an earlier run that
-has not ended.
-"""
+"""How a run starts: with new messages, with the history alone, or inside an open run."""
 
 
 def run_start(
@@ -84,8 +79,6 @@ def run_start(
 ) -> RunStart:
     """
     Return how a run on a thread starts.
-
-    A state that has ended is kept for inspection, and starts nothing.
 
     Args:
         thread_id: The thread, for errors.
@@ -218,8 +211,8 @@ async def forked(
     context = reader.context
     at = record.head.length if at is None else at
     check_place("at", at, record.head.length)
-    covered, _ = _split(await stored_reductions(context, record), at)
-    kept = await fitting_reductions(reader, covered)
+    known = await stored_reductions(context, record)
+    kept = await fitting_reductions(reader, [one for one in known if one.reach <= at])
     base, seq = await _cut(reader, record, at, kept)
     now = context.clock()
     head = replace(
@@ -251,7 +244,7 @@ async def _cut(
     head = (await reader.head_at(seq)).opened(reader.context.random_bytes(EPOCH_SIZE))
     head = head.with_folds({int(one.name): one.reach for one in kept})
     base = replace(record, head=head, execution=None, tools=(), tail=())
-    return base.fallen_back(kept[0] if kept else None), seq
+    return base.fallen_back(kept), seq
 
 
 async def fitting_reductions(
@@ -259,19 +252,12 @@ async def fitting_reductions(
 ) -> list[StoredReduction]:
     """Return those of *known* that cover what *reader* reads, which may be an earlier moment."""
     for one in sorted(known, key=lambda stored: stored.reach, reverse=True):
-        # A digest covers everything before it: all that reach less far fit as well.
-        if await _fits(reader, one):
-            return [other for other in known if other.reach <= one.reach]
+        # If the row at its end is damaged, no window after it can be read.
+        with suppress(StoreCorruptError):
+            # A digest covers everything before it: all that reach less far fit as well.
+            if not one.reach or same_hash(await reader.hash_at(one.reach), one.state.message_hash):
+                return [other for other in known if other.reach <= one.reach]
     return []
-
-
-async def _fits(reader: ThreadReader, known: StoredReduction) -> bool:
-    reach = known.reach
-    try:
-        return reach == 0 or same_hash(await reader.hash_at(reach), known.state.message_hash)
-    except StoreCorruptError:
-        # If this row is damaged, no window after it can be read.
-        return False
 
 
 async def rewound(
@@ -284,7 +270,9 @@ async def rewound(
     execution state and waiting tool calls.
     """
     check_place("at", at, record.head.length)
-    kept, gone = _split(await stored_reductions(reader.context, record), at)
+    known = await stored_reductions(reader.context, record)
+    kept = [one for one in known if one.reach <= at]
+    gone = [one for one in known if one.reach > at]
     base, seq = await _cut(reader, record, at, kept)
     change = Change(
         messages=messages,
@@ -321,21 +309,13 @@ async def stored_reductions(context: StoreContext, record: ThreadRecord) -> list
     return [decode_reduction(context.vault, record.key, one) for one in stored]
 
 
-def _split(
-    known: Sequence[StoredReduction], at: int
-) -> tuple[list[StoredReduction], list[StoredReduction]]:
-    """Return those of *known* that cover at most *at* messages, and the others."""
-    return [one for one in known if one.reach <= at], [one for one in known if one.reach > at]
-
-
 async def undone(reader: ThreadReader, record: ThreadRecord) -> tuple[ThreadRecord, Change] | None:
     """Return what revokes the newest reduction; None if there is none."""
     known = await stored_reductions(reader.context, record)
     if not known:
         # If there was one when the thread was read, the commit is refused.
         return None if record.reduction is None else (record, Change())
-    base = record.fallen_back(known[1] if len(known) > 1 else None)
-    return base, Change(drop=[("reduction", known[0].name)])
+    return record.fallen_back(known[1:]), Change(drop=[("reduction", known[0].name)])
 
 
 async def cleared(reader: ThreadReader, record: ThreadRecord) -> tuple[ThreadRecord, Change]:

@@ -15,13 +15,7 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.row import StoredRow
 
 
-__all__ = [
-    "LOADED_KINDS",
-    "CheckpointRetention",
-    "StoreContext",
-    "StoredThread",
-    "ThreadStorage",
-]
+__all__ = ["LOADED_KINDS", "CheckpointRetention", "StoreContext", "StoredThread", "ThreadStorage"]
 
 
 LOADED_KINDS: tuple[DocumentKind, ...] = ("metadata", "execution", "tool")

@@ -23,13 +23,7 @@ from foldline.threads.commit import Planned, carry_out
 from foldline.threads.head import ThreadRecord, decode_record
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey, check_tenant
 from foldline.threads.snapshot import decode_snapshot
-from foldline.threads.start import (
-    delete_expired,
-    is_expired,
-    make_room,
-    plan_new,
-    plan_restore,
-)
+from foldline.threads.start import delete_expired, is_expired, make_room, plan_new, plan_restore
 from foldline.threads.storage import CheckpointRetention, StoreContext, StoredThread, ThreadStorage
 from foldline.threads.thread import ConversationThread
 

@@ -171,13 +171,7 @@ class ConversationThread(ReadOnlyThread):
     async def add_messages(
         self, messages: Iterable[Message], *, commit_id: bytes | None = None
     ) -> None:
-        """
-        Append *messages*, all or none; of no messages nothing is written.
-
-        Args:
-            messages: What was said.
-            commit_id: See `Change.commit_id`.
-        """
+        """Append *messages*, all or none, under the id *commit_id*: see `Change.commit_id`."""
         given = several("messages", messages)
         if given:
             await self.commit(Change(messages=given, source="input", commit_id=commit_id))
@@ -190,10 +184,8 @@ class ConversationThread(ReadOnlyThread):
         """
         Append *messages* after whatever others have written in the meantime.
 
-        Args:
-            messages: What was said.
-            commit_id: See `Change.commit_id`. Give one, and the same again, if the call may be
-                repeated: after a cancelled one it is unknown whether it was made.
+        Give a `Change.commit_id`, and the same again, if the call may be repeated: after a cancelled
+        one it is unknown whether it was made.
         """
         given = several("messages", messages)
         if given:
@@ -203,11 +195,7 @@ class ConversationThread(ReadOnlyThread):
             await self.retry(lambda _: change)
 
     async def save_reduction(
-        self,
-        reduction: HistoryReductionState,
-        *,
-        archive: bool = False,
-        epoch: bytes | None = None,
+        self, reduction: HistoryReductionState, *, archive: bool = False, epoch: bytes | None = None
     ) -> None:
         """
         Store *reduction* as the newest one, whatever others have appended in the meantime.
@@ -254,10 +242,10 @@ class ConversationThread(ReadOnlyThread):
 
     async def answer_tool(self, call_id: str, text: str, *, is_error: bool = False) -> None:
         """
-        Give the answer of a tool call that was interrupted, so that the run can be resumed.
+        Give the answer of one of `pending_tools` that was interrupted, so that the run can resume.
 
         Args:
-            call_id: The id of the call, one of `pending_tools`.
+            call_id: The id of the call.
             text: What the tool answered.
             is_error: Whether it is a failure.
 

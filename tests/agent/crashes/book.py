@@ -9,14 +9,9 @@ from msgspec import Struct
 class Entry(Struct, frozen=True):
     """One line."""
 
-    kind: str
-    """What happened."""
-
-    what: str
-    """To what: a label without blanks."""
-
-    more: str = ""
-    """The rest, as the key under which a tool ran."""
+    kind: str  # What happened
+    what: str  # To what: a label without blanks
+    more: str = ""  # The rest, as the key under which a tool ran
 
 
 class Book:
@@ -27,7 +22,6 @@ class Book:
         self._lines: list[str] = []
 
     def write(self, kind: str, what: str, more: str = "") -> None:
-        """Add a line, at once and for good."""
         line = f"{kind}\t{what}\t{more}"
         if self._path is None:
             self._lines.append(line)
@@ -38,12 +32,10 @@ class Book:
 
     @property
     def entries(self) -> list[Entry]:
-        """Every line so far."""
         lines = self._lines
         if self._path is not None:
             lines = self._path.read_text().splitlines() if self._path.exists() else []
         return [Entry(*line.split("\t")) for line in lines]
 
     def of_kind(self, kind: str) -> list[Entry]:
-        """Return the lines about *kind*."""
         return [entry for entry in self.entries if entry.kind == kind]

@@ -24,30 +24,18 @@ from tests.agent.crashes.scene import POLICIES, Scene, what_of
 class Sight(Struct, frozen=True, kw_only=True):
     """What a store shows of the thread of a scene."""
 
-    messages: Sequence[Message]
-    """What was said."""
-
-    broken: frozenset[str]
-    """What in it does not agree with the rest."""
-
-    reductions: Sequence[tuple[int, str]]
-    """Cut and summary of each reduction, the newest first."""
-
-    ended: bool
-    """Whether the last run came to its end, with nothing that waits."""
-
-    metadata: Mapping[str, object]
-    """The owner's values."""
+    messages: Sequence[Message]  # What was said
+    broken: frozenset[str]  # What in it does not agree with the rest
+    reductions: Sequence[tuple[int, str]]  # Cut and summary of each reduction, the newest first
+    ended: bool  # Whether the last run came to its end, with nothing that waits
+    metadata: Mapping[str, object]  # The owner's values
 
 
 class Model(Struct, frozen=True, kw_only=True):
     """A scene as it is where nothing goes wrong."""
 
-    messages: Sequence[Message]
-    """What is said."""
-
-    reductions: Sequence[tuple[int, str]]
-    """Cut and summary of each reduction, the newest first."""
+    messages: Sequence[Message]  # What is said
+    reductions: Sequence[tuple[int, str]]  # Cut and summary of each reduction, the newest first
 
 
 _NOTHING = Sight(messages=(), broken=frozenset(), reductions=(), ended=False, metadata={})

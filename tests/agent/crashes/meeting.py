@@ -20,23 +20,12 @@ from tests.agent.crashes.scene import Scene, agent_of, old_messages
 class Met(Struct):
     """A turn that is met by somebody else."""
 
-    scene: Scene
-    """What the turn is part of."""
-
-    ground: Ground
-    """Where the thread is kept."""
-
-    book: Book
-    """What the world remembers."""
-
-    one: str | None = None
-    """How the turn fared: `ended`, or the name of its error."""
-
-    other: str | None = None
-    """How the other one fared; None where there was nothing for him to do."""
-
-    left: Sequence[Message] = ()
-    """What he has left of the history."""
+    scene: Scene  # What the turn is part of
+    ground: Ground  # Where the thread is kept
+    book: Book  # What the world remembers
+    one: str | None = None  # How the turn fared: `ended`, or the name of its error
+    other: str | None = None  # How the other one fared; None where there was nothing for him to do
+    left: Sequence[Message] = ()  # What he has left of the history
 
 
 Act: TypeAlias = Callable[[Met, ConversationThread], Awaitable[bool]]

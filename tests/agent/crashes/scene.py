@@ -64,60 +64,34 @@ _PADDING = " maple" * 12
 class Scene(Struct, frozen=True, kw_only=True):
     """A conversation that an agent is to have."""
 
-    name: str
-    """What it is called in reports."""
+    name: str  # What it is called in reports
+    questions: tuple[str, ...]  # What the user says, one turn after the other
+    parallel: bool = False  # Whether the calls of one response run at the same time
+    streams: bool = False  # Whether the turns are watched
+    old: int = 0  # How many exchanges there were before
+    behavior: str = ""  # What follows a fold; nothing is folded where it is empty
 
-    questions: tuple[str, ...]
-    """What the user says, one turn after the other."""
-
-    parallel: bool = False
-    """Whether the calls of one response run at the same time."""
-
-    streams: bool = False
-    """Whether the turns are watched."""
-
-    old: int = 0
-    """How many exchanges there were before."""
-
-    behavior: str = ""
-    """What follows a fold; nothing is folded where it is empty."""
-
+    # What is counted: a fold may come within a turn where it is messages.
     unit: CountingUnit = "exchanges"
-    """What is counted: a fold may come within a turn where it is messages."""
+    retention: Retention = "full"  # Whether folded messages are archived
+    folds_ahead: bool = False  # Whether folds are made in the background
+    slowness: int = 0  # How many steps of other tasks a summary waits for
+    thinking: int = 0  # How many of them an answer waits for
 
-    retention: Retention = "full"
-    """Whether folded messages are archived."""
-
-    folds_ahead: bool = False
-    """Whether folds are made in the background."""
-
-    slowness: int = 0
-    """How many steps of other tasks a summary waits for."""
-
-    thinking: int = 0
-    """How many of them an answer waits for."""
-
+    # How much later each call of a response ends than the one before it, in such steps.
     stagger: int = 30
-    """How much later each call of a response ends than the one before it, in such steps."""
+    timeout: float | None = None  # How many seconds a tool may take
+    window: int | None = None  # How many messages the model takes at once
 
-    timeout: float | None = None
-    """How many seconds a tool may take."""
-
-    window: int | None = None
-    """How many messages the model takes at once."""
-
+    # Whether the ids of calls start again in each response, as with some vendors.
     counts_anew: bool = False
-    """Whether the ids of calls start again in each response, as with some vendors."""
-
-    checkpoints: CheckpointRetention = "latest"
-    """Which checkpoints are kept."""
+    checkpoints: CheckpointRetention = "latest"  # Which checkpoints are kept
 
     def __str__(self) -> str:
         return self.name
 
     @property
     def reduction(self) -> HistoryReductionConfig:
-        """How its history is reduced."""
         if not self.behavior:
             return HistoryReductionConfig()
         return HistoryReductionConfig(

@@ -135,20 +135,6 @@ def test_a_fold_in_the_background_hides_nobody(scene: Scene) -> None:
     assert races >= 10
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("scene", [ONE_BY_ONE, AT_ONCE], ids=str)
-def test_two_do_not_resume_one_run(scene: Scene) -> None:
-    """The same where both resume what a third one has left, wherever that was."""
-    races, broken = 0, Counter[str]()
-    for dies_at in range(2, 20, 3):
-        more, found = _raced(scene, in_memory, dies_at=dies_at)
-        races += more
-        broken.update(found)
-
-    assert broken == {}
-    assert races >= 50
-
-
 @_BOTH
 @_SCENES
 def test_a_turn_ends_where_somebody_speaks(scene: Scene, grounds: Grounds) -> None:

@@ -143,12 +143,6 @@ def test_the_limit_holds_for_json_and_for_each_part() -> None:
     assert given.is_error
 
 
-def test_the_usual_limit_is_200_000() -> None:
-    """Without another limit a text of that length goes whole."""
-    assert answer_of("a" * 200_000).text == "a" * 200_000
-    assert "[1 characters left out]" in answer_of("a" * 200_001).text
-
-
 def test_the_text_of_parts_is_joined() -> None:
     """What is not text is left out of it."""
     assert ToolAnswer((TextPart("a"), PICTURE, TextPart("b")), is_error=False).text == "a\nb"

@@ -134,21 +134,6 @@ def test_an_annotation_may_describe() -> None:
     assert described == ["here", "meta", "elsewhere", "but this", ""]
 
 
-def test_what_may_be_anything_is_any() -> None:
-    """A parameter without an annotation may be anything, as one that is an object may."""
-
-    def told(a: object, b: list[object]) -> None:
-        pass
-
-    annotations = [
-        one.annotation
-        for function in (told, lambda c: c)
-        for one in read_signature(function, name="t").parameters
-    ]
-
-    assert annotations == [Any, list[Any], Any]
-
-
 def test_the_context_is_no_parameter() -> None:
     """Where the call is wanted, by any name, the model is not asked."""
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 from functools import partial, wraps
@@ -82,15 +81,6 @@ def test_every_kind_of_function_runs(function: ToolFunction) -> None:
     assert run(function, '{"a": 1}') == good("3")
 
 
-def test_the_context_is_passed() -> None:
-    """The function gets the call that it answers."""
-
-    def told(call: ToolContext) -> str:
-        return f"{call.call_id} {call.idempotency_key} {call.thread_id} {call.attempt}"
-
-    assert run(told) == good("call_1 k a 2")
-
-
 def test_what_cannot_be_read_does_not_run() -> None:
     """The answer says that nothing has happened, and why."""
     ran: list[int] = []
@@ -118,15 +108,6 @@ async def test_a_blocking_function_runs_beside_the_loop() -> None:
 
     assert (await task, WHO.get()) == (good("True"), "the turn")
     assert seen == [(False, "the turn")]
-
-
-def test_an_async_function_runs_in_the_loop() -> None:
-    """It sees the loop and the thread of the turn."""
-
-    async def where() -> bool:
-        return threading.current_thread() is threading.main_thread()
-
-    assert run(where) == good("true")
 
 
 class ToldError(Exception):
@@ -171,15 +152,6 @@ def test_whatever_a_tool_raises_is_told(error: BaseException, said: str, is_asyn
     assert run(fail_later if is_async else fail, timeout=5) == bad(said)
 
 
-def test_a_long_error_is_cut() -> None:
-    """An exception does not fill the window of the model."""
-
-    def fail() -> None:
-        raise ToldError("x" * 100_000)
-
-    assert len(run(fail).text) == 2_008
-
-
 def test_an_async_tool_is_stopped_at_its_timeout() -> None:
     """The model reads that it was stopped; the tool could put things in order."""
     seen: list[str] = []
@@ -214,19 +186,22 @@ def test_a_blocking_tool_outlives_its_timeout() -> None:
     assert ended.wait(5)
 
 
-async def test_the_end_of_the_loop_does_not_wait_for_a_tool() -> None:
+def test_the_end_of_the_loop_does_not_wait_for_a_tool() -> None:
     """A tool that hangs holds up neither the loop nor later tools."""
     go = threading.Event()
-    started = time.monotonic()
-    hanging = [tool(lambda: go.wait(9), name="t", timeout=0.02) for _ in range(64)]
-    answers = await asyncio.gather(*(run_tool(one, "", CONTEXT) for one in hanging))
-    *failed, last = [*answers, await run_tool(tool(plain), '{"a": 1}', CONTEXT)]
-    waited = time.monotonic() - started
+
+    async def turns() -> list[ToolAnswer]:
+        hanging = [tool(lambda: go.wait(60), name="t", timeout=0.02) for _ in range(64)]
+        answers = await asyncio.gather(*(run_tool(one, "", CONTEXT) for one in hanging))
+        return [*answers, await run_tool(tool(plain), '{"a": 1}', CONTEXT)]
+
+    *failed, last = asyncio.run(turns())
+    hangs = any(thread.name == "tool t" for thread in threading.enumerate())
     go.set()
 
     assert all(answer.is_error for answer in failed)
     assert last == good("3")
-    assert waited < 5
+    assert hangs
 
 
 async def test_what_comes_too_late_is_dropped() -> None:
@@ -244,13 +219,6 @@ async def test_what_comes_too_late_is_dropped() -> None:
     await asyncio.sleep(0)
 
     assert told == []
-
-
-def test_a_long_result_is_limited() -> None:
-    """The limit of the tool holds for what it returns."""
-    made = tool(lambda: "a" * 500, name="t", max_result_chars=100)
-
-    assert "[400 characters left out]" in run(made).text
 
 
 def test_a_result_that_cannot_be_written_is_an_error() -> None:

@@ -1,7 +1,7 @@
 """Schemas: what a model is told about every kind of annotation, and the value that comes of it."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -132,7 +132,6 @@ NUMBER = "12345678-1234-5678-1234-567812345678"
 CASES: list[tuple[Any, object, object, object]] = [
     (str, STRING, "a", "a"),
     (int, INTEGER, 3, 3),
-    (int, INTEGER, 10**30, 10**30),
     (float, {"type": "number"}, 2, 2.0),
     (bool, {"type": "boolean"}, True, True),
     (None, NULL, None, None),
@@ -143,21 +142,15 @@ CASES: list[tuple[Any, object, object, object]] = [
     (int | str | None, {"anyOf": [INTEGER, STRING, NULL]}, 3, 3),
     (Literal["a", "b"], {**STRING, "enum": ["a", "b"]}, "b", "b"),
     (Literal[1, 2], {**INTEGER, "enum": [1, 2]}, 2, 2),
-    (Literal[True], {"type": "boolean", "enum": [True]}, True, True),
     (Literal["a", 1], {"enum": [1, "a"]}, 1, 1),
     (Colour, {**STRING, "description": "A colour.", "enum": ["blue", "red"]}, "red", Colour.RED),
     (Level, {**INTEGER, "description": "A level.", "enum": [1, 2]}, 2, Level.HIGH),
     (list, {"type": "array", "items": {}}, [1, "a"], [1, "a"]),
     (list[int], {"type": "array", "items": INTEGER}, [1], [1]),
-    (Sequence[int], {"type": "array", "items": INTEGER}, [1], [1]),
-    (dict, OBJECT, {"a": 1}, {"a": 1}),
     (dict[str, int], {**OBJECT, "additionalProperties": INTEGER}, {"a": 1}, {"a": 1}),
     (Mapping[str, int], {**OBJECT, "additionalProperties": INTEGER}, {"a": 1}, {"a": 1}),
     (Iterable[int], {"type": "array", "items": INTEGER}, [1], [1]),
     (Iterable[datetime], {"type": "array", "items": {**STRING, "format": "date-time"}}, [], []),
-    (Iterable, {"type": "array", "items": {}}, [1], [1]),
-    (Literal["a", None], {"enum": [None, "a"]}, None, None),  # noqa: PYI061 - as people write it
-    (dict[str, object], {"type": "object"}, {"a": 1}, {"a": 1}),
     (tuple[int, ...], {"type": "array", "items": INTEGER}, [1, 2], (1, 2)),
     (
         tuple[int, str, int],
@@ -170,18 +163,6 @@ CASES: list[tuple[Any, object, object, object]] = [
         },
         [1, "a", 2],
         (1, "a", 2),
-    ),
-    (
-        tuple[float, float],
-        {
-            "type": "array",
-            "minItems": 2,
-            "maxItems": 2,
-            "prefixItems": [{"type": "number"}] * 2,
-            "items": {"type": "number"},
-        },
-        [1, 2.5],
-        (1.0, 2.5),
     ),
     (
         Point,
@@ -197,20 +178,8 @@ CASES: list[tuple[Any, object, object, object]] = [
         Point(1, 2),
     ),
     (set[str], {"type": "array", "items": STRING, "uniqueItems": True}, ["a", "a"], {"a"}),
-    (
-        frozenset[int],
-        {"type": "array", "items": INTEGER, "uniqueItems": True},
-        [1],
-        frozenset({1}),
-    ),
     (bytes, {**STRING, "contentEncoding": "base64"}, "aGk=", b"hi"),
     (datetime, {**STRING, "format": "date-time"}, "2026-11-21T12:00:00Z", NOW),
-    (
-        datetime | None,
-        {"anyOf": [{**STRING, "format": "date-time"}, NULL]},
-        "2026-11-21T12:00:00Z",
-        NOW,
-    ),
     (
         list[Annotated[datetime, Meta(tz=True)]],
         {"type": "array", "items": {**STRING, "format": "date-time"}},
@@ -222,7 +191,6 @@ CASES: list[tuple[Any, object, object, object]] = [
     (timedelta, {**STRING, "format": "duration"}, "PT1H", timedelta(hours=1)),
     (UUID, {**STRING, "format": "uuid"}, NUMBER, UUID(NUMBER)),
     (Decimal, {**STRING, "format": "decimal"}, "1.50", Decimal("1.50")),
-    (Decimal, {**STRING, "format": "decimal"}, 1.5, Decimal("1.5")),
     (
         Annotated[int, Meta(ge=1, le=9, description="how many")],
         {**INTEGER, "minimum": 1, "maximum": 9, "description": "how many"},
@@ -236,20 +204,12 @@ CASES: list[tuple[Any, object, object, object]] = [
         "ab",
         "ab",
     ),
-    (
-        Annotated[Colour, "which"],
-        {**STRING, "description": "which", "enum": ["blue", "red"]},
-        "red",
-        Colour.RED,
-    ),
     (Line, LINE, {"item": "a"}, {"item": "a"}),
     (Query, QUERY, {"title": "a"}, Query("a")),
     (list[Query] | None, {"anyOf": [{"type": "array", "items": QUERY}, NULL]}, [], []),
-    (dict[str, Query], {**OBJECT, "additionalProperties": QUERY}, {}, {}),
     (Leaf, LEAF, {"size": 2}, Leaf(size=2)),
     (Tree, TREE, {"leaves": [{"size": 1}]}, Tree(leaves=[Leaf(size=1)])),
     (Leaf | None, {"anyOf": [LEAF, NULL]}, {"size": 2}, Leaf(size=2)),
-    (list[Leaf], {"type": "array", "items": LEAF}, [{"size": 2}], [Leaf(size=2)]),
 ]
 
 
@@ -393,36 +353,6 @@ def test_a_name_that_cannot_be_read_is_refused() -> None:
 
     with pytest.raises(ConfigError, match="arguments of tool 'function' cannot be read"):
         tool(function)
-
-
-class Even:
-    """A type of one's own that checks itself, without pydantic."""
-
-    def __init__(self, value: int) -> None:
-        self.value = value
-
-    @classmethod
-    def model_validate(cls, value: int) -> "Even":
-        if value % 2:
-            message = f"{value} is odd"
-            raise ValueError(message)
-        return cls(value)
-
-    @classmethod
-    def model_json_schema(cls, *, ref_template: str) -> dict[str, object]:
-        return {"type": "integer", "multipleOf": 2}
-
-
-def test_a_type_may_check_itself() -> None:
-    """Whatever has the two methods is read by them, and what it raises is told."""
-    one = tool_of(Even)
-    made = read(one, 4)
-
-    assert one.parameters["properties"]["value"] == {"type": "integer", "multipleOf": 2}
-    assert isinstance(made, Even)
-    assert made.value == 4
-    with pytest.raises(FormatError, match=r"3 is odd - at `\$.value`"):
-        read(one, 3)
 
 
 class Cat(BaseModel):

@@ -125,13 +125,6 @@ def test_everything_that_is_called_has_a_name(function: Any, name: str, is_async
     assert (made.name, made.is_async) == (name, is_async)
 
 
-def test_a_tool_stays_a_tool() -> None:
-    """What is one already is not changed."""
-    made = tool(look_up, timeout=3)
-
-    assert as_tool(made) is made
-
-
 def test_a_tool_can_be_made_by_hand() -> None:
     """With a schema from elsewhere, or none; either can be written as JSON."""
     made = Tool(name="t", function=look_up)
@@ -194,14 +187,6 @@ def test_tools_are_given_as_a_list(given: Any) -> None:
     """A tool alone is refused in one line, and so is what is no tool at all."""
     with pytest.raises(ConfigError, match=rf"^tools must be a list, got {type(given).__name__}$"):
         Agent(ScriptedModel([]), tools=given)
-
-
-def test_tools_are_found_by_name() -> None:
-    """Functions and tools may be mixed, in their order."""
-    found = tools_by_name([look_up, tool(later), Radio().play])
-
-    assert list(found) == ["look_up", "later", "play"]
-    assert found["later"].is_async
 
 
 def test_two_tools_cannot_share_a_name() -> None:

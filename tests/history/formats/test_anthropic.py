@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 
 from foldline.history.digest import message_digest
 from foldline.history.formats.anthropic import (
@@ -23,7 +22,6 @@ from foldline.history.parts import (
     ToolCallResponsePart,
     UriPart,
 )
-from tests.history.formats.wire_values import SOME_TEXT, VALUES
 
 
 MARK = {"cache_control": {"type": "ephemeral"}}
@@ -199,40 +197,6 @@ WRONG: list[tuple[Any, str]] = [
         r"content\[0\].content\[0\] is not an object",
     ),
 ]
-
-EXTRAS = st.dictionaries(st.sampled_from(["cache_control", "citations", "zz"]), VALUES, max_size=2)
-INNER = st.one_of(
-    st.builds(lambda text, extra: {"type": "text", "text": text, **extra}, SOME_TEXT, EXTRAS),
-    st.builds(lambda extra: {"type": "new", **extra}, EXTRAS),
-)
-BLOCKS = st.one_of(
-    INNER,
-    st.builds(
-        lambda value, extra: {"type": "tool_use", "id": "c", "name": "f", "input": value, **extra},
-        VALUES,
-        EXTRAS,
-    ),
-    st.builds(
-        lambda content, extra: {
-            "type": "tool_result",
-            "tool_use_id": "c",
-            "content": content,
-            **extra,
-        },
-        st.one_of(st.none(), SOME_TEXT, st.lists(INNER, max_size=2)),
-        EXTRAS,
-    ),
-    st.sampled_from([THOUGHT, {"type": "redacted_thinking", "data": "x"}]),
-)
-CONTENTS = st.one_of(st.none(), SOME_TEXT, st.lists(BLOCKS, max_size=3))
-
-
-@st.composite
-def items(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw an item of any role, with its keys in any order and perhaps unknown ones."""
-    role = draw(st.sampled_from(["system", "user", "assistant"]))
-    fields = {"role": role, "content": draw(CONTENTS), **draw(EXTRAS)}
-    return {key: fields[key] for key in draw(st.permutations(list(fields)))}
 
 
 @pytest.mark.parametrize(

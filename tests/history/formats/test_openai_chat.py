@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 
 from foldline.errors import FormatError
 from foldline.history.codec import encode_json
@@ -28,7 +27,6 @@ from foldline.history.parts import (
     UriPart,
 )
 from foldline.testing.grammars import check_openai_chat
-from tests.history.formats.wire_values import SOME_TEXT, VALUES
 
 
 TAU = Path(__file__).resolve().parents[3] / "../shared/data/tau-airline/conversations.jsonl"
@@ -169,42 +167,6 @@ WRONG: list[tuple[Any, str]] = [
     ({"role": "tool", "tool_call_id": 1, "content": "x"}, "tool_call_id is not a string"),
     ({"role": "user", "content": "x", "extra": object()}, "not a JSON value"),
 ]
-
-EXTRAS = st.dictionaries(st.sampled_from(["weight", "zz", "annotations"]), VALUES, max_size=2)
-BLOCKS = st.one_of(
-    st.builds(lambda text: {"type": "text", "text": text}, SOME_TEXT),
-    st.builds(lambda text: {"type": "refusal", "refusal": text}, SOME_TEXT),
-    st.builds(lambda text, extra: {"type": "new", "x": text, **extra}, SOME_TEXT, EXTRAS),
-    st.builds(lambda url: {"type": "image_url", "image_url": {"url": url}}, SOME_TEXT),
-)
-CONTENTS = st.one_of(st.none(), SOME_TEXT, st.lists(BLOCKS, max_size=3))
-CALLS = st.builds(
-    lambda call_id, name, arguments, extra: {
-        "id": call_id,
-        "type": "function",
-        "function": {"name": name, "arguments": arguments},
-        **extra,
-    },
-    SOME_TEXT,
-    SOME_TEXT,
-    SOME_TEXT,
-    EXTRAS,
-)
-
-
-@st.composite
-def items(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw an item of any role, with its keys in any order and perhaps unknown ones."""
-    role = draw(st.sampled_from(["system", "developer", "user", "assistant", "tool", "function"]))
-    item: dict[str, Any] = {"role": role}
-    if draw(st.booleans()):
-        item["content"] = draw(CONTENTS)
-    if role == "assistant" and draw(st.booleans()):
-        item["tool_calls"] = draw(st.lists(CALLS, max_size=2))
-    if role == "tool":
-        item["tool_call_id"] = draw(st.one_of(st.none(), SOME_TEXT))
-    item |= draw(EXTRAS)
-    return {key: item[key] for key in draw(st.permutations(list(item)))}
 
 
 @pytest.mark.parametrize("value", ["text", b"bytes", {"role": "user"}])

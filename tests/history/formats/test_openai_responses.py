@@ -30,7 +30,7 @@ from foldline.history.parts import (
     UriPart,
 )
 from foldline.testing.grammars import check_openai_responses
-from tests.history.formats.wire_values import SOME_TEXT, VALUES, read_with_originals
+from tests.history.formats.wire_values import read_with_originals
 
 
 CALL = {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"}
@@ -178,40 +178,6 @@ WRONG: list[tuple[Any, str]] = [
     ({"type": "reasoning", "summary": ["x"]}, r"summary\[0\] is not an object"),
     ({"type": "reasoning", "content": [{"text": 1}]}, r"content\[0\].text is not a string"),
 ]
-
-EXTRAS = st.dictionaries(st.sampled_from(["status", "id", "zz"]), VALUES, max_size=2)
-CONTENTS = st.one_of(
-    st.none(),
-    SOME_TEXT,
-    st.lists(
-        st.one_of(
-            st.builds(lambda text: {"type": "input_text", "text": text}, SOME_TEXT),
-            st.builds(lambda text: {"type": "output_text", "text": text}, SOME_TEXT),
-            st.builds(lambda text: {"type": "new", "x": text}, SOME_TEXT),
-        ),
-        max_size=3,
-    ),
-)
-
-
-@st.composite
-def items(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw an item of any kind, with its keys in any order and perhaps unknown ones."""
-    kind = draw(st.sampled_from(["message", "call", "output", "reasoning", "new"]))
-    item: dict[str, Any] = {"type": kind}
-    if kind == "message":
-        roles = st.sampled_from(["system", "developer", "user", "assistant"])
-        item = {"role": draw(roles), "content": draw(CONTENTS)}
-    if kind == "call":
-        item = {"type": "function_call", "call_id": draw(SOME_TEXT), "name": draw(SOME_TEXT)}
-        item["arguments"] = draw(SOME_TEXT)
-    if kind == "output":
-        item = {"type": "function_call_output", "call_id": draw(SOME_TEXT)}
-        item["output"] = draw(CONTENTS)
-    if kind == "reasoning":
-        item["summary"] = draw(st.sampled_from([None, [], [{"text": "x"}]]))
-    item |= draw(EXTRAS)
-    return {key: item[key] for key in draw(st.permutations(list(item)))}
 
 
 @pytest.mark.parametrize(

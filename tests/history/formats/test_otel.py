@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from hypothesis import strategies as st
-
 from foldline.history.formats.otel import (
     to_otel,
 )
@@ -15,7 +13,6 @@ from foldline.history.parts import (
     ToolCallPart,
     ToolCallResponsePart,
 )
-from tests.history.formats.wire_values import SOME_TEXT, VALUES
 
 
 BLOCKS: list[dict[str, Any]] = [
@@ -92,33 +89,6 @@ WRONG: list[tuple[Any, str]] = [
     ({"role": "user", "parts": [{"type": "tool_call_response", "id": 1}]}, r"\.id is not a"),
     ({"role": "user", "parts": [], "name": 1}, "name is not a string"),
 ]
-
-EXTRAS = st.dictionaries(st.sampled_from(["finish_reason", "zz"]), VALUES, max_size=2)
-PARTS = st.one_of(
-    st.sampled_from(BLOCKS),
-    st.builds(lambda text: {"type": "text", "content": text}, SOME_TEXT),
-    st.builds(
-        lambda value, extra: {
-            "type": "tool_call",
-            "id": "c",
-            "name": "f",
-            "arguments": value,
-            **extra,
-        },
-        VALUES,
-        EXTRAS,
-    ),
-    st.builds(lambda value: {"type": "tool_call_response", "id": "c", "response": value}, VALUES),
-    st.builds(lambda extra: {"type": "new", **extra}, EXTRAS),
-)
-
-
-ITEMS = st.builds(
-    lambda role, parts, extra: {"role": role, "parts": parts, **extra},
-    st.sampled_from(["system", "developer", "user", "assistant", "tool"]),
-    st.lists(PARTS, max_size=3),
-    EXTRAS,
-)
 
 
 def test_foreign_parts_have_a_place() -> None:

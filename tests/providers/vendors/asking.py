@@ -5,8 +5,10 @@ from collections.abc import Iterable, Mapping
 from contextlib import aclosing
 from typing import Any
 
+import pytest
 from msgspec import Struct
 
+from foldline.errors import ModelError
 from foldline.history.codec import canonical_json
 from foldline.history.messages import Message
 from foldline.providers.model import (
@@ -21,9 +23,9 @@ from foldline.providers.model import (
     ToolDefinition,
 )
 from foldline.providers.vendors.opening import open_model
-from foldline.providers.vendors.vendor_model import WireModel
+from foldline.providers.vendors.vendor_model import VendorModel, WireModel
 from foldline.reduction.config import ProviderConfig
-from tests.servers.vendor import VendorServer
+from tests.servers.vendor import Answer, VendorServer
 
 
 __all__ = [
@@ -31,10 +33,13 @@ __all__ = [
     "Streamed",
     "ask",
     "ask_stream",
+    "close",
     "config",
+    "errors",
     "opened",
     "request_of",
     "shared_prefix",
+    "streamed",
 ]
 
 KEY = "sk-secret-canary"
@@ -123,6 +128,20 @@ def ask_stream(model: StreamingChatModel, *requests: ChatRequest) -> list[Stream
     return asyncio.run(run())
 
 
+async def errors(
+    vendor: VendorServer, spec: str, request: ChatRequest, *answers: Answer, streams: bool = False
+) -> list[ModelError]:
+    """Return the error that each of *answers* becomes."""
+    vendor.answers = list(answers)
+    found = []
+    async with opened(vendor, spec) as model:
+        for _ in answers:
+            with pytest.raises(ModelError) as caught:
+                await (streamed(model, request) if streams else model.respond(request))
+            found.append(caught.value)
+    return found
+
+
 async def streamed(model: StreamingChatModel, request: ChatRequest) -> Streamed:
     """Read a stream of *model* to its end."""
     async with aclosing(model.stream(request)) as pieces:
@@ -137,10 +156,9 @@ async def streamed(model: StreamingChatModel, request: ChatRequest) -> Streamed:
 
 
 async def close(model: object) -> None:
-    """Close *model* where it can be closed."""
-    closing = getattr(model, "close", None)
-    if closing is not None:
-        await closing()
+    """Close *model* if it can be closed."""
+    if isinstance(model, VendorModel):
+        await model.close()
 
 
 def shared_prefix(first: list[Any], second: list[Any]) -> int:

@@ -1,12 +1,12 @@
 """How failures of a vendor are reported."""
 
+import asyncio
 import socketserver
 from collections.abc import Generator
 from contextlib import contextmanager
 from socket import gaierror
 from threading import Thread
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx2
 import openai
@@ -17,7 +17,7 @@ from foldline.history.messages import Message
 from foldline.providers.vendors.failure import sdk_errors
 from foldline.providers.vendors.opening import open_model
 from foldline.reduction.config import ProviderConfig
-from tests.providers.vendors.asking import KEY, ask, ask_stream, opened, request_of
+from tests.providers.vendors.asking import KEY, errors, opened, request_of
 from tests.servers.vendor import Answer, VendorServer
 
 
@@ -26,15 +26,16 @@ CANARY = "canary words of the conversation"
 SPECS = (CHAT, RESPONSES, CLAUDE)
 
 
-def failure(
-    vendor: VendorServer, spec: str, answer: Answer, *, streams: bool = False
-) -> ModelError:
-    """Return the error that *answer* becomes."""
-    vendor.answers = [answer]
-    asking: Any = ask_stream if streams else ask
-    with pytest.raises(ModelError) as caught:
-        asking(opened(vendor, spec), request_of(Message.user(CANARY)))
-    return caught.value
+STATUSES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+    500: "api_error",
+    529: "overloaded_error",
+}
+REQUEST = request_of(Message.user(CANARY))
 
 
 def error_body(spec: str, code: str) -> dict[str, Any]:
@@ -47,149 +48,116 @@ def error_body(spec: str, code: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("streams", [False, True])
-@pytest.mark.parametrize(
-    ("status", "code"),
-    [
-        (400, "invalid_request_error"),
-        (401, "authentication_error"),
-        (403, "permission_error"),
-        (404, "not_found_error"),
-        (429, "rate_limit_error"),
-        (500, "api_error"),
-        (529, "overloaded_error"),
-    ],
-)
-def test_statuses_are_reported(
-    vendor: VendorServer, spec: str, status: int, code: str, streams: bool
-) -> None:
+async def test_statuses_are_reported(vendor: VendorServer, spec: str, streams: bool) -> None:
     """The error names the model, the status and the code, and neither a word nor the key."""
-    answer = Answer.of(error_body(spec, code), status=status)
+    answers = [Answer.of(error_body(spec, code), status=n) for n, code in STATUSES.items()]
 
-    error = failure(vendor, spec, answer, streams=streams)
+    found = await errors(vendor, spec, REQUEST, *answers, streams=streams)
 
-    assert type(error) is ModelError
-    assert error.status == status
-    assert f"{error}" == f"{spec} failed: status {status}, {code}"
-    assert error.__suppress_context__
+    assert {type(error) for error in found} == {ModelError}
+    assert [error.status for error in found] == [*STATUSES]
+    assert [f"{error}" for error in found] == [
+        f"{spec} failed: status {status}, {code}" for status, code in STATUSES.items()
+    ]
+    assert all(error.__suppress_context__ for error in found)
 
 
 @pytest.mark.parametrize("spec", [*SPECS, "deepseek:x"])
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"retry_after": "99999999"},
-        {"retry_after": "60.5"},
-        {"retry_after": "inf"},
-        {"retry_after": "nan"},
-        {"retry_after_ms": "99999999"},
-        {"retry_after": "Fri, 31 Dec 2999 23:59:59 GMT"},
-    ],
-)
-def test_a_long_wait_is_a_failure(vendor: VendorServer, spec: str, headers: dict[str, str]) -> None:
+async def test_a_long_wait_is_a_failure(vendor: VendorServer, spec: str) -> None:
     """A vendor that asks to wait longer than a minute is not asked again."""
-    error = failure(vendor, spec, Answer.of({}, status=429, **headers))
+    waits = ("99999999", "60.5", "inf", "nan", "Fri, 31 Dec 2999 23:59:59 GMT")
+    answers = [Answer.of({}, status=429, retry_after=wait) for wait in waits]
+    answers.append(Answer.of({}, status=429, retry_after_ms="99999999"))
 
-    assert error.status == 429
-    assert len(vendor.asked) == 1
+    found = await errors(vendor, spec, REQUEST, *answers)
+
+    assert [error.status for error in found] == [429] * len(answers)
+    assert len(vendor.asked) == len(answers)
 
 
 @pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize(
-    "headers", [{"retry_after_ms": "1"}, {"retry_after": "0.001"}, {"retry_after": "soon"}]
-)
-def test_a_short_wait_is_waited_for(
-    vendor: VendorServer, spec: str, headers: dict[str, str]
+async def test_a_short_wait_is_waited_for(
+    vendor: VendorServer, spec: str, waits: list[float]
 ) -> None:
     """A vendor that asks for a short wait, or for none that can be read, is asked again."""
     error = Answer.of({"error": {"message": "prompt is too long"}}, status=400)
-    vendor.answers = [Answer.of({}, status=429, **headers), error]
+    async with opened(vendor, spec) as model:
+        for headers in ({"retry_after_ms": "1500"}, {"retry_after": "60"}, {"retry_after": "soon"}):
+            vendor.answers = [Answer.of({}, status=429, **headers), error]
+            with pytest.raises(ContextOverflowError):
+                await model.respond(REQUEST)
 
-    with pytest.raises(ContextOverflowError):
-        ask(opened(vendor, spec), request_of(Message.user("x")))
-
-    assert len(vendor.asked) == 2
+    assert waits[:2] == [1.5, 60]
+    assert 0 < waits[2] < 60
+    assert len(vendor.asked) == 6
 
 
 @pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("body", [b"<html>bad gateway</html>", b"", b"[]", b"null", b'{"a": 1}'])
-def test_answers_that_are_none(vendor: VendorServer, spec: str, body: bytes) -> None:
+async def test_answers_that_are_none(vendor: VendorServer, spec: str) -> None:
     """An answer that is no response is an error that does not quote it."""
-    error = failure(vendor, spec, Answer(body=body))
+    bodies = (b"<html>bad gateway</html>", b"", b"[]", b"null", b'{"a": 1}')
 
-    assert f"{error}" == f"{spec} broke off its answer, or sent one that cannot be read"
+    found = await errors(vendor, spec, REQUEST, *(Answer(body=body) for body in bodies))
+
+    assert {f"{error}" for error in found} == {
+        f"{spec} broke off its answer, or sent one that cannot be read"
+    }
 
 
 @pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("body", [b"<html>oops</html>", b"", b'"text"'])
-def test_errors_without_a_body(vendor: VendorServer, spec: str, body: bytes) -> None:
+async def test_errors_without_a_body(vendor: VendorServer, spec: str) -> None:
     """An error whose body says nothing is reported by its status."""
-    error = failure(vendor, spec, Answer(body=body, status=502))
+    bodies = (b"<html>oops</html>", b"", b'"text"')
 
-    assert f"{error}" == f"{spec} failed: status 502"
+    found = await errors(vendor, spec, REQUEST, *(Answer(body=body, status=502) for body in bodies))
+
+    assert {f"{error}" for error in found} == {f"{spec} failed: status 502"}
 
 
-@pytest.mark.parametrize(
-    ("spec", "body"),
-    [
-        (
-            CHAT,
-            {
-                "error": {
-                    "code": "context_length_exceeded",
-                    "message": "This model's maximum context length is 128000 tokens. However, "
-                    "your messages resulted in 130000 tokens.",
-                }
-            },
-        ),
-        *(
-            (
-                spec,
-                {
-                    "code": "Client specified an invalid argument",
-                    "error": "This model's maximum prompt length is 128000 but the request "
-                    "contains 130000 tokens.",
-                },
-            )
-            for spec in SPECS
-        ),
-        *(
-            (
-                spec,
-                {
-                    "error": "Trying to keep the first 130000 tokens when context the overflows. "
-                    "However, the model is loaded with context length of only 128000 tokens."
-                },
-            )
-            for spec in SPECS
-        ),
-        (CLAUDE, {"error": {"message": "prompt is too long: 130000 tokens > 128000 maximum"}}),
-    ],
+TOO_LONG = (
+    {
+        "error": {
+            "code": "context_length_exceeded",
+            "message": "This model's maximum context length is 128000 tokens. However, your "
+            "messages resulted in 130000 tokens.",
+        }
+    },
+    {
+        "code": "Client specified an invalid argument",
+        "error": "This model's maximum prompt length is 128000 but the request contains 130000 "
+        "tokens.",
+    },
+    {
+        "error": "Trying to keep the first 130000 tokens when context the overflows. However, the "
+        "model is loaded with context length of only 128000 tokens."
+    },
+    {"error": {"message": "prompt is too long: 130000 tokens > 128000 maximum"}},
 )
+
+
+@pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("streams", [False, True])
-def test_an_overflow_has_the_window(
-    vendor: VendorServer, spec: str, body: dict[str, Any], streams: bool
-) -> None:
+async def test_an_overflow_has_the_window(vendor: VendorServer, spec: str, streams: bool) -> None:
     """A request that is too long is an error of its own, with the window and the size."""
-    found = failure(vendor, spec, Answer.of(body, status=400), streams=streams)
+    answers = [Answer.of(body, status=400) for body in TOO_LONG]
 
-    assert isinstance(found, ContextOverflowError)
-    assert (found.window, found.tokens, found.status) == (128000, 130000, 400)
+    for found in await errors(vendor, spec, REQUEST, *answers, streams=streams):
+        assert isinstance(found, ContextOverflowError)
+        assert (found.window, found.tokens, found.status) == (128000, 130000, 400)
 
 
-def test_an_overflow_of_responses(vendor: VendorServer) -> None:
+async def test_an_overflow_of_responses(vendor: VendorServer) -> None:
     """Responses names an overflow by its code alone, also inside a stream that was already open."""
     error = {"code": "context_length_exceeded", "message": "Your input exceeds the context window"}
     failed = {"id": "r", "object": "response", "status": "failed", "error": error, "output": []}
     event = {"type": "response.failed", "response": failed}
 
-    whole = failure(vendor, RESPONSES, Answer.of({"error": error}, status=400))
-    inside = failure(vendor, RESPONSES, Answer.of(failed))
-    streamed = failure(vendor, RESPONSES, Answer.stream([event]), streams=True)
+    answers = [Answer.of({"error": error}, status=400), Answer.of(failed)]
+    found = await errors(vendor, RESPONSES, REQUEST, *answers)
+    found += await errors(vendor, RESPONSES, REQUEST, Answer.stream([event]), streams=True)
 
-    assert isinstance(whole, ContextOverflowError)
-    assert isinstance(inside, ContextOverflowError)
-    assert isinstance(streamed, ContextOverflowError)
-    assert [one.status for one in (whole, inside, streamed)] == [400, None, None]
+    assert {type(error) for error in found} == {ContextOverflowError}
+    assert [error.status for error in found] == [400, None, None]
 
 
 @pytest.mark.parametrize(
@@ -202,65 +170,58 @@ def test_an_overflow_of_responses(vendor: VendorServer) -> None:
         (RESPONSES, {"type": "error", "code": "rate_limit", "message": CANARY}, "rate_limit"),
     ],
 )
-def test_errors_inside_a_stream(
+async def test_errors_inside_a_stream(
     vendor: VendorServer, spec: str, event: dict[str, Any], said: str
 ) -> None:
     """An error inside a stream is reported by its codes, one of which may be a status."""
-    error = failure(vendor, spec, Answer.stream([event]), streams=True)
+    (error,) = await errors(vendor, spec, REQUEST, Answer.stream([event]), streams=True)
 
     assert f"{error}" == f"{spec} failed: {said}"
     assert error.status == (429 if said == "status 429" else None)
 
 
-@pytest.mark.parametrize(
-    ("status", "error"),
-    [
-        (400, {"code": "previous_response_not_found", "message": "?"}),
-        (404, {"message": "Previous response with id 'resp_1' not found."}),
-    ],
-)
-def test_an_unknown_previous_response(
-    vendor: VendorServer, status: int, error: dict[str, str]
-) -> None:
+async def test_an_unknown_previous_response(vendor: VendorServer) -> None:
     """A conversation that the vendor does not know any more is an error of its own."""
-    vendor.answers = [Answer.of({"error": error}, status=status)]
-    model = opened(vendor, RESPONSES, holds_history=True)
-
-    with pytest.raises(ServiceThreadLostError) as caught:
-        ask(model, request_of(Message.user("x"), thread="resp_1"))
-
-    assert caught.value.status == status
+    answers = {
+        400: {"code": "previous_response_not_found", "message": "?"},
+        404: {"message": "Previous response with id 'resp_1' not found."},
+    }
+    vendor.answers = [Answer.of({"error": one}, status=status) for status, one in answers.items()]
+    async with opened(vendor, RESPONSES, holds_history=True) as model:
+        for status in answers:
+            with pytest.raises(ServiceThreadLostError) as caught:
+                await model.respond(request_of(Message.user("x"), thread="resp_1"))
+            assert caught.value.status == status
 
 
 @pytest.mark.parametrize("spec", [CHAT, CLAUDE])
-def test_a_conversation_nobody_holds(vendor: VendorServer, spec: str) -> None:
+async def test_a_conversation_nobody_holds(vendor: VendorServer, spec: str) -> None:
     """A format that holds no conversation refuses to continue one before any request."""
     with pytest.raises(ServiceThreadLostError, match="no longer holds"):
-        ask(opened(vendor, spec), request_of(Message.user("x"), thread="resp_1"))
+        await opened(vendor, spec).respond(request_of(Message.user("x"), thread="resp_1"))
 
     assert vendor.asked == []
 
 
-def unreachable(base_url: str, spec: str = CHAT) -> str:
-    """Return the error where nobody answers at *base_url*."""
+async def unreachable(base_url: str, spec: str = CHAT) -> str:
+    """Return the error if nobody answers at *base_url*."""
     vendor, _, name = spec.partition(":")
     config = ProviderConfig(provider_key=vendor, model_name=name, api_key=KEY, base_url=base_url)
     with pytest.raises(ModelError) as caught:
-        ask(open_model(config), request_of(Message.user(CANARY)))
+        await open_model(config).respond(REQUEST)
     assert caught.value.status is None
     assert caught.value.__suppress_context__
     return f"{caught.value}"
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_an_unreachable_vendor(spec: str) -> None:
+async def test_an_unreachable_vendor(spec: str) -> None:
     """If no server listens, the error has the host, the port and the class of the cause."""
     with VendorServer() as gone:
-        address = urlsplit(gone.url)
+        where = f"127.0.0.1:{gone.port}"
 
-    error = unreachable(f"http://user:{KEY}@{address.netloc}/path?query=secret", spec)
+    error = await unreachable(f"http://user:{KEY}@{where}/path?query=secret", spec)
 
-    where = f"{address.hostname}:{address.port}"
     assert error == f"{spec} could not be reached at {where}: ConnectionRefusedError"
 
 
@@ -293,10 +254,10 @@ def talking(said: bytes) -> Generator[int]:
         ("https", b"HTTP/1.1 400 no\r\n\r\n", "SSL"),
     ],
 )
-def test_why_a_vendor_is_unreachable(scheme: str, said: bytes, kind: str) -> None:
+async def test_why_a_vendor_is_unreachable(scheme: str, said: bytes, kind: str) -> None:
     """What ended the connection is reported by its class."""
     with talking(said) as port:
-        error = unreachable(f"{scheme}://127.0.0.1:{port}/v1")
+        error = await unreachable(f"{scheme}://127.0.0.1:{port}/v1")
 
     assert error.startswith(f"{CHAT} could not be reached at 127.0.0.1:{port}: {kind}")
 
@@ -306,12 +267,6 @@ def failed(error: Exception) -> str:
     with pytest.raises(ModelError) as caught, sdk_errors(CHAT):
         raise error
     return f"{caught.value}"
-
-
-def caused(error: openai.APIConnectionError, cause: BaseException) -> openai.APIConnectionError:
-    """Return *error*, which came of *cause*."""
-    error.__cause__ = cause
-    return error
 
 
 @pytest.mark.parametrize(
@@ -326,8 +281,9 @@ def test_causes_are_reported_by_their_kind(cause: Exception, kind: str) -> None:
     """The class of the first cause is reported, without a path or a query of the address."""
     request = httpx2.Request("POST", "http://[::1]:8080/v1?key=secret")
     error = openai.APIConnectionError(request=request)
+    error.__cause__ = cause
 
-    assert failed(caused(error, cause)) == f"{CHAT} could not be reached at [::1]:8080: {kind}"
+    assert failed(error) == f"{CHAT} could not be reached at [::1]:8080: {kind}"
 
 
 def test_an_error_without_a_request() -> None:
@@ -336,16 +292,15 @@ def test_an_error_without_a_request() -> None:
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_a_slow_vendor(vendor: VendorServer, spec: str) -> None:
+async def test_a_slow_vendor(vendor: VendorServer, spec: str) -> None:
     """
     A vendor that does not answer within the timeout of the settings is an error without a status.
     """
     vendor.answers = [Answer(body=b'{"id"', end="hang")]
+    request = request_of(Message.user("x"), timeout=httpx2.Timeout(60, read=0.1))
 
-    with pytest.raises(ModelError, match="did not answer in time"):
-        ask(
-            opened(vendor, spec),
-            request_of(Message.user("x"), timeout=httpx2.Timeout(60, read=0.2)),
-        )
+    async with opened(vendor, spec) as model:
+        with pytest.raises(ModelError, match="did not answer in time"):
+            await model.respond(request)
 
-    assert vendor.left.wait(10)
+    assert await asyncio.to_thread(vendor.left.wait, 60)

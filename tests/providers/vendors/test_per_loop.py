@@ -40,21 +40,18 @@ class Maker:
         return self.made[-1]
 
 
-def test_a_loop_keeps_its_model() -> None:
-    """In one loop the first model serves all calls, entered once and left on closing."""
+async def test_a_loop_keeps_its_model() -> None:
+    """In one loop one model serves all calls, entered once, left on closing, and not used again."""
     make = Maker()
     models = PerLoop(make(), make)
 
-    async def run() -> list[Any]:
-        found = [await models.here(), await models.here()]
-        await models.close()
-        await models.close()
-        return found
-
-    first, second = asyncio.run(run())
+    first, second = await models.here(), await models.here()
+    await models.close()
+    await models.close()
 
     assert first is second is make.made[0]
     assert (first.entered, first.left, len(make.made)) == (1, 1, 1)
+    assert await models.here() is make.made[1]
 
 
 def test_a_closed_loop_is_forgotten() -> None:
@@ -73,19 +70,6 @@ def test_a_closed_loop_is_forgotten() -> None:
     gc.collect()
 
     assert [one() is None for one in made] == [True, True, True, True, False]
-
-
-def test_after_closing_comes_another() -> None:
-    """A closed model is not used again."""
-    make = Maker()
-    models = PerLoop(make(), make)
-
-    async def run() -> bool:
-        first = await models.here()
-        await models.close()
-        return await models.here() is first
-
-    assert not asyncio.run(run())
 
 
 def test_loops_of_many_threads_share_nothing() -> None:
@@ -116,6 +100,5 @@ def test_a_given_model_is_not_closed() -> None:
         await models.close()
         return is_given
 
-    assert asyncio.run(run())
-    assert asyncio.run(run())
+    assert [asyncio.run(run()), asyncio.run(run())] == [True, True]
     assert (given.entered, given.left) == (0, 0)

@@ -1,6 +1,5 @@
 """What a growing conversation sends again: the very bytes that it has sent before."""
 
-import asyncio
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -8,7 +7,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from foldline.history.messages import Message
-from tests.providers.vendors.asking import close, opened, request_of, shared_prefix
+from tests.providers.vendors.asking import opened, request_of, shared_prefix
 from tests.providers.vendors.asking import streamed as read_stream
 from tests.servers.vendor import Answer, Recorded, VendorServer
 
@@ -19,15 +18,13 @@ ITEMS = {"/v1/chat/completions": "messages", "/v1/responses": "input", "/v1/mess
 SYSTEM = Message.system("Answer in one word.")
 
 
-def grown(
+async def grown(
     vendor: VendorServer, spec: str, answers: list[Answer], *, streams: bool
 ) -> list[list[Any]]:
     """Hold a conversation of one turn per answer; return what each request sent."""
     vendor.answers = list(answers)
-    model = opened(vendor, spec)
-
-    async def run() -> None:
-        history = [SYSTEM]
+    history = [SYSTEM]
+    async with opened(vendor, spec) as model:
         for number in range(len(answers)):
             calls = history[-1].tool_calls
             history += [Message.tool(call.id, f"result {number}") for call in calls]
@@ -38,9 +35,6 @@ def grown(
             else:
                 response = await model.respond(request)
             history += response.messages
-        await close(model)
-
-    asyncio.run(run())
     return [asked.body[ITEMS[asked.path]] for asked in vendor.asked]
 
 
@@ -63,24 +57,24 @@ def grown(
         ),
     ],
 )
-def test_old_messages_are_the_same_bytes(
+async def test_old_messages_are_the_same_bytes(
     vendor: VendorServer, recordings: Recordings, name: str, spec: str, streams: bool
 ) -> None:
     """
-    Over ten turns of recorded answers, each request begins with all that the one before it sent.
+    Over six turns of recorded answers, each request begins with all that the one before it sent.
     """
     recorded = [one.answer for one in recordings(name)]
-    answers = (recorded * 10)[:10]
+    answers = (recorded * 6)[:6]
 
-    sent = grown(vendor, spec, answers, streams=streams)
+    sent = await grown(vendor, spec, answers, streams=streams)
 
-    assert len(sent) == 10
+    assert len(sent) == 6
     for before, after in pairwise(sent):
         assert shared_prefix(before, after) == len(before)
         assert len(after) > len(before)
 
 
-def test_streamed_thinking_is_sent_back_as_blocks(
+async def test_streamed_thinking_is_sent_back_as_blocks(
     vendor: VendorServer, recordings: Recordings
 ) -> None:
     """
@@ -89,7 +83,7 @@ def test_streamed_thinking_is_sent_back_as_blocks(
     name = "anthropic--anthropic_model_thinking_part_stream"
     answers = [one.answer for one in recordings(name)] * 2
 
-    sent = grown(vendor, "anthropic:claude-sonnet-4-6", answers, streams=True)
+    sent = await grown(vendor, "anthropic:claude-sonnet-4-6", answers, streams=True)
 
     thinking, text = sent[1][1]["content"]
     assert list(thinking) == ["type", "thinking", "signature"]

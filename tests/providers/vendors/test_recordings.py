@@ -25,8 +25,7 @@ CLAUDE = "anthropic:claude-sonnet-4-6"
 
 def requests(recorded: list[Recorded], wire_format: NativeFormat) -> list[ChatRequest]:
     """Return the conversations that were sent when the exchanges were recorded."""
-    bodies = [read_request(one.asked, wire_format) for one in recorded]
-    return [request_of(*body) for body in bodies]
+    return [request_of(*read_request(one.asked, wire_format)) for one in recorded]
 
 
 def played(
@@ -72,15 +71,21 @@ def test_a_chat_stream_with_a_call(vendor: VendorServer, recordings: Recordings)
     assert second.response.id == "chatcmpl-Dx0Xq5Xx9rHB2ehcHZCRDsnuymUXc"
 
 
-def test_a_chat_request_is_the_recorded_one(vendor: VendorServer, recordings: Recordings) -> None:
-    """
-    The messages of a recorded Chat conversation go out as they were sent when it was recorded.
-    """
-    recorded = recordings("cache_prefix_stability--openai_tool_call_roundtrip_wire_stable_vercel")
+@pytest.mark.parametrize(
+    ("name", "spec", "wire_format"),
+    [
+        ("openai_tool_call_roundtrip_wire_stable_vercel", "openai-chat:gpt-4o", CHAT),
+        ("anthropic_thinking_roundtrip_wire_stable_vercel", CLAUDE, ANTHROPIC),
+    ],
+)
+def test_a_request_is_the_recorded_one(
+    vendor: VendorServer, recordings: Recordings, name: str, spec: str, wire_format: NativeFormat
+) -> None:
+    """A recorded conversation, signed thinking included, goes out as it was recorded."""
+    recorded = recordings(f"cache_prefix_stability--{name}")
 
-    played(vendor, recorded, "openai-chat:gpt-4o", CHAT)
+    played(vendor, recorded, spec, wire_format)
 
-    assert [asked.path for asked in vendor.asked] == [one.path for one in recorded]
     sent = [asked.body["messages"] for asked in vendor.asked]
     assert sent == [one.asked["messages"] for one in recorded]
 
@@ -160,30 +165,14 @@ def test_a_thinking_stream_of_anthropic(vendor: VendorServer, recordings: Record
     assert found.response.usage.output_tokens == 282
 
 
-def test_thinking_is_sent_back_signed(vendor: VendorServer, recordings: Recordings) -> None:
-    """A recorded conversation with thinking is sent again with the blocks as they were recorded."""
-    recorded = recordings("cache_prefix_stability--anthropic_thinking_roundtrip_wire_stable_vercel")
-
-    responses = played(vendor, recorded, CLAUDE, ANTHROPIC)
-
-    sent = [asked.body["messages"] for asked in vendor.asked]
-    assert sent == [one.asked["messages"] for one in recorded]
-    assert all(isinstance(response.messages[0].parts[0], ReasoningPart) for response in responses)
-
-
 def test_parallel_calls_of_anthropic(vendor: VendorServer, recordings: Recordings) -> None:
     """Four calls in one recorded answer are four calls in one message, in order."""
     recorded = recordings("anthropic--multiple_parallel_tool_calls")
 
     first, second = played(vendor, recorded, CLAUDE, ANTHROPIC)
 
-    calls = first.messages[0].tool_calls
-    assert [decode_json(call.arguments)["name"] for call in calls] == [
-        "Alice",
-        "Bob",
-        "Charlie",
-        "Daisy",
-    ]
+    names = [decode_json(call.arguments)["name"] for call in first.messages[0].tool_calls]
+    assert names == ["Alice", "Bob", "Charlie", "Daisy"]
     assert first.finish_reason == "tool_call"
     assert first.usage == Usage(input_tokens=423, output_tokens=202)
     assert second.finish_reason == "stop"

@@ -6,9 +6,6 @@ from foldline.threads.stores.redis.store import RedisStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 
 
-__all__ = ["store_at"]
-
-
 def store_at(address: str) -> ThreadStore:
     """Return the store at *address*: a file, or the URL of a server."""
     if address.startswith(("postgres", "host=")):

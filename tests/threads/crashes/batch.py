@@ -6,8 +6,6 @@ from foldline.history.messages import Message
 from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
 
 
-__all__ = ["MARK", "answers", "asked", "called", "label", "said", "torn"]
-
 MARK = "zebrawood"
 """A word in every text; where it is on the disk, something that was said is."""
 

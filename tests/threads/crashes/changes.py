@@ -12,21 +12,6 @@ from tests.threads.crashes.script import Script, Stage
 from tests.threads.crashes.turns import appending, fold, save
 
 
-__all__ = [
-    "CLEAR",
-    "CREATE",
-    "DELETE",
-    "EDIT",
-    "EMPTY_FILE",
-    "ERASE",
-    "FORK",
-    "MIGRATE",
-    "REWIND",
-    "SETTINGS",
-    "UNDO",
-]
-
-
 async def _talk(stage: Stage) -> ConversationThread:
     found = await stage.store.find("talk")
     assert found is not None
@@ -126,34 +111,23 @@ _FOLDED = (*_OLD, _fold_twice)
 _START = (appending(("first", 2)),)
 
 FORK = Script(name="fork", before=_FOLDED, acts=(_forks,))
-"""A fork of a thread, and one of the fork."""
 
 REWIND = Script(name="rewind", before=_FOLDED, acts=(_rewinds,))
-"""Two rewinds, and what is said instead."""
 
 EDIT = Script(name="edit", before=_FOLDED, acts=(_edits,))
-"""Two edits, the second within the reductions."""
 
 UNDO = Script(name="undo", before=_FOLDED, acts=(_undoes,))
-"""Two reductions revoked."""
 
 DELETE = Script(name="delete", before=(*_FOLDED, _forks, _other), acts=(_deletes,))
-"""A thread, its forks and another one deleted, and one made again."""
 
 ERASE = Script(name="erase", before=(*_FOLDED, _forks, _other), acts=(_erases,))
-"""All threads deleted."""
 
 CLEAR = Script(name="clear", before=(*_FOLDED, _other), acts=(_clears,))
-"""Two threads cleared and written to."""
 
 SETTINGS = Script(name="settings", before=_OLD, acts=(_settings,))
-"""Metadata and expiry changed."""
 
 CREATE = Script(name="create", acts=_START)
-"""The first opening of all."""
 
 EMPTY_FILE = Script(name="empty file", found=_empty_file, acts=_START)
-"""The first opening where a file of no bytes lies."""
 
 MIGRATE = Script(name="migrate", found=_file_without_tables, acts=_START)
-"""The opening of a file of ours that has no tables yet."""

@@ -17,8 +17,6 @@ from foldline.threads.storage import StoredThread
 from tests.threads.crashes.sight import Parts, ThreadSight, sight_of
 
 
-__all__ = ["DATABASE", "Disk", "look"]
-
 DATABASE = "threads.db"
 """The name of the file in the folder of a case."""
 
@@ -30,10 +28,7 @@ class Disk(Struct, frozen=True):
     """What lies in the file."""
 
     threads: Mapping[str, ThreadSight]
-    """Each thread by its id."""
-
     broken: frozenset[str]
-    """The names of the promises that it breaks by itself."""
 
 
 class _Thread(Struct, frozen=True):

@@ -12,19 +12,14 @@ from foldline.threads.thread import ConversationThread
 from tests.threads.crashes.sight import Parts, ThreadSight, sight_of
 
 
-__all__ = ["Face", "face_of", "writable"]
-
-_PATIENCE = 20.0
+_PATIENCE = 60.0
 
 
 class Face(Struct, frozen=True):
     """What a store shows."""
 
     threads: Mapping[str, ThreadSight]
-    """Each thread by its id."""
-
     broken: frozenset[str]
-    """The names of the promises that it breaks by itself."""
 
 
 async def face_of(store: ThreadStore) -> Face:

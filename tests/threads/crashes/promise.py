@@ -19,14 +19,10 @@ from tests.threads.crashes.script import ONCE, Script, effects_in
 from tests.threads.crashes.sight import ThreadSight
 
 
-__all__ = ["Promise", "broken_after", "broken_effects", "broken_now", "damage", "promise_of"]
-
-
 class Promise(Struct, frozen=True):
     """Each thread of a script as it is behind each of its commits."""
 
     moments: Mapping[str, Sequence[ThreadSight | None]]
-    """By id, the sight before the script and behind each acknowledged commit; None: not there."""
 
     def broken(
         self, threads: Mapping[str, ThreadSight], acks: Sequence[str], *, relaxed: bool = False

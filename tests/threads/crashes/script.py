@@ -14,8 +14,6 @@ from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.threads.crashes.disk import DATABASE
 
 
-__all__ = ["ONCE", "Act", "Script", "Stage", "effects_in"]
-
 ONCE = "once"
 """How the ids of calls begin whose tools must never run twice."""
 
@@ -26,13 +24,8 @@ class Stage(Struct, frozen=True):
     """Where an act takes place."""
 
     store: SQLiteStore
-    """The store."""
-
     folder: Path
-    """Where its file is."""
-
     ack: Callable[[str], None]
-    """What is told the id of a thread after each commit of it."""
 
     def run_tool(self, call_id: str) -> str:
         """Have the side effect of a call, and return its result."""
@@ -57,22 +50,11 @@ class Script(Struct, frozen=True, kw_only=True):
     """A workload: acts, each in an opening of the store of its own."""
 
     name: str
-    """What it is called in reports."""
-
     acts: tuple[Act, ...]
-    """What is done and may crash."""
-
     before: tuple[Act, ...] = ()
-    """What was done long before."""
-
     found: Callable[[Path], None] | None = None
-    """What makes the file that is found, where the store itself did not."""
-
     checkpoints: CheckpointRetention = "latest"
-    """Which checkpoints the store keeps."""
-
     durability: Durability = "full"
-    """What a power cut may take."""
 
     def __str__(self) -> str:
         return self.name

@@ -30,10 +30,7 @@ from tests.threads.crashes.turns import (
 )
 
 
-__all__ = ["CHANGES", "FEWEST", "SCRIPTS", "TURNS", "each"]
-
 TURNS = (APPEND, PLAIN, SEQUENTIAL, PARALLEL, RESUME, FOLD, CHECKPOINTS, SHARED)
-"""What a running agent commits."""
 
 _CORE = (APPEND, SEQUENTIAL, FOLD)
 
@@ -49,10 +46,8 @@ CHANGES = (
     EMPTY_FILE,
     MIGRATE,
 )
-"""What owners commit, and first openings."""
 
 SCRIPTS = (*TURNS, *CHANGES)
-"""All of them."""
 
 # Lengths of texts and the last connection to be closed move the number a little, hence no exact one.
 FEWEST: Mapping[Script, int] = MappingProxyType(
@@ -77,12 +72,6 @@ FEWEST: Mapping[Script, int] = MappingProxyType(
         MIGRATE: 80,
     }
 )
-"""
-How many writes, flushes, truncates and deletes a script has at least.
-
-Fewer mean that it has lost commits or the harness its sight. What is asked of every script and of
-all of them together is derived from these numbers.
-"""
 
 
 def each(scripts: Iterable[Script] = SCRIPTS) -> pytest.MarkDecorator:

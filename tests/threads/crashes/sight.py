@@ -12,75 +12,34 @@ from foldline.threads.tools import ToolRun
 from tests.threads.crashes.batch import label, torn
 
 
-__all__ = ["Parts", "ThreadSight", "sight_of"]
-
-
 class Parts(Struct, frozen=True, kw_only=True):
     """What was read of a thread."""
 
     revision: int
-    """How many commits made it."""
-
     count: int
-    """How many messages it says that it holds."""
-
     archived: int
-    """How many of them are archived."""
-
     messages: Sequence[Message]
-    """Those that it holds."""
-
     name: str
-    """The display name."""
-
     execution: AgentLoopState | None
-    """The execution state."""
-
     newest: HistoryReductionState | None
-    """The last reduction."""
-
     reductions: Sequence[HistoryReductionState]
-    """All reductions, the newest first."""
-
     tools: Sequence[ToolRun]
-    """The calls whose answers are not messages."""
-
     checkpoints: Sequence[Checkpoint] = ()
-    """All kept checkpoints, the newest first."""
 
 
 class ThreadSight(Struct, frozen=True):
     """A thread without anything that is drawn by chance or read off a clock."""
 
     revision: int
-    """How many commits made it."""
-
     labels: tuple[str, ...]
-    """Its messages."""
-
     digest: str
-    """The prefix digest of all of them but system messages."""
-
     archived: int
-    """How many are archived."""
-
     name: str
-    """The display name."""
-
     execution: tuple[int, bool, int, str] | None
-    """Iteration, whether it has ended, and count and digest of the messages."""
-
     reductions: tuple[tuple[int, str], ...]
-    """Cut and summary of each reduction, the newest first."""
-
     tools: tuple[tuple[str, str | None], ...]
-    """The waiting calls and their results."""
-
     answered: tuple[str, ...]
-    """The calls whose answers are messages."""
-
     checkpoints: tuple[tuple[int, int], ...]
-    """Iteration and count of each kept checkpoint, the newest first."""
 
 
 def sight_of(parts: Parts) -> tuple[ThreadSight, set[str]]:

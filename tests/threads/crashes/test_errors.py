@@ -88,7 +88,7 @@ def test_failure_behind_a_commit_does_not_deny_it(folder: Path) -> None:
     """Where a commit is made and SQLite then fails to fold its log back, it is acknowledged."""
 
     async def commit() -> tuple[int, int]:
-        async with asyncio.timeout(30), SQLiteStore(folder / DATABASE) as store:
+        async with asyncio.timeout(60), SQLiteStore(folder / DATABASE) as store:
             thread = await store.thread("talk")
             # The first flush is the commit's own, the second begins the folding back.
             failures.plan(Trouble.IO, number=2, kinds={Kind.SYNC})
@@ -108,7 +108,7 @@ def test_a_denied_commit_is_not_found_behind_a_kill(folder: Path, is_sticky: boo
     """
 
     async def commit() -> tuple[StoreError, Disk]:
-        async with asyncio.timeout(30), SQLiteStore(folder / DATABASE) as store:
+        async with asyncio.timeout(60), SQLiteStore(folder / DATABASE) as store:
             thread = await store.thread("talk")
             await thread.add_messages(said("first", 1))
             failures.plan(Trouble.IO, sticky=is_sticky, kinds={Kind.SYNC})
@@ -133,7 +133,7 @@ def test_a_rest_of_a_failed_commit_is_gone_before_the_next(folder: Path) -> None
     """
 
     async def commit() -> Disk:
-        async with asyncio.timeout(30), SQLiteStore(folder / DATABASE) as store:
+        async with asyncio.timeout(60), SQLiteStore(folder / DATABASE) as store:
             thread = await store.thread("talk")
             await thread.add_messages(said("first", 1))
             for trouble, kind in ((Trouble.IO, Kind.SYNC), (Trouble.FULL, Kind.WRITE)):
@@ -160,7 +160,7 @@ def test_a_full_disk_is_told_as_one(folder: Path, trouble: Trouble) -> None:
     """A commit for which there is no room was not made, and the error says why."""
 
     async def commit() -> None:
-        async with asyncio.timeout(30), SQLiteStore(folder / DATABASE) as store:
+        async with asyncio.timeout(60), SQLiteStore(folder / DATABASE) as store:
             thread = await store.thread("talk")
             failures.plan(trouble, sticky=True)
             try:
@@ -179,7 +179,7 @@ def test_foreign_failures_are_told(folder: Path) -> None:
     """A folder that is absent and a lock that cannot be opened end in an error, never in a wait."""
 
     async def open_at(path: Path) -> None:
-        async with asyncio.timeout(10), SQLiteStore(path):
+        async with asyncio.timeout(60), SQLiteStore(path):
             pass
 
     (folder / f"{DATABASE}.lock").mkdir()

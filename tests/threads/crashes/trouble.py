@@ -15,8 +15,6 @@ from tests.threads.crashes.promise import Promise, broken_now, damage
 from tests.threads.crashes.script import Script, Stage
 
 
-__all__ = ["Outcome", "Plan", "killed", "tried"]
-
 _PATIENCE = 30.0
 
 
@@ -24,32 +22,18 @@ class Plan(Struct, frozen=True):
     """Which operations fail, and how."""
 
     trouble: Trouble
-    """How."""
-
     number: int
-    """The first one, from 1 on."""
-
     sticky: bool
-    """Whether all after it fail too."""
 
 
 class Outcome(Struct, frozen=True):
     """How a script fared."""
 
     failed: int
-    """How many operations failed."""
-
     error: str | None
-    """The name of the error that the caller got; None where the work was done all the same."""
-
     is_ahead: bool
-    """Whether the store shows a commit that was not acknowledged."""
-
     is_revived: bool
-    """Whether it would show one if the process had been killed as the caller was told."""
-
     broken: frozenset[str]
-    """The promises that were broken."""
 
 
 def killed(folder: Path) -> Disk:

@@ -15,23 +15,6 @@ from tests.threads.crashes.batch import MARK, answers, asked, called, said
 from tests.threads.crashes.script import ONCE, Act, Script, Stage
 
 
-__all__ = [
-    "APPEND",
-    "CHECKPOINTS",
-    "FOLD",
-    "LARGE",
-    "LATE_INTENT",
-    "PARALLEL",
-    "PLAIN",
-    "RESUME",
-    "SEQUENTIAL",
-    "SHARED",
-    "appending",
-    "fold",
-    "resume",
-    "save",
-]
-
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _UNKNOWN = "outcome-unknown"
 _WORDS = 1_150_000
@@ -296,31 +279,21 @@ APPEND = Script(
     name="append",
     acts=(appending(("a", 1), ("b", 3), ("c", 5)), appending(("d", 30), ("e", 2))),
 )
-"""Batches, in two openings of the store."""
 
 PLAIN = Script(name="plain turn", before=_OLD, acts=(_turn("first", 6), _turn("second", 9)))
-"""Two turns without tools, each with a fold."""
 
 SEQUENTIAL = Script(name="sequential tools", before=_OLD, acts=(_with_tools("one by one", 3),))
-"""A turn with three tools one after the other."""
 
 PARALLEL = Script(name="parallel tools", before=_OLD, acts=(_with_tools("at once", 4),))
-"""A turn with four tools at once."""
 
 LATE_INTENT = Script(name="late intent", before=_OLD, acts=(_with_tools("late", 3),))
-"""A turn of an agent that runs its tools before it says so: what must be noticed."""
 
 RESUME = Script(name="resume", before=(*_FOLDED, _interrupted), acts=(resume,))
-"""An interrupted run goes on."""
 
 FOLD = Script(name="fold and archive", before=_OLD, acts=(_folds,))
-"""Folds that archive."""
 
 CHECKPOINTS = Script(name="all checkpoints", before=_OLD, acts=(_checkpoints,), checkpoints="full")
-"""Steps of which every checkpoint is kept."""
 
 SHARED = Script(name="side by side", acts=(_side_by_side,))
-"""Three conversations that share their flushes."""
 
 LARGE = Script(name="large", before=_OLD, acts=(_large,))
-"""A batch of 9 MB, so long that SQLite folds its log back within the commit, and a small one."""

@@ -36,8 +36,6 @@ SILENT = {Fault.SWALLOWED_REQUEST, Fault.SWALLOWED_ANSWER}
 # How often a store with the short limit is asked until a busy machine has answered in time.
 ATTEMPTS = 8
 ROOM = 8
-# Of so many openings one is run when not all are.
-STRIDE = 4
 
 _EACH_KIND = pytest.mark.parametrize("kind", KINDS)
 _EACH_FAULT = pytest.mark.parametrize("fault", Fault, ids=lambda fault: fault.value)
@@ -46,17 +44,8 @@ _EACH_FAULT_ON_THE_WAY = pytest.mark.parametrize(
     [fault for fault in Fault if fault is not Fault.ENDED_BEFORE],
     ids=lambda fault: fault.value,
 )
-# These take seconds, so half of them are left to the long run.
-_EACH_LASTING_FAULT = pytest.mark.parametrize(
-    "fault",
-    [
-        Fault.LOST_ANSWER,
-        Fault.SWALLOWED_ANSWER,
-        pytest.param(Fault.LOST_REQUEST, marks=pytest.mark.long),
-        pytest.param(Fault.SWALLOWED_REQUEST, marks=pytest.mark.long),
-    ],
-    ids=lambda fault: fault.value,
-)
+# Of so many cases one is run in the fast tests.
+_SAMPLED = pytest.mark.parametrize("stride", [5, pytest.param(1, marks=pytest.mark.slow)])
 
 
 class Case(NamedTuple):
@@ -309,15 +298,30 @@ def broken_openings(cases: Sequence[Case], server: Server) -> dict[str, set[str]
     return asyncio.run(judged())
 
 
+def sample(cases: Sequence[Case], fault: Fault, stride: int) -> Sequence[Case]:
+    """Return every case in so many, other ones for each fault."""
+    return cases[list(Fault).index(fault) % stride :: stride]
+
+
+@_SAMPLED
 @_EACH_KIND
 @_EACH_FAULT
-def test_broken_call_is_reported(kind: str, fault: Fault, server: Server) -> None:
+def test_broken_call_is_reported(kind: str, fault: Fault, stride: int, server: Server) -> None:
     """If a connection breaks once, a call is done or not, says which, and the next ones work."""
-    assert broken_calls(calls(server, kind, fault), server) == {}
+    assert broken_calls(sample(calls(server, kind, fault), fault, stride), server) == {}
 
 
 @_EACH_KIND
-@_EACH_LASTING_FAULT
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault.SWALLOWED_ANSWER,
+        pytest.param(Fault.LOST_ANSWER, marks=pytest.mark.slow),
+        pytest.param(Fault.LOST_REQUEST, marks=pytest.mark.slow),
+        pytest.param(Fault.SWALLOWED_REQUEST, marks=pytest.mark.slow),
+    ],
+    ids=lambda fault: fault.value,
+)
 def test_network_that_is_gone(kind: str, fault: Fault, server: Server) -> None:
     """If nothing passes any more a call ends in time, and claims no more than it knows."""
     # In the last request, which is the one that writes.
@@ -326,18 +330,11 @@ def test_network_that_is_gone(kind: str, fault: Fault, server: Server) -> None:
     assert broken_calls([*last.values()], server) == {}
 
 
+@_SAMPLED
 @_EACH_KIND
 @_EACH_FAULT_ON_THE_WAY
-def test_broken_opening(kind: str, fault: Fault, server: Server) -> None:
+def test_broken_opening(kind: str, fault: Fault, stride: int, server: Server) -> None:
     """If a connection breaks while a store is opened, it is open or can be opened again."""
-    first = list(Fault).index(fault) % STRIDE
+    cases = sample(openings(server, kind, fault), fault, stride)
 
-    assert broken_openings(openings(server, kind, fault)[first::STRIDE], server) == {}
-
-
-@pytest.mark.long
-@_EACH_KIND
-@_EACH_FAULT_ON_THE_WAY
-def test_every_broken_opening(kind: str, fault: Fault, server: Server) -> None:
-    """The same at every request."""
-    assert broken_openings(openings(server, kind, fault), server) == {}
+    assert broken_openings(cases, server) == {}

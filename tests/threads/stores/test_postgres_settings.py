@@ -79,7 +79,13 @@ def latin_dsn(postgres_server: PostgresServer, postgres_dsn: str) -> Iterator[st
     postgres_server.drop_database(dsn)
 
 
-@pytest.mark.parametrize("check", StorageConformance.checks(), ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "check",
+    [
+        pytest.param(one, marks=[pytest.mark.slow] if place % 12 else [], id=one.name)
+        for place, one in enumerate(StorageConformance.checks())
+    ],
+)
 def test_odd_settings_break_no_promise(odd_dsn: str, check: StorageCheck) -> None:
     """With any settings of the database, every promise of a storage is kept."""
     assert asyncio.run(StorageConformance(lambda: PostgresStorage(odd_dsn)).prove(check))

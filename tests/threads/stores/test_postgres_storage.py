@@ -7,12 +7,9 @@ from contextlib import asynccontextmanager
 import psycopg
 import pytest
 
-from foldline.errors import ThreadConflictError, ThreadIdError, ThreadNotFoundError
+from foldline.errors import ThreadConflictError, ThreadNotFoundError
 from foldline.history.messages import Message
 from foldline.testing.storage import StorageCheck, StorageConformance
-from foldline.threads.change import Document
-from foldline.threads.key import ThreadKey
-from foldline.threads.storage import ThreadStorage
 from foldline.threads.stores.postgres.storage import PostgresStorage
 from foldline.threads.stores.postgres.store import PostgresStore
 from foldline.threads.thread import ConversationThread
@@ -22,19 +19,6 @@ from tests.threads.stores.writing import lab_of
 
 TABLES = ("documents", "epochs", "rows", "threads")
 NOTHING = dict.fromkeys(TABLES, 0)
-ODD_NAMES = [
-    "",
-    "a\0b",
-    "\ud800",
-    "'; DROP TABLE threads; --",
-    "%s %(id)s {}",
-    "\\x00",
-    "é",
-    "\uffff",
-    "\U0001f600",
-    "x" * 2000,
-]
-ALLOWED = "id ~ '^[A-Za-z0-9._:-]{1,200}$'"
 MADE_AGAIN = """
 CREATE TEMP TABLE kept AS SELECT * FROM threads WHERE id = 't';
 DELETE FROM threads WHERE id = 't';
@@ -97,11 +81,6 @@ def test_conformance(dsn: str, check: StorageCheck) -> None:
 
     assert applies
     assert counts(dsn) == NOTHING
-
-
-def test_protocol(dsn: str) -> None:
-    """It is a storage."""
-    assert isinstance(PostgresStorage(dsn), ThreadStorage)
 
 
 def test_many_writers_lose_nothing(dsn: str) -> None:
@@ -197,67 +176,6 @@ def test_forks_in_a_circle(dsn: str) -> None:
             "(SELECT FROM foldline.threads t WHERE t.live = r.id >> 32)"
         )
         assert connection.execute(strays.encode()).fetchone() == (0,)
-
-
-def test_odd_names(dsn: str) -> None:
-    """
-    Names of documents come back as they are, in the order of their characters, and can be dropped.
-    """
-
-    async def live() -> tuple[list[str], list[str], list[str]]:
-        async with lab_of(PostgresStorage(dsn)) as lab:
-            scribe, storage = lab.scribe(), lab.storage
-            await scribe.write(put=[Document("tool", name, b"\0\xff") for name in ODD_NAMES])
-            found = [one.name for one in await storage.documents(scribe.key, "tool")]
-            loaded = [one.name for one in (await scribe.stored()).documents]
-            await scribe.write(drop=[("tool", name) for name in ODD_NAMES[:-1]])
-            left = [one.name for one in await storage.documents(scribe.key, "tool")]
-            return found, loaded, left
-
-    found, loaded, left = asyncio.run(live())
-
-    assert found == sorted(ODD_NAMES, reverse=True)
-    assert sorted(loaded) == sorted(ODD_NAMES)
-    assert left == ODD_NAMES[-1:]
-
-
-def test_damaged_ids_hide_no_thread(dsn: str) -> None:
-    """After any number of damaged ids the other threads are listed, and pages are full."""
-    damage = (
-        "INSERT INTO threads (tenant, id, revision, live, head, last_activity) "
-        "SELECT 'acme', 'b !' || n, 1, 0, '', 0 FROM generate_series(1, 450) n"
-    )
-
-    async def live() -> tuple[list[str], list[str]]:
-        async with lab_of(PostgresStorage(dsn)) as lab:
-            for name in "atz":
-                await lab.scribe(name).write(1)
-            execute(dsn, damage)
-            page = await lab.storage.threads("acme", limit=2)
-            every = await lab.storage.threads("acme")
-            return [one.key.id for one in page], [one.key.id for one in every]
-
-    assert asyncio.run(live()) == (["a", "t"], ["a", "t", "z"])
-
-
-def test_the_list_allows_what_a_key_does(dsn: str) -> None:
-    """The server and `ThreadKey` allow the same ids, whatever their characters and their length."""
-    ids = ["", *(chr(number) for number in range(1, 0x250)), "aé", "a\n", "\na", "a\nb"]
-    ids += ["a" * size for size in (199, 200, 201, 400)]
-
-    def is_allowed(id: str) -> bool:
-        try:
-            ThreadKey("default", id)
-        except ThreadIdError:
-            return False
-        return True
-
-    with psycopg.connect(dsn) as connection:
-        script = f"SELECT {ALLOWED} FROM unnest(%(ids)s::text[]) WITH ORDINALITY AS g (id, at)"
-        found = connection.execute(f"{script} ORDER BY at".encode(), {"ids": ids}).fetchall()
-
-    assert ALLOWED in PostgresStorage(dsn).link.sql["threads"].decode()
-    assert [allowed for (allowed,) in found] == [is_allowed(id) for id in ids]
 
 
 @asynccontextmanager

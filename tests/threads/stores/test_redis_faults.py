@@ -239,24 +239,3 @@ def test_full_redis() -> None:
 
     assert unchanged
     assert texts == ["works"]
-
-
-def test_replica_is_named() -> None:
-    """
-    A commit to a replica is refused with the advice to use the primary, and nothing is written.
-    """
-
-    async def live(url: str) -> None:
-        async with RedisStore(url) as store:
-            thread = await store.thread("t")
-            await tell(url, "REPLICAOF", "127.0.0.1", "1")
-            with pytest.raises(StoreError, match="replica"):
-                await thread.add_message(Message.user("x"))
-            await tell(url, "REPLICAOF", "NO", "ONE")
-            await thread.add_message(Message.user("y"))
-
-    with RedisServer() as server:
-        asyncio.run(live(server.url))
-        texts = asyncio.run(said(server.url))
-
-    assert texts == ["y"]

@@ -13,7 +13,7 @@ from foldline.threads.stores.redis.storage import RedisStorage
 from foldline.threads.stores.redis.store import RedisStore
 from tests.servers.redis import RedisServer
 from tests.servers.wire import Fault, Wire, wire_before
-from tests.threads.stores.redis_image import image, tell
+from tests.threads.stores.redis_image import tell
 
 
 KEY = ThreadKey("acme", "t")
@@ -81,23 +81,6 @@ def test_late_deletion_deletes_nothing(redis_server: RedisServer, redis_url: str
     assert asyncio.run(live()) == 1
 
 
-def test_lost_answer_to_a_deletion(redis_server: RedisServer, redis_url: str) -> None:
-    """A deletion whose answer was lost is found to be done."""
-
-    async def live() -> bool:
-        async with (
-            wire_before(redis_server.socket) as wire,
-            RedisStore(address(wire)) as store,
-        ):
-            await store.thread("t")
-            await store.delete("other")
-            await wire.strike(Fault.LOST_ANSWER)
-            return await store.delete("t")
-
-    assert asyncio.run(live())
-    assert asyncio.run(image(redis_url)).keys() <= {FENCE.encode()}
-
-
 def test_others_send_again_what_the_fence_refused(
     redis_server: RedisServer, redis_url: str
 ) -> None:
@@ -141,32 +124,6 @@ def test_one_break_is_counted_once(redis_server: RedisServer, redis_url: str) ->
             return {type(one) for one in done}, await fence(redis_url)
 
     assert asyncio.run(live()) == ({StoreError}, b"1")
-
-
-def test_a_store_without_breaks_has_no_fence(redis_url: str) -> None:
-    """If no write was ever given up, no key is kept for it."""
-
-    async def live() -> bytes | None:
-        async with RedisStore(redis_url) as store:
-            await (await store.thread("t")).add_message(Message.user("x"))
-            return await fence(redis_url)
-
-    assert asyncio.run(live()) is None
-
-
-def test_a_fence_that_is_gone(redis_url: str) -> None:
-    """A store that knows a number continues with a Redis that has lost everything."""
-
-    async def live() -> int:
-        async with RedisStore(redis_url) as store:
-            await tell(redis_url, "SET", FENCE, "7")
-            await store.thread("t")
-            await tell(redis_url, "FLUSHALL")
-            thread = await store.thread("t")
-            await thread.add_message(Message.user("x"))
-            return thread.head.count
-
-    assert asyncio.run(live()) == 1
 
 
 def test_a_fence_that_never_rests(redis_url: str) -> None:

@@ -109,20 +109,11 @@ def test_odd_addresses(url: str) -> None:
     assert "hush" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "prefix", ["", "a/b", "{a}", "a b", "*", "\ud800", "a" * 201, None, 5, b"a", ["a"]]
-)
+@pytest.mark.parametrize("prefix", ["", "a/b", "{a}", "\ud800", "a" * 201, None])
 def test_odd_prefixes(prefix: object) -> None:
     """A prefix that is not a plain name is refused."""
     with pytest.raises(ConfigError, match="prefix"):
         RedisStore("redis://h", prefix=prefix)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("timeout", [0, -1, float("nan"), None, "5", [], True])
-def test_odd_timeouts(timeout: object) -> None:
-    """A timeout must be a positive number."""
-    with pytest.raises(ConfigError, match="timeout"):
-        RedisStore("redis://h", timeout=timeout)  # type: ignore[arg-type]
 
 
 def test_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,18 +125,6 @@ def test_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
         RedisStore("redis://h")
 
     assert (caught.value.package, caught.value.extra) == ("redis", "redis")
-
-
-def test_closed_store() -> None:
-    """A store that is not open says so, and closing it is harmless."""
-
-    async def live() -> None:
-        store = RedisStore("redis://h")
-        await store.close()
-        with pytest.raises(StoreError, match="not open"):
-            await store.thread("t")
-
-    asyncio.run(live())
 
 
 def test_store_in_several_loops(redis_url: str) -> None:

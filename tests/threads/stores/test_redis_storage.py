@@ -8,13 +8,12 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
-from foldline.errors import FoldlineError, StoreCorruptError, StoreError
+from foldline.errors import FoldlineError, StoreCorruptError
 from foldline.history.messages import Message
 from foldline.testing.storage import StorageCheck, StorageConformance
 from foldline.testing.storage.check import Scribe
 from foldline.threads.change import Document, DocumentKind
 from foldline.threads.key import ThreadKey
-from foldline.threads.row import StoredRow
 from foldline.threads.storage import StoredThread, ThreadStorage
 from foldline.threads.stores.memory import MemoryStorage
 from foldline.threads.stores.redis.storage import RedisStorage
@@ -217,21 +216,6 @@ def test_a_thread_can_be_made_in_place_of_an_evicted_one(redis_url: str) -> None
     assert asyncio.run(image(redis_url)) == {}
 
 
-def test_too_many_rows_are_refused(redis_url: str) -> None:
-    """A commit with more words than one command may have is refused before it is sent."""
-
-    async def attempt() -> None:
-        async with lab_of(RedisStorage(redis_url)) as lab:
-            scribe = lab.scribe()
-            rows = [StoredRow(0, system=False, data=b"")] * 500_001
-            with pytest.raises(StoreError, match="500001"):
-                await lab.storage.commit(scribe.key, scribe.change(rows))
-
-    asyncio.run(attempt())
-
-    assert asyncio.run(image(redis_url)) == {}
-
-
 def test_many_system_messages(redis_url: str) -> None:
     """System messages come alone, in order, however many there are, at earlier epochs too."""
 
@@ -263,33 +247,6 @@ def test_tenant_is_in_every_key(redis_url: str) -> None:
     shared = {b"{app:1}/format", b"{app:1}/tenants"}
     assert shared < keys
     assert all(key.split(b"/")[0::2][:2] == [b"{app:1}", b"acme"] for key in keys - shared)
-
-
-@pytest.mark.parametrize(
-    "odd", ["*", "acme/t", "a]b", "{acme}", "acme\r\nFLUSHALL", "\ud800", "\0"]
-)
-def test_odd_tenants_have_no_threads(redis_url: str, odd: str) -> None:
-    """A tenant or a start that looks like a pattern, a path or a command finds nothing."""
-
-    async def live() -> tuple[int, bool, list[str]]:
-        async with lab_of(RedisStorage(redis_url)) as lab:
-            await lab.scribe("t").write(1)
-            foreign = await lab.storage.threads(odd)
-            rest = await lab.storage.threads("acme", after=odd)
-            return len(foreign), len(rest) <= 1, await lab.storage.tenants()
-
-    assert asyncio.run(live()) == (0, True, ["acme"])
-
-
-def test_prefixes_are_apart(redis_url: str) -> None:
-    """Stores with different prefixes in one Redis share nothing."""
-
-    async def live() -> list[list[str]]:
-        async with RedisStore(redis_url, prefix="a") as one, RedisStore(redis_url) as other:
-            await one.thread("t", tenant="x")
-            return [await one.tenants(), await other.tenants()]
-
-    assert asyncio.run(live()) == [["x"], []]
 
 
 def test_expiry_is_of_the_store(redis_url: str) -> None:

@@ -14,7 +14,6 @@ from typing import Final, TypeAlias
 
 from msgspec import structs
 
-from foldline.agent.events import RunCompletedEvent, TurnFinishedEvent, TurnStartedEvent
 from foldline.errors import FoldlineError
 from foldline.history.codec import encode_json
 from foldline.history.formats.otel import to_otel
@@ -40,7 +39,7 @@ __all__ = [
     "request_attributes",
     "response_attributes",
     "sendable",
-    "turn_attributes",
+    "usage_attributes",
 ]
 
 
@@ -122,24 +121,11 @@ def response_attributes(response: ChatResponse) -> Attributes:
         found[RESPONSE_MODEL] = response.model
     if response.id is not None:
         found["gen_ai.response.id"] = response.id
-    return found | _usage_attributes(response.usage)
+    return found | usage_attributes(response.usage)
 
 
-def turn_attributes(event: TurnStartedEvent | TurnFinishedEvent | RunCompletedEvent) -> Attributes:
-    """Return what *event* says about its turn."""
-    match event:
-        case TurnStartedEvent():
-            return {"foldline.run.id": event.run_id, "foldline.run.start": event.start}
-        case TurnFinishedEvent():
-            return {
-                "foldline.run.termination_reason": event.termination_reason,
-                "foldline.run.iterations": event.iterations,
-            }
-        case RunCompletedEvent():
-            return _usage_attributes(event.usage)
-
-
-def _usage_attributes(usage: Usage | None) -> Attributes:
+def usage_attributes(usage: Usage | None) -> Attributes:
+    """Return the token counts of *usage*."""
     if usage is None:
         return {}
     return {

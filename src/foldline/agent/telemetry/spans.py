@@ -32,7 +32,7 @@ from foldline.agent.telemetry.conventions import (
     request_attributes,
     response_attributes,
     sendable,
-    turn_attributes,
+    usage_attributes,
 )
 from foldline.agent.tools.answer import ToolAnswer
 from foldline.agent.tools.tool import Tool
@@ -115,8 +115,16 @@ class Telemetry:
 
             def told(event: AgentEvent) -> None:
                 match event:
-                    case TurnStartedEvent() | TurnFinishedEvent() | RunCompletedEvent():
-                        span.set_attributes(turn_attributes(event))
+                    case TurnStartedEvent():
+                        span.set_attribute("foldline.run.id", event.run_id)
+                        span.set_attribute("foldline.run.start", event.start)
+                    case TurnFinishedEvent():
+                        span.set_attribute(
+                            "foldline.run.termination_reason", event.termination_reason
+                        )
+                        span.set_attribute("foldline.run.iterations", event.iterations)
+                    case RunCompletedEvent():
+                        span.set_attributes(usage_attributes(event.usage))
                     case TextStartEvent() | ReasoningStartEvent() | ToolCallStartEvent():
                         # Events are reported inside the call whose model begins to answer.
                         call = self._context.get_value(_CALL)

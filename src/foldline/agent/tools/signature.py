@@ -257,7 +257,6 @@ def _begins_section(lines: Sequence[str], place: int) -> bool:
 
 
 def _entries(section: Sequence[str]) -> Iterator[tuple[list[str], str]]:
-    """Yield the names and the text of each entry of *section*, if it is one of parameters."""
     first, *rest = section
     google = _GOOGLE(first)
     if _FIELD(first):
@@ -269,7 +268,6 @@ def _entries(section: Sequence[str]) -> Iterator[tuple[list[str], str]]:
 
 
 def _indented(lines: Sequence[str]) -> list[str]:
-    """Return the lines indented like the first, up to one that is not."""
     filled = [line for line in lines if line.strip()]
     depth = len(filled[0]) - len(filled[0].lstrip()) if filled else 0
     inside: list[str] = []

@@ -85,12 +85,7 @@ class Converter(Struct, frozen=True, kw_only=True):
         return items
 
     def message(self, item: Any) -> Message:
-        """
-        Read one item as one message, whatever is next to it.
-
-        Raises:
-            FormatError: *item* has the wrong shape.
-        """
+        """Read one item as one message, whatever is next to it."""
         fields = as_object(item, "the message")
         return self._kept(self.parse(fields), [fields])
 
@@ -140,9 +135,7 @@ class Converter(Struct, frozen=True, kw_only=True):
         return messages, sources
 
     def split(self, item: Object) -> list[Object]:
-        """
-        Divide *item* so that each result in it is an item of its own, between those of the rest.
-        """
+        """Divide *item* so that each result in it is an item of its own, as is what is between."""
         blocks = item.get(self.list_key)
         if not self.result_type or item.get("role") == "assistant" or not is_list(blocks):
             return [item]
@@ -162,12 +155,10 @@ class Converter(Struct, frozen=True, kw_only=True):
 
     def with_parts(self, message: Message, parts: Sequence[Part | None]) -> Message:
         """
-        Return *message* with other calls and results, and all else that its items hold.
+        Return *message*, which keeps items of this format, with other calls and results in them.
 
-        Args:
-            message: A message that keeps items of this format.
-            parts: For each of its parts what takes its place: itself, a call or a result with
-                another id, or None to leave it out. Of parts that are neither, all or none.
+        For each of its parts *parts* has what takes its place: itself, a call or a result with
+        another id, or None to leave it out. Of parts that are neither, all or none.
         """
         said = tuple(part for part in parts if part is not None)
         bare = replace(message, parts=said, native=None)
@@ -204,11 +195,7 @@ class Converter(Struct, frozen=True, kw_only=True):
         return edited
 
     def _pieces(self, items: Iterable[Any]) -> Iterator[tuple[int, Message, Object, bool]]:
-        """
-        Yield the messages of each item: its place, message and piece, and whether that is all.
-
-        Of an answer it is not: all its items are compared at once.
-        """
+        """Yield each piece of an item: its place, message, itself, and whether all is compared."""
         roles = self.plain_roles
         for place, item in enumerate(items):
             if type(item) is dict and tuple(item) == _PLAIN_KEYS:
@@ -226,6 +213,7 @@ class Converter(Struct, frozen=True, kw_only=True):
     def _parsed(self, item: Object) -> Iterator[tuple[Message, Object]]:
         for number, piece in enumerate(self.split(item)):
             message = self.parse(piece)
+            # Of an answer all items are compared at once.
             if message.role != "assistant":
                 message = self._kept(message, [piece])
             if number:
@@ -251,14 +239,7 @@ class Converter(Struct, frozen=True, kw_only=True):
         sources[start:] = [items]
 
     def _kept(self, message: Message, items: list[Object], start: int | None = None) -> Message:
-        """
-        Return *message* with *items* beside it, unless its parts alone give the same JSON.
-
-        Args:
-            message: What the items say.
-            items: The items.
-            start: The place of the first of them, for an error that names it.
-        """
+        """Return *message* with its *items* beside it, unless its parts give the same JSON."""
         if _is_same(self.build(message), items):
             return message
         texts: list[str] = []

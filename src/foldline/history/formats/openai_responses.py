@@ -26,7 +26,6 @@ from foldline.history.formats.wire import (
     check_role,
     data_url,
     is_list,
-    is_object,
     json_text,
     media_from_url,
     speaker,
@@ -100,37 +99,24 @@ def _content_part(block: dict[str, Any], field: str) -> ResponseContent:
     if kind in _TEXT_KINDS:
         key = "refusal" if kind == "refusal" else "text"
         return TextPart(as_text(block.get(key), f"{field}.{key}"))
-    media: ResponseContent | None = None
-    if kind == "input_image":
-        media = _uploaded(block, "image") or _addressed(block, "image_url", "image")
-    elif kind == "input_file":
-        media = _uploaded(block, "document") or _file(block)
-    elif kind == "input_audio":
-        media = _audio(block.get("input_audio"))
-    return media or GenericPart(kind, json_text(block))
-
-
-def _uploaded(block: dict[str, Any], modality: str) -> FilePart | None:
-    file_id = block.get("file_id")
-    return FilePart(modality, file_id) if isinstance(file_id, str) else None
-
-
-def _addressed(block: dict[str, Any], key: str, modality: str) -> BlobPart | UriPart | None:
-    url = block.get(key)
-    return media_from_url(url, modality) if isinstance(url, str) else None
-
-
-def _file(block: dict[str, Any]) -> BlobPart | UriPart | None:
-    data = _addressed(block, "file_data", "document")
-    if isinstance(data, UriPart):
-        return BlobPart("document", "", data.uri)
-    return data or _addressed(block, "file_url", "document")
-
-
-def _audio(audio: Any) -> BlobPart | None:
-    if not is_object(audio) or not isinstance(audio.get("data"), str):
-        return None
-    return BlobPart("audio", f"audio/{audio.get('format')}", audio["data"])
+    part: ResponseContent
+    match block:
+        case {"type": "input_image", "file_id": str() as file_id}:
+            part = FilePart("image", file_id)
+        case {"type": "input_file", "file_id": str() as file_id}:
+            part = FilePart("document", file_id)
+        case {"type": "input_image", "image_url": str() as url}:
+            part = media_from_url(url, "image")
+        case {"type": "input_file", "file_data": str() as data}:
+            file = media_from_url(data, "document")
+            part = file if isinstance(file, BlobPart) else BlobPart("document", "", data)
+        case {"type": "input_file", "file_url": str() as url}:
+            part = media_from_url(url, "document")
+        case {"type": "input_audio", "input_audio": {"data": str() as data, **audio}}:
+            part = BlobPart("audio", f"audio/{audio.get('format')}", data)
+        case _:
+            part = GenericPart(kind, json_text(block))
+    return part
 
 
 def _answer(fields: dict[str, Any], kind: str) -> ToolCallResponsePart | None:

@@ -17,11 +17,7 @@ __all__ = ["ends_session", "is_rolled_back", "store_error"]
 _CLASS_SIZE = 2
 _TROUBLE: Mapping[str, tuple[type[StoreError], str]] = MappingProxyType(
     {
-        "22003": (StoreCorruptError, "a number in a table of the store is damaged"),
-        "25006": (
-            StoreError,
-            "this PostgreSQL is read-only: it is a replica, or default_transaction_read_only is on",
-        ),
+        "25006": (StoreError, "read-only: a replica, or default_transaction_read_only is on"),
         "28000": (StoreError, "PostgreSQL refuses this user"),
         "28P01": (StoreError, "PostgreSQL refuses this user or password"),
         "3D000": (StoreError, "there is no such database"),
@@ -33,14 +29,11 @@ _TROUBLE: Mapping[str, tuple[type[StoreError], str]] = MappingProxyType(
         "42P01": (StoreError, "the tables of the store are gone: close and open the store"),
         "42P07": (StoreError, "the schema has tables of another program: choose another schema"),
         "53100": (StoreError, "the disk of PostgreSQL is full"),
-        "53200": (StoreError, "PostgreSQL has too little memory"),
         "53300": (StoreBusyError, "PostgreSQL accepts no more connections"),
         "55P03": (StoreBusyError, "another transaction kept a lock for too long"),
         "57014": (StoreBusyError, "PostgreSQL did not finish in time"),
         "57P03": (StoreBusyError, "PostgreSQL is starting or stopping"),
-        "58030": (StoreError, "the disk of PostgreSQL reported an error"),
         "XX001": (StoreCorruptError, "a table of the store is damaged"),
-        "XX002": (StoreCorruptError, "an index of the store is damaged"),
     }
 )
 # The server has rolled all of it back; the same call may succeed a moment later.

@@ -6,6 +6,7 @@ import os
 import re
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from foldline.checks import expect, expect_choice, expect_seconds, expect_whole
@@ -16,7 +17,7 @@ from foldline.threads.stores.postgres.schema import migrate, read_statements
 
 
 if TYPE_CHECKING:
-    from psycopg import AsyncConnection, Error
+    from psycopg import AsyncConnection
     from psycopg_pool import AsyncConnectionPool
 
 
@@ -52,13 +53,8 @@ class Broken(NamedTuple):
     """A write whose answer was lost with the connection: it may have been done or not."""
 
     session: str
-    """The name of the session that it was sent to."""
-
     until: float
-    """The time of the event loop by which the caller wants to know."""
-
     reason: str
-    """What broke."""
 
 
 class PostgresLink:
@@ -72,21 +68,20 @@ class PostgresLink:
     def __init__(
         self, dsn: str, *, schema: str, pool_size: int, timeout: float, durability: Durability
     ) -> None:
-        """
-        Use the database at *dsn*, not yet connected; see `PostgresStore` for the options.
-
-        Raises:
-            ConfigError: An argument is invalid.
-            MissingExtraError: The `postgres` extra is not installed.
-        """
-        _check_place(dsn, schema)
+        """Use the database at *dsn*, not yet connected; see `PostgresStore` for the options."""
+        expect("dsn", dsn, str)
+        expect("schema", schema, str)
+        if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_"):
+            message = "schema must be 1 to 63 of a-z 0-9 _, and begin with neither a digit nor pg_"
+            raise ConfigError(message)
         expect_whole("pool_size", pool_size, 1)
         expect_seconds("timeout", timeout, most=_LONGEST)
         expect_choice("durability", durability, get_args(Durability))
         try:
             import psycopg  # noqa: PLC0415 - an optional package
             import psycopg.conninfo  # noqa: PLC0415
-            import psycopg_pool  # noqa: PLC0415 - an optional package
+            import psycopg_pool  # noqa: PLC0415
+            from psycopg.types.numeric import Int8BinaryDumper  # noqa: PLC0415
         except ImportError:
             raise MissingExtraError(package="psycopg", extra="postgres") from None
         try:
@@ -99,6 +94,7 @@ class PostgresLink:
         self._schema = schema
         self._timeout = timeout
         self._is_relaxed = durability == "relaxed"
+        self._int8 = Int8BinaryDumper
         self._failure = psycopg.Error
         self._refusals = (psycopg_pool.PoolTimeout, psycopg_pool.PoolClosed)
         self._connect = psycopg.AsyncConnection.connect
@@ -112,13 +108,7 @@ class PostgresLink:
         self._failures = 0
 
     async def open(self) -> None:
-        """
-        Bring the tables up to date and get ready for calls; harmless when repeated.
-
-        Raises:
-            StoreError: The database cannot be reached or used.
-            StoreVersionError: The tables were made by a newer foldline.
-        """
+        """Bring the tables up to date and get ready for calls; harmless when repeated."""
         if self._pool is not None:
             self._home.check()
             return
@@ -150,21 +140,16 @@ class PostgresLink:
         self._pool = pool
 
     async def _prepare(self, connection: "AsyncConnection[Any]") -> None:
-        loop = asyncio.get_running_loop()
-        cut = loop.call_later(self._timeout, _cut, connection)
-
-        def alive() -> None:
-            nonlocal cut
-            cut.cancel()
-            cut = loop.call_later(self._timeout, _cut, connection)
+        async def run(sql: bytes, values: Values | None = None) -> Answer:
+            # Each statement has the time of a call, so a migration may take longer.
+            return await self._execute(connection, sql, values, self._until())
 
         try:
             await self._configure(connection)
-            await migrate(connection, self.sql, self._schema, alive=alive)
+            await migrate(run, self.sql, self._schema)
         except self._failure as error:
             raise store_error(error) from None
         finally:
-            cut.cancel()
             await connection.close()
 
     def _options(self) -> dict[str, Any]:
@@ -183,7 +168,9 @@ class PostgresLink:
             "lock_timeout": f"{math.ceil(1000 * _LOCK_SHARE * self._timeout)}",
             "relaxed": self._is_relaxed,
         }
-        await connection.execute(self.sql["session"], values)
+        # Numbers of one type, so that a statement is prepared once and not for each size.
+        connection.adapters.register_dumper(int, self._int8)
+        await self._execute(connection, self.sql["session"], values, self._until())
 
     async def _try_again(self, pool: "AsyncConnectionPool[AsyncConnection[Any]]") -> None:
         """Connect once more while a call waits for it."""
@@ -197,9 +184,6 @@ class PostgresLink:
         Close all connections; harmless when repeated.
 
         Those of another process are left alone, those of a closed event loop to the system.
-
-        Raises:
-            StoreError: They belong to another event loop, which is not closed.
         """
         if self._pool is not None and self._home.is_lost:
             self._left.append(self._pool)
@@ -210,30 +194,19 @@ class PostgresLink:
             await pool.close(self._timeout)
 
     async def read(self, name: str, values: Values) -> Answer:
-        """
-        Return the rows of a statement that is harmless when repeated.
-
-        Raises:
-            StoreError: The server cannot be reached, did not answer in time, or refused.
-        """
+        """Return the rows of a statement that is harmless when repeated."""
         until = self._until()
-        reason = ""
-        for _ in range(_ATTEMPTS):
-            answer = await self._run(name, values, until)
-            if not isinstance(answer, Broken):
-                return answer
-            reason = answer.reason
-            if asyncio.get_running_loop().time() >= until:
+        answer = await self._run(name, values, until)
+        for _ in range(_ATTEMPTS - 1):
+            if not isinstance(answer, Broken) or asyncio.get_running_loop().time() >= until:
                 break
-        raise StoreError(reason)
+            answer = await self._run(name, values, until)
+        if isinstance(answer, Broken):
+            raise StoreError(answer.reason)
+        return answer
 
     async def write(self, name: str, values: Values) -> Answer | Broken:
-        """
-        Return the rows of a statement that is run once, or `Broken` if the answer was lost.
-
-        Raises:
-            StoreError: The server cannot be reached, or refused; nothing was written.
-        """
+        """Return the rows of a statement that is run once, or `Broken` if the answer was lost."""
         return await self._run(name, values, self._until())
 
     async def settle(self, broken: Broken, name: str, values: Values) -> Answer | None:
@@ -243,15 +216,13 @@ class PostgresLink:
         A session that is still open could do its work after the read.
         """
         until = max(broken.until, asyncio.get_running_loop().time() + _GRACE)
-        wait = math.ceil(1000 * _GRACE / 2)
-        try:
-            ended = await self._run("end_session", {"session": broken.session, "wait": wait}, until)
-            if isinstance(ended, Broken) or not all(done for (done,) in ended):
-                return None
-            found = await self._run(name, values, until)
-        except StoreError:
-            return None
-        return None if isinstance(found, Broken) else found
+        session = {"session": broken.session, "wait": math.ceil(1000 * _GRACE / 2)}
+        with suppress(StoreError):
+            ended = await self._run("end_session", session, until)
+            if not isinstance(ended, Broken) and all(done for (done,) in ended):
+                found = await self._run(name, values, until)
+                return None if isinstance(found, Broken) else found
+        return None
 
     def _until(self) -> float:
         return asyncio.get_running_loop().time() + self._timeout
@@ -268,26 +239,24 @@ class PostgresLink:
                 return await self._execute(connection, self.sql[name], values, until)
             except self._failure as error:
                 if connection.closed or ends_session(error):
-                    return Broken(session, until, self._reason(error, until))
+                    is_late = asyncio.get_running_loop().time() >= until
+                    reason = self._late() if is_late else store_error(error)
+                    return Broken(session, until, str(reason))
                 if not is_rolled_back(error) or attempt == _ATTEMPTS - 1:
                     raise store_error(error) from None
             finally:
                 await pool.putconn(connection)
         raise self._late()
 
-    def _reason(self, error: "Error", until: float) -> str:
-        is_late = asyncio.get_running_loop().time() >= until
-        return str(self._late() if is_late else store_error(error))
-
     async def _execute(
-        self, connection: "AsyncConnection[Any]", sql: bytes, values: Values, until: float
+        self, connection: "AsyncConnection[Any]", sql: bytes, values: Values | None, until: float
     ) -> Answer:
         # Even when cancelled, the driver waits for the server, but not for a socket that is shut.
         cut = asyncio.get_running_loop().call_at(until, _cut, connection)
         try:
-            async with connection.cursor(binary=True) as cursor:
+            async with connection.cursor(binary=values is not None) as cursor:
                 await cursor.execute(sql, values)
-                return await cursor.fetchall()
+                return await cursor.fetchall() if cursor.description else []
         finally:
             cut.cancel()
 
@@ -327,14 +296,6 @@ class PostgresLink:
         except self._failure:
             return False
         return not connection.closed
-
-
-def _check_place(dsn: object, schema: object) -> None:
-    expect("dsn", dsn, str)
-    expect("schema", schema, str)
-    if not _SCHEMA.fullmatch(str(schema)) or str(schema).startswith("pg_"):
-        message = "schema must be 1 to 63 of a-z 0-9 _, and begin with neither a digit nor pg_"
-        raise ConfigError(message)
 
 
 def _cut(connection: "AsyncConnection[Any]") -> None:

@@ -29,7 +29,8 @@ CREATE TABLE rows (
 
 CREATE INDEX rows_system ON rows (id) WHERE system;
 
-DROP FUNCTION IF EXISTS lineage, sweep, disown, open_branch, commit_step, delete_thread, add_words;
+DROP FUNCTION IF EXISTS lineage, sweep, disown, open_branch, commit_step, change_documents,
+    delete_thread, add_words;
 
 DROP TABLE IF EXISTS words, indexed;
 
@@ -69,85 +70,16 @@ LANGUAGE sql AS $$
     DELETE FROM epochs e WHERE e.thread = p_thread AND (p_upto IS NULL OR e.pk < p_upto);
 $$;
 
--- Deletes and then writes documents, one after the other.
-CREATE OR REPLACE FUNCTION change_documents(
-    p_thread bigint, p_drop_kinds text[], p_drop_names bytea[],
-    p_kinds text[], p_names bytea[], p_data bytea[]
-) RETURNS void
-LANGUAGE plpgsql AS $$
-BEGIN
-    FOR i IN 1 .. coalesce(cardinality(p_drop_kinds), 0) LOOP
-        DELETE FROM documents d WHERE d.thread = p_thread AND d.kind = p_drop_kinds[i]
-            AND (p_drop_names[i] IS NULL OR d.name = p_drop_names[i]);
-    END LOOP;
-    FOR i IN 1 .. coalesce(cardinality(p_kinds), 0) LOOP
-        INSERT INTO documents (thread, kind, name, data)
-        VALUES (p_thread, p_kinds[i], p_names[i], p_data[i])
-        ON CONFLICT (thread, kind, name) DO UPDATE SET data = excluded.data;
-    END LOOP;
-END
-$$;
-
--- Makes a thread, with the first rows of another one if that is given. Returns where its rows lie;
--- null if there is a thread of that name, -1 if the other one is gone: nothing is written then.
-CREATE FUNCTION make_thread(
-    p_tenant text, p_id text, p_epoch bytea, p_head bytea,
-    p_source text, p_source_epoch bytea, p_count bigint
-) RETURNS bigint
-LANGUAGE plpgsql AS $$
-DECLARE
-    thread_pk bigint;
-    live_pk bigint;
-    copied bigint;
-BEGIN
-    -- Of two makers the second waits here for the first.
-    INSERT INTO threads (tenant, id, revision, live, epoch, head, last_activity)
-    VALUES (p_tenant, p_id, 0, 0, p_epoch, p_head, 0) ON CONFLICT DO NOTHING
-    RETURNING pk INTO thread_pk;
-    IF NOT FOUND THEN
-        RETURN NULL;
-    END IF;
-    INSERT INTO epochs (thread, id) VALUES (thread_pk, p_epoch) RETURNING pk INTO live_pk;
-    UPDATE threads t SET live = live_pk WHERE t.pk = thread_pk;
-    IF p_source IS NOT NULL THEN
-        -- One statement sees one moment: what others do to the source meanwhile does not count.
-        INSERT INTO rows (id, system, data)
-        SELECT (live_pk << 32) + r.number, r.system, r.data
-        FROM rows_at(p_tenant, p_source, p_source_epoch, 0, p_count) r;
-        GET DIAGNOSTICS copied = ROW_COUNT;
-        IF copied < p_count OR NOT EXISTS (
-            SELECT FROM threads t JOIN epochs e ON e.thread = t.pk AND e.id = p_source_epoch
-            WHERE t.tenant = p_tenant AND t.id = p_source
-        ) THEN
-            PERFORM drop_epochs(thread_pk, NULL);
-            DELETE FROM threads t WHERE t.pk = thread_pk;
-            RETURN -1;
-        END IF;
-    END IF;
-    RETURN live_pk;
-END
-$$;
-
--- Opens an epoch: the rows from p_at on lie under its number from now on, or all rows and earlier
--- epochs are deleted. Returns where the live rows lie.
-CREATE FUNCTION open_epoch(p_thread bigint, p_live bigint, p_epoch bytea, p_at bigint, p_clears boolean)
-RETURNS bigint
-LANGUAGE plpgsql AS $$
-DECLARE
-    opened bigint;
-BEGIN
-    IF p_clears THEN
-        PERFORM drop_epochs(p_thread, NULL);
-    END IF;
-    INSERT INTO epochs (thread, id) VALUES (p_thread, p_epoch) RETURNING pk INTO opened;
-    IF p_clears THEN
-        UPDATE threads t SET live = opened WHERE t.pk = p_thread;
-        RETURN opened;
-    END IF;
-    UPDATE rows r SET id = r.id + ((opened - p_live) << 32)
-    WHERE r.id >= (p_live << 32) + p_at AND r.id < (p_live + 1) << 32;
-    RETURN p_live;
-END
+-- The documents that come with a thread.
+CREATE FUNCTION loaded(p_thread bigint) RETURNS TABLE (kind text, name bytea, data bytea)
+LANGUAGE sql STABLE AS $$
+    SELECT d.kind, d.name, d.data FROM documents d
+    WHERE d.thread = p_thread AND d.kind IN ('execution', 'metadata', 'tool')
+    UNION ALL
+    (
+        SELECT d.kind, d.name, d.data FROM documents d
+        WHERE d.thread = p_thread AND d.kind = 'reduction' ORDER BY d.name DESC LIMIT 1
+    )
 $$;
 
 -- Does a whole commit. Returns null if it is done, the revision if that is not the expected one, and
@@ -164,19 +96,14 @@ LANGUAGE plpgsql AS $$
 DECLARE
     thread_pk bigint;
     live_pk bigint;
+    opened bigint;
     actual bigint;
+    copied bigint;
 BEGIN
     IF p_revision = 0 THEN
-        live_pk := make_thread(
-            p_tenant, p_id, p_epoch, p_head, p_source, p_source_epoch, p_count
-        );
-        IF live_pk IS NULL THEN
-            SELECT t.revision INTO actual FROM threads t
-            WHERE t.tenant = p_tenant AND t.id = p_id;
-            RETURN coalesce(actual, 0);
-        ELSIF live_pk = -1 THEN
-            RETURN -1;
-        END IF;
+        -- Of two makers the second waits here for the first.
+        INSERT INTO threads (tenant, id, revision, live, epoch, head, last_activity)
+        VALUES (p_tenant, p_id, 0, 0, p_epoch, p_head, 0) ON CONFLICT DO NOTHING;
     END IF;
     UPDATE threads t
     SET revision = p_revision + 1, epoch = p_after, head = p_head,
@@ -188,8 +115,33 @@ BEGIN
         -- At the same revision it was deleted and made again.
         RETURN CASE WHEN actual = p_revision THEN -1 ELSE coalesce(actual, 0) END;
     END IF;
-    IF p_at IS NOT NULL THEN
-        live_pk := open_epoch(thread_pk, live_pk, p_after, p_at, p_clears);
+    IF p_clears THEN
+        PERFORM drop_epochs(thread_pk, NULL);
+    END IF;
+    IF p_revision = 0 OR p_at IS NOT NULL THEN
+        INSERT INTO epochs (thread, id) VALUES (thread_pk, p_after) RETURNING pk INTO opened;
+    END IF;
+    IF p_revision = 0 OR p_clears THEN
+        UPDATE threads t SET live = opened WHERE t.pk = thread_pk;
+        live_pk := opened;
+    ELSIF p_at IS NOT NULL THEN
+        UPDATE rows r SET id = r.id + ((opened - live_pk) << 32)
+        WHERE r.id >= (live_pk << 32) + p_at AND r.id < (live_pk + 1) << 32;
+    END IF;
+    IF p_source IS NOT NULL THEN
+        -- One statement sees one moment: what others do to the source meanwhile does not count.
+        INSERT INTO rows (id, system, data)
+        SELECT (live_pk << 32) + r.number, r.system, r.data
+        FROM rows_at(p_tenant, p_source, p_source_epoch, 0, p_count) r;
+        GET DIAGNOSTICS copied = ROW_COUNT;
+        IF copied < p_count OR NOT EXISTS (
+            SELECT FROM threads t JOIN epochs e ON e.thread = t.pk AND e.id = p_source_epoch
+            WHERE t.tenant = p_tenant AND t.id = p_source
+        ) THEN
+            PERFORM drop_epochs(thread_pk, NULL);
+            DELETE FROM threads t WHERE t.pk = thread_pk;
+            RETURN -1;
+        END IF;
     END IF;
     IF p_keeps IS NOT NULL THEN
         PERFORM drop_epochs(thread_pk, min(e.pk)) FROM epochs e
@@ -198,9 +150,15 @@ BEGIN
     INSERT INTO rows (id, system, data)
     SELECT (live_pk << 32) + g.number, g.system, g.data
     FROM unnest(p_numbers, p_systems, p_rows) AS g (number, system, data);
-    PERFORM change_documents(
-        thread_pk, p_drop_kinds, p_drop_names, p_kinds, p_names, p_data
-    );
+    FOR i IN 1 .. coalesce(cardinality(p_drop_kinds), 0) LOOP
+        DELETE FROM documents d WHERE d.thread = thread_pk AND d.kind = p_drop_kinds[i]
+            AND (p_drop_names[i] IS NULL OR d.name = p_drop_names[i]);
+    END LOOP;
+    FOR i IN 1 .. coalesce(cardinality(p_kinds), 0) LOOP
+        INSERT INTO documents (thread, kind, name, data)
+        VALUES (thread_pk, p_kinds[i], p_names[i], p_data[i])
+        ON CONFLICT (thread, kind, name) DO UPDATE SET data = excluded.data;
+    END LOOP;
     RETURN NULL;
 END
 $$;

@@ -25,18 +25,16 @@ SELECT pg_terminate_backend(pid, %(wait)s) FROM pg_stat_activity
 WHERE application_name = %(session)s;
 
 -- name: has_schema
-SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = %(schema)s);
+SELECT 1 FROM pg_namespace WHERE nspname = %(schema)s;
 
 -- name: has_migrations
-SELECT EXISTS (
-    SELECT FROM pg_tables WHERE schemaname = %(schema)s AND tablename = 'migrations'
-);
+SELECT 1 FROM pg_tables WHERE schemaname = %(schema)s AND tablename = 'migrations';
 
 -- name: lock_migrations
 SELECT pg_advisory_xact_lock(hashtextextended('foldline ' || %(schema)s, 0));
 
 -- name: make_migrations
-CREATE TABLE migrations (
+CREATE TABLE IF NOT EXISTS migrations (
     number integer PRIMARY KEY,
     made_at timestamptz NOT NULL DEFAULT now()
 );
@@ -49,37 +47,16 @@ INSERT INTO migrations (number) VALUES (%(number)s);
 
 -- name: load
 SELECT t.revision, t.head, t.expires_at, d.kind, d.name, d.data
-FROM threads t LEFT JOIN LATERAL (
-    (
-        SELECT o.kind, o.name, o.data FROM documents o
-        WHERE o.thread = t.pk AND o.kind IN ('execution', 'metadata', 'tool')
-    )
-    UNION ALL
-    (
-        SELECT o.kind, o.name, o.data FROM documents o
-        WHERE o.thread = t.pk AND o.kind = 'reduction' ORDER BY o.name DESC LIMIT 1
-    )
-) d ON true
+FROM threads t LEFT JOIN LATERAL loaded(t.pk) d ON true
 WHERE t.tenant = %(tenant)s AND t.id = %(id)s;
 
 -- name: threads
--- A damaged id is left out here and not by the reader, whose page would be short without an end.
 SELECT t.id, t.revision, t.head, t.expires_at, d.kind, d.name, d.data
 FROM (
     SELECT * FROM threads
-    WHERE tenant = %(tenant)s AND id > %(after)s AND id ~ '^[A-Za-z0-9._:-]{1,200}$'
+    WHERE tenant = %(tenant)s AND id > %(after)s
     ORDER BY id LIMIT %(limit)s
-) t LEFT JOIN LATERAL (
-    (
-        SELECT o.kind, o.name, o.data FROM documents o
-        WHERE o.thread = t.pk AND o.kind IN ('execution', 'metadata', 'tool')
-    )
-    UNION ALL
-    (
-        SELECT o.kind, o.name, o.data FROM documents o
-        WHERE o.thread = t.pk AND o.kind = 'reduction' ORDER BY o.name DESC LIMIT 1
-    )
-) d ON true;
+) t LEFT JOIN LATERAL loaded(t.pk) d ON true;
 
 -- name: documents
 SELECT d.kind, d.name, d.data FROM threads t JOIN documents d ON d.thread = t.pk
@@ -96,18 +73,7 @@ FROM threads t LEFT JOIN LATERAL (
 ) r ON true
 WHERE t.tenant = %(tenant)s AND t.id = %(id)s AND (t.epoch = %(epoch)s OR %(epoch)s = ''::bytea);
 
--- name: system_rows
--- The same, of system messages alone.
-SELECT r.number, r.system, r.data
-FROM threads t LEFT JOIN LATERAL (
-    SELECT o.id & 4294967295 AS number, o.system, o.data FROM rows o
-    WHERE o.id >= (t.live << 32) + %(start)s AND o.id < (t.live << 32) + %(stop)s AND o.system
-    OFFSET 0
-) r ON true
-WHERE t.tenant = %(tenant)s AND t.id = %(id)s AND (t.epoch = %(epoch)s OR %(epoch)s = ''::bytea);
-
 -- name: rows_at
--- Rows as they were at any epoch of the thread.
 SELECT number, system, data
 FROM rows_at(%(tenant)s, %(id)s, %(epoch)s, %(start)s, %(stop)s);
 
@@ -123,7 +89,6 @@ WITH RECURSIVE found (tenant) AS (
 SELECT textsend(tenant) FROM found WHERE tenant IS NOT NULL;
 
 -- name: commit
--- One commit.
 SELECT commit_change(
     %(tenant)s, %(id)s, %(revision)s, %(epoch)s, %(after)s, %(head)s, %(active_at)s, %(gone_at)s,
     %(at)s, %(clears)s, %(source)s, %(source_epoch)s, %(count)s, %(keeps)s,
@@ -132,16 +97,13 @@ SELECT commit_change(
 );
 
 -- name: outcome
--- What became of a commit whose answer was lost.
 SELECT revision, head FROM threads WHERE tenant = %(tenant)s AND id = %(id)s;
 
 -- name: delete
--- One deletion.
 SELECT revision, is_expected
 FROM delete_thread(%(tenant)s, %(id)s, %(expected)s, %(head)s);
 
 -- name: old_threads
--- Every thread of a database of format 2 or before, and its branch.
 SELECT pk, live FROM threads ORDER BY pk;
 
 -- name: old_branches
@@ -153,7 +115,6 @@ SELECT b.pk, b.thread, b.parent, greatest(b.at, 0), coalesce(
 FROM branches b ORDER BY b.pk;
 
 -- name: add_epoch
--- A new epoch of a thread.
 INSERT INTO epochs (thread, id) VALUES (%(thread)s, %(id)s) RETURNING pk;
 
 -- name: set_epoch
@@ -169,5 +130,4 @@ WHERE o.id >= (%(branch)s::bigint << 32) + %(start)s
     AND o.id < (%(branch)s::bigint << 32) + %(stop)s;
 
 -- name: drop_old
--- What nobody reads any more.
 DROP TABLE old_rows, branches;

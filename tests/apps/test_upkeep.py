@@ -1,7 +1,6 @@
 """Verifying, copying, bringing back and judging a store from the command line."""
 
 import asyncio
-import re
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -11,9 +10,6 @@ from typing import Any
 
 import pytest
 
-from foldline.apps.cli.stores import KeyOptions, with_store
-from foldline.errors import StoreError, StoreKeyError, StoreVersionError, UsageError
-from foldline.threads.store import ThreadStore
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.apps.damage import smash, zero_row
@@ -163,17 +159,6 @@ def test_without_its_key_a_store_is_left_as_it_was(
     assert [run("verify", "--key-file", name).code for name in ("right", "hex")] == [0, 0]
 
 
-@pytest.mark.parametrize("error", [StoreKeyError(), StoreVersionError(what="x", found=2, known=1)])
-def test_what_needs_another_key_or_foldline_is_misuse(store: Path, error: StoreError) -> None:
-    """Both are wrong calls with the code 2, whatever the command was about to do."""
-
-    async def work(_: ThreadStore) -> None:
-        raise error
-
-    with pytest.raises(UsageError, match=re.escape(str(error))):
-        with_store(KeyOptions(store=str(store)), work)
-
-
 def test_a_backup_is_a_store(run: Run, store: Path) -> None:
     """The copy is whole, holds the same threads, and is never overwritten."""
     made = run("backup", "copy.db", "--json")
@@ -271,10 +256,3 @@ def test_servers_are_verified_too(run: Run, redis_url: str, store: Path) -> None
     assert [imported.code, verified.code, judged.code] == [0, 0, 0], verified.out
     assert verified.out.startswith("1 thread with 13 whole messages")
     assert redis_url not in verified.out + judged.out
-
-
-def test_an_unknown_thread_is_one_line(run: Run, store: Path) -> None:
-    """An unknown id is one line with the code 2."""
-    outcome = run("verify", "none")
-
-    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
