@@ -21,12 +21,12 @@ tenants share a cache
 - key = (scope, state.config_fingerprint, state.message_hash)
 + key = ("", state.config_fingerprint, state.message_hash)
 
-agent/portal.py: agent/test_folding.py
+agent/portal.py: agent/test_reducer.py
 a new loop for each blocking call
 - loop = self._loops.setdefault(getpid(), made)
 + loop = self._loops[getpid()] = made
 
-agent/reducer.py: agent/test_folding.py
+agent/reducer.py: agent/test_reducer.py
 the same fold is made by everybody
 - async with self._cache.folds.alone(place):
 + async with self._cache.folds.alone(object()):
