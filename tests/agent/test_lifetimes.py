@@ -58,7 +58,8 @@ async def test_stores_share_no_folds() -> None:
         for thread in threads:
             await agent.run("question 5", thread=thread)
         assert len(ahead) == 2
-        await asyncio.sleep(0.1)
+        while len(ahead):
+            await asyncio.sleep(0.001)
         results = [await agent.run("question 6", thread=thread) for thread in threads]
     statuses, summaries = (
         [told(result)[0].status for result in results],

@@ -112,26 +112,3 @@ async def test_a_thread_moves_behind_each_commit_and_goes_on(
         assert len(paid) == len(set(paid))
 
     assert ends == ({False} if isinstance(end, ModelError) else {False, True})
-
-
-@_turns
-@_ways
-async def test_a_thread_moves_with_what_was_said_behind_its_run(
-    end: ModelStep, most: int, *, parallel: bool
-) -> None:
-    """It is what abandoning the run leaves, and no tool of that run runs again."""
-    options = AgentOptions(parallel_tool_calls=parallel, max_iterations=most)
-    seen = await moments([*_CALLS, end], options)
-    for moment in seen:
-        thread = await restored(moment.snapshot)
-        await thread.append([NOTE])
-        moved = await restored(await thread.to_snapshot())
-        await thread.abandon_run()
-        assert await moved.get_messages() == await thread.get_messages()
-        assert moved.pending_tools == thread.pending_tools == ()
-        paid = list(moment.paid)
-        result = await payer(paid, ["fine"], options=options).run("go on", thread=moved)
-        assert (result.text, result.is_complete) == ("fine", True)
-        assert paid == list(moment.paid)
-
-    assert len(seen) >= 4

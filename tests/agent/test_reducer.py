@@ -424,7 +424,8 @@ async def test_where_the_first_is_cancelled_the_next_takes_over() -> None:
     one = HistoryReducer(CONFIG, summarizer=slow, cache=cache)
     first = asyncio.create_task(one.reduce(talk(9)))
     others = [asyncio.create_task(one.reduce(talk(9))) for _ in range(3)]
-    await asyncio.sleep(0.005)
+    while not slow.asked:
+        await asyncio.sleep(0)
     first.cancel()
 
     assert [reduced.verdict.kind for reduced in await asyncio.gather(*others)] == [
