@@ -6,7 +6,7 @@ from datetime import datetime
 import pytest
 from msgspec import Struct
 
-from foldline import Agent, AgentOptions, ConversationThread, MemoryStore, Message
+from foldline import Agent, AgentOptions, ConversationThread, MemoryStore
 from foldline.errors import ModelError
 from foldline.testing.model import ModelStep, ScriptedModel, calls
 from foldline.threads.change import Change
@@ -14,9 +14,6 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage
 from tests.threads.canaries import NOW
-
-
-NOTE = Message.user("by the way")
 
 
 class Moment(Struct, frozen=True):

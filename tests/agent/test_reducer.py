@@ -328,9 +328,11 @@ class Slow:
     def __init__(self, write: Callable[[int], str] = lambda _: "what was said so far") -> None:
         self._write = write
         self.asked = 0
+        self.begun = asyncio.Event()
 
     async def summarize(self, request: SummaryRequest) -> str:
         self.asked += 1
+        self.begun.set()
         number = self.asked
         await asyncio.sleep(0.02)
         return self._write(number)
@@ -424,8 +426,7 @@ async def test_where_the_first_is_cancelled_the_next_takes_over() -> None:
     one = HistoryReducer(CONFIG, summarizer=slow, cache=cache)
     first = asyncio.create_task(one.reduce(talk(9)))
     others = [asyncio.create_task(one.reduce(talk(9))) for _ in range(3)]
-    while not slow.asked:
-        await asyncio.sleep(0)
+    await slow.begun.wait()
     first.cancel()
 
     assert [reduced.verdict.kind for reduced in await asyncio.gather(*others)] == [
