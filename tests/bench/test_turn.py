@@ -79,11 +79,9 @@ def test_each_step_of_a_turn_is_flushed_once(arena: Arena, kind: str) -> None:
     assert written["written_kb"] > 1
 
 
-@pytest.mark.parametrize("mode", ["newest", "summary"])
+@pytest.mark.parametrize("mode", ["newest", pytest.param("summary", marks=pytest.mark.slow)])
 def test_a_reduced_turn_sends_the_newest_messages(arena: Arena, mode: str) -> None:
-    """
-    Behind 200 messages the model is sent no more than is kept, what may gather, and the summary.
-    """
+    """After 200 messages the model is sent at most what is kept, may gather, and the summary."""
     took = arena.timed(200, "plain", mode, 2)
 
     assert KEEP <= took["seen"] <= KEEP + SLACK + 1
@@ -97,6 +95,7 @@ def test_a_whole_turn_sends_everything(arena: Arena) -> None:
     assert took["cpu_ms"] > 0
 
 
+@pytest.mark.slow
 def test_rounds_begin_with_the_same_conversation(arena: Arena) -> None:
     """What one round adds is not there in the next."""
     first, second = (arena.timed(20, "tool", "whole", 1) for _ in range(2))

@@ -3,7 +3,7 @@
 import ast
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -25,6 +25,12 @@ def trees(package: Path) -> Mapping[str, ast.Module]:
         path.relative_to(package).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
         for path in sorted(package.rglob("*.py"))
     }
+
+
+@pytest.fixture(scope="session")
+def nodes(trees: Mapping[str, ast.Module]) -> Mapping[str, Sequence[ast.AST]]:
+    """Return all nodes of each tree."""
+    return {path: list(ast.walk(tree)) for path, tree in trees.items()}
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,11 @@
 """Aider's transcripts."""
 
-import json
 from datetime import UTC, datetime
 
 from foldline.history.messages import Message
 from foldline.logs import read_sessions
 from foldline.logs.importer import Session
+from tests.logs.reading import read
 
 
 TRANSCRIPT = """
@@ -91,7 +91,7 @@ def test_sessions_may_be_json_lines() -> None:
         }
         for number in range(2)
     ]
-    sessions = read_sessions("\n".join(map(json.dumps, lines)).encode())
+    sessions = read(*lines)
 
     assert [session.id for session in sessions] == ["s0", "s1"]
     assert sessions[0].messages[1] == Message.user("user")

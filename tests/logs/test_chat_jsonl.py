@@ -9,16 +9,11 @@ import pytest
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.logs import read_sessions
-from foldline.logs.importer import Session
+from tests.logs.reading import read
 
 
 HI = [{"role": "user", "content": "Hi."}, {"content": "Yes.", "role": "assistant"}]
 SAID = (Message.user("Hi."), Message.assistant("Yes."))
-
-
-def read(value: Any, **options: Any) -> tuple[Session, ...]:
-    """Read *value* as a JSON document."""
-    return read_sessions(json.dumps(value).encode(), **options)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +44,7 @@ def test_a_list_a_line_is_a_session_a_line() -> None:
         {"traj": []},
         HI,
     ]
-    sessions = read_sessions("\n".join(map(json.dumps, lines)).encode(), name="log")
+    sessions = read(*lines, name="log")
 
     assert [(s.id, s.title) for s in sessions] == [("7", "A"), ("b", ""), ("log", "")]
 
@@ -153,11 +148,7 @@ def test_other_vendors_messages_in_a_log_are_read_as_theirs() -> None:
     use = {"type": "tool_use", "id": "c", "name": "look", "input": {}}
     anthropic = {"turn": 1, "role": "assistant", "content": [use]}
     call = {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}"}
-    sessions = read_sessions(
-        json.dumps({"conversation": [HI[0], anthropic]}).encode()
-        + b"\n"
-        + json.dumps({"conversation": [HI[0], call]}).encode()
-    )
+    sessions = read({"conversation": [HI[0], anthropic]}, {"conversation": [HI[0], call]})
 
     assert [session.messages[1].parts for session in sessions] == [
         (ToolCallPart("c", "look", "{}"),)
@@ -176,7 +167,7 @@ def test_lines_are_sorted_by_conversation(key: str) -> None:
         {"role": "user", "content": "more"},
     ]
 
-    first, second = read_sessions("\n".join(map(json.dumps, lines)).encode())
+    first, second = read(*lines)
 
     assert (first.id, [message.text for message in first.messages]) == ("a", ["S", "Hi.", "Yes."])
     assert (second.id, [one.text for one in second.messages]) == ("b", ["Hi.", "Yes.", "more"])
@@ -186,7 +177,7 @@ def test_records_that_grow_are_one_session() -> None:
     """Lines that each hold the conversation so far are that conversation; others stay apart."""
     lines = [{"messages": HI[:1]}, {"messages": [*HI, *HI[:1]]}, {"messages": HI[1:]}]
 
-    first, second = read_sessions("\n".join(map(json.dumps, lines)).encode())
+    first, second = read(*lines)
 
     assert (len(first.messages), first.calls) == (3, (1, 3))
     assert (len(second.messages), second.calls) == (1, ())

@@ -1,13 +1,11 @@
 """Sessions of Claude Code."""
 
-import json
 from datetime import UTC, datetime
 from typing import Any
 
 from foldline.history.messages import Usage
 from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
-from foldline.logs import read_sessions
-from foldline.logs.importer import Session
+from tests.logs.reading import read
 
 
 def line(kind: str, content: Any, **fields: Any) -> dict[str, Any]:
@@ -17,11 +15,6 @@ def line(kind: str, content: Any, **fields: Any) -> dict[str, Any]:
         if key in fields:
             message[key] = fields.pop(key)
     return {"type": kind, "sessionId": "s", "uuid": "u", "message": message, **fields}
-
-
-def read(*lines: Any) -> tuple[Session, ...]:
-    """Read a log of *lines*."""
-    return read_sessions("\n".join(map(json.dumps, lines)).encode())
 
 
 def use(id: str) -> dict[str, Any]:

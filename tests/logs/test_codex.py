@@ -1,13 +1,11 @@
 """Sessions of Codex."""
 
-import json
 from datetime import UTC, datetime
 from typing import Any
 
 from foldline.history.messages import Usage
 from foldline.history.parts import CompactionPart, ToolCallPart, ToolCallResponsePart
-from foldline.logs import read_sessions
-from foldline.logs.importer import Session
+from tests.logs.reading import read_one
 
 
 def line(kind: str, **payload: Any) -> dict[str, Any]:
@@ -21,15 +19,9 @@ def said(role: str, text: str) -> dict[str, Any]:
     return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
 
 
-def read(*lines: Any) -> Session:
-    """Read a log of *lines*."""
-    (session,) = read_sessions("\n".join(map(json.dumps, lines)).encode())
-    return session
-
-
 def test_items_become_messages() -> None:
     """Messages, calls and their outputs are read as the vendor's items, with the line's time."""
-    session = read(
+    session = read_one(
         line("session_meta", id="s1", cwd="/x", base_instructions={"text": "Be good."}),
         line("session_meta", id="parent"),
         line("turn_context", model="tiny"),
@@ -52,7 +44,7 @@ def test_items_become_messages() -> None:
 
 def test_instructions_that_were_said_are_not_repeated() -> None:
     """Instructions that are in the history are not added before it."""
-    session = read(
+    session = read_one(
         line("session_meta", id="s", instructions="Use tabs."),
         line("response_item", **said("user", "<doc>Use tabs.</doc>")),
     )
@@ -69,7 +61,7 @@ def test_token_counts_go_to_the_newest_answer() -> None:
         "reasoning_output_tokens": 1,
     }
     event = line("event_msg", type="token_count", info={"last_token_usage": counts})
-    session = read(
+    session = read_one(
         event,
         line("response_item", **said("user", "Hi.")),
         event,
@@ -90,7 +82,7 @@ def test_token_counts_go_to_the_newest_answer() -> None:
 
 def test_a_compaction_puts_nothing_aside() -> None:
     """All messages stay; the summary is with the message before it."""
-    session = read(
+    session = read_one(
         line("response_item", **said("user", "Hi.")),
         line("compacted", message="We said hi."),
         line("response_item", **said("user", "Go on.")),
@@ -103,12 +95,12 @@ def test_a_compaction_puts_nothing_aside() -> None:
 
 def test_a_summary_with_nothing_before_it_is_a_message() -> None:
     """A summary that starts the log is all that is known of what was said."""
-    assert read(line("compacted", message="We said hi.")).messages[0].text == "We said hi."
+    assert read_one(line("compacted", message="We said hi.")).messages[0].text == "We said hi."
 
 
 def test_older_logs_hold_bare_items() -> None:
     """Older versions wrote a header and then the items alone."""
-    session = read(
+    session = read_one(
         {"id": "s0", "timestamp": "2031-01-01T00:00:00Z", "instructions": "Use tabs."},
         {"record_type": "state"},
         said("user", "Hi."),

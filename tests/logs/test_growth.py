@@ -36,28 +36,39 @@ def test_growing_requests_are_one_session() -> None:
     assert session.notes[0].startswith("this session is 3 records")
 
 
-def test_conversations_may_be_mixed() -> None:
+OTHER = Message.user("other")
+
+
+@pytest.mark.parametrize(
+    ("requests", "sessions"),
+    [
+        pytest.param(
+            [(U,), (OTHER,), (U, A, V), (OTHER, B, W)],
+            [((U, A, V), (1, 3)), ((OTHER, B, W), (1, 3))],
+            id="conversations may be mixed",
+        ),
+        pytest.param(
+            [(U,), (V,), (U,)],
+            [((U,), ()), ((V,), ()), ((U,), ())],
+            id="copies that nothing continues stay apart",
+        ),
+        pytest.param(
+            [(U,), (U,), (U, A, V)], [((U, A, V), (1, 1, 3))], id="sent twice was asked twice"
+        ),
+        pytest.param(
+            [(U, A), (U, A, V, B)],
+            [((U, A, V, B), ())],
+            id="records that end in an answer say nothing of calls",
+        ),
+    ],
+)
+def test_requests_become_sessions(
+    requests: list[tuple[Message, ...]], sessions: list[tuple[tuple[Message, ...], tuple[int, ...]]]
+) -> None:
     """Each request continues the conversation that it holds, in order of appearance."""
-    other = Message.user("other")
+    made = joined(recording(*said) for said in requests)
 
-    sessions = joined([recording(U), recording(other), recording(U, A, V), recording(other, B, W)])
-
-    assert [session.messages for session in sessions] == [(U, A, V), (other, B, W)]
-
-
-def test_equal_requests_stay_apart() -> None:
-    """Copies that nothing continues are sessions of their own, in their places."""
-    sessions = joined([recording(U, id="a"), recording(V), recording(U, id="b")])
-
-    assert [session.messages for session in sessions] == [(U,), (V,), (U,)]
-    assert [session.calls for session in sessions] == [(), (), ()]
-
-
-def test_a_request_sent_again_is_a_call_of_its_session() -> None:
-    """What was tried twice was asked twice."""
-    (session,) = joined([recording(U), recording(U), recording(U, A, V)])
-
-    assert session.calls == (1, 1, 3)
+    assert [(session.messages, session.calls) for session in made] == sessions
 
 
 @pytest.mark.parametrize("system", [(), (Message.system("rule"),)])
@@ -102,10 +113,3 @@ def test_the_same_system_messages_are_preferred() -> None:
 
     assert [len(session.messages) for session in sessions] == [2, 6]
     assert sessions[1].calls == (2, 4, 6)
-
-
-def test_records_that_end_in_an_answer_tell_no_calls() -> None:
-    """If the records are no requests, the calls follow from who speaks."""
-    (session,) = joined([recording(U, A), recording(U, A, V, B)])
-
-    assert (session.messages, session.calls) == ((U, A, V, B), ())

@@ -1,7 +1,6 @@
 """No input makes reading slower than in proportion to its size."""
 
 import gzip
-import json
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -13,14 +12,10 @@ from foldline.history.formats.responses import joined_events
 from foldline.history.messages import NativeFormat
 from foldline.logs import read_sessions
 from tests.linearity import is_linear
+from tests.logs.reading import lines
 
 
 HI = {"role": "user", "content": "Hi."}
-
-
-def lines(*values: Any) -> bytes:
-    """Return *values* as JSON lines."""
-    return "\n".join(map(json.dumps, values)).encode()
 
 
 def claude(uuid: Any, parent: Any, **fields: Any) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Event logs of OpenHands."""
 
-import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,6 +9,7 @@ from foldline.history.messages import Usage
 from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart, UriPart
 from foldline.logs import read_sessions
 from foldline.logs.importer import Session
+from tests.logs.reading import read_one
 
 
 def call(id: str) -> dict[str, Any]:
@@ -33,8 +33,7 @@ def metadata(id: str, *ids: str, response: str = "r1") -> dict[str, Any]:
 def read(*events: dict[str, Any]) -> Session:
     """Read a run of *events*."""
     numbered = [{"id": id, "source": "agent", **event} for id, event in enumerate(events)]
-    (session,) = read_sessions(json.dumps({"instance_id": "i", "history": numbered}).encode())
-    return session
+    return read_one({"instance_id": "i", "history": numbered})
 
 
 def test_a_response_is_one_message_however_many_actions_it_led_to() -> None:

@@ -1,6 +1,5 @@
 """Sessions of the coding agent pi."""
 
-import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,8 +14,7 @@ from foldline.history.parts import (
     ToolCallPart,
     ToolCallResponsePart,
 )
-from foldline.logs import read_sessions
-from foldline.logs.importer import Session
+from tests.logs.reading import read_one
 
 
 HEADER: dict[str, Any] = {"type": "session", "id": "s1", "cwd": "/x"}
@@ -27,15 +25,9 @@ def line(**message: Any) -> dict[str, Any]:
     return {"type": "message", "timestamp": "2031-01-01T00:00:00.000Z", "message": message}
 
 
-def read(*lines: Any) -> Session:
-    """Read a log of *lines*."""
-    (session,) = read_sessions("\n".join(map(json.dumps, lines)).encode())
-    return session
-
-
 def test_an_assistant_message_keeps_its_blocks_and_counts() -> None:
     """Text, thinking and calls keep their order, and the input counts what the cache served."""
-    session = read(
+    session = read_one(
         HEADER,
         line(
             role="assistant",
@@ -92,7 +84,7 @@ def test_an_assistant_message_keeps_its_blocks_and_counts() -> None:
 )
 def test_a_result_answers_its_call(content: Any, response: Any) -> None:
     """A tool's result is a string if it is one text block, else its parts."""
-    (message,) = read(
+    (message,) = read_one(
         line(role="toolResult", toolCallId="c", toolName="read", content=content, isError=False)
     ).messages
 
@@ -104,7 +96,7 @@ def test_a_result_answers_its_call(content: Any, response: Any) -> None:
 def test_an_aborted_message_may_be_empty() -> None:
     """A message that was aborted before its first word stays, with the reason and no usage."""
     usage = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}
-    (message,) = read(
+    (message,) = read_one(
         line(role="assistant", content=[], stopReason="aborted", usage=usage)
     ).messages
 
@@ -123,14 +115,16 @@ def test_an_aborted_message_may_be_empty() -> None:
 )
 def test_a_command_of_the_user_is_the_users(beside: dict[str, Any], text: str) -> None:
     """What the user ran is shown to the model as the user's words."""
-    (message,) = read(line(role="bashExecution", command="ls", output="a.py", **beside)).messages
+    (message,) = read_one(
+        line(role="bashExecution", command="ls", output="a.py", **beside)
+    ).messages
 
     assert (message.role, message.text) == ("user", text)
 
 
 def test_what_extensions_put_in_is_printed() -> None:
     """Messages of other roles keep their text under the name of their role."""
-    session = read(
+    session = read_one(
         line(role="user", content="Hi."),
         line(role="custom", content=[{"type": "text", "text": "A"}, {"type": "text", "text": "B"}]),
         line(role="branchSummary", summary="Before."),
@@ -145,7 +139,7 @@ def test_what_extensions_put_in_is_printed() -> None:
 
 def test_a_compaction_puts_nothing_aside() -> None:
     """All messages stay; the recorded summary and its cut are with the message before it."""
-    session = read(
+    session = read_one(
         HEADER,
         line(role="user", content="One."),
         {"type": "model_change", "modelId": "tiny"},
@@ -170,7 +164,7 @@ def test_a_compaction_puts_nothing_aside() -> None:
 
 def test_a_compaction_without_a_message_before_it_is_noted() -> None:
     """A log that starts with a compaction still reads."""
-    session = read({"type": "compaction", "summary": "S"}, line(role="user", content="One."))
+    session = read_one({"type": "compaction", "summary": "S"}, line(role="user", content="One."))
 
     assert len(session.messages) == 1
     assert session.messages[0].metadata is None

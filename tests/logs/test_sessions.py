@@ -1,6 +1,5 @@
 """Conversations of any format, from bytes."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +9,13 @@ from foldline.errors import FormatError, UnknownFormatError
 from foldline.history.codec import encode_history
 from foldline.history.messages import Message
 from foldline.logs.sessions import FORMATS, read_sessions
+from tests.logs.reading import lines
 
 
 HI = {"role": "user", "content": "Hi."}
 USE = {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "n", "input": {}}]}
 OTEL = {"role": "user", "parts": [{"type": "text", "content": "Hi."}]}
 EVENT = {"id": 0, "source": "user", "action": "message", "args": {"content": "Hi."}}
-
-
-def lines(*values: Any) -> bytes:
-    """Return *values* as JSON lines."""
-    return "\n".join(map(json.dumps, values)).encode()
 
 
 SAMPLES: list[tuple[str, bytes]] = [
@@ -138,31 +133,26 @@ def test_what_is_no_conversation_is_unknown(value: Any) -> None:
         read_sessions(lines(value))
 
 
-@pytest.mark.parametrize("value", [[], {}])
-def test_empty_json_holds_no_conversation(value: Any) -> None:
-    """Empty JSON is not an unknown format, but no conversation."""
-    with pytest.raises(FormatError, match="no conversation inside"):
-        read_sessions(lines(value))
-
-
-def test_a_log_without_messages_holds_no_conversation() -> None:
-    """A log of the right format with nothing said in it is an error that says so."""
-    with pytest.raises(FormatError, match="no conversation inside: the input is codex"):
-        read_sessions(lines({"type": "session_meta", "payload": {"id": "s"}}))
-
-
-def test_text_that_is_no_transcript_is_not_json() -> None:
-    """Any other text is refused as what it is not: JSON."""
-    with pytest.raises(UnknownFormatError, match="not JSON: line 1") as caught:
-        read_sessions(b"Dear diary")
+@pytest.mark.parametrize(
+    ("data", "format", "error"),
+    [
+        (b"[]", None, "no conversation inside"),
+        (b"{}", None, "no conversation inside"),
+        (
+            lines({"type": "session_meta", "payload": {"id": "s"}}),
+            None,
+            "no conversation inside: the input is codex",
+        ),
+        (b"Dear diary", None, "not JSON: line 1"),
+        (b"Dear diary", "codex", "not JSON: line 1 is plain text, and codex is JSON"),
+    ],
+)
+def test_what_holds_no_conversation_is_refused(data: bytes, format: str | None, error: str) -> None:
+    """Empty JSON, a log without messages and any other text are refused as what they are."""
+    with pytest.raises(FormatError, match=error) as caught:
+        read_sessions(data, format=format)
 
     assert "diary" not in str(caught.value)
-
-
-def test_a_text_is_not_read_as_another_format() -> None:
-    """Naming a format of JSON does not make JSON of plain text."""
-    with pytest.raises(FormatError, match="not JSON: line 1 is plain text, and codex is JSON"):
-        read_sessions(b"Dear diary", format="codex")
 
 
 def test_an_unknown_name_is_told_its_nearest() -> None:

@@ -1,19 +1,17 @@
 """Trajectories of SWE-agent."""
 
-import json
 from typing import Any
 
 from foldline.history.messages import Message
 from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
-from foldline.logs import read_sessions
 from foldline.logs.importer import Session
+from tests.logs.reading import read_one
 
 
 def read(*items: dict[str, Any], **beside: Any) -> Session:
     """Read a trajectory whose history is *items*."""
     history = [{"agent": "main", "content": "", **item} for item in items]
-    (session,) = read_sessions(json.dumps({"history": history, **beside}).encode())
-    return session
+    return read_one({"history": history, **beside})
 
 
 def test_calls_and_observations_pair_by_id() -> None:

@@ -9,7 +9,7 @@ from foldline.errors import FormatError
 from foldline.history.codec import encode_history, encode_message
 from foldline.history.messages import Message
 from foldline.logs import read_sessions
-from foldline.logs.importer import Session
+from tests.logs.reading import read
 
 
 HI = {"role": "user", "content": "Hi."}
@@ -20,11 +20,6 @@ USE = {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": 
 ITEM = {"type": "function_call", "call_id": "c", "name": "n", "arguments": "{}"}
 OTEL = {"role": "user", "parts": [{"type": "text", "content": "Hi."}]}
 OWN = (Message.user("Hi.", id="1"), Message.assistant("Yes."))
-
-
-def read(*values: Any, **options: Any) -> tuple[Session, ...]:
-    """Read *values* as JSON lines."""
-    return read_sessions("\n".join(map(json.dumps, values)).encode(), **options)
 
 
 @pytest.mark.parametrize(
@@ -129,13 +124,6 @@ def test_items_are_sorted_by_conversation() -> None:
         ("a", "anthropic", 2),
         ("b", "anthropic", 2),
     ]
-
-
-def test_lines_of_items_are_one_session() -> None:
-    """A message a line is one conversation."""
-    (session,) = read({"type": "message", **HI}, ITEM)
-
-    assert len(session.messages) == 2
 
 
 def test_a_named_format_reads_what_shows_no_sign() -> None:

@@ -1,12 +1,11 @@
 """Records of the wrong shape in logs of every format."""
 
-import json
 from typing import Any
 
 import pytest
 
 from foldline.errors import FormatError
-from foldline.logs import read_sessions
+from tests.logs.reading import read
 
 
 HI = {"role": "user", "content": "Hi."}
@@ -89,7 +88,7 @@ ONLY: list[tuple[str, Any, str]] = [
 def test_a_wrong_record_is_named(good: Any, bad: Any, message: str) -> None:
     """The error names the line, the message and the field."""
     with pytest.raises(FormatError) as caught:
-        read_sessions(f"{json.dumps(good)}\n{json.dumps(bad)}".encode())
+        read(good, bad)
 
     assert str(caught.value).startswith(message)
 
@@ -98,6 +97,6 @@ def test_a_wrong_record_is_named(good: Any, bad: Any, message: str) -> None:
 def test_a_wrong_document_is_named(format: str, document: Any, message: str) -> None:
     """The error names the message and the field in a document that is not lines, too."""
     with pytest.raises(FormatError) as caught:
-        read_sessions(json.dumps(document).encode(), format=format)
+        read(document, format=format)
 
     assert str(caught.value).startswith(message)

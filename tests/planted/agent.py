@@ -23,8 +23,8 @@ tenants share a cache
 
 agent/portal.py: agent/test_reducer.py
 a new loop for each blocking call
-- loop = self._loops.setdefault(getpid(), made)
-+ loop = self._loops[getpid()] = made
+- loop = self._loops.get(getpid())
++ loop = self._loops.pop(getpid(), None)
 
 agent/reducer.py: agent/test_reducer.py
 the same fold is made by everybody
@@ -34,7 +34,6 @@ a failed fold shows what was not in force
 - result.state or call.verdict.state,
 + result.state or call.given,
 
-agent/reducer.py: agent/test_reducer.py
 the failure of a summarizer fails the turn
 - return SummaryFailure(type(error).__name__, defect=defect)
 + raise error

@@ -165,10 +165,6 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
         """Whether the message is a summary that a view put in place of older messages."""
         return self.metadata is not None and SUMMARY_KEY in self.metadata
 
-    def goes_on_with(self, following: "Message") -> bool:
-        """Whether *following*, said next, is a part of the same answer by the same assistant."""
-        return self.role == following.role == "assistant" and self.name == following.name
-
     @property
     def text(self) -> str:
         """The text parts joined by newlines; empty if there are none."""

@@ -8,13 +8,12 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
-from foldline.errors import FoldlineError, StoreCorruptError, StoreError
+from foldline.errors import FoldlineError, StoreCorruptError
 from foldline.history.messages import Message
 from foldline.testing.storage import StorageCheck, StorageConformance
 from foldline.testing.storage.check import Scribe
 from foldline.threads.change import Document, DocumentKind
 from foldline.threads.key import ThreadKey
-from foldline.threads.row import StoredRow
 from foldline.threads.storage import StoredThread, ThreadStorage
 from foldline.threads.stores.memory import MemoryStorage
 from foldline.threads.stores.redis.storage import RedisStorage
@@ -214,21 +213,6 @@ def test_a_thread_can_be_made_in_place_of_an_evicted_one(redis_url: str) -> None
             return listed
 
     assert asyncio.run(attempt()) == []
-    assert asyncio.run(image(redis_url)) == {}
-
-
-def test_too_many_rows_are_refused(redis_url: str) -> None:
-    """A commit with more words than one command may have is refused before it is sent."""
-
-    async def attempt() -> None:
-        async with lab_of(RedisStorage(redis_url)) as lab:
-            scribe = lab.scribe()
-            rows = [StoredRow(0, system=False, data=b"")] * 500_001
-            with pytest.raises(StoreError, match="500001"):
-                await lab.storage.commit(scribe.key, scribe.change(rows))
-
-    asyncio.run(attempt())
-
     assert asyncio.run(image(redis_url)) == {}
 
 

@@ -77,14 +77,10 @@ def _parts(content: Any) -> tuple[Part, ...]:
         return (TextPart(content),)
     parts: list[Part] = []
     for block, field in blocks_in(content, "content"):
-        parts += _block_parts(block, field)
+        kind = as_text(block.get("type"), f"{field}.type")
+        part = _vendor_part(block, kind, field)
+        parts += _content_parts(block, kind, field) if part is None else (part,)
     return tuple(parts)
-
-
-def _block_parts(block: dict[str, Any], field: str) -> tuple[Part, ...]:
-    kind = as_text(block.get("type"), f"{field}.type")
-    part = _vendor_part(block, kind, field)
-    return _content_parts(block, kind, field) if part is None else (part,)
 
 
 def _vendor_part(block: dict[str, Any], kind: str, field: str) -> Part | None:

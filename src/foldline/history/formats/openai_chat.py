@@ -90,7 +90,11 @@ def _content_part(block: dict[str, Any], field: str) -> ResponseContent:
         case "text" | "refusal":
             return TextPart(as_text(block.get(kind), f"{field}.{kind}"))
         case "image_url":
-            return _image(block.get("image_url"), f"{field}.image_url")
+            image = block.get("image_url")
+            if not isinstance(image, str):
+                fields = as_object(image, f"{field}.image_url")
+                image = as_text(fields.get("url"), f"{field}.image_url.url")
+            return media_from_url(image, "image")
         case "input_audio":
             audio = as_object(block.get("input_audio"), f"{field}.input_audio")
             data = as_text(audio.get("data"), f"{field}.input_audio.data")
@@ -99,13 +103,6 @@ def _content_part(block: dict[str, Any], field: str) -> ResponseContent:
             return _file(as_object(block.get("file"), f"{field}.file"), block)
         case _:
             return GenericPart(kind, json_text(block))
-
-
-def _image(image: Any, field: str) -> BlobPart | UriPart:
-    if isinstance(image, str):
-        return media_from_url(image, "image")
-    url = as_text(as_object(image, field).get("url"), f"{field}.url")
-    return media_from_url(url, "image")
 
 
 def _file(file: dict[str, Any], block: dict[str, Any]) -> ResponseContent:
@@ -140,16 +137,12 @@ def _assistant_parts(fields: dict[str, Any]) -> tuple[Part, ...]:
     if refusal is not None:
         parts.append(TextPart(refusal))
     if fields.get("audio") is not None:
-        parts.extend(_audio(as_object(fields["audio"], "audio")))
+        audio = as_object(fields["audio"], "audio")
+        transcript = as_text_or_none(audio.get("transcript"), "audio.transcript")
+        parts += [] if transcript is None else [TextPart(transcript)]
+        parts.append(FilePart("audio", as_text_or_none(audio.get("id"), "audio.id") or ""))
     parts.extend(_calls(fields))
     return tuple(parts)
-
-
-def _audio(audio: dict[str, Any]) -> Iterable[Part]:
-    transcript = as_text_or_none(audio.get("transcript"), "audio.transcript")
-    if transcript is not None:
-        yield TextPart(transcript)
-    yield FilePart("audio", as_text_or_none(audio.get("id"), "audio.id") or "")
 
 
 def _calls(fields: dict[str, Any]) -> Iterable[ToolCallPart]:

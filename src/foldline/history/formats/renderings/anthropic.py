@@ -4,7 +4,8 @@ A view as an Anthropic Messages request: the system blocks and the messages.
 Source of the rules: Anthropic Messages API reference, and the errors that the API answers.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 from msgspec import Struct
@@ -68,7 +69,8 @@ def render_anthropic(view: Iterable[Message], *, original: Original | None = Non
     for message in view:
         items = sent_items(message, _CONVERTER, original, _is_misplaced)
         if message.role == "system":
-            system.extend(block for item in items for block in _system_blocks(item))
+            blocks = chain.from_iterable(listed_blocks(item.get("content")) for item in items)
+            system += [one for one in blocks if one["type"] == "text" and _says_more(one)]
             continue
         continues = message.native is not None and message.native.continues
         for turn in (_turn(item, ids) for item in items):
@@ -100,12 +102,6 @@ def _is_misplaced(item: dict[str, Any]) -> bool:
     """Whether *item* holds what only the other role may say, so that it has to be taken apart."""
     foreign = _FOREIGN.get(item["role"], frozenset())
     return any(block["type"] in foreign for block in listed_blocks(item.get("content")))
-
-
-def _system_blocks(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for block in listed_blocks(item.get("content")):
-        if block["type"] == "text" and block["text"].strip():
-            yield block
 
 
 def _turn(item: dict[str, Any], ids: CallIds) -> _Turn:

@@ -1,0 +1,22 @@
+"""Logs of JSON lines, written and read."""
+
+import json
+from typing import Any
+
+from foldline.logs import Session, read_sessions
+
+
+def lines(*values: Any) -> bytes:
+    """Return *values* as JSON lines."""
+    return "\n".join(map(json.dumps, values)).encode()
+
+
+def read(*values: Any, **options: Any) -> tuple[Session, ...]:
+    """Return the sessions in a log of the lines *values*."""
+    return read_sessions(lines(*values), **options)
+
+
+def read_one(*values: Any) -> Session:
+    """Return the only session in a log of the lines *values*."""
+    (session,) = read(*values)
+    return session

@@ -1,0 +1,194 @@
+"""What is asked in each wire format: messages, tools, settings, and marks of the cache."""
+
+from typing import Any
+
+import pytest
+
+from foldline.history.codec import canonical_json
+from foldline.history.formats.anthropic import from_anthropic
+from foldline.history.messages import Message
+from foldline.providers.model import ChatRequest, ToolDefinition
+from foldline.providers.vendors.vendor_model import PerLoop
+from foldline.providers.vendors.wire_formats import (
+    DEFAULT_MAX_TOKENS,
+    AnthropicMessages,
+    is_strict,
+)
+from tests.providers.vendors.asking import ask, opened, request_of
+from tests.servers.vendor import Answer, VendorServer
+
+
+CHAT, RESPONSES, CLAUDE = "openai-chat:gpt-4o", "openai:gpt-4o", "anthropic:claude-sonnet-4-6"
+QUESTION = Message.user("x")
+MARK = {"type": "ephemeral"}
+MARKED = {"type": "text", "text": "x", "cache_control": MARK}
+MARKS_MESSAGES = {"supports_auto_cache": False}
+TEXT = {"type": "string"}
+
+
+def closed(**properties: Any) -> dict[str, Any]:
+    """Return an object that requires all of its *properties* and allows no others."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+OPEN = {"type": "object", "properties": {"q": TEXT}}
+TOOLS = (
+    ToolDefinition(name="find", description="Find it.", parameters=closed(q=TEXT)),
+    ToolDefinition(name="loose", parameters=OPEN),
+)
+FIND = {"name": "find", "description": "Find it."}
+ITEMS = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "x"}]
+SETTINGS: dict[str, Any] = {"temperature": 0.5, "max_tokens": 64_000, "unknown_setting": {"a": 1}}
+BODIES: dict[str, dict[str, Any]] = {
+    CHAT: {
+        "model": "gpt-4o",
+        "messages": ITEMS,
+        "tools": [
+            {
+                "type": "function",
+                "function": {**FIND, "parameters": closed(q=TEXT), "strict": True},
+            },
+            {"type": "function", "function": {"name": "loose", "parameters": OPEN}},
+        ],
+    },
+    RESPONSES: {
+        "model": "gpt-4o",
+        "input": ITEMS,
+        "store": False,
+        "tools": [
+            {"type": "function", **FIND, "parameters": closed(q=TEXT), "strict": True},
+            {"type": "function", "name": "loose", "parameters": OPEN, "strict": False},
+        ],
+    },
+    CLAUDE: {
+        "model": "claude-sonnet-4-6",
+        "system": [{"type": "text", "text": "be brief"}],
+        "messages": ITEMS[1:],
+        "tools": [
+            {**FIND, "input_schema": closed(q=TEXT)},
+            {"name": "loose", "input_schema": OPEN},
+        ],
+        "cache_control": MARK,
+    },
+}
+"""What is sent for two messages and two tools, without the settings."""
+
+
+def sent(vendor: VendorServer, spec: str, request: ChatRequest) -> Any:
+    """Return what *vendor* is asked in the format of *spec*."""
+    said = {"role": "assistant", "content": "so"}
+    answer = {"choices": [{"message": said}], "output": [], "content": []}
+    vendor.answers = [Answer.of(answer)]
+    ask(opened(vendor, spec), request)
+    return vendor.asked[-1].body
+
+
+def body(*messages: Message, settings: dict[str, object] | None = None, **options: Any) -> Any:
+    """Return what Anthropic would be sent for *messages*."""
+    request = ChatRequest(messages=messages, settings=settings or {})
+    model = AnthropicMessages(CLAUDE, model="m", clients=PerLoop(None), **options)
+    return model.body(request, streamed=False)
+
+
+@pytest.mark.parametrize("spec", BODIES)
+def test_the_request(vendor: VendorServer, spec: str) -> None:
+    """Messages, tools and settings are where the vendor wants them, settings as given."""
+    request = request_of(Message.system("be brief"), QUESTION, tools=TOOLS, **SETTINGS)
+
+    assert sent(vendor, spec, request) == BODIES[spec] | SETTINGS
+
+
+@pytest.mark.parametrize("spec", BODIES)
+def test_settings_beside_the_body(vendor: VendorServer, spec: str) -> None:
+    """A vendor's own tools in the settings come after ours; headers are sent as such."""
+    own = {"type": "custom", "custom": {"name": "own"}}
+    settings = {"tools": [own], "extra_headers": {"x-own": "1"}}
+    request = ChatRequest(messages=(QUESTION,), tools=TOOLS, settings=settings)
+
+    found = sent(vendor, spec, request)
+
+    assert found["tools"] == [*BODIES[spec]["tools"], own]
+    assert vendor.asked[0].headers["x-own"] == "1"
+    assert "extra_headers" not in found
+
+
+def test_the_limit_of_anthropic() -> None:
+    """A limit is always sent, and what a model may think is added to what it may write."""
+    thinking = {"type": "enabled", "budget_tokens": 2000}
+
+    assert body(QUESTION)["max_tokens"] == DEFAULT_MAX_TOKENS
+    assert (
+        body(QUESTION, settings={"thinking": thinking})["max_tokens"] == DEFAULT_MAX_TOKENS + 2000
+    )
+
+
+def test_betas_are_a_header(vendor: VendorServer) -> None:
+    """The names of betas in the settings go out as a header, beside the headers of the settings."""
+    request = request_of(QUESTION, betas=["one", "two"], extra_headers={"x-own": "1"})
+
+    assert "betas" not in sent(vendor, CLAUDE, request)
+    assert vendor.asked[0].headers["anthropic-beta"] == "one,two"
+    assert vendor.asked[0].headers["x-own"] == "1"
+
+
+def test_the_cache_can_be_chosen() -> None:
+    """The cache is asked for as the settings say, or not at all; the caller's marks are enough."""
+    mark = {"type": "ephemeral", "ttl": "1h"}
+    given = from_anthropic([{"role": "user", "content": [MARKED]}])
+
+    assert body(QUESTION, settings={"cache_control": mark})["cache_control"] == mark
+    assert "cache_control" not in body(QUESTION, caches_prompt=False)
+    assert "cache_control" not in body(*given)
+
+
+def test_marks_in_the_messages_move_alone() -> None:
+    """If the mark is in a message, all but the mark stays the same from call to call."""
+    history = [Message.system("be brief"), QUESTION, Message.assistant("so"), Message.user("y")]
+
+    first = body(*history[:2], profile=MARKS_MESSAGES)
+    second = body(*history, profile=MARKS_MESSAGES)
+    plain = body(*history, caches_prompt=False)
+
+    assert first["system"] == [{"type": "text", "text": "be brief", "cache_control": MARK}]
+    assert first["messages"][-1]["content"] == [MARKED]
+    assert second["messages"][-1]["content"][-1]["cache_control"] == MARK
+    assert canonical_json(second["messages"][:-1]) == canonical_json(plain["messages"][:-1])
+    assert "cache_control" not in second
+    assert "system" not in body(QUESTION, profile=MARKS_MESSAGES)
+
+
+CLOSED = [
+    closed(),
+    closed(a=TEXT),
+    closed(a=closed(b={"type": ["string", "null"]})),
+    closed(a={"type": "array", "items": closed(b=TEXT)}),
+    closed(a={"anyOf": [TEXT, {"type": "null"}]}),
+    {**closed(a={"$ref": "#/$defs/b"}), "$defs": {"b": closed(c=TEXT)}},
+]
+LOOSE: list[dict[str, Any]] = [
+    {},
+    TEXT,
+    {"type": "object"},
+    {"type": "object", "properties": {"a": TEXT}, "required": ["a"]},
+    {**closed(a=TEXT), "required": []},
+    {**closed(a=TEXT), "additionalProperties": TEXT},
+    closed(a={**TEXT, "default": "x"}),
+    closed(a={**TEXT, "pattern": "x"}),
+    closed(a={"type": "object"}),
+    closed(a={"type": ["object", "null"]}),
+    closed(a={"type": "array", "items": {"type": "object"}}),
+    closed(a={"anyOf": [{"type": "object"}]}),
+    closed(a=True),
+    {**closed(a=TEXT), "$defs": {"b": {"type": "object"}}},
+]
+
+
+def test_strict_schemas() -> None:
+    """A schema is strict if every object in it is closed, and no key is unknown."""
+    assert [schema for schema in CLOSED if not is_strict(schema)] == []
+    assert [schema for schema in LOOSE if is_strict(schema)] == []
