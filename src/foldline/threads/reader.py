@@ -140,9 +140,13 @@ class ThreadReader:
         seal, counts = NO_SEAL, None
         if seq > 0:
             system = [row for row in await self._system_rows() if row.seq < seq]
-            (last,) = await self._rows(seq - 1, seq)
-            seal = last.seal
-            counts = await self._counts_at(seq - len(system) - 1, system)
+            (last,) = await self._known(seq - 1, seq)
+            seal, position = last.row.seal, seq - len(system) - 1
+            if last.row.system:
+                counts = await self._counts_at(position, system)
+            else:
+                self._expect(last, position)
+                counts = last.counts
         plain = NO_PREFIX if counts is None else counts
         return replace(
             self._head,

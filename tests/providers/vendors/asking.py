@@ -50,10 +50,7 @@ class Streamed(Struct, kw_only=True):
     """A stream that came to its end."""
 
     deltas: list[ChatDelta]
-    """The pieces."""
-
     response: ChatResponse
-    """The whole."""
 
     @property
     def text(self) -> str:
@@ -148,11 +145,9 @@ async def streamed(model: StreamingChatModel, request: ChatRequest) -> Streamed:
         found = [piece async for piece in pieces]
     *deltas, response = found
     assert isinstance(response, ChatResponse)
-    assert not any(isinstance(delta, ChatResponse) for delta in deltas)
-    return Streamed(
-        deltas=[delta for delta in deltas if not isinstance(delta, ChatResponse)],
-        response=response,
-    )
+    pieces_alone = [delta for delta in deltas if not isinstance(delta, ChatResponse)]
+    assert len(pieces_alone) == len(deltas)
+    return Streamed(deltas=pieces_alone, response=response)
 
 
 async def close(model: object) -> None:
