@@ -30,7 +30,6 @@ from foldline.apps.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
 _INTERRUPT = b"\x03"
-_END = b"\x04"
 
 
 class Terminal:
@@ -76,10 +75,6 @@ class Terminal:
     def interrupt(self) -> None:
         """Type Ctrl-C."""
         os.write(self._own, _INTERRUPT)
-
-    def end(self) -> None:
-        """Type Ctrl-D."""
-        os.write(self._own, _END)
 
     def leave(self) -> int:
         """Type Ctrl-C at a prompt until it ends, and return the exit code."""

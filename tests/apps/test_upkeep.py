@@ -6,17 +6,15 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
 from foldline.threads.stores.sqlite.store import SQLiteStore
+from tests.apps.conftest import Run
 from tests.apps.damage import smash, zero_row
 from tests.threads.sample import fill
 
-
-Run = Callable[..., Any]
 
 HELLO = b'[{"role": "user", "content": "Hello"}]'
 
