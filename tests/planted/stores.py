@@ -183,10 +183,10 @@ the file takes any epoch
 - if epoch != change.epoch:
 + if not epoch:
 a rewind deletes what it replaces
-- self.run("move_rows", shift, base + change.opens.at, base + SEQ_MASK + 1)
-+ self.run("drop_rows", base + change.opens.at, base + SEQ_MASK + 1)
+- self.run("move_rows", shift, base + opens.at, base + SEQ_MASK + 1)
++ self.run("drop_rows", base + opens.at, base + SEQ_MASK + 1)
 a rewind replaces nothing
-- shift, base + change.opens.at, base + SEQ_MASK + 1)
+- shift, base + opens.at, base + SEQ_MASK + 1)
 + shift, base + SEQ_MASK, base + SEQ_MASK + 1)
 an epoch shows the last rows that were replaced
 - in reversed(epochs[place + 1 :])
@@ -204,8 +204,8 @@ a fork of an earlier epoch copies the rows of now
 - for number in sources:
 + for number in sources[:1]:
 a fork lacks its last row
-- base + change.copies.count)
-+ base + change.copies.count - 1)
+- base + count)
++ base + count - 1)
 
 threads/stores/sqlite/tables.py: threads/crashes/test_kills.py::test_kills_break_no_promise
 rows are a commit of their own

@@ -66,17 +66,12 @@ class ThreadStorage(Protocol):
     """
     Whether a commit that has begun ends even if the task is cancelled.
 
-    The `CancelledError` is then raised after the end; it has a cause if the commit failed. For any
+    The `CancelledError` is then raised after the end, with a cause if the commit failed. For any
     other storage a thread makes each commit in a task of its own.
     """
 
     async def open(self) -> None:
-        """
-        Get ready; called once before anything else.
-
-        Raises:
-            StoreError: It cannot be opened.
-        """
+        """Get ready, once before anything else; raise StoreError if it cannot be opened."""
         ...
 
     async def close(self) -> None:
