@@ -169,7 +169,7 @@ a listing that repeats never ends
 - if stored.key.id <= after:
 + if stored.key.id < after:
 
-threads/thread.py: threads/crashes/test_errors.py
+threads/thread.py: threads/test_commit.py
 each attempt of an append is another commit
 - messages=given, source="input", commit_id=name)
 + messages=given, source="input")
