@@ -31,15 +31,12 @@ def digested(text: str) -> str:
     return write_digest(request, count=len)
 
 
-def events(text: str) -> list[object]:
+async def events(text: str) -> list[object]:
     async def chunks() -> AsyncGenerator[bytes, None]:
         for start in range(0, len(text), 7):
             yield text[start : start + 7].encode()
 
-    async def read() -> list[object]:
-        return [event async for event in read_events(chunks())]
-
-    return asyncio.run(read())
+    return [event async for event in read_events(chunks())]
 
 
 PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
@@ -64,7 +61,10 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
         lambda text: read_overflow(status=400, codes=(), error={"message": text}),
         ("prompt is too long: ", "maximum context length is 1 tokens ", "about 1,", "9"),
     ),
-    "read_events": (events, ('data: {"a": 1}\n\n', ": a\n", "\r\n")),
+    "read_events": (
+        lambda text: asyncio.run(events(text)),
+        ('data: {"a": 1}\n\n', ": a\n", "\r\n"),
+    ),
     "write_transcript": (
         lambda text: write_transcript([Message.user(text)], most_result=100),
         ("=== ", "\n===", "\x85=", "="),

@@ -85,7 +85,9 @@ def plan(context: StoreContext, record: ThreadRecord, change: Change) -> Planned
         expires_at=head.expires_at if change.expires_at is UNSET else change.expires_at,
         rewinds=0 if change.keeps is not None else head.rewinds,
     )
-    settled = _settled(record, change) if record.tools or change.tools else frozenset()
+    settled: AbstractSet[str] = frozenset()
+    if record.tools or change.tools:
+        settled = _settled(record, change)
     after = _after(record, head, change, settled, is_fold=is_fold)
     put, key = _documents(context, after, change, settled), record.key
     if keeps_moment:
