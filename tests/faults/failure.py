@@ -53,18 +53,9 @@ class Failures:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._plan: _Plan | None = None
-        self._seen = 0
-        self._failed = 0
-
-    @property
-    def seen(self) -> int:
-        """Return how many operations of the planned kinds came since the plan was made."""
-        return self._seen
-
-    @property
-    def failed(self) -> int:
-        """Return how many of them were made to fail."""
-        return self._failed
+        # How many operations of the planned kinds came since the plan was made, and how many failed.
+        self.seen = 0
+        self.failed = 0
 
     def plan(
         self,
@@ -83,7 +74,7 @@ class Failures:
         counted = frozenset(kinds or (CHANGES if trouble is Trouble.IO else _WRITES))
         with self._lock:
             self._plan = _Plan(trouble, number, sticky, counted)
-            self._seen = self._failed = 0
+            self.seen = self.failed = 0
 
     def heal(self) -> None:
         """Let everything succeed again; the counts stay readable."""
@@ -106,10 +97,10 @@ class Failures:
             plan = self._plan
             if plan is None or kind not in plan.kinds:
                 return None
-            self._seen += 1
-            if self._seen < plan.number or (self._seen > plan.number and not plan.sticky):
+            self.seen += 1
+            if self.seen < plan.number or (self.seen > plan.number and not plan.sticky):
                 return None
-            self._failed += 1
+            self.failed += 1
             return plan.trouble
 
 

@@ -41,12 +41,7 @@ class Teller:
         self._pipe = pipe
 
     def ack(self, text: str) -> None:
-        """
-        Tell the parent that *text* was acknowledged.
-
-        Raises:
-            ForkError: *text* is too long to be written at once.
-        """
+        """Report to the parent that *text* was acknowledged."""
         self._tell("ack", text)
 
     def die(self, last_words: str) -> NoReturn:
@@ -82,12 +77,7 @@ class Child:
         self._deadline = deadline
 
     def wait(self) -> Story:
-        """
-        Return what the child told, once it has ended.
-
-        Raises:
-            ForkError: the workload raised an error, or the child hung or died by another hand.
-        """
+        """Return what the child reported, or raise ForkError if it did not end as it has to."""
         told = self._read()
         _, status = os.waitpid(self._process, 0)
         lines: list[list[str]] = [json.loads(line) for line in told.splitlines()]
@@ -126,13 +116,9 @@ class Child:
 
 def fork(live: Callable[[Teller], None], *, deadline: float = 20.0) -> Child:
     """
-    Start a child that calls *live* and does nothing else, whatever happens in it.
+    Start a child that calls *live* and never returns into the program, whatever happens in it.
 
-    The child never returns into the program: no exit handler, no buffer and no test of the parent
-    goes on in it. It is ended if it is waited for longer than *deadline* seconds.
-
-    Raises:
-        ForkError: the process has other threads, whose locks the child would inherit for ever.
+    ForkError is raised if the process has other threads, whose locks the child would inherit.
     """
     _require_one_thread()
     reading, writing = os.pipe()

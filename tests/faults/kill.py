@@ -92,10 +92,6 @@ def run(
     Run *workload* on *folder* in a child that is killed at operation *number*.
 
     Run another workload on the same folder to kill a recovery.
-
-    Raises:
-        ForkError: the workload raised an error or took longer than *deadline* seconds, or this
-            process has other threads.
     """
     return _ending(_Started(number, folder, _start(workload, folder, number, moment, deadline)))
 
@@ -115,12 +111,6 @@ def endings(
     Each run has a folder of its own, a copy of what *prepare* left, which is removed when the next
     ending is asked for. While one ending is looked at, the next *ahead* - 1 runs are under way:
     close connections before the next one, and start no thread that stays.
-
-    Args:
-        step: Kill at every *step*-th operation only.
-
-    Raises:
-        ForkError: as for `run`.
     """
     started: deque[_Started] = deque()
     with scratch() as top, ExitStack() as stack:

@@ -87,12 +87,7 @@ class MethodTable(ctypes.Structure):
 
 
 def copy_of_methods(address: int) -> MethodTable:
-    """
-    Return a copy of the method table at *address*.
-
-    Raises:
-        UnhookableError: the table has a version that is not known here.
-    """
+    """Return a copy of the method table at *address*."""
     version = ctypes.c_int.from_address(address).value
     if version not in _METHODS_OF_VERSION:
         message = f"SQLite uses version {version} of its method table; versions 1 to 3 are known"
@@ -106,15 +101,7 @@ def copy_of_methods(address: int) -> MethodTable:
 
 
 def default_vfs(extension: ModuleType = _sqlite3) -> VfsTable:
-    """
-    Return the default file system of the SQLite that the module `sqlite3` runs on, in place.
-
-    Args:
-        extension: The extension module that was linked with it.
-
-    Raises:
-        UnhookableError: the library hides its symbols, or another one answers for it.
-    """
+    """Return the default file system of the SQLite that *extension* was linked with, in place."""
     library = _library(extension)
     try:
         find, source = library.sqlite3_vfs_find, library.sqlite3_sourceid

@@ -130,12 +130,7 @@ class _Disk:
 
 
 def files_after(trace: Trace, seed: int, *, at: int | None = None) -> tuple[int, dict[str, bytes]]:
-    """
-    Return where the power cut of *seed* falls in *trace*, and the files that it leaves by name.
-
-    Args:
-        at: How many events come before the cut, instead of a number drawn from *seed*.
-    """
+    """Return how many events of *trace* come before the cut of *seed*, and the files it leaves."""
     random = Random(seed)
     drawn = random.randint(0, len(trace.events))
     events = drawn if at is None else at

@@ -40,7 +40,7 @@ class HookError(Exception):
 
 
 class _Methods(NamedTuple):
-    """A method table with our calls, and the originals of these."""
+    # A method table with our calls, and the originals of these.
 
     table: MethodTable
     write: Callable[..., int]
@@ -49,8 +49,6 @@ class _Methods(NamedTuple):
 
 
 class _File(NamedTuple):
-    """An open file."""
-
     path: str
     methods: _Methods
 
@@ -174,10 +172,6 @@ def hooked(interposer: Interposer) -> Generator[None, None, None]:
     Send the file operations of every connection opened inside to *interposer*.
 
     A connection that outlives the block works on, without the interposer.
-
-    Raises:
-        HookError: SQLite is hooked already, or *interposer* raised an error.
-        UnhookableError: this SQLite cannot be reached; see `why_unhookable`.
     """
     hook = _hook()
     hook.install(interposer)

@@ -74,8 +74,6 @@ Redis takes any epoch
 Redis makes a fork of what is left
 - if not copied or length < change.count then
 + if not copied then
-a rewind in Redis leaves marks of system messages
--   redis.call('ZREMRANGEBYSCORE', of('systems', id), at, '+inf')
 Redis prunes what a kept epoch needs
 - if kept[one.id] then
 + if one.id == current then
@@ -85,6 +83,11 @@ tenants share the keys in Redis
 Redis shows the last rows that were replaced
 - if is_found and one.at < low then
 + if is_found then
+
+threads/stores/redis/storage.py: threads/stores/test_redis_storage.py::test_conformance
+Redis shows other rows among the system messages
+- [row for row in page if row.system] if system else page
++ page
 
 threads/stores/redis/store.lua: threads/stores/test_recordings.py::test_a_redis_is_what_it_was
 a migrated row in Redis names no origin
@@ -180,10 +183,10 @@ the file takes any epoch
 - if epoch != change.epoch:
 + if not epoch:
 a rewind deletes what it replaces
-- self.run("move_rows", shift, base + change.opens.at, base + SEQ_MASK + 1)
-+ self.run("drop_rows", base + change.opens.at, base + SEQ_MASK + 1)
+- self.run("move_rows", shift, base + opens.at, base + SEQ_MASK + 1)
++ self.run("drop_rows", base + opens.at, base + SEQ_MASK + 1)
 a rewind replaces nothing
-- shift, base + change.opens.at, base + SEQ_MASK + 1)
+- shift, base + opens.at, base + SEQ_MASK + 1)
 + shift, base + SEQ_MASK, base + SEQ_MASK + 1)
 an epoch shows the last rows that were replaced
 - in reversed(epochs[place + 1 :])
@@ -201,8 +204,8 @@ a fork of an earlier epoch copies the rows of now
 - for number in sources:
 + for number in sources[:1]:
 a fork lacks its last row
-- base + change.copies.count)
-+ base + change.copies.count - 1)
+- base + count)
++ base + count - 1)
 
 threads/stores/sqlite/tables.py: threads/crashes/test_kills.py::test_kills_break_no_promise
 rows are a commit of their own

@@ -25,17 +25,13 @@ from foldline.threads.loop_state import COMPLETED
 from tests.scenarios.stories import TALK, config, events, filled, said, texts, told
 
 
-def test_a_fresh_run_without_reduction_sends_everything() -> None:
+async def test_a_fresh_run_without_reduction_sends_everything() -> None:
     """Below the threshold the model reads the whole history, and one event says why."""
-
-    async def live() -> tuple[TurnResult, ScriptedModel, list[str]]:
-        model = ScriptedModel(["fine"])
-        agent = Agent(model, history_reduction=config(), summarizer=ScriptedSummarizer())
-        thread = await filled(MemoryStore(), said(1, 4))
-        result = await agent.run("question 5", thread=thread)
-        return result, model, await told(thread)
-
-    result, model, stored = asyncio.run(live())
+    model = ScriptedModel(["fine"])
+    agent = Agent(model, history_reduction=config(), summarizer=ScriptedSummarizer())
+    thread = await filled(MemoryStore(), said(1, 4))
+    result = await agent.run("question 5", thread=thread)
+    stored = await told(thread)
     (event,) = events(result)
 
     assert [one.text for one in model.requests[0].messages] == stored[:-1]
@@ -45,20 +41,16 @@ def test_a_fresh_run_without_reduction_sends_everything() -> None:
     assert result.termination_reason == COMPLETED
 
 
-def test_a_fresh_run_with_reduction_keeps_the_full_history() -> None:
+async def test_a_fresh_run_with_reduction_keeps_the_full_history() -> None:
     """
     Above the threshold the model reads a summary and the newest exchanges; the thread keeps all.
     """
-
-    async def live() -> tuple[TurnResult, ScriptedModel, list[Message]]:
-        model = ScriptedModel(["fine"])
-        summarizer = ScriptedSummarizer(["they spoke of trains"])
-        agent = Agent(model, history_reduction=config(), summarizer=summarizer)
-        thread = await filled(MemoryStore(), said(1, 5))
-        result = await agent.run("question 6", thread=thread)
-        return result, model, await thread.get_messages()
-
-    result, model, stored = asyncio.run(live())
+    model = ScriptedModel(["fine"])
+    summarizer = ScriptedSummarizer(["they spoke of trains"])
+    agent = Agent(model, history_reduction=config(), summarizer=summarizer)
+    thread = await filled(MemoryStore(), said(1, 5))
+    result = await agent.run("question 6", thread=thread)
+    stored = await thread.get_messages()
     request, (event,) = model.requests[0], events(result)
 
     assert len(stored) == 12
@@ -74,20 +66,16 @@ def test_a_fresh_run_with_reduction_keeps_the_full_history() -> None:
     assert result.reduction.summary_message.text == "they spoke of trains"
 
 
-def test_the_second_turn_is_a_cache_hit() -> None:
+async def test_the_second_turn_is_a_cache_hit() -> None:
     """
     The next turn asks no summarizer, sends the same bytes in front, and its result has no fold.
     """
-
-    async def live() -> tuple[TurnResult, ScriptedModel, ScriptedSummarizer]:
-        model = ScriptedModel(["fine", "good"])
-        summarizer = ScriptedSummarizer(["they spoke of trains"])
-        agent = Agent(model, history_reduction=config(), summarizer=summarizer)
-        thread = await filled(MemoryStore(), said(1, 5))
-        await agent.run("question 6", thread=thread)
-        return await agent.run("question 7", thread=thread), model, summarizer
-
-    result, model, summarizer = asyncio.run(live())
+    model = ScriptedModel(["fine", "good"])
+    summarizer = ScriptedSummarizer(["they spoke of trains"])
+    agent = Agent(model, history_reduction=config(), summarizer=summarizer)
+    thread = await filled(MemoryStore(), said(1, 5))
+    await agent.run("question 6", thread=thread)
+    result = await agent.run("question 7", thread=thread)
     (event,) = events(result)
     first, second = (request.messages for request in model.requests)
 
@@ -117,21 +105,17 @@ def test_a_hit_survives_a_restart(tmp_path: Path) -> None:
     assert asyncio.run(live("two", fold=False)).status == "cache_hit"
 
 
-def test_a_fork_hits_what_was_folded_before(tmp_path: Path) -> None:
+async def test_a_fork_hits_what_was_folded_before(tmp_path: Path) -> None:
     """A fork behind the cut shares the reduction, and no summary is made again."""
-
-    async def live() -> tuple[str, int]:
-        with ScriptedSummarizer(["they spoke of trains"]) as summarizer:
-            model = ScriptedModel(repeat="fine")
-            agent = Agent(model, history_reduction=config(), summarizer=summarizer)
-            async with SQLiteStore(tmp_path / "chat.db") as store:
-                thread = await filled(store, said(1, 5))
-                await agent.run("question 6", thread=thread)
-                fork = await thread.fork("other", at=10)
-                result = await agent.run("another question", thread=fork)
-        return events(result)[0].status, fork.count
-
-    assert asyncio.run(live()) == ("cache_hit", 12)
+    with ScriptedSummarizer(["they spoke of trains"]) as summarizer:
+        model = ScriptedModel(repeat="fine")
+        agent = Agent(model, history_reduction=config(), summarizer=summarizer)
+        async with SQLiteStore(tmp_path / "chat.db") as store:
+            thread = await filled(store, said(1, 5))
+            await agent.run("question 6", thread=thread)
+            fork = await thread.fork("other", at=10)
+            result = await agent.run("another question", thread=fork)
+    assert (events(result)[0].status, fork.count) == ("cache_hit", 12)
 
 
 def test_a_run_is_resumed_from_its_checkpoint(tmp_path: Path) -> None:
@@ -163,20 +147,16 @@ def test_a_run_is_resumed_from_its_checkpoint(tmp_path: Path) -> None:
     ] == [1]
 
 
-def test_new_messages_do_not_go_into_an_open_run() -> None:
+async def test_new_messages_do_not_go_into_an_open_run() -> None:
     """The error names the thread and the iteration, and abandoning the run makes room."""
-
-    async def live() -> tuple[str, str]:
-        agent = Agent(ScriptedModel([ModelError("down"), "hello"]))
-        thread = await MemoryStore().thread("story")
-        with pytest.raises(ModelError):
-            await agent.run("hi", thread=thread)
-        with pytest.raises(RunStartError) as refused:
-            await agent.run("are you there?", thread=thread)
-        await thread.abandon_run()
-        return str(refused.value), (await agent.run("are you there?", thread=thread)).text
-
-    message, text = asyncio.run(live())
+    agent = Agent(ScriptedModel([ModelError("down"), "hello"]))
+    thread = await MemoryStore().thread("story")
+    with pytest.raises(ModelError):
+        await agent.run("hi", thread=thread)
+    with pytest.raises(RunStartError) as refused:
+        await agent.run("are you there?", thread=thread)
+    await thread.abandon_run()
+    message, text = str(refused.value), (await agent.run("are you there?", thread=thread)).text
 
     assert "Cannot add new messages when resuming mid-execution" in message
     assert "'story' is at iteration 0" in message
@@ -201,40 +181,31 @@ def test_a_history_alone_is_enough_to_run() -> None:
     assert [one.text for one in asyncio.run(live()).messages] == ["hi"]
 
 
-def test_a_stale_checkpoint_is_refused() -> None:
+async def test_a_stale_checkpoint_is_refused() -> None:
     """A checkpoint of a shorter history does not resume; the error has both counts."""
-
-    async def live() -> str:
-        agent = Agent(ScriptedModel([ModelError("down")]))
-        thread = await MemoryStore().thread("story")
-        with pytest.raises(ModelError):
-            await agent.run("hi", thread=thread)
-        await thread.add_messages(said(1, 2))
-        with pytest.raises(CheckpointStaleError) as stale:
-            await agent.run(thread=thread)
-        return str(stale.value)
-
-    message = asyncio.run(live())
+    agent = Agent(ScriptedModel([ModelError("down")]))
+    thread = await MemoryStore().thread("story")
+    with pytest.raises(ModelError):
+        await agent.run("hi", thread=thread)
+    await thread.add_messages(said(1, 2))
+    with pytest.raises(CheckpointStaleError) as stale:
+        await agent.run(thread=thread)
+    message = str(stale.value)
 
     assert "Conversation has 5 messages but checkpoint expects 1" in message
     assert "created at iteration 0" in message
 
 
-def test_a_cheaper_model_writes_the_summaries() -> None:
+async def test_a_cheaper_model_writes_the_summaries() -> None:
     """The summarizer is asked for the summary alone, and the agent's model for the answer alone."""
-
-    async def live() -> tuple[ScriptedModel, ScriptedModel]:
-        dear, cheap = (
-            ScriptedModel(["fine"], name="dear"),
-            ScriptedModel([f"{FIRST_LINE}\nthey spoke of trains"], name="cheap"),
-        )
-        agent = Agent(dear, history_reduction=config(), summarizer=ModelSummarizer(cheap))
-        thread = await filled(MemoryStore(), said(1, 5))
-        result = await agent.run("question 6", thread=thread)
-        assert events(result)[0].summarizer == "cheap"
-        return dear, cheap
-
-    dear, cheap = asyncio.run(live())
+    dear, cheap = (
+        ScriptedModel(["fine"], name="dear"),
+        ScriptedModel([f"{FIRST_LINE}\nthey spoke of trains"], name="cheap"),
+    )
+    agent = Agent(dear, history_reduction=config(), summarizer=ModelSummarizer(cheap))
+    thread = await filled(MemoryStore(), said(1, 5))
+    result = await agent.run("question 6", thread=thread)
+    assert events(result)[0].summarizer == "cheap"
 
     assert len(dear.requests) == len(cheap.requests) == 1
     assert "question 1" in texts(cheap.requests[0])

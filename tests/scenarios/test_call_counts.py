@@ -41,7 +41,7 @@ def play(
     """Play the turns, the state going through JSON before each; return those of the *folds* made."""
     scripted = ScriptedSummarizer(repeat="what was said so far in few words")
     reducer = HistoryReducer(config, summarizer=scripted)
-    history, state, folded = History(), None, []
+    history, state, folded = History(), None, list[int]()
     for number in range(TURNS):
         if len(folded) == folds:
             break

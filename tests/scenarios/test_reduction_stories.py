@@ -11,7 +11,6 @@ from foldline import (
     AgentRunConfig,
     HistoryReductionConfig,
     MemoryStore,
-    TurnResult,
 )
 from foldline.providers.model import ChatRequest
 from foldline.reduction.event import CIRCUIT_BREAKER_TERMINATION, Reason
@@ -23,38 +22,30 @@ from tests.scenarios.stories import TALK, config, events, filled, said, texts, t
 @pytest.mark.parametrize(
     ("single", "shown"), [(True, ["second"]), (False, ["first", "second"])], ids=["one", "layers"]
 )
-def test_one_summary_or_layers(*, single: bool, shown: list[str]) -> None:
+async def test_one_summary_or_layers(*, single: bool, shown: list[str]) -> None:
     """
     A single summary takes the place of the one before; layers stand side by side, oldest first.
     """
-
-    async def live() -> list[str]:
-        model = ScriptedModel(repeat="fine")
-        with ScriptedSummarizer(["first", "second"]) as summarizer:
-            agent = Agent(model, history_reduction=config(single=single), summarizer=summarizer)
-            thread = await filled(MemoryStore(), said(1, 5))
-            for number in range(6, 10):
-                await agent.run(f"question {number} {TALK}", thread=thread)
-        return [one.text for one in model.requests[-1].messages if one.is_summary]
-
-    assert asyncio.run(live()) == shown
+    model = ScriptedModel(repeat="fine")
+    with ScriptedSummarizer(["first", "second"]) as summarizer:
+        agent = Agent(model, history_reduction=config(single=single), summarizer=summarizer)
+        thread = await filled(MemoryStore(), said(1, 5))
+        for number in range(6, 10):
+            await agent.run(f"question {number} {TALK}", thread=thread)
+    assert [one.text for one in model.requests[-1].messages if one.is_summary] == shown
 
 
-def test_the_circuit_breaker_ends_the_turn_and_the_next_run_proceeds() -> None:
+async def test_the_circuit_breaker_ends_the_turn_and_the_next_run_proceeds() -> None:
     """The fold and the user's message are stored, no model is asked, and the next run is a hit."""
-
-    async def live() -> tuple[TurnResult, TurnResult, ScriptedModel, list[str]]:
-        model = ScriptedModel(["fine"])
-        with ScriptedSummarizer(["they spoke of trains"]) as summarizer:
-            agent = Agent(model, history_reduction=config(breaker=True), summarizer=summarizer)
-            thread = await filled(MemoryStore(), said(1, 5))
-            stopped = await agent.run("question 6", thread=thread)
-            assert not model.requests
-            assert thread.last_reduction is not None
-            went_on = await agent.run("please go on", thread=thread)
-        return stopped, went_on, model, await told(thread)
-
-    stopped, went_on, model, stored = asyncio.run(live())
+    model = ScriptedModel(["fine"])
+    with ScriptedSummarizer(["they spoke of trains"]) as summarizer:
+        agent = Agent(model, history_reduction=config(breaker=True), summarizer=summarizer)
+        thread = await filled(MemoryStore(), said(1, 5))
+        stopped = await agent.run("question 6", thread=thread)
+        assert not model.requests
+        assert thread.last_reduction is not None
+        went_on = await agent.run("please go on", thread=thread)
+    stored = await told(thread)
 
     assert stopped.termination_reason == CIRCUIT_BREAKER_TERMINATION
     assert stopped.response is None
@@ -65,20 +56,16 @@ def test_the_circuit_breaker_ends_the_turn_and_the_next_run_proceeds() -> None:
     assert len(model.requests) == 1
 
 
-def test_a_stopped_turn_can_be_answered_without_a_new_message() -> None:
+async def test_a_stopped_turn_can_be_answered_without_a_new_message() -> None:
     """After the circuit breaker a run without input answers the question that was stored."""
-
-    async def live() -> str:
-        agent = Agent(
-            ScriptedModel(["fine"]),
-            history_reduction=config(breaker=True),
-            summarizer=ScriptedSummarizer(["they spoke of trains"]),
-        )
-        thread = await filled(MemoryStore(), said(1, 5))
-        await agent.run("question 6", thread=thread)
-        return (await agent.run(thread=thread)).text
-
-    assert asyncio.run(live()) == "fine"
+    agent = Agent(
+        ScriptedModel(["fine"]),
+        history_reduction=config(breaker=True),
+        summarizer=ScriptedSummarizer(["they spoke of trains"]),
+    )
+    thread = await filled(MemoryStore(), said(1, 5))
+    await agent.run("question 6", thread=thread)
+    assert (await agent.run(thread=thread)).text == "fine"
 
 
 @pytest.mark.parametrize(
@@ -109,22 +96,18 @@ def test_a_stopped_turn_can_be_answered_without_a_new_message() -> None:
         ),
     ],
 )
-def test_a_run_overrides(
+async def test_a_run_overrides(
     overrides: AgentRunConfig, count: int, status: str, *, answers: bool
 ) -> None:
     """
     Skip wins over everything, trigger folds whatever the counts, and the behavior is of one run.
     """
-
-    async def live() -> tuple[TurnResult, TurnResult, ScriptedModel]:
-        model = ScriptedModel(repeat="fine")
-        summarizer = ScriptedSummarizer(repeat="they spoke of trains")
-        agent = Agent(model, history_reduction=config(), summarizer=summarizer)
-        thread = await filled(MemoryStore(), said(1, count))
-        result = await agent.run("and now?", thread=thread, config=overrides)
-        return result, await agent.run("and then?", thread=thread), model
-
-    result, after, model = asyncio.run(live())
+    model = ScriptedModel(repeat="fine")
+    summarizer = ScriptedSummarizer(repeat="they spoke of trains")
+    agent = Agent(model, history_reduction=config(), summarizer=summarizer)
+    thread = await filled(MemoryStore(), said(1, count))
+    result = await agent.run("and now?", thread=thread, config=overrides)
+    after = await agent.run("and then?", thread=thread)
 
     assert [event.status for event in events(result)] == [status]
     assert (result.text == "fine") is answers
@@ -133,7 +116,7 @@ def test_a_run_overrides(
         assert len(model.requests[0].messages) == 2 * count + 1
 
 
-def test_a_trigger_folds_once_in_a_run_of_many_calls() -> None:
+async def test_a_trigger_folds_once_in_a_run_of_many_calls() -> None:
     """A fold that a run asks for comes before its first model call, and not before each."""
     eager = HistoryReductionConfig(
         enabled=True,
@@ -143,42 +126,39 @@ def test_a_trigger_folds_once_in_a_run_of_many_calls() -> None:
         summarization_threshold=50,
     )
 
-    async def live() -> tuple[list[str], int]:
-        model = ScriptedModel([calls(("look", {"at": n})) for n in range(3)], repeat="done")
-        summarizer = ScriptedSummarizer(repeat="they spoke of trains")
-        agent = Agent(model, tools=[look], history_reduction=eager, summarizer=summarizer)
-        thread = await filled(MemoryStore(), said(1, 4))
-        overrides = AgentRunConfig(trigger_history_reduction=True)
-        result = await agent.run("look", thread=thread, config=overrides)
-        # What has gathered since could be folded: asking once more does it.
-        await agent.run("again", thread=thread, config=overrides)
-        return [event.status for event in events(result)], len(summarizer.requests)
-
     def look(at: int) -> str:
         return f"seen {at} {TALK}"
 
-    assert asyncio.run(live()) == (["performed", "cache_hit", "cache_hit", "cache_hit"], 2)
+    model = ScriptedModel([calls(("look", {"at": n})) for n in range(3)], repeat="done")
+    summarizer = ScriptedSummarizer(repeat="they spoke of trains")
+    agent = Agent(model, tools=[look], history_reduction=eager, summarizer=summarizer)
+    thread = await filled(MemoryStore(), said(1, 4))
+    overrides = AgentRunConfig(trigger_history_reduction=True)
+    result = await agent.run("look", thread=thread, config=overrides)
+    # What has gathered since could be folded: asking once more does it.
+    await agent.run("again", thread=thread, config=overrides)
+    assert ([event.status for event in events(result)], len(summarizer.requests)) == (
+        ["performed", "cache_hit", "cache_hit", "cache_hit"],
+        2,
+    )
 
 
-def test_ten_tool_iterations_send_no_old_message_again() -> None:
+async def test_ten_tool_iterations_send_no_old_message_again() -> None:
     """
     Of 11 requests none has a message from before the cut, and the last one has all ten results.
     """
 
-    async def live() -> list[ChatRequest]:
-        model = ScriptedModel(
-            [calls(("look", {"at": number})) for number in range(10)], repeat="all seen"
-        )
-        with ScriptedSummarizer(["they spoke of trains"]) as summarizer:
-            agent = Agent(model, tools=[look], history_reduction=config(), summarizer=summarizer)
-            thread = await filled(MemoryStore(), said(1, 5))
-            await agent.run("look ten times", thread=thread)
-        return model.requests
-
     def look(at: int) -> str:
         return f"seen {at}"
 
-    requests = asyncio.run(live())
+    model = ScriptedModel(
+        [calls(("look", {"at": number})) for number in range(10)], repeat="all seen"
+    )
+    with ScriptedSummarizer(["they spoke of trains"]) as summarizer:
+        agent = Agent(model, tools=[look], history_reduction=config(), summarizer=summarizer)
+        thread = await filled(MemoryStore(), said(1, 5))
+        await agent.run("look ten times", thread=thread)
+    requests = model.requests
     results = [one for one in requests[-1].messages if one.role == "tool"]
 
     assert len(requests) == 11
@@ -201,19 +181,15 @@ def test_ten_tool_iterations_send_no_old_message_again() -> None:
     ],
     ids=["raises", "nothing", "200 kB", "a tool call", "the next answer"],
 )
-def test_a_failing_summarizer_never_fails_the_turn(step: Step) -> None:
+async def test_a_failing_summarizer_never_fails_the_turn(step: Step) -> None:
     """The turn is answered, the digest writes the summary, and the event says so."""
-
-    async def live() -> TurnResult:
-        agent = Agent(
-            ScriptedModel(["fine"]),
-            history_reduction=config(),
-            summarizer=ScriptedSummarizer(repeat=step),
-        )
-        thread = await filled(MemoryStore(), said(1, 12))
-        return await agent.run("question 13", thread=thread)
-
-    result = asyncio.run(live())
+    agent = Agent(
+        ScriptedModel(["fine"]),
+        history_reduction=config(),
+        summarizer=ScriptedSummarizer(repeat=step),
+    )
+    thread = await filled(MemoryStore(), said(1, 12))
+    result = await agent.run("question 13", thread=thread)
     (event,) = events(result)
 
     assert result.text == "fine"
@@ -222,7 +198,7 @@ def test_a_failing_summarizer_never_fails_the_turn(step: Step) -> None:
     assert len(event.failures) == 2
 
 
-def test_one_agent_serves_a_hundred_threads_as_a_hundred_agents_would() -> None:
+async def test_one_agent_serves_a_hundred_threads_as_a_hundred_agents_would() -> None:
     """Interleaved on one agent, 100 threads hold what each would hold with an agent of its own."""
 
     def answer(request: ChatRequest) -> str:
@@ -248,30 +224,27 @@ def test_one_agent_serves_a_hundred_threads_as_a_hundred_agents_would() -> None:
             )
         return [await told(thread) for thread in threads]
 
-    async def both() -> tuple[list[list[str]], list[list[str]]]:
-        return await live([agent()], 100), await live([agent() for _ in range(100)], 100)
-
-    together, apart = asyncio.run(both())
+    together, apart = await live([agent()], 100), await live([agent() for _ in range(100)], 100)
 
     assert together == apart
     assert together[7][0] == f"7-0 {TALK}"
     assert together[7][-1].startswith("3: 7-3")
 
 
-def test_what_a_stream_has_folded_is_known_behind_it() -> None:
+async def test_what_a_stream_has_folded_is_known_behind_it() -> None:
     """The fold of a streamed turn is awaited, and so is the final history."""
-
-    async def live() -> tuple[int, int, str]:
-        agent = Agent(
-            ScriptedModel(["fine and good"]),
-            history_reduction=config(),
-            summarizer=ScriptedSummarizer(["they spoke of trains"]),
-        )
-        thread = await filled(MemoryStore(), said(1, 5))
-        stream = agent.run_stream("question 6", thread=thread)
-        pieces = [getattr(event, "text", "") async for event in stream]
-        reduction = await stream.reduction
-        assert reduction is not None
-        return reduction.messages_removed_count, len(await stream.final_history), "".join(pieces)
-
-    assert asyncio.run(live()) == (6, 12, "fine and good")
+    agent = Agent(
+        ScriptedModel(["fine and good"]),
+        history_reduction=config(),
+        summarizer=ScriptedSummarizer(["they spoke of trains"]),
+    )
+    thread = await filled(MemoryStore(), said(1, 5))
+    stream = agent.run_stream("question 6", thread=thread)
+    pieces = [getattr(event, "text", "") async for event in stream]
+    reduction = await stream.reduction
+    assert reduction is not None
+    assert (reduction.messages_removed_count, len(await stream.final_history), "".join(pieces)) == (
+        6,
+        12,
+        "fine and good",
+    )

@@ -24,18 +24,22 @@ def test_settings(postgres_dsn: str, name: str, value: str) -> None:
     assert _setting(postgres_dsn, name) == value
 
 
-def test_a_database_is_empty_and_dropped(postgres_server: PostgresServer) -> None:
-    """
-    Every test has a database without a table, which is dropped though a connection was left open.
-    """
+def test_a_database_is_empty(postgres_server: PostgresServer) -> None:
+    """The database of a test has nothing of an earlier one, not even a connection or a setting."""
     with postgres_server.database() as dsn:
-        connection = psycopg.connect(dsn)
-        query = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
-        assert connection.execute(query).fetchall() == []
+        connection = psycopg.connect(dsn, autocommit=True)
+        name = connection.info.dbname
+        connection.execute("CREATE SCHEMA foldline CREATE TABLE kept (value int)")
+        connection.execute(f"ALTER DATABASE {name} SET work_mem = '1MB'".encode())
+    with pytest.raises(psycopg.OperationalError):
+        connection.execute("SELECT 1")
     connection.close()
 
-    with pytest.raises(psycopg.OperationalError, match="does not exist"):
-        psycopg.connect(dsn)
+    with postgres_server.database() as again:
+        assert _setting(again, "work_mem") != "1MB"
+        with psycopg.connect(again) as connection:
+            query = "SELECT to_regclass('foldline.kept')"
+            assert connection.execute(query).fetchone() == (None,)
 
 
 def test_stopped_server_is_woken(postgres_server: PostgresServer) -> None:

@@ -257,76 +257,64 @@ def test_a_step_is_whole_or_not_there(tmp_path: Path, kind: str, name: str, mode
 
 
 @pytest.mark.parametrize("kind", STORES)
-def test_a_writer_that_waits_for_its_turn_writes_nothing(tmp_path: Path, kind: str) -> None:
+async def test_a_writer_that_waits_for_its_turn_writes_nothing(tmp_path: Path, kind: str) -> None:
     """Of tasks that wait for the same object the cancelled ones leave nothing, the others all."""
+    async with opened(kind, tmp_path) as store:
+        thread = await store.thread("chat")
+        tasks = [
+            asyncio.create_task(thread.add_message(Message.user(f"{number}")))
+            for number in range(20)
+        ]
+        await asyncio.sleep(0)
+        for task in tasks[1::2]:
+            task.cancel()
+        await asyncio.wait(tasks)
+        said = [message.text for message in await thread.get_messages()]
 
-    async def run() -> None:
-        async with opened(kind, tmp_path) as store:
-            thread = await store.thread("chat")
-            tasks = [
-                asyncio.create_task(thread.add_message(Message.user(f"{number}")))
-                for number in range(20)
-            ]
-            await asyncio.sleep(0)
-            for task in tasks[1::2]:
-                task.cancel()
-            await asyncio.wait(tasks)
-            said = [message.text for message in await thread.get_messages()]
-
-            assert said == [f"{number}" for number in range(0, 20, 2)]
-            assert [task.cancelled() for task in tasks] == [number % 2 == 1 for number in range(20)]
-
-    asyncio.run(run())
+        assert said == [f"{number}" for number in range(0, 20, 2)]
+        assert [task.cancelled() for task in tasks] == [number % 2 == 1 for number in range(20)]
 
 
 @pytest.mark.parametrize("kind", STORES)
-def test_a_time_limit_leaves_a_whole_step(tmp_path: Path, kind: str) -> None:
+async def test_a_time_limit_leaves_a_whole_step(tmp_path: Path, kind: str) -> None:
     """Under limits of any length the messages are there or not, and later ones follow them."""
+    async with opened(kind, tmp_path) as store:
+        thread = await store.thread("chat")
+        for number in range(60):
+            pair = [Message.user(f"{number}"), Message.user("more")]
+            with suppress(TimeoutError):
+                await asyncio.wait_for(thread.add_messages(pair), number / 40_000)
+        stored = await store.find("chat")
 
-    async def run() -> None:
-        async with opened(kind, tmp_path) as store:
-            thread = await store.thread("chat")
-            for number in range(60):
-                pair = [Message.user(f"{number}"), Message.user("more")]
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(thread.add_messages(pair), number / 40_000)
-            stored = await store.find("chat")
+        assert stored is not None
+        assert stored.head.revision == thread.head.revision
 
-            assert stored is not None
-            assert stored.head.revision == thread.head.revision
+        said = [message.text for message in await stored.get_messages()]
 
-            said = [message.text for message in await stored.get_messages()]
-
-            assert said[1::2] == ["more"] * (len(said) // 2)
-            assert [int(one) for one in said[::2]] == sorted(int(one) for one in said[::2])
-
-    asyncio.run(run())
+        assert said[1::2] == ["more"] * (len(said) // 2)
+        assert [int(one) for one in said[::2]] == sorted(int(one) for one in said[::2])
 
 
-def test_a_commit_that_fails_behind_a_cancellation_is_not_believed(tmp_path: Path) -> None:
+async def test_a_commit_that_fails_behind_a_cancellation_is_not_believed(tmp_path: Path) -> None:
     """A thread whose cancelled commit could not be made knows that, and writes again."""
-
-    async def run() -> int:
-        async with SQLiteStore(tmp_path / "chat.db", busy_timeout=0.2) as store:
-            thread = await store.thread("chat")
-            with closing(sqlite3.connect(tmp_path / "chat.db")) as other:
-                other.execute("BEGIN IMMEDIATE")
-                task = asyncio.create_task(thread.add_message(Message.user("refused")))
-                # The change is handed to the writer, which waits for the other connection.
-                for _ in range(5):
-                    await asyncio.sleep(0)
-                task.cancel()
-                await asyncio.wait([task])
-                other.rollback()
-            assert (task.cancelled(), thread.count) == (True, 0)
-            await thread.add_message(Message.user("taken"))
-            return thread.count
-
-    assert asyncio.run(run()) == 1
+    async with SQLiteStore(tmp_path / "chat.db", busy_timeout=0.2) as store:
+        thread = await store.thread("chat")
+        with closing(sqlite3.connect(tmp_path / "chat.db")) as other:
+            other.execute("BEGIN IMMEDIATE")
+            task = asyncio.create_task(thread.add_message(Message.user("refused")))
+            # The change is handed to the writer, which waits for the other connection.
+            for _ in range(5):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task])
+            other.rollback()
+        assert (task.cancelled(), thread.count) == (True, 0)
+        await thread.add_message(Message.user("taken"))
+        assert thread.count == 1
 
 
 @pytest.mark.parametrize("kind", STORES)
-def test_a_task_group_that_fails_leaves_whole_steps(tmp_path: Path, kind: str) -> None:
+async def test_a_task_group_that_fails_leaves_whole_steps(tmp_path: Path, kind: str) -> None:
     """Where one task of a group fails, each of the others has its messages stored or not."""
 
     async def fail() -> None:
@@ -345,49 +333,39 @@ def test_a_task_group_that_fails_leaves_whole_steps(tmp_path: Path, kind: str) -
                 tasks.create_task(write(store, number))
             tasks.create_task(fail())
 
-    async def run() -> None:
-        async with opened(kind, tmp_path) as store:
-            with pytest.raises(ExceptionGroup):
-                await group(store)
+    async with opened(kind, tmp_path) as store:
+        with pytest.raises(ExceptionGroup):
+            await group(store)
 
-            assert asyncio.all_tasks() == {asyncio.current_task()}
-            async for thread in store.threads():
-                said = [message.text for message in await thread.get_messages()]
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        async for thread in store.threads():
+            said = [message.text for message in await thread.get_messages()]
 
-                assert said == ["one", "two"] * (len(said) // 2)
-
-    asyncio.run(run())
+            assert said == ["one", "two"] * (len(said) // 2)
 
 
 @pytest.mark.parametrize("at", range(6))
-def test_opening_can_be_cancelled(tmp_path: Path, at: int) -> None:
+async def test_opening_can_be_cancelled(tmp_path: Path, at: int) -> None:
     """A store whose opening was cancelled can be opened again, and is closed."""
-
-    async def run() -> None:
-        async with asyncio.timeout(PATIENCE):
-            store = SQLiteStore(tmp_path / "chat.db")
-            task = asyncio.get_running_loop().create_task(Cancelled(store.open(), at, "early"))
-            await asyncio.wait([task])
-            async with store:
-                await store.thread("chat")
-
-    asyncio.run(run())
+    async with asyncio.timeout(PATIENCE):
+        store = SQLiteStore(tmp_path / "chat.db")
+        task = asyncio.get_running_loop().create_task(Cancelled(store.open(), at, "early"))
+        await asyncio.wait([task])
+        async with store:
+            await store.thread("chat")
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("at", range(4))
-def test_closing_can_be_cancelled(tmp_path: Path, at: int, mode: Mode) -> None:
+async def test_closing_can_be_cancelled(tmp_path: Path, at: int, mode: Mode) -> None:
     """A store whose closing was cancelled is closed by the next close, with its threads ended."""
     name = f"closing_{at}_{mode}.db"
 
-    async def run() -> None:
-        async with asyncio.timeout(PATIENCE):
-            store = await SQLiteStore(tmp_path / name).open()
-            await store.thread("chat")
-            task = asyncio.get_running_loop().create_task(Cancelled(store.close(), at, mode))
-            await asyncio.wait([task])
-            await store.close()
+    async with asyncio.timeout(PATIENCE):
+        store = await SQLiteStore(tmp_path / name).open()
+        await store.thread("chat")
+        task = asyncio.get_running_loop().create_task(Cancelled(store.close(), at, mode))
+        await asyncio.wait([task])
+        await store.close()
 
-            assert [one.name for one in threading.enumerate() if name in one.name] == []
-
-    asyncio.run(run())
+        assert [one.name for one in threading.enumerate() if name in one.name] == []

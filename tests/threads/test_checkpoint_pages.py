@@ -1,6 +1,5 @@
 """How much is read to find a checkpoint."""
 
-import asyncio
 from datetime import datetime, timedelta
 
 from foldline.history.messages import Message
@@ -56,67 +55,51 @@ async def _saved() -> tuple[CountingStorage, ThreadCheckpointer, list[Checkpoint
     return storage, checkpointer, every
 
 
-def test_a_limit_reads_no_more() -> None:
+async def test_a_limit_reads_no_more() -> None:
     """
     The newest three checkpoints are three documents; none are asked for where none are wanted.
     """
+    storage, checkpointer, every = await _saved()
 
-    async def story() -> None:
-        storage, checkpointer, every = await _saved()
-
-        assert len(every) == COUNT + 1
-        assert await checkpointer.history("chat", limit=3) == every[:3]
-        assert await checkpointer.history("chat", limit=0) == []
-        assert storage.read == 3
-
-    asyncio.run(story())
+    assert len(every) == COUNT + 1
+    assert await checkpointer.history("chat", limit=3) == every[:3]
+    assert await checkpointer.history("chat", limit=0) == []
+    assert storage.read == 3
 
 
-def test_older_ones_are_found_in_larger_pages() -> None:
+async def test_older_ones_are_found_in_larger_pages() -> None:
     """What was made before a moment is found however far back it lies, in order and once."""
+    _, checkpointer, every = await _saved()
+    for place in (0, 1, 7, 250, COUNT):
+        before = every[place].created_at
+        older = every[place + 1 :]
 
-    async def story() -> None:
-        _, checkpointer, every = await _saved()
-        for place in (0, 1, 7, 250, COUNT):
-            before = every[place].created_at
-            older = every[place + 1 :]
+        assert await checkpointer.history("chat", before=before) == older
+        for limit in (1, 2, 100, 1000):
+            found = await checkpointer.history("chat", limit=limit, before=before)
 
-            assert await checkpointer.history("chat", before=before) == older
-            for limit in (1, 2, 100, 1000):
-                found = await checkpointer.history("chat", limit=limit, before=before)
-
-                assert found == older[:limit]
-
-    asyncio.run(story())
+            assert found == older[:limit]
 
 
-def test_a_new_checkpoint_is_found_among_the_newest() -> None:
+async def test_a_new_checkpoint_is_found_among_the_newest() -> None:
     """One of the newest 16 checkpoints is found in one page, any other in a few."""
+    storage, checkpointer, every = await _saved()
+    for place, most in ((0, 16), (15, 16), (16, 80), (COUNT - 1, 16 + 64 + 256 + COUNT + 1)):
+        storage.read = 0
+        moment = await checkpointer.load_at("chat", every[place].id)
 
-    async def story() -> None:
-        storage, checkpointer, every = await _saved()
-        for place, most in ((0, 16), (15, 16), (16, 80), (COUNT - 1, 16 + 64 + 256 + COUNT + 1)):
-            storage.read = 0
-            moment = await checkpointer.load_at("chat", every[place].id)
-
-            assert moment is not None
-            assert moment.count == every[place].message_index == COUNT - place
-            assert storage.read <= most
-        for unknown in (every[-1].id, "no such", "", "000000000001x"):
-            assert await checkpointer.load_at("chat", unknown) is None
-
-    asyncio.run(story())
+        assert moment is not None
+        assert moment.count == every[place].message_index == COUNT - place
+        assert storage.read <= most
+    for unknown in (every[-1].id, "no such", "", "000000000001x"):
+        assert await checkpointer.load_at("chat", unknown) is None
 
 
-def test_younger_threads_are_not_read() -> None:
+async def test_younger_threads_are_not_read() -> None:
     """Anyone who deletes what is old reads no checkpoint of a thread that is younger."""
+    storage, checkpointer, every = await _saved()
 
-    async def story() -> None:
-        storage, checkpointer, every = await _saved()
-
-        assert await checkpointer.delete_older_than(every[-1].created_at) == 0
-        assert storage.read == 0
-        assert await checkpointer.delete_older_than(every[-2].created_at) == 1
-        assert storage.read == COUNT + 1
-
-    asyncio.run(story())
+    assert await checkpointer.delete_older_than(every[-1].created_at) == 0
+    assert storage.read == 0
+    assert await checkpointer.delete_older_than(every[-2].created_at) == 1
+    assert storage.read == COUNT + 1

@@ -170,25 +170,21 @@ def test_a_value_is_bound_to_its_place(key: bytes | None, place: tuple[str, ...]
         vault.open_up(stored, *place)
 
 
-def test_no_secret_is_in_any_file_at_any_time(tmp_path: Path) -> None:
+async def test_no_secret_is_in_any_file_at_any_time(tmp_path: Path) -> None:
     """Before, during and behind every commit the files hold no secret of any kind."""
-
-    async def write() -> None:
-        async with store_at(tmp_path / "chat.db") as store:
-            task = asyncio.create_task(hide(store))
-            while not task.done():
-                await asyncio.wait([task], timeout=0.002)
-
-                assert found_in(raw(tmp_path)) == []
-
-            thread = await task
-            await thread.fork("fork", at=6)
-            await thread.clear()
-            await store.delete("hidden")
+    async with store_at(tmp_path / "chat.db") as store:
+        task = asyncio.create_task(hide(store))
+        while not task.done():
+            await asyncio.wait([task], timeout=0.002)
 
             assert found_in(raw(tmp_path)) == []
 
-    asyncio.run(write())
+        thread = await task
+        await thread.fork("fork", at=6)
+        await thread.clear()
+        await store.delete("hidden")
+
+        assert found_in(raw(tmp_path)) == []
 
     assert found_in(raw(tmp_path)) == []
 
@@ -353,33 +349,29 @@ def test_refusals_hold_no_secret(tmp_path: Path) -> None:
     assert found_in(said.encode()) == []
 
 
-def test_memory_is_encrypted_too() -> None:
+async def test_memory_is_encrypted_too() -> None:
     """In memory rows and documents are closed with the key as in any store."""
+    async with MemoryStore(cipher=AesCipher(KEY), checkpoints="full") as store:
+        thread = await hide(store)
+        await thread.commit(Change(execution=open_state(thread, secrets_at("state"))))
+        await thread.add_message(Message.user(secrets_at("user")))
+        storage = store.context.storage
+        known = b""
+        for kind in KINDS_OF_DOCUMENTS:
+            known += b"".join(one.data for one in await storage.documents(thread.key, kind))
+        stored = await storage.load(thread.key)
 
-    async def check() -> None:
-        async with MemoryStore(cipher=AesCipher(KEY), checkpoints="full") as store:
-            thread = await hide(store)
-            await thread.commit(Change(execution=open_state(thread, secrets_at("state"))))
-            await thread.add_message(Message.user(secrets_at("user")))
-            storage = store.context.storage
-            known = b""
-            for kind in KINDS_OF_DOCUMENTS:
-                known += b"".join(one.data for one in await storage.documents(thread.key, kind))
-            stored = await storage.load(thread.key)
+        assert stored is not None
 
-            assert stored is not None
+        head = store.context.vault.open_up(
+            stored.head, "head", thread.tenant, thread.id, str(stored.revision)
+        )
+        epoch = decode_head(head).epoch
+        rows = await storage.rows(thread.key, epoch, 0, thread.count)
+        known += stored.head + b"".join(row.data for row in rows)
 
-            head = store.context.vault.open_up(
-                stored.head, "head", thread.tenant, thread.id, str(stored.revision)
-            )
-            epoch = decode_head(head).epoch
-            rows = await storage.rows(thread.key, epoch, 0, thread.count)
-            known += stored.head + b"".join(row.data for row in rows)
-
-            assert len(known) > 10_000
-            assert found_in(known) == []
-
-    asyncio.run(check())
+        assert len(known) > 10_000
+        assert found_in(known) == []
 
 
 async def _spoken(path: Path, key: bytes | None) -> None:
@@ -418,17 +410,14 @@ def test_what_was_said_cannot_be_guessed(tmp_path: Path) -> None:
     assert len([guess for guess in _guesses() if guess in shown]) > 1
 
 
-def test_equal_threads_have_no_equal_rows(tmp_path: Path) -> None:
+async def test_equal_threads_have_no_equal_rows(tmp_path: Path) -> None:
     """Whether two messages are the same cannot be seen: chain hashes and payloads differ."""
     path = tmp_path / "chat.db"
 
-    async def write() -> None:
-        async with store_at(path) as store:
-            for thread_id in ("one", "two"):
-                thread = await store.thread(thread_id)
-                await thread.add_messages([Message.user("yes")] * 20)
-
-    asyncio.run(write())
+    async with store_at(path) as store:
+        for thread_id in ("one", "two"):
+            thread = await store.thread(thread_id)
+            await thread.add_messages([Message.user("yes")] * 20)
     stored = [data for (data,) in sqlite3.connect(path).execute("SELECT data FROM rows")]
 
     assert len(stored) == 40

@@ -26,40 +26,32 @@ class ShortStorage(MemoryStorage):
         return (await super().threads(tenant, after=after, limit=limit))[:70]
 
 
-def test_every_thread_is_given_once() -> None:
+async def test_every_thread_is_given_once() -> None:
     """
     450 threads are more than two pages: each comes once, in order, and those of others do not.
     """
+    async with MemoryStore() as store:
+        names = [f"t{number:03d}" for number in range(450)]
+        for name in reversed(names):
+            await store.thread(name)
+        await store.thread("t500", tenant="other")
+        storage = store.context.storage
 
-    async def run() -> None:
-        async with MemoryStore() as store:
-            names = [f"t{number:03d}" for number in range(450)]
-            for name in reversed(names):
-                await store.thread(name)
-            await store.thread("t500", tenant="other")
-            storage = store.context.storage
-
-            assert [one.key.id async for one in stored_threads(storage, "default")] == names
-            assert [one.key.id async for one in stored_threads(storage, "other")] == ["t500"]
-            assert [one async for one in stored_threads(storage, "nobody")] == []
-
-    asyncio.run(run())
+        assert [one.key.id async for one in stored_threads(storage, "default")] == names
+        assert [one.key.id async for one in stored_threads(storage, "other")] == ["t500"]
+        assert [one async for one in stored_threads(storage, "nobody")] == []
 
 
-def test_threads_may_go_while_they_are_given() -> None:
+async def test_threads_may_go_while_they_are_given() -> None:
     """Who deletes each thread that is given still gets every other one."""
+    async with MemoryStore() as store:
+        for number in range(401):
+            await store.thread(f"t{number:03d}")
+        given = 0
+        async for one in stored_threads(store.context.storage, "default"):
+            given += await store.delete(one.key.id)
 
-    async def run() -> None:
-        async with MemoryStore() as store:
-            for number in range(401):
-                await store.thread(f"t{number:03d}")
-            given = 0
-            async for one in stored_threads(store.context.storage, "default"):
-                given += await store.delete(one.key.id)
-
-            assert given == 401
-
-    asyncio.run(run())
+        assert given == 401
 
 
 def test_a_damaged_name_stops_no_other_thread(tmp_path: Path) -> None:
@@ -81,17 +73,15 @@ def test_a_damaged_name_stops_no_other_thread(tmp_path: Path) -> None:
     assert asyncio.run(ids()) == ["a", "b", "c"]
 
 
-def test_a_page_that_is_not_full_is_not_the_last() -> None:
+async def test_a_page_that_is_not_full_is_not_the_last() -> None:
     """Every thread is given by a storage that gives fewer than it is asked for."""
-
-    async def run() -> list[str]:
-        storage = ShortStorage()
-        store = ThreadStore(storage)
-        for number in range(250):
-            await store.thread(f"t{number:03d}")
-        return [one.key.id async for one in stored_threads(storage, "default")]
-
-    assert asyncio.run(run()) == [f"t{number:03d}" for number in range(250)]
+    storage = ShortStorage()
+    store = ThreadStore(storage)
+    for number in range(250):
+        await store.thread(f"t{number:03d}")
+    assert [one.key.id async for one in stored_threads(storage, "default")] == [
+        f"t{number:03d}" for number in range(250)
+    ]
 
 
 class RepeatingStorage(MemoryStorage):

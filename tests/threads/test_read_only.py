@@ -1,6 +1,5 @@
 """Objects of threads that were deleted and made again."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -80,97 +79,81 @@ async def replaced(store: ThreadStore, *, times: int = 1) -> ConversationThread:
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_thread_that_was_made_anew_is_not_found(make: Make, times: int) -> None:
+async def test_a_thread_that_was_made_anew_is_not_found(make: Make, times: int) -> None:
     """
     Whatever an object of the old thread is asked, the thread is gone, at the same revision too.
     """
-
-    async def run() -> dict[str, str]:
-        async with make() as store:
-            thread = await replaced(store, times=times)
-            found: dict[str, str] = {}
-            for name, call in CALLS.items():
-                try:
-                    found[name] = f"gives {await call(thread)}"
-                except ThreadNotFoundError:
-                    continue
-                except StoreCorruptError as error:
-                    found[name] = str(error)
-            return found
-
-    assert asyncio.run(run()) == {}
+    async with make() as store:
+        thread = await replaced(store, times=times)
+        found: dict[str, str] = {}
+        for name, call in CALLS.items():
+            try:
+                found[name] = f"gives {await call(thread)}"
+            except ThreadNotFoundError:
+                continue
+            except StoreCorruptError as error:
+                found[name] = str(error)
+        assert found == {}
 
 
-def test_a_moment_of_a_thread_that_was_made_anew_is_not_found(make: Make) -> None:
+async def test_a_moment_of_a_thread_that_was_made_anew_is_not_found(make: Make) -> None:
     """An earlier moment of the old thread is gone with it, whatever revision the new one has."""
-
-    async def run() -> None:
-        async with make() as store:
-            thread = await store.thread("chat")
-            await thread.add_messages(SAID)
-            checkpointer = ThreadCheckpointer(store)
-            await checkpointer.save(thread, open_state(thread, "note"))
-            newest, *_ = await checkpointer.history("chat")
-            await thread.set_metadata({"a": 1})
-            moment = await checkpointer.load_at("chat", newest.id)
-            assert moment is not None
-            assert await moment.get_messages() == SAID
-            await store.delete("chat")
-            again = await store.thread("chat")
-            while again.head.revision < thread.head.revision:
-                await again.set_metadata({"b": again.head.revision})
-            with pytest.raises(ThreadNotFoundError):
-                await moment.get_messages()
-
-    asyncio.run(run())
+    async with make() as store:
+        thread = await store.thread("chat")
+        await thread.add_messages(SAID)
+        checkpointer = ThreadCheckpointer(store)
+        await checkpointer.save(thread, open_state(thread, "note"))
+        newest, *_ = await checkpointer.history("chat")
+        await thread.set_metadata({"a": 1})
+        moment = await checkpointer.load_at("chat", newest.id)
+        assert moment is not None
+        assert await moment.get_messages() == SAID
+        await store.delete("chat")
+        again = await store.thread("chat")
+        while again.head.revision < thread.head.revision:
+            await again.set_metadata({"b": again.head.revision})
+        with pytest.raises(ThreadNotFoundError):
+            await moment.get_messages()
 
 
-def test_a_snapshot_of_a_moment_has_no_open_run(make: Make) -> None:
+async def test_a_snapshot_of_a_moment_has_no_open_run(make: Make) -> None:
     """What was begun at an earlier moment is not begun again in a copy of it, which says why."""
-
-    async def run() -> None:
-        async with make() as store:
-            thread = await store.thread("chat")
-            call = ToolCallPart(name="pay", id="c", arguments="{}")
-            asked = Message(role="assistant", parts=(call,))
-            await thread.commit(
-                Change(
-                    messages=[Message.user("pay"), asked],
-                    execution=open_state(thread, "note"),
-                    tools=[ToolRun(call_id="c", name="pay")],
-                )
+    async with make() as store:
+        thread = await store.thread("chat")
+        call = ToolCallPart(name="pay", id="c", arguments="{}")
+        asked = Message(role="assistant", parts=(call,))
+        await thread.commit(
+            Change(
+                messages=[Message.user("pay"), asked],
+                execution=open_state(thread, "note"),
+                tools=[ToolRun(call_id="c", name="pay")],
             )
-            await thread.append([Message.user("and?")])
-            checkpointer = ThreadCheckpointer(store)
-            first = (await checkpointer.history("chat"))[0]
-            moment = await checkpointer.load_at("chat", first.id)
-            assert moment is not None
-            copy = await store.restore(await moment.to_snapshot(), thread_id="copy")
+        )
+        await thread.append([Message.user("and?")])
+        checkpointer = ThreadCheckpointer(store)
+        first = (await checkpointer.history("chat"))[0]
+        moment = await checkpointer.load_at("chat", first.id)
+        assert moment is not None
+        copy = await store.restore(await moment.to_snapshot(), thread_id="copy")
 
-            assert moment.execution_state is not None
-            assert moment.execution_state.is_open
-            assert copy.count == moment.count == 2
-            assert copy.execution_state is not None
-            assert copy.execution_state.termination_reason == "The thread has gone on"
-
-    asyncio.run(run())
+        assert moment.execution_state is not None
+        assert moment.execution_state.is_open
+        assert copy.count == moment.count == 2
+        assert copy.execution_state is not None
+        assert copy.execution_state.termination_reason == "The thread has gone on"
 
 
-def test_damage_is_still_damage() -> None:
+async def test_damage_is_still_damage() -> None:
     """
     Where rows, or rows and the head, of the very thread are damaged, the thread is not called gone.
     """
-
-    async def run() -> None:
-        storage = Torn()
-        store = ThreadStore(storage)
-        thread = await store.thread("chat")
-        await thread.add_messages(SAID)
-        storage.lose_rows(thread.key)
-        with pytest.raises(StoreCorruptError):
-            await thread.get_messages()
-        storage.damage_head(thread.key)
-        with pytest.raises(StoreCorruptError):
-            await thread.get_messages()
-
-    asyncio.run(run())
+    storage = Torn()
+    store = ThreadStore(storage)
+    thread = await store.thread("chat")
+    await thread.add_messages(SAID)
+    storage.lose_rows(thread.key)
+    with pytest.raises(StoreCorruptError):
+        await thread.get_messages()
+    storage.damage_head(thread.key)
+    with pytest.raises(StoreCorruptError):
+        await thread.get_messages()

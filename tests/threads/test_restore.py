@@ -12,7 +12,6 @@ from foldline.history.parts import ToolCallPart
 from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.stores.memory import MemoryStore
-from foldline.threads.thread import ConversationThread
 from foldline.threads.tools import INTERRUPTED, ToolRun
 
 
@@ -48,33 +47,27 @@ async def _restored(data: bytes, thread_id: str, tenant: str) -> AgentLoopState:
         ("acme", "a", "default"),
     ],
 )
-def test_a_restored_thread_leaves_the_vendor(source: str, thread_id: str, tenant: str) -> None:
+async def test_a_restored_thread_leaves_the_vendor(
+    source: str, thread_id: str, tenant: str
+) -> None:
     """A thread continues with no conversation of a vendor, under its own id and tenant neither."""
-
-    async def live() -> AgentLoopState:
-        return await _restored(await _snapshot(source), thread_id, tenant)
-
-    state = asyncio.run(live())
+    state = await _restored(await _snapshot(source), thread_id, tenant)
 
     assert (state.service_thread_id, state.service_watermark, state.service_mark) == (None, 0, "")
     assert state.conversation_id == thread_id
     assert state.run_id == STATE.run_id
 
 
-def test_a_run_that_has_ended_hinders_no_restore() -> None:
+async def test_a_run_that_has_ended_hinders_no_restore() -> None:
     """What is said behind the end of a run moves with it, and the end stays as it was."""
-
-    async def live() -> tuple[ConversationThread, list[str]]:
-        async with MemoryStore() as store:
-            thread = await store.thread("a")
-            await thread.commit(
-                Change(messages=[Message.user("one")], execution=STATE.terminated("done"))
-            )
-            await thread.add_message(Message.user("a note"))
-            moved = await store.restore(await thread.to_snapshot(), thread_id="b")
-            return moved, [one.text for one in await moved.get_messages()]
-
-    moved, texts = asyncio.run(live())
+    async with MemoryStore() as store:
+        thread = await store.thread("a")
+        await thread.commit(
+            Change(messages=[Message.user("one")], execution=STATE.terminated("done"))
+        )
+        await thread.add_message(Message.user("a note"))
+        moved = await store.restore(await thread.to_snapshot(), thread_id="b")
+        texts = [one.text for one in await moved.get_messages()]
     state = moved.execution_state
 
     assert texts == ["one", "a note"]
@@ -82,7 +75,7 @@ def test_a_run_that_has_ended_hinders_no_restore() -> None:
     assert (state.is_open, state.termination_reason) == (False, "done")
 
 
-def test_an_open_run_that_was_overtaken_is_ended() -> None:
+async def test_an_open_run_that_was_overtaken_is_ended() -> None:
     """It cannot be resumed, so its tools are answered, and what its vendor holds is left."""
     runs = [
         ToolRun(call_id="c1", name="n"),
@@ -90,19 +83,16 @@ def test_an_open_run_that_was_overtaken_is_ended() -> None:
     ]
     wanted = [ToolCallPart(run.call_id, run.name, "{}") for run in runs]
 
-    async def live() -> tuple[ConversationThread, list[Message]]:
-        async with MemoryStore() as store:
-            thread = await store.thread("a")
-            said = Message.assistant(tool_calls=wanted)
-            await thread.commit(Change(messages=[said], execution=STATE, tools=runs))
-            await thread.append([Message.user("a note")])
-            data = await thread.to_snapshot()
-            await store.delete("a")
-            moved = await store.restore(data)
-            assert moved.last_activity == thread.last_activity
-            return moved, await moved.get_messages(last=2)
-
-    moved, answers = asyncio.run(live())
+    async with MemoryStore() as store:
+        thread = await store.thread("a")
+        said = Message.assistant(tool_calls=wanted)
+        await thread.commit(Change(messages=[said], execution=STATE, tools=runs))
+        await thread.append([Message.user("a note")])
+        data = await thread.to_snapshot()
+        await store.delete("a")
+        moved = await store.restore(data)
+        assert moved.last_activity == thread.last_activity
+        answers = await moved.get_messages(last=2)
     state = moved.execution_state
 
     assert [one.tool_call_responses[0].response for one in answers] == [INTERRUPTED, "paid"]
@@ -124,7 +114,7 @@ def test_a_turn_that_begins_behind_the_snapshot_is_refused(start: int) -> None:
         asyncio.run(_restored(json.dumps(document).encode(), "a", "default"))
 
 
-def test_a_waiting_call_under_an_id_of_before_is_restored() -> None:
+async def test_a_waiting_call_under_an_id_of_before_is_restored() -> None:
     """
     A vendor may number the calls of each response from one: an earlier answer settles no later call.
     """
@@ -136,21 +126,18 @@ def test_a_waiting_call_under_an_id_of_before_is_restored() -> None:
         Message.assistant(tool_calls=[call]),
     ]
 
-    async def live() -> list[tuple[ToolRun, ...]]:
-        async with MemoryStore() as store:
-            thread = await store.thread("a")
-            await thread.add_messages(said[:2])
-            await thread.commit(Change(messages=said[2:], execution=STATE, tools=[run]))
-            moved = await store.restore(await thread.to_snapshot(), thread_id="b")
-            found = await store.find("b")
-            assert found is not None
-            return [moved.pending_tools, found.pending_tools]
-
-    assert asyncio.run(live()) == [(run,), (run,)]
+    async with MemoryStore() as store:
+        thread = await store.thread("a")
+        await thread.add_messages(said[:2])
+        await thread.commit(Change(messages=said[2:], execution=STATE, tools=[run]))
+        moved = await store.restore(await thread.to_snapshot(), thread_id="b")
+        found = await store.find("b")
+        assert found is not None
+        assert [moved.pending_tools, found.pending_tools] == [(run,), (run,)]
 
 
 @pytest.mark.parametrize("result", [None, "paid 2"])
-def test_a_waiting_call_before_its_message_is_restored(result: str | None) -> None:
+async def test_a_waiting_call_before_its_message_is_restored(result: str | None) -> None:
     """
     An intent, and a result, may be stored before the message that wants the call, under an old id.
     """
@@ -158,20 +145,17 @@ def test_a_waiting_call_before_its_message_is_restored(result: str | None) -> No
     run = ToolRun(call_id=call.id, name=call.name, key="k", result=result)
     said = [Message.assistant(tool_calls=[call]), Message.tool(call.id, "paid", name=call.name)]
 
-    async def live() -> list[tuple[ToolRun, ...]]:
-        async with MemoryStore() as store:
-            thread = await store.thread("a")
-            await thread.commit(Change(messages=said, execution=STATE))
-            await thread.commit(Change(tools=[run]))
-            moved = await store.restore(await thread.to_snapshot(), thread_id="b")
-            found = await store.find("b")
-            assert found is not None
-            return [thread.pending_tools, moved.pending_tools, found.pending_tools]
-
-    assert asyncio.run(live()) == [(run,)] * 3
+    async with MemoryStore() as store:
+        thread = await store.thread("a")
+        await thread.commit(Change(messages=said, execution=STATE))
+        await thread.commit(Change(tools=[run]))
+        moved = await store.restore(await thread.to_snapshot(), thread_id="b")
+        found = await store.find("b")
+        assert found is not None
+        assert [thread.pending_tools, moved.pending_tools, found.pending_tools] == [(run,)] * 3
 
 
-def test_a_call_that_begins_with_the_answer_to_its_id_waits() -> None:
+async def test_a_call_that_begins_with_the_answer_to_its_id_waits() -> None:
     """
     One commit may answer a call and begin another under the same id, which is stored and restored.
     """
@@ -180,34 +164,26 @@ def test_a_call_that_begins_with_the_answer_to_its_id_waits() -> None:
     second = ToolRun(call_id=call.id, name=call.name, key="k2")
     wants = Message.assistant(tool_calls=[call])
 
-    async def live() -> list[tuple[ToolRun, ...]]:
-        async with MemoryStore() as store:
-            thread = await store.thread("a")
-            await thread.commit(Change(messages=[wants], execution=STATE, tools=[first]))
-            answer = Message.tool(call.id, "paid", name=call.name)
-            await thread.commit(Change(messages=[answer, wants], execution=STATE, tools=[second]))
-            found = await store.find("a")
-            assert found is not None
-            moved = await store.restore(await thread.to_snapshot(), thread_id="b")
-            return [thread.pending_tools, found.pending_tools, moved.pending_tools]
-
-    assert asyncio.run(live()) == [(second,)] * 3
+    async with MemoryStore() as store:
+        thread = await store.thread("a")
+        await thread.commit(Change(messages=[wants], execution=STATE, tools=[first]))
+        answer = Message.tool(call.id, "paid", name=call.name)
+        await thread.commit(Change(messages=[answer, wants], execution=STATE, tools=[second]))
+        found = await store.find("a")
+        assert found is not None
+        moved = await store.restore(await thread.to_snapshot(), thread_id="b")
+        assert [thread.pending_tools, found.pending_tools, moved.pending_tools] == [(second,)] * 3
 
 
-def test_a_waiting_call_with_half_a_character_in_its_id_is_restored() -> None:
+async def test_a_waiting_call_with_half_a_character_in_its_id_is_restored() -> None:
     """A call is stored under a digest of its id, so that a snapshot may hold any id."""
     call = ToolCallPart("c\ud800", "n", "{}")
     run = ToolRun(call_id=call.id, name=call.name)
 
-    async def live() -> tuple[ToolRun, ...]:
-        async with MemoryStore() as store:
-            thread = await store.thread("a")
-            await thread.commit(
-                Change(messages=[Message.assistant(tool_calls=[call])], tools=[run])
-            )
-            await store.restore(await thread.to_snapshot(), thread_id="b")
-            found = await store.find("b")
-            assert found is not None
-            return found.pending_tools
-
-    assert asyncio.run(live()) == (run,)
+    async with MemoryStore() as store:
+        thread = await store.thread("a")
+        await thread.commit(Change(messages=[Message.assistant(tool_calls=[call])], tools=[run]))
+        await store.restore(await thread.to_snapshot(), thread_id="b")
+        found = await store.find("b")
+        assert found is not None
+        assert found.pending_tools == (run,)

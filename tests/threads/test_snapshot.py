@@ -99,14 +99,10 @@ def tell(tmp_path: Path, kind: str, story: Callable[[ThreadStore], Awaitable[Any
     return asyncio.run(run())
 
 
-def test_the_documented_keys() -> None:
+async def test_the_documented_keys() -> None:
     """A snapshot is one JSON object with these keys, in this order."""
-
-    async def write() -> dict[str, Any]:
-        async with MemoryStore(clock=lambda: NOW) as store:
-            return dict(json.loads(await (await hide(store)).to_snapshot()))
-
-    written = asyncio.run(write())
+    async with MemoryStore(clock=lambda: NOW) as store:
+        written = dict(json.loads(await (await hide(store)).to_snapshot()))
 
     assert list(written) == [
         "Id",
@@ -130,17 +126,13 @@ def test_the_documented_keys() -> None:
     assert written["LastReduction"]["summary_content"] == secrets_at("summary")
 
 
-def test_the_execution_state_is_a_json_string() -> None:
+async def test_the_execution_state_is_a_json_string() -> None:
     """It is text that holds JSON, with iteration and agent; null where nothing runs."""
-
-    async def write() -> tuple[Any, Any]:
-        async with MemoryStore(clock=lambda: NOW) as store:
-            thread = await store.thread("chat")
-            idle = json.loads(await thread.to_snapshot())
-            await thread.commit(Change(execution=open_state(thread, "note", iteration=7)))
-            return idle, json.loads(await thread.to_snapshot())
-
-    idle, running = asyncio.run(write())
+    async with MemoryStore(clock=lambda: NOW) as store:
+        thread = await store.thread("chat")
+        idle = json.loads(await thread.to_snapshot())
+        await thread.commit(Change(execution=open_state(thread, "note", iteration=7)))
+        running = json.loads(await thread.to_snapshot())
     state = json.loads(running["ExecutionStateJson"])
 
     assert idle["ExecutionStateJson"] is None
@@ -210,19 +202,15 @@ def test_a_moved_thread_goes_on(tmp_path: Path) -> None:
     tell(tmp_path, "memory", check)
 
 
-def test_a_snapshot_crosses_ciphers(tmp_path: Path) -> None:
+async def test_a_snapshot_crosses_ciphers(tmp_path: Path) -> None:
     """A thread moves from a store with one key to stores with another and with none."""
-
-    async def check() -> None:
-        first = SQLiteStore(tmp_path / "a.db", cipher=AesCipher(bytes(16)))
-        second = SQLiteStore(tmp_path / "b.db", cipher=AesCipher(bytes(32)))
-        async with first, second, MemoryStore() as third:
-            thread = await hide(first)
-            data = await thread.to_snapshot()
-            for store in (second, third):
-                assert await facts(await store.restore(data)) == await facts(thread)
-
-    asyncio.run(check())
+    first = SQLiteStore(tmp_path / "a.db", cipher=AesCipher(bytes(16)))
+    second = SQLiteStore(tmp_path / "b.db", cipher=AesCipher(bytes(32)))
+    async with first, second, MemoryStore() as third:
+        thread = await hide(first)
+        data = await thread.to_snapshot()
+        for store in (second, third):
+            assert await facts(await store.restore(data)) == await facts(thread)
 
 
 def test_both_times_survive() -> None:
@@ -235,20 +223,16 @@ def test_both_times_survive() -> None:
     assert found["last_activity"] == datetime(2020, 12, 31, 22, tzinfo=UTC)
 
 
-def test_a_time_without_zone_is_utc() -> None:
+async def test_a_time_without_zone_is_utc() -> None:
     """What an older writer left without a zone is read as UTC, and the thread can be written."""
+    async with MemoryStore(clock=later) as store:
+        thread = await store.restore(
+            document(CreatedAt="2020-02-03T04:05:06", LastActivity="2020-02-03T04:05:07")
+        )
+        await thread.add_message(Message.user("on it goes"))
 
-    async def check() -> None:
-        async with MemoryStore(clock=later) as store:
-            thread = await store.restore(
-                document(CreatedAt="2020-02-03T04:05:06", LastActivity="2020-02-03T04:05:07")
-            )
-            await thread.add_message(Message.user("on it goes"))
-
-            assert thread.created_at == datetime(2020, 2, 3, 4, 5, 6, tzinfo=UTC)
-            assert thread.last_activity == later()
-
-    asyncio.run(check())
+        assert thread.created_at == datetime(2020, 2, 3, 4, 5, 6, tzinfo=UTC)
+        assert thread.last_activity == later()
 
 
 def test_missing_times_are_now() -> None:
@@ -297,49 +281,43 @@ def test_odd_values_survive(tmp_path: Path) -> None:
         tell(tmp_path, kind, check)
 
 
-def test_results_that_wait_are_not_lost() -> None:
+async def test_results_that_wait_are_not_lost() -> None:
     """A call that has run is known to have run where the thread is restored; answered ones go."""
     call = ToolCallPart("call_1", "pay", "{}")
 
-    async def check() -> None:
-        async with MemoryStore(clock=later) as store:
-            thread = await store.thread("chat")
-            await thread.commit(
-                Change(
-                    messages=[Message.user("pay"), Message.assistant("", tool_calls=[call])],
-                    execution=open_state(thread, "note"),
-                    tools=[ToolRun(call_id="call_1", name="pay", key="once", result="paid")],
-                )
+    async with MemoryStore(clock=later) as store:
+        thread = await store.thread("chat")
+        await thread.commit(
+            Change(
+                messages=[Message.user("pay"), Message.assistant("", tool_calls=[call])],
+                execution=open_state(thread, "note"),
+                tools=[ToolRun(call_id="call_1", name="pay", key="once", result="paid")],
             )
-            moved = await store.restore(await thread.to_snapshot(), thread_id="moved")
+        )
+        moved = await store.restore(await thread.to_snapshot(), thread_id="moved")
 
-            assert moved.pending_tools == thread.pending_tools
-            assert moved.pending_tools[0].is_finished
+        assert moved.pending_tools == thread.pending_tools
+        assert moved.pending_tools[0].is_finished
 
-            await moved.add_message(Message.tool("call_1", "paid"))
+        await moved.add_message(Message.tool("call_1", "paid"))
 
-            assert moved.pending_tools == ()
-
-    asyncio.run(check())
+        assert moved.pending_tools == ()
 
 
-def test_notes_of_failed_folds_survive() -> None:
+async def test_notes_of_failed_folds_survive() -> None:
     """A record that only counts failures is kept, and is not in force."""
     notes = reduction_of(told(), 0, "")
 
-    async def check() -> None:
-        async with MemoryStore(clock=later) as store:
-            thread = await store.thread("chat")
-            await thread.add_messages(told())
-            await thread.commit(Change(reduction=notes, execution=open_state(thread, "note")))
-            moved = await store.restore(await thread.to_snapshot(), thread_id="moved")
+    async with MemoryStore(clock=later) as store:
+        thread = await store.thread("chat")
+        await thread.add_messages(told())
+        await thread.commit(Change(reduction=notes, execution=open_state(thread, "note")))
+        moved = await store.restore(await thread.to_snapshot(), thread_id="moved")
 
-            assert notes.message_hash == hash_text(EMPTY_DIGEST)
-            assert moved.last_reduction == notes
-            assert moved.execution_state is not None
-            assert moved.execution_state.active_reduction is None
-
-    asyncio.run(check())
+        assert notes.message_hash == hash_text(EMPTY_DIGEST)
+        assert moved.last_reduction == notes
+        assert moved.execution_state is not None
+        assert moved.execution_state.active_reduction is None
 
 
 @pytest.mark.parametrize(
@@ -377,29 +355,26 @@ def test_no_more_is_archived_than_a_reduction_stands_for(written: int, archived:
     assert (found["archived"], found["reduction"].summarized_up_to_index) == (archived, 1)
 
 
-def test_what_an_earlier_reduction_archived_is_worked_with_again() -> None:
+async def test_what_an_earlier_reduction_archived_is_worked_with_again() -> None:
     """A snapshot has the newest reduction alone, and no message is archived that none stands for."""
     said = [Message.user(f"question {number}") for number in range(12)]
 
-    async def live() -> None:
-        async with MemoryStore() as store:
-            thread = await store.thread("t")
-            await thread.add_messages(said)
-            await thread.save_reduction(reduction_of(said, 10, "one"), archive=True)
-            other = structs.replace(reduction_of(said, 4, "two"), config_fingerprint="two")
-            await thread.save_reduction(other)
-            moved = await store.restore(await thread.to_snapshot(), thread_id="moved")
+    async with MemoryStore() as store:
+        thread = await store.thread("t")
+        await thread.add_messages(said)
+        await thread.save_reduction(reduction_of(said, 10, "one"), archive=True)
+        other = structs.replace(reduction_of(said, 4, "two"), config_fingerprint="two")
+        await thread.save_reduction(other)
+        moved = await store.restore(await thread.to_snapshot(), thread_id="moved")
 
-            assert (thread.head.archived, moved.head.archived) == (10, 4)
-            assert await moved.working_messages() == said[4:]
+        assert (thread.head.archived, moved.head.archived) == (10, 4)
+        assert await moved.working_messages() == said[4:]
 
-            await thread.undo_reduction()
-            await moved.undo_reduction()
+        await thread.undo_reduction()
+        await moved.undo_reduction()
 
-            assert (thread.head.archived, moved.head.archived) == (10, 0)
-            assert await moved.working_messages() == said
-
-    asyncio.run(live())
+        assert (thread.head.archived, moved.head.archived) == (10, 0)
+        assert await moved.working_messages() == said
 
 
 @pytest.mark.parametrize("written", [-(2**70), -1, 3, 2**70])

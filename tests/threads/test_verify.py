@@ -307,40 +307,32 @@ def test_a_flipped_byte_of_the_file_is_found_or_harmless(path: Path) -> None:
     assert found > cases // 10
 
 
-def test_memory_is_verified_too() -> None:
+async def test_memory_is_verified_too() -> None:
     """The threads of every store are verified, with their earlier epochs."""
-
-    async def run() -> list[Verified]:
-        async with MemoryStore(checkpoints="full") as store:
-            await fill(store)
-            await (await store.thread(ONE.id)).rewind(5)
-            return [one async for one in verify_store(store)]
-
-    verified = asyncio.run(run())
+    async with MemoryStore(checkpoints="full") as store:
+        await fill(store)
+        await (await store.thread(ONE.id)).rewind(5)
+        verified = [one async for one in verify_store(store)]
 
     assert [(one.key, one.faults) for one in verified] == [(OTHER, ()), (ONE, ()), (TWO, ())]
 
 
-def test_a_thread_that_is_being_written_to_is_whole() -> None:
+async def test_a_thread_that_is_being_written_to_is_whole() -> None:
     """Verifying while somebody appends blames nobody."""
+    async with MemoryStore() as store:
+        thread = await store.thread("busy")
 
-    async def run() -> list[str]:
-        async with MemoryStore() as store:
-            thread = await store.thread("busy")
-
-            async def write() -> None:
-                for number in range(60):
-                    await thread.add_message(Message.user(f"{number}"))
-                    await asyncio.sleep(0)
-
-            writing = asyncio.create_task(write())
-            faults: list[str] = []
-            while not writing.done():
-                faults += await faults_of(store, thread.key)
+        async def write() -> None:
+            for number in range(60):
+                await thread.add_message(Message.user(f"{number}"))
                 await asyncio.sleep(0)
-            return faults
 
-    assert asyncio.run(run()) == []
+        writing = asyncio.create_task(write())
+        faults: list[str] = []
+        while not writing.done():
+            faults += await faults_of(store, thread.key)
+            await asyncio.sleep(0)
+        assert faults == []
 
 
 def test_damage_is_found_while_somebody_writes(path: Path) -> None:
@@ -366,13 +358,9 @@ def test_damage_is_found_while_somebody_writes(path: Path) -> None:
     assert asyncio.run(run()) == [f"row {BAD}: it is missing or cannot be read"]
 
 
-def test_a_thread_that_is_not_there_has_no_faults() -> None:
+async def test_a_thread_that_is_not_there_has_no_faults() -> None:
     """Of a thread that nobody made nothing is said, and nothing can be saved."""
-
-    async def run() -> None:
-        async with MemoryStore() as store:
-            assert await verify_thread(store.context, ONE) is None
-            with pytest.raises(ThreadNotFoundError):
-                await whole_rows(store.context, ONE)
-
-    asyncio.run(run())
+    async with MemoryStore() as store:
+        assert await verify_thread(store.context, ONE) is None
+        with pytest.raises(ThreadNotFoundError):
+            await whole_rows(store.context, ONE)

@@ -40,22 +40,19 @@ class CountingStorage(MemoryStorage):
 
 
 @pytest.mark.parametrize("name", ["one", "two"])
-def test_a_thread_rewound_to_a_cut_without_a_user_is_read_whole(name: str) -> None:
+async def test_a_thread_rewound_to_a_cut_without_a_user_is_read_whole(name: str) -> None:
     """Where no message is left behind the cut and no user has spoken, the reduction is no start."""
     messages = list(map(Message.assistant, "abc"))
 
-    async def run() -> ThreadWindow:
-        store = ThreadStore(MemoryStorage())
-        thread = await store.thread("one")
-        await thread.add_messages(messages)
-        await thread.save_reduction(reduction_of(messages, 2, "summary"))
-        forked = await thread.fork("two")
-        await forked.rewind(2)
-        found = await store.find("two")
-        assert found is not None
-        return await (forked if name == "one" else found).window()
-
-    window = asyncio.run(run())
+    store = ThreadStore(MemoryStorage())
+    thread = await store.thread("one")
+    await thread.add_messages(messages)
+    await thread.save_reduction(reduction_of(messages, 2, "summary"))
+    forked = await thread.fork("two")
+    await forked.rewind(2)
+    found = await store.find("two")
+    assert found is not None
+    window = await (forked if name == "one" else found).window()
 
     assert window.reduction is None
     assert window.history.everything() == messages[:2]
@@ -131,44 +128,36 @@ def test_system_messages_far_apart_cost_no_row_between() -> None:
 
 
 @pytest.mark.parametrize("gap", [0, 1, 9, 100])
-def test_any_changed_system_message_is_found(gap: int) -> None:
+async def test_any_changed_system_message_is_found(gap: int) -> None:
     """A bit that is flipped in any system message is found, wherever the message stands."""
+    storage = CountingStorage()
+    await _kept(storage, [Message.user("hi"), *_apart(5, gap)])
+    thread = await ThreadStore(storage).find("t")
+    assert thread is not None
+    branch = thread._record.head.epoch  # pyright: ignore[reportPrivateUsage]
+    for row in await storage.rows(thread.key, branch, 0, thread.count, system=True):
+        for bit in (0, 8 * 20, 8 * len(row.data) - 1):
+            data = bytearray(row.data)
+            data[bit // 8] ^= 1 << bit % 8
+            storage.instead = {row.seq: replace(row, data=bytes(data))}
+            with pytest.raises(StoreCorruptError):
+                await _turn(storage)
+    storage.instead = {}
 
-    async def run() -> None:
-        storage = CountingStorage()
-        await _kept(storage, [Message.user("hi"), *_apart(5, gap)])
-        thread = await ThreadStore(storage).find("t")
-        assert thread is not None
-        branch = thread._record.head.epoch  # pyright: ignore[reportPrivateUsage]
-        for row in await storage.rows(thread.key, branch, 0, thread.count, system=True):
-            for bit in (0, 8 * 20, 8 * len(row.data) - 1):
-                data = bytearray(row.data)
-                data[bit // 8] ^= 1 << bit % 8
-                storage.instead = {row.seq: replace(row, data=bytes(data))}
-                with pytest.raises(StoreCorruptError):
-                    await _turn(storage)
-        storage.instead = {}
-
-        assert (await _turn(storage)).history.total == thread.count
-
-    asyncio.run(run())
+    assert (await _turn(storage)).history.total == thread.count
 
 
-def test_a_row_between_is_not_blamed() -> None:
+async def test_a_row_between_is_not_blamed() -> None:
     """A row that is damaged between two system messages is none of a turn's business."""
+    storage = CountingStorage()
+    await _kept(storage, _apart(3, 9))
+    storage.instead = {5: StoredRow(5, system=False, data=b"damage")}
 
-    async def run() -> None:
-        storage = CountingStorage()
-        await _kept(storage, _apart(3, 9))
-        storage.instead = {5: StoredRow(5, system=False, data=b"damage")}
+    assert len((await _turn(storage)).history.system) == 3
 
-        assert len((await _turn(storage)).history.system) == 3
-
-        storage.instead = {9: None}
-        with pytest.raises(StoreCorruptError, match="message row 9 of thread 't' is damaged"):
-            await _turn(storage)
-
-    asyncio.run(run())
+    storage.instead = {9: None}
+    with pytest.raises(StoreCorruptError, match="message row 9 of thread 't' is damaged"):
+        await _turn(storage)
 
 
 def test_a_request_long_ago_is_found_in_few_calls() -> None:

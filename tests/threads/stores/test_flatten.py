@@ -95,7 +95,7 @@ _ACTS = st.lists(
 
 
 @given(_ACTS)
-@settings(max_examples=4 * settings.default.max_examples)
+@settings(max_examples=4 * settings().max_examples)
 def test_every_epoch_shows_what_its_branch_did(acts: list[tuple[str, int, int]]) -> None:
     """Whatever was appended, rewound, edited, forked and pruned, each thread shows the same."""
     shared = Shared()

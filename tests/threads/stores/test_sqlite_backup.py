@@ -15,6 +15,7 @@ from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.verify import verify_store
 from tests.apps.damage import smash
 from tests.threads.sample import fill
+from tests.threads.stores.opened import use
 from tests.threads.stores.recorded import SQLITE, materialize_sqlite, open_store
 from tests.threads.stores.test_sqlite_schema import header
 
@@ -22,12 +23,7 @@ from tests.threads.stores.test_sqlite_schema import header
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """Return the file of a store with everything in it."""
-
-    async def run() -> None:
-        async with SQLiteStore(tmp_path / "store.db") as store:
-            await fill(store)
-
-    asyncio.run(run())
+    use(tmp_path / "store.db", fill)
     return tmp_path / "store.db"
 
 

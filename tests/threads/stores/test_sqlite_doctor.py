@@ -1,31 +1,25 @@
 """What `doctor` finds about the environment of a SQLite store."""
 
-import asyncio
 import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from types import SimpleNamespace
 
 import pytest
 
 from foldline.threads.stores.fact import Fact
 from foldline.threads.stores.sqlite.doctor import sqlite_facts
-from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.apps.damage import smash
 from tests.threads.sample import fill
+from tests.threads.stores.opened import use
 from tests.threads.stores.recorded import materialize_sqlite
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """Return the file of a store with everything in it."""
-
-    async def run() -> None:
-        async with SQLiteStore(tmp_path / "store.db") as store:
-            await fill(store)
-
-    asyncio.run(run())
+    use(tmp_path / "store.db", fill)
     return tmp_path / "store.db"
 
 
@@ -52,25 +46,17 @@ def test_a_sound_store_is_described_and_not_changed(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_an_older_schema_is_named(tmp_path: Path) -> None:
-    """A file of an earlier format is no danger: opening it migrates it."""
-    path = tmp_path / "old.db"
-    materialize_sqlite("sqlite-2", path)
-
-    found = facts(path)["schema"]
-
-    assert (found.value, found.is_danger) == ("2, older than 4", False)
-    assert found.advice == "opening the store migrates it"
-
-
-def test_a_newer_schema_is_a_danger(path: Path) -> None:
-    """The advice is to upgrade."""
+def test_another_schema_is_named(path: Path, tmp_path: Path) -> None:
+    """A file of an earlier format is no danger: opening it migrates it. A newer one is one."""
+    materialize_sqlite("sqlite-2", tmp_path / "old.db")
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA user_version = 200")
 
-    found = facts(path)["schema"]
+    old, new = facts(tmp_path / "old.db")["schema"], facts(path)["schema"]
 
-    assert (found.advice, found.is_danger) == ("upgrade foldline", True)
+    assert (old.value, old.is_danger) == ("2, older than 4", False)
+    assert old.advice == "opening the store migrates it"
+    assert (new.advice, new.is_danger) == ("upgrade foldline", True)
 
 
 def test_damage_is_named(path: Path) -> None:
@@ -92,14 +78,8 @@ def test_another_file_is_a_danger(tmp_path: Path, data: bytes) -> None:
     assert dangers(tmp_path / "a.db") == ["file"]
 
 
-class _Disk(NamedTuple):
-    total: int
-    used: int
-    free: int
-
-
 def test_a_full_disk_is_a_danger(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With less than 100 MiB free the advice is to make room."""
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: _Disk(10**9, 10**9 - 5_000_000, 5_000_000))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=5_000_000))
 
     assert dangers(path) == ["free disk"]

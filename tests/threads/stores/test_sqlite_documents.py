@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from foldline.threads.change import Change, Document, DocumentKind
 from foldline.threads.key import ThreadKey
@@ -80,23 +81,15 @@ def test_documents_are_those_of_a_memory(tmp_path: Path, seed: int) -> None:
 def test_an_heir_takes_the_row_of_what_is_dropped(tmp_path: Path) -> None:
     """A document that comes as another one of its kind goes is written in its place."""
     path = tmp_path / "a.db"
-
-    def written(revision: int, name: str, *drop: tuple[DocumentKind, str]) -> Change:
-        return Change(
-            id=b"i" * 8,
-            revision=revision,
-            head=b"h",
-            epoch=EPOCH,
-            put=[Document("reduction", name, b"x" * 500)],
-            drop=drop,
-        )
+    plain = Change(id=b"i" * 8, head=b"h", epoch=EPOCH)
 
     async def run() -> None:
         storage = SQLiteStorage(path)
         await storage.open()
-        await storage.commit(KEY, written(0, "1"))
-        await storage.commit(KEY, written(1, "2"))
-        await storage.commit(KEY, written(2, "3", ("reduction", "1")))
+        for revision in range(3):
+            put = [Document("reduction", str(revision + 1), b"x" * 500)]
+            drop = [("reduction", "1")] if revision == 2 else []
+            await storage.commit(KEY, replace(plain, revision=revision, put=put, drop=drop))
         await storage.close()
 
     asyncio.run(run())

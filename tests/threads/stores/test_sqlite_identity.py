@@ -1,6 +1,5 @@
 """A log that lies beside a SQLite file and was written beside another one."""
 
-import asyncio
 import random
 import shutil
 import sqlite3
@@ -15,6 +14,7 @@ from foldline.threads.stores.sqlite.backup import back_up
 from foldline.threads.stores.sqlite.doctor import sqlite_facts
 from foldline.threads.stores.sqlite.identity import FileNumber, number_in
 from foldline.threads.stores.sqlite.store import SQLiteStore
+from tests.threads.stores.opened import use
 from tests.threads.stores.recorded import materialize_sqlite
 
 
@@ -23,33 +23,37 @@ Said = dict[str, list[str]]
 SIDES = ("-wal", ".lock")
 
 
-async def grow(path: Path, name: str, turns: int, seed: int, *, size: int = 3_000) -> Said:
-    """Say *turns* things on threads of *name* in the store at *path*, and return what they hold."""
+def grow(path: Path, name: str, turns: int, seed: int, *, size: int = 3_000) -> Said:
+    """
+    Say *turns* things on threads of *name* in the store at *path*, and return what they hold.
+
+    The file and what lies beside it are copied to one with the end `.killed`, as a kill leaves them.
+    """
     rng, said = random.Random(seed), Said()
-    async with SQLiteStore(path, durability="relaxed") as store:
+
+    async def say(store: SQLiteStore) -> Said:
         for number in range(turns):
             thread = await store.thread(f"{name}{rng.randrange(4)}")
             text = f"{thread.id} {number} " + "x" * rng.randrange(size)
             await thread.add_message(Message.user(text))
             said.setdefault(thread.id, []).append(text)
-        leave(path, path.with_name(f"{path.name}.killed"))
-    return said
+        for end in ("", *SIDES):
+            shutil.copy(f"{path}{end}", f"{path}.killed{end}")
+        return said
+
+    return use(path, say)
 
 
-def leave(path: Path, target: Path) -> None:
-    """Copy the file at *path* and what lies beside it to *target*, as a kill would leave them."""
-    for end in ("", *SIDES):
-        shutil.copy(f"{path}{end}", f"{target}{end}")
-
-
-async def read(path: Path) -> Said:
+def read(path: Path) -> Said:
     """Return what the threads at *path* hold."""
-    async with SQLiteStore(path) as store:
-        threads = [thread async for thread in store.threads()]
+
+    async def look(store: SQLiteStore) -> Said:
         return {
             thread.id: [message.text for message in await thread.get_messages()]
-            for thread in threads
+            for thread in [one async for one in store.threads()]
         }
+
+    return use(path, look)
 
 
 def beside(path: Path) -> dict[str, bytes]:
@@ -66,12 +70,12 @@ def restored(tmp_path: Path, log: str) -> Path:
     need not.
     """
     path = tmp_path / "a.db"
-    asyncio.run(grow(path, "a", 40, 1))
+    grow(path, "a", 40, 1)
     back_up(path, tmp_path / "backup.db")
-    asyncio.run(grow(path, "a", 40, 2))
+    grow(path, "a", 40, 2)
     if log == "wrapped":
-        asyncio.run(grow(path, "a", 403, 3))
-    asyncio.run(grow(path, "a", 40 if log == "long" else 2, 4, size=20))
+        grow(path, "a", 403, 3)
+    grow(path, "a", 40 if log == "long" else 2, 4, size=20)
     killed = tmp_path / "a.db.killed"
     killed.unlink()
     shutil.copy(tmp_path / "backup.db", killed)
@@ -91,7 +95,7 @@ def test_a_restored_copy_refuses_the_log_of_what_it_replaced(tmp_path: Path, log
     )
 
     with refused:
-        asyncio.run(read(path))
+        read(path)
     for source in (path, link):
         with refused:
             back_up(source, copy)
@@ -103,7 +107,7 @@ def test_a_restored_copy_refuses_the_log_of_what_it_replaced(tmp_path: Path, log
     assert beside(path) == before
     for end in ("-wal", "-shm"):
         Path(f"{path}{end}").unlink(missing_ok=True)
-    assert asyncio.run(read(path)) == asyncio.run(read(tmp_path / "backup.db"))
+    assert read(path) == read(tmp_path / "backup.db")
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -113,23 +117,23 @@ def test_a_foreign_log_is_refused(seed: int, tmp_path: Path) -> None:
     mixed = tmp_path / "mixed.db"
     for name in ("one", "other"):
         turns = rng.randrange(1, 100)
-        asyncio.run(grow(tmp_path / f"{name}.db", rng.choice("ab"), turns, seed))
+        grow(tmp_path / f"{name}.db", rng.choice("ab"), turns, seed)
     shutil.copy(tmp_path / "one.db.killed", mixed)
     for end in SIDES:
         shutil.copy(f"{tmp_path}/other.db.killed{end}", f"{mixed}{end}")
 
     with pytest.raises(StoreCorruptError, match="belongs to another file"):
-        asyncio.run(read(mixed))
+        read(mixed)
 
 
 @pytest.mark.parametrize("note", [None, b"", b"17", b"\0\0\0\0", b"12 of them\n"])
 def test_the_log_of_the_file_itself_is_taken(note: bytes | None, tmp_path: Path) -> None:
     """What a kill has left in the log is there again, whatever it has left of the note."""
-    said = asyncio.run(grow(tmp_path / "a.db", "a", 60, 1))
+    said = grow(tmp_path / "a.db", "a", 60, 1)
     if note is not None:
         (tmp_path / "a.db.killed.lock").write_bytes(note)
 
-    assert asyncio.run(read(tmp_path / "a.db.killed")) == said
+    assert read(tmp_path / "a.db.killed") == said
 
 
 def test_a_file_keeps_its_number() -> None:
@@ -146,20 +150,20 @@ def test_a_file_keeps_its_number() -> None:
 
 def test_a_file_that_was_being_written_to_is_taken_with_its_log(tmp_path: Path) -> None:
     """If the power has taken the first sector of the file, the log that has it repairs it."""
-    said = asyncio.run(grow(tmp_path / "a.db", "a", 40, 1))
+    said = grow(tmp_path / "a.db", "a", 40, 1)
     killed = tmp_path / "a.db.killed"
     with killed.open("r+b") as file:
         file.write(random.Random(1).randbytes(512))
 
-    assert asyncio.run(read(killed)) == said
+    assert read(killed) == said
 
 
 def test_a_copy_gets_its_number_before_a_log(tmp_path: Path) -> None:
     """A backup that is opened and killed at once is itself with its log, by its own number."""
     path, copy = tmp_path / "a.db", tmp_path / "backup.db"
-    asyncio.run(grow(path, "a", 40, 1))
+    grow(path, "a", 40, 1)
     back_up(path, copy)
-    said = asyncio.run(grow(copy, "b", 1, 2))
+    said = grow(copy, "b", 1, 2)
     killed = tmp_path / "backup.db.killed"
     with closing(sqlite3.connect(f"{killed.as_uri()}?immutable=1", uri=True)) as connection:
         own = number_in(connection).own
@@ -168,28 +172,28 @@ def test_a_copy_gets_its_number_before_a_log(tmp_path: Path) -> None:
 
     assert 0 != own != first
     Path(f"{killed}.lock").unlink()
-    assert asyncio.run(read(killed)).items() >= said.items()
+    assert read(killed).items() >= said.items()
 
 
 def test_file_and_log_that_were_put_back_together_are_taken_without_the_note(
     tmp_path: Path,
 ) -> None:
     """If another file was there in the meantime, the error says which note to move away."""
-    said = asyncio.run(grow(tmp_path / "a.db", "a", 60, 1))
+    said = grow(tmp_path / "a.db", "a", 60, 1)
     killed, note = tmp_path / "a.db.killed", tmp_path / "a.db.killed.lock"
     note.write_bytes(b"17\n")
 
     with pytest.raises(StoreCorruptError, match=r"move a\.db\.killed\.lock away"):
-        asyncio.run(read(killed))
+        read(killed)
 
     note.unlink()
-    assert asyncio.run(read(killed)) == said
+    assert read(killed) == said
 
 
 @pytest.mark.parametrize("data", [None, b""], ids=["missing", "empty"])
 def test_a_log_without_its_file_is_kept(data: bytes | None, tmp_path: Path) -> None:
     """If the file of a store is lost, its log, which holds what was acknowledged, is not touched."""
-    asyncio.run(grow(tmp_path / "a.db", "a", 40, 1))
+    grow(tmp_path / "a.db", "a", 40, 1)
     killed = tmp_path / "a.db.killed"
     whole = killed.read_bytes()
     killed.unlink()
@@ -198,11 +202,11 @@ def test_a_log_without_its_file_is_kept(data: bytes | None, tmp_path: Path) -> N
     before = beside(killed)
 
     with pytest.raises(StoreCorruptError, match=r"a\.db\.killed is missing or empty, but the log"):
-        asyncio.run(read(killed))
+        read(killed)
 
     assert beside(killed) == before
     killed.write_bytes(whole)
-    assert sum(map(len, asyncio.run(read(killed)).values())) == 40
+    assert sum(map(len, read(killed).values())) == 40
 
 
 def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
@@ -210,7 +214,7 @@ def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     path.touch()
 
-    assert asyncio.run(read(path)) == {}
+    assert read(path) == {}
 
 
 def test_a_note_of_another_file_is_gone_before_the_log_is_written(tmp_path: Path) -> None:
@@ -223,8 +227,8 @@ def test_a_note_of_another_file_is_gone_before_the_log_is_written(tmp_path: Path
         other.execute("BEGIN")
         other.execute("SELECT count(*) FROM threads").fetchone()
         # The migration is in the log, and stays there as long as somebody reads what was before.
-        said = asyncio.run(grow(path, "new", 1, 1))
+        said = grow(path, "new", 1, 1)
 
     killed = tmp_path / "a.db.killed"
     assert killed.with_name("a.db.killed.lock").read_bytes() == b"0\n"
-    assert asyncio.run(read(killed)).items() >= said.items()
+    assert read(killed).items() >= said.items()

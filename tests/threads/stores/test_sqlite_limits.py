@@ -18,17 +18,8 @@ from foldline.threads.stores.sqlite.store import SQLiteStore
 resource = pytest.importorskip("resource")
 
 
-@pytest.mark.parametrize("seconds", [2_147_484, 3e6, float("inf"), 10**400])
-def test_a_wait_that_sqlite_cannot_count_is_refused(tmp_path: Path, seconds: float) -> None:
-    """SQLite would not wait at all for a time that is too long for it, so that it is refused."""
-    with pytest.raises(ConfigError, match="above 0 and at most 2,147,483"):
-        SQLiteStore(tmp_path / "a.db", busy_timeout=seconds)
-
-
 def test_the_longest_wait_is_one(tmp_path: Path) -> None:
-    """
-    With the longest time to wait a write waits for another program, and a deletion is told about.
-    """
+    """With the longest time to wait a write waits for another program, and a deletion works."""
     path = tmp_path / "a.db"
 
     async def live() -> bool:
@@ -73,34 +64,27 @@ async def _opened(path: Path, *, free: int) -> str:
 
 
 def test_no_free_file_is_an_error_of_foldline(tmp_path: Path) -> None:
-    """
-    However few files may still be opened, a store is opened, or that is told with what is missing.
-    """
+    """However few files may still be opened, a store opens, or the error says what is missing."""
 
     async def live() -> list[str]:
-        return [await _opened(tmp_path / "a.db", free=free) for free in range(40)]
+        return [await _opened(tmp_path / "a.db", free=free) for free in range(0, 40, 2)]
 
-    first, *_, last = found = asyncio.run(live())
+    found = asyncio.run(live())
 
-    assert first.endswith("cannot be read (EMFILE)")
-    assert last == "opened"
-    for told in found:
-        assert told == "opened" or told.endswith(("(EMFILE)", "(SQLITE_CANTOPEN)"))
+    assert found[0].endswith("cannot be read (EMFILE)")
+    assert found[-1] == "opened"
+    assert all(one.endswith(("opened", "(EMFILE)", "(SQLITE_CANTOPEN)")) for one in found)
 
 
 @pytest.mark.parametrize("path", [None, 5, b"a.db", [], ""])
 def test_a_path_is_a_name(path: Any) -> None:
     """What names no file is refused as soon as a store is made of it, by its type."""
-    with pytest.raises(ConfigError, match=r"^path") as caught:
+    with pytest.raises(ConfigError, match=r"^path (must be|is empty)"):
         SQLiteStore(path)
 
-    assert str(caught.value).startswith("path must be" if path != "" else "path is empty")
 
-
-def test_a_folder_is_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    A folder is refused by its name before anything is made beside it; a new name in it is not.
-    """
+def test_a_folder_is_not_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder is refused by its name before anything is made beside it; a name in it is not."""
     (tmp_path / "folder").mkdir()
     monkeypatch.chdir(tmp_path / "folder")
 
@@ -112,8 +96,12 @@ def test_a_folder_is_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert [one.name for one in tmp_path.rglob("*")] == ["folder"]
 
 
-@pytest.mark.parametrize("seconds", ["5", None, True, 0, -1.0, float("nan")])
+_LONG = (2_147_484, 3e6, float("inf"), 10**400)
+
+
+@pytest.mark.parametrize("seconds", ["5", None, True, 0, -1.0, float("nan"), *_LONG])
 def test_a_timeout_is_a_number_of_seconds(tmp_path: Path, seconds: Any) -> None:
-    """A time to wait that is no number above zero is refused."""
-    with pytest.raises(ConfigError, match=r"^busy_timeout must be a number of seconds"):
+    """A time to wait that is not a number, or that SQLite cannot count, is refused."""
+    limit = "above 0 and at most 2,147,483" if seconds in _LONG else "a number of seconds"
+    with pytest.raises(ConfigError, match=rf"^busy_timeout must be .*{limit}"):
         SQLiteStore(tmp_path / "a.db", busy_timeout=seconds)

@@ -15,6 +15,7 @@ from foldline.threads.stores.sqlite.faults import place_error
 from foldline.threads.stores.sqlite.file import StoreFile, needs_lock
 from foldline.threads.stores.sqlite.storage import SQLiteStorage
 from foldline.threads.stores.sqlite.store import SQLiteStore
+from tests.threads.stores.opened import use
 
 
 def fail(connection: sqlite3.Connection) -> None:
@@ -84,20 +85,18 @@ def test_a_file_that_is_gone_is_reported(tmp_path: Path, way: str) -> None:
     """If its file is taken away, an open store says so; no write is lost in it, and none made."""
     path = tmp_path / "a.db"
 
-    async def live() -> None:
-        async with SQLiteStore(path) as store:
-            thread = await store.thread("t")
-            if way == "deleted":
-                path.unlink()
-            else:
-                path.rename(tmp_path / "b.db")
-            if way == "replaced":
-                path.write_bytes(b"")
-            for _ in range(3):
-                with pytest.raises(StoreError, match="was moved, deleted or replaced"):
-                    await thread.add_message(Message.user("x"))
+    async def lose(store: SQLiteStore) -> None:
+        thread = await store.thread("t")
+        path.rename(tmp_path / "b.db")
+        if way == "deleted":
+            (tmp_path / "b.db").unlink()
+        if way == "replaced":
+            path.write_bytes(b"")
+        for _ in range(2):
+            with pytest.raises(StoreError, match="was moved, deleted or replaced"):
+                await thread.add_message(Message.user("x"))
 
-    asyncio.run(live())
+    use(path, lose)
 
     assert path.exists() is (way == "replaced")
     assert not path.exists() or path.read_bytes() == b""

@@ -12,32 +12,26 @@ from foldline.threads.stores.sqlite.file import StoreFile
 from foldline.threads.stores.sqlite.inline_read import InlineReader
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.verify import verify_store
+from tests.threads.stores.opened import use
 
 
 PAGE = 4096
 COUNT = 60
 
 
-def _made(path: Path) -> bytearray:
-    """Return the bytes of a store with two threads, each of which fills pages of its own."""
-
-    async def make() -> None:
-        async with SQLiteStore(path, durability="relaxed") as store:
-            for name in ("bad", "filler", "good"):
-                thread = await store.thread(name)
-                await thread.add_messages(
-                    [Message.user(f"{name} {number} " + "x" * 600) for number in range(COUNT)]
-                )
-
-    asyncio.run(make())
-    return bytearray(path.read_bytes())
-
-
 @pytest.fixture
 def torn(tmp_path: Path) -> Path:
-    """A store in which a page with the newest messages of the thread `bad` is torn."""
+    """Return a store in which a page with the newest messages of the thread `bad` is torn."""
     path = tmp_path / "a.db"
-    data = _made(path)
+
+    async def make(store: SQLiteStore) -> None:
+        for name in ("bad", "filler", "good"):
+            thread = await store.thread(name)
+            said = [f"{name} {number} " + "x" * 600 for number in range(COUNT)]
+            await thread.add_messages([Message.user(text) for text in said])
+
+    use(path, make)
+    data = bytearray(path.read_bytes())
     start = data.find(b"bad 55 xxx") // PAGE * PAGE
     data[start : start + 64] = b"\xff" * 64
     path.write_bytes(data)
@@ -45,38 +39,33 @@ def torn(tmp_path: Path) -> Path:
 
 
 def test_reads_beside_a_torn_page_are_answered(torn: Path) -> None:
-    """Anyone who reads in one batch with somebody that meets the torn page reads what is not torn."""
+    """A read in one batch with reads that meet the torn page returns what is not torn."""
 
-    async def live() -> list[int]:
-        async with SQLiteStore(torn) as store:
-            good = await store.thread("good")
-            counts = []
-            for _ in range(10):
-                *_, found = await asyncio.gather(
-                    *(store.find("bad") for _ in range(2)),
-                    # So many that they are read by the thread, with all who wait for it.
-                    good.get_messages(),
-                )
-                assert isinstance(found, list)
-                counts.append(len(found))
-            return counts
+    async def count(store: SQLiteStore) -> list[int]:
+        good = await store.thread("good")
+        counts: list[int] = []
+        for _ in range(10):
+            # So many that they are read by the thread, with all that wait for it.
+            reading = asyncio.ensure_future(good.get_messages())
+            await asyncio.gather(*(store.find("bad") for _ in range(2)), reading)
+            counts.append(len(await reading))
+        return counts
 
-    assert asyncio.run(live()) == [COUNT] * 10
+    assert use(torn, count) == [COUNT] * 10
 
 
 def test_a_torn_page_does_not_end_the_report(torn: Path) -> None:
-    """All that is wrong is told, of the thread and of the file, and of no other thread."""
+    """All that is wrong is reported, of the thread and of the file, and of no other thread."""
 
-    async def live() -> list[str | None]:
-        async with SQLiteStore(torn) as store:
-            found = [one async for one in verify_store(store) if one.faults]
-            return [one.key.id if one.key else None for one in found]
+    async def faulty(store: SQLiteStore) -> list[str | None]:
+        found = [one async for one in verify_store(store) if one.faults]
+        return [one.key.id if one.key else None for one in found]
 
-    assert asyncio.run(live()) == ["bad", None]
+    assert use(torn, faulty) == ["bad", None]
 
 
-def test_damage_that_a_read_passes_over_leaves_the_glance_at_work(torn: Path) -> None:
-    """A read that meets a torn page and goes on without it has its answer, and so has the next."""
+def test_damage_that_a_read_passes_over_leaves_inline_reads_at_work(torn: Path) -> None:
+    """A read that meets a torn page and continues has its answer, and so has the next."""
 
     def pass_over(connection: sqlite3.Connection) -> str:
         try:
@@ -92,19 +81,20 @@ def test_damage_that_a_read_passes_over_leaves_the_glance_at_work(torn: Path) ->
     reader.close()
 
 
-def test_a_thread_is_made_beside_a_name_that_is_no_text(tmp_path: Path) -> None:
+def test_a_thread_is_made_beside_a_name_that_is_not_text(tmp_path: Path) -> None:
     """A damaged name is not in the way of the ones next to it."""
     path = tmp_path / "a.db"
 
-    async def live(name: str) -> list[str]:
-        async with SQLiteStore(path) as store:
+    def listed(name: str) -> list[str]:
+        async def live(store: SQLiteStore) -> list[str]:
             await store.thread(name)
             return [thread.id async for thread in store.threads()]
 
-    asyncio.run(live("b"))
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE threads SET id = CAST(x'62FF' AS TEXT)")
-        connection.commit()
+        return use(path, live)
 
-    assert asyncio.run(live("a")) == ["a"]
-    assert asyncio.run(live("c")) == ["a", "c"]
+    listed("b")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE threads SET id = CAST(x'62FF' AS TEXT)")
+
+    assert listed("a") == ["a"]
+    assert listed("c") == ["a", "c"]

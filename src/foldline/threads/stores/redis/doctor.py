@@ -7,7 +7,7 @@ remain are a consistent beginning.
 
 from collections.abc import AsyncIterator, Mapping
 from types import MappingProxyType
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, cast
 
 from msgspec import Struct
 
@@ -55,12 +55,7 @@ class RedisPromise(Struct, frozen=True):
 
 
 async def read_promise(link: RedisLink) -> RedisPromise:
-    """
-    Return what the Redis of *link* may lose.
-
-    Raises:
-        StoreError: It cannot be reached.
-    """
+    """Return what the Redis of *link* may lose."""
     appends = await _fact(link, "aof_enabled") == "1"
     try:
         answer: list[bytes] = await link.ask("CONFIG", "GET", "appendfsync" if appends else "save")
@@ -69,8 +64,7 @@ async def read_promise(link: RedisLink) -> RedisPromise:
     value = b"".join(answer[1:2]).decode().strip()
     if not appends:
         return RedisPromise("snapshot" if value else "memory")
-    modes = get_args(RedisDurability)[:3]
-    return RedisPromise(next((mode for mode in modes if mode == value), "unknown"))
+    return RedisPromise(cast("RedisDurability", value if value in _LOSSES else "unknown"))
 
 
 async def check_policy(link: RedisLink) -> None:
@@ -78,9 +72,6 @@ async def check_policy(link: RedisLink) -> None:
     Check that the Redis of *link* drops nothing when its memory is full.
 
     Policies that drop only what expires are harmless: no key of a store expires by itself.
-
-    Raises:
-        StoreError: It may drop threads, or cannot be reached.
     """
     policy = await _fact(link, "maxmemory_policy")
     if policy.startswith("allkeys-"):

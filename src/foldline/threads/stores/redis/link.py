@@ -137,15 +137,6 @@ def _client_maker(url: str, timeout: float) -> "Callable[[], Redis]":
     return make
 
 
-class _BrokenError(Exception):
-    """A connection broke, no answer came in time, or it led to a Redis that cannot answer."""
-
-    def __init__(self, reason: Exception, *, may_be_done: bool) -> None:
-        super().__init__()
-        self.reason = reason
-        self.may_be_done = may_be_done
-
-
 class RedisLink:
     """
     Runs commands and the script.
@@ -156,13 +147,7 @@ class RedisLink:
     """
 
     def __init__(self, url: str, *, timeout: float) -> None:
-        """
-        Use the Redis at *url*, not yet connected; see `RedisStore` for the options.
-
-        Raises:
-            ConfigError: *url* is not such an address.
-            MissingExtraError: The `redis` extra is not installed.
-        """
+        """Use the Redis at *url*, not yet connected; see `RedisStore` for the options."""
         from importlib.resources import files  # noqa: PLC0415 - a quarter of the whole import
 
         self._make_client = _client_maker(url, timeout)
@@ -180,33 +165,21 @@ class RedisLink:
         # What was opened elsewhere must not be touched, not even by garbage collection.
         self._left: list[object] = []
 
-    @property
-    def is_open(self) -> bool:
-        """Whether calls can be made."""
-        return self._client is not None
-
-    def open(self) -> None:
-        """
-        Get ready for calls; harmless when repeated.
-
-        Raises:
-            StoreError: It is open in another event loop or process.
-        """
+    def open(self) -> bool:
+        """Get ready for calls; return False if it was open."""
         if self._client is not None:
             self._home.check()
-        else:
-            self._client = self._make_client()
-            self._home = Home(asyncio.get_running_loop())
-            self._places = asyncio.Semaphore(_MOST_CONNECTIONS)
+            return False
+        self._client = self._make_client()
+        self._home = Home(asyncio.get_running_loop())
+        self._places = asyncio.Semaphore(_MOST_CONNECTIONS)
+        return True
 
     async def close(self) -> None:
         """
         Close all connections; harmless when repeated.
 
         Those of another process are left alone, those of a closed event loop to the system.
-
-        Raises:
-            StoreError: They belong to another event loop, which is not closed.
         """
         if self._client is not None and self._home.is_lost:
             self._left.append(self._client)
@@ -217,13 +190,8 @@ class RedisLink:
             await self._hang_up(client, in_use=True)
 
     async def ask(self, *words: Word) -> Any:
-        """
-        Return the answer to one command, which is harmless when repeated.
-
-        Raises:
-            StoreError: Redis cannot be reached, did not answer in time, or refused.
-        """
-        return await self._call([words], writes=False)
+        """Return the answer to one command, which is harmless when repeated."""
+        return await self._call([words])
 
     async def run(self, base: str, *words: Word, writes: bool = False) -> list[Any]:
         """
@@ -242,29 +210,19 @@ class RedisLink:
         attempts = [("EVALSHA", self._digest, *given), ("EVAL", self._script, *given)]
         return cast("list[Any]", await self._call(attempts, writes=writes))
 
-    async def _call(self, attempts: Sequence[tuple[Word, ...]], *, writes: bool) -> Any:
-        self._opened()
-        self._home.check()
-        clock = asyncio.get_running_loop().time
-        until, is_last = clock() + self._timeout, False
-        while True:
-            try:
-                return await self._try(attempts, until)
-            except _BrokenError as broken:
-                is_unknown = writes and broken.may_be_done
-                if is_unknown or is_last or clock() >= until:
-                    raise store_error(broken.reason, is_unknown=is_unknown) from None
-                is_last = True
-
     def _opened(self) -> "Redis":
         if self._client is None:
             message = "the store is not open: use `async with`, or await `open()`"
             raise StoreError(message)
+        self._home.check()
         return self._client
 
-    async def _try(self, attempts: Sequence[tuple[Word, ...]], until: float) -> Any:
-        opened = self._opened()
-        is_sent = False
+    async def _call(
+        self, attempts: Sequence[tuple[Word, ...]], *, writes: bool = False, until: float = 0.0
+    ) -> Any:
+        opened, is_sent, is_last = self._opened(), False, bool(until)
+        clock = asyncio.get_running_loop().time
+        until = until or clock() + self._timeout
         try:
             async with asyncio.timeout_at(until), self._places:
                 # While this call waited, the store may have been closed or led elsewhere.
@@ -279,14 +237,16 @@ class RedisLink:
         except self._failures as error:
             code = _code(error)
             is_misled = code in _ELSEWHERE
-            if code and not is_misled:
-                raise store_error(error, is_unknown=False) from None
             if is_misled and self._client is opened:
                 # Connections in use now must not be used again: they are not of the new client.
                 self._client = self._make_client()
-            # What broke one connection has mostly broken all of them.
-            await self._hang_up(opened)
-            raise _BrokenError(error, may_be_done=is_sent and not is_misled) from None
+            if is_misled or not code:
+                # What broke one connection has mostly broken all of them.
+                await self._hang_up(opened)
+            is_unknown = writes and is_sent and not code
+            if is_unknown or is_last or clock() >= until or (code and not is_misled):
+                raise store_error(error, is_unknown=is_unknown) from None
+        return await self._call(attempts, writes=writes, until=until)
 
     async def _release(self, opened: "Redis", client: "Redis") -> None:
         await client.aclose(close_connection_pool=False)

@@ -28,16 +28,7 @@ _OLD_KEYS: Final = ("branch/*", "children/*", "owned/*", "rows/*", "system/*", "
 
 
 async def migrate(link: RedisLink, base: str) -> None:
-    """
-    Bring all threads up to date.
-
-    Args:
-        link: The connection to the Redis.
-        base: What all keys begin with.
-
-    Raises:
-        StoreError: Redis cannot be reached, or refused.
-    """
+    """Bring all threads up to date, whose keys begin with *base*."""
     await link.run(base, "begin", "")
     async for key in _keys(link, f"{base}/thread/*"):
         tenant, id = key.decode().split("/")[-2:]
@@ -108,11 +99,8 @@ def ordered(own: Iterable[Branch], current: str) -> list[Branch]:
     Return *own* in the order in which a thread opened them.
 
     Each was opened where the one before it had been left, so they are a tree in the order of a walk:
-    of those that begin on the same branch, the later begin with smaller numbers.
-
-    Args:
-        own: The branches that a thread has opened.
-        current: The name of the newest one.
+    of those that begin on the same branch, the later begin with smaller numbers. *current* is the
+    name of the newest one.
     """
     known = {branch.name: branch for branch in own}
     newest, name = set[int | str](), known[current].name if current in known else None

@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
@@ -35,8 +35,6 @@ __all__ = ["RedisStorage"]
 _PREFIX = re.compile(r"[A-Za-z0-9._:-]{1,200}", re.ASCII)
 # Redis does nothing else while it answers, so long answers come in pages.
 _PAGE: Final = 500
-# One command has at most about a million words.
-_MOST_ROWS: Final = 500_000
 _ATTEMPTS: Final = 32
 _PAUSE: Final = 0.05
 _GRACE: Final = 1.0
@@ -44,12 +42,8 @@ _SYSTEM: Final = b"s"
 _OTHER: Final = b"m"
 
 
-class _Outcome(NamedTuple):
-    """What a thread is after a write whose answer was lost, and which can no longer arrive."""
-
-    revision: int
-    head: bytes
-    reason: str
+# The revision and the head of a thread after a write that can no longer arrive, and what broke.
+_Outcome: TypeAlias = tuple[int, bytes, str]
 
 
 class RedisStorage:
@@ -85,17 +79,8 @@ class RedisStorage:
         self._fence = b"0"
 
     async def open(self) -> None:
-        """
-        Connect, check that Redis keeps what it is given, and bring the store up to date.
-
-        Raises:
-            StoreError: Redis cannot be reached, may drop threads when its memory is full, or lets
-                this user run only some of the commands of a commit.
-            StoreVersionError: The store was made by a newer foldline.
-        """
-        was_open = self.link.is_open
-        self.link.open()
-        if was_open:
+        """Connect, check that Redis keeps what it is given, and bring the store up to date."""
+        if not self.link.open():
             return
         async with AsyncExitStack() as undo:
             undo.push_async_callback(self.link.close)
@@ -124,24 +109,11 @@ class RedisStorage:
         return _stored(key, entry)
 
     async def commit(self, key: ThreadKey, change: Change) -> None:
-        """
-        Do everything in *change*, or nothing; `RedisStore.promise` says how durable it is.
-
-        Raises:
-            ThreadConflictError: The thread is at another revision.
-            ThreadNotFoundError: It was made again, or there is nothing to copy.
-            StoreError: Redis failed; nothing was written.
-            CommitUnknownError: The connection broke, and Redis cannot be asked.
-        """
-        if len(change.rows) > _MOST_ROWS:
-            message = (
-                f"a commit to Redis must have at most {_MOST_ROWS} messages, got {len(change.rows)}"
-            )
-            raise StoreError(message)
+        """Do everything in *change*, or nothing; `RedisStore.promise` says how durable it is."""
         words = [_plan(change), change.head, *_contents(change)]
         found = await self._write("commit", key, words, expected=change.revision)
-        if isinstance(found, _Outcome):
-            judge(key, change, revision=found.revision, head=found.head, reason=found.reason)
+        if isinstance(found, tuple):
+            judge(key, change, revision=found[0], head=found[1], reason=found[2])
 
     async def rows(
         self, key: ThreadKey, epoch: bytes, start: int, stop: int, *, system: bool = False
@@ -206,29 +178,20 @@ class RedisStorage:
         Delete a thread with everything stored for it; False if there is none.
 
         An append-only file keeps its bytes until Redis rewrites it (`BGREWRITEAOF`).
-
-        Raises:
-            ThreadConflictError: It is not as *expected*.
-            CommitUnknownError: The connection broke, and Redis cannot be asked.
         """
         revision, head = (-1, b"") if expected is None else (expected.revision, expected.head)
         found = await self._write("delete", key, [revision, head], expected=revision)
-        if not isinstance(found, _Outcome):
+        if not isinstance(found, tuple):
             return found == 1
-        if found.revision:
-            message = f"{found.reason}: nothing was deleted"
+        if found[0]:
+            message = f"{found[2]}: nothing was deleted"
             raise StoreError(message)
         return True
 
     async def _write(
         self, name: str, key: ThreadKey, words: Sequence[Word], *, expected: int
     ) -> int | _Outcome:
-        """
-        Return the answer of the action *name*, or what the thread is if no answer came.
-
-        Raises:
-            CommitUnknownError: No answer came, and Redis cannot be asked.
-        """
+        """Return the answer of the action *name*, or what the thread is if no answer came."""
         for _ in range(_ATTEMPTS):
             fence, until = self._fence, asyncio.get_running_loop().time() + self._timeout
             try:
@@ -262,7 +225,7 @@ class RedisStorage:
         if answer is None:
             raise CommitUnknownError(reason)
         _, self._fence, revision, head = answer
-        return _Outcome(revision, head, reason)
+        return revision, head, reason
 
     async def _insist(self, until: float, *words: str | bytes) -> list[Any] | None:
         # The driver may hide the end of a time limit, so the time is compared too.
@@ -324,12 +287,7 @@ def _contents(change: Change) -> Iterator[Word]:
 
 
 def _stored(key: ThreadKey, entry: Sequence[Any]) -> StoredThread | None:
-    """
-    Return the thread in *entry*, or None if there is none.
-
-    Raises:
-        StoreCorruptError: A part of it is missing.
-    """
+    """Return the thread in *entry*, or None if there is none; raise if a part is missing."""
     if len(entry) == 1:
         return None
     _, revision, head, expires, strays, found = entry

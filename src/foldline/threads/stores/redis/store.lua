@@ -7,7 +7,8 @@
 --   base/thread/tenant/id           hash: revision, head and so on, and each document by kind/name
 --   base/names/tenant/id            sorted set: kind/name of each document
 --   base/live/tenant/id             list: the rows, each after a letter for its role
---   base/systems/tenant/id          sorted set: numbers of the system messages among these rows
+--   base/systems/tenant/id          sorted set: numbers of the system messages among these rows, and
+--                                   of some that were replaced
 --   base/epochs/tenant/id           list: each epoch, and the number of the first row it replaced
 --   base/replaced/tenant/id/epoch   list: the rows that an epoch replaced
 --
@@ -17,8 +18,6 @@
 -- once a script has written, Redis refuses it nothing for lack of memory.
 
 local FORMAT = '2'
--- No thread has more rows.
-local LAST = 4294967296
 -- How many values one call is given: Lua has room for 8,000.
 local CHUNK = 1000
 -- The length of the id of an epoch in hexadecimal.
@@ -64,7 +63,7 @@ end
 -- the current one. Nothing for an unknown one.
 local function pieces_at(id, epoch, start, stop)
   local current = redis.call('HGET', of('thread', id), 'epoch')
-  local pieces, low, is_found = {}, LAST, epoch == '' or epoch == current
+  local pieces, low, is_found = {}, math.huge, epoch == '' or epoch == current
   local function add(key, first, after)
     local from = math.max(start, first)
     local to = math.min(stop, after, first + redis.call('LLEN', key))
@@ -158,7 +157,6 @@ local function replace(id, epoch, at, length)
   end)
   -- From 1 to 0 is nothing.
   redis.call('LTRIM', live, at > 0 and 0 or 1, at > 0 and at - 1 or 0)
-  redis.call('ZREMRANGEBYSCORE', of('systems', id), at, '+inf')
 end
 
 -- Deletes the rows that were replaced before the first of the kept epochs ended.
@@ -357,7 +355,7 @@ function opening.check()
   -- These change nothing while the key is missing.
   local writes = {
     {'UNLINK', key}, {'HDEL', key, ''}, {'HSET', key, '', '', ''}, {'LTRIM', key, 0, -1}, {'SET', key, '', 'XX'},
-    {'ZADD', key, 'XX', 0, ''}, {'ZREM', key, ''}, {'ZREMRANGEBYSCORE', key, 0, 0},
+    {'ZADD', key, 'XX', 0, ''}, {'ZREM', key, ''},
   }
   local function denied(commands)
     local found = {}

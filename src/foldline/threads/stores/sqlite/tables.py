@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from foldline.errors import ThreadConflictError, ThreadNotFoundError
-from foldline.threads.change import Change, Copy, Document, DocumentKind
+from foldline.threads.change import Change, Copy, Document, DocumentKind, Epoch
 from foldline.threads.key import ThreadKey, listed_key, name_of
 from foldline.threads.row import StoredRow
 from foldline.threads.storage import StoredThread
@@ -120,7 +120,7 @@ class Tables(Struct, frozen=True):
                 # The thread was deleted and made again, and has come to the same revision.
                 raise ThreadNotFoundError(thread_id=key.id)
             if change.opens is not None:
-                self._open_epoch(pk, live, change)
+                self._open_epoch(pk, live, change.opens, clears=change.clears)
         put = self._write_head(pk, live, change)
         base = live << SEQ_BITS
         if change.rows:
@@ -140,18 +140,16 @@ class Tables(Struct, frozen=True):
         return found
 
     def _make(self, key: ThreadKey, change: Change) -> tuple[int, int]:
-        sources = self._sources(key, change.copies)
+        count = 0 if change.copies is None else change.copies.count
+        sources = [] if change.copies is None else self._sources(key, change.copies)
         pk = self.run("add_thread", key.tenant, key.id).lastrowid or 0
         live = self.run("add_epoch", pk, change.epoch).lastrowid or 0
-        if change.copies is not None:
-            for number in sources:
-                base = number << SEQ_BITS
-                self.run("copy_rows", (live - number) << SEQ_BITS, base, base + change.copies.count)
+        for number in sources:
+            base = number << SEQ_BITS
+            self.run("copy_rows", (live - number) << SEQ_BITS, base, base + count)
         return pk, live
 
-    def _sources(self, key: ThreadKey, copies: Copy | None) -> list[int]:
-        if copies is None:
-            return []
+    def _sources(self, key: ThreadKey, copies: Copy) -> list[int]:
         numbers = self._numbers(ThreadKey(key.tenant, copies.source.id), copies.epoch)
         last = (copies.count - 1, copies.count)
         if not numbers or (copies.count and not any(self._in_span(one, last) for one in numbers)):
@@ -159,17 +157,15 @@ class Tables(Struct, frozen=True):
             raise ThreadNotFoundError(thread_id=copies.source.id)
         return numbers
 
-    def _open_epoch(self, pk: int, live: int, change: Change) -> None:
-        if change.opens is None:
-            return
-        number = self.run("add_epoch", pk, change.opens.id).lastrowid or 0
-        if change.clears:
+    def _open_epoch(self, pk: int, live: int, opens: Epoch, *, clears: bool) -> None:
+        number = self.run("add_epoch", pk, opens.id).lastrowid or 0
+        if clears:
             self._drop_rows(pk, live)
             self.run("drop_epochs", pk, number)
         else:
             base = live << SEQ_BITS
             shift = (number - live) << SEQ_BITS
-            self.run("move_rows", shift, base + change.opens.at, base + SEQ_MASK + 1)
+            self.run("move_rows", shift, base + opens.at, base + SEQ_MASK + 1)
 
     def _write_head(self, pk: int, live: int, change: Change) -> list[Document]:
         """Write the head and the execution state beside it; return the other documents."""

@@ -74,7 +74,6 @@ FROM threads t LEFT JOIN LATERAL (
 WHERE t.tenant = %(tenant)s AND t.id = %(id)s AND (t.epoch = %(epoch)s OR %(epoch)s = ''::bytea);
 
 -- name: rows_at
--- Rows as they were at any epoch of the thread.
 SELECT number, system, data
 FROM rows_at(%(tenant)s, %(id)s, %(epoch)s, %(start)s, %(stop)s);
 
@@ -90,7 +89,6 @@ WITH RECURSIVE found (tenant) AS (
 SELECT textsend(tenant) FROM found WHERE tenant IS NOT NULL;
 
 -- name: commit
--- One commit.
 SELECT commit_change(
     %(tenant)s, %(id)s, %(revision)s, %(epoch)s, %(after)s, %(head)s, %(active_at)s, %(gone_at)s,
     %(at)s, %(clears)s, %(source)s, %(source_epoch)s, %(count)s, %(keeps)s,
@@ -99,16 +97,13 @@ SELECT commit_change(
 );
 
 -- name: outcome
--- What became of a commit whose answer was lost.
 SELECT revision, head FROM threads WHERE tenant = %(tenant)s AND id = %(id)s;
 
 -- name: delete
--- One deletion.
 SELECT revision, is_expected
 FROM delete_thread(%(tenant)s, %(id)s, %(expected)s, %(head)s);
 
 -- name: old_threads
--- Every thread of a database of format 2 or before, and its branch.
 SELECT pk, live FROM threads ORDER BY pk;
 
 -- name: old_branches
@@ -120,7 +115,6 @@ SELECT b.pk, b.thread, b.parent, greatest(b.at, 0), coalesce(
 FROM branches b ORDER BY b.pk;
 
 -- name: add_epoch
--- A new epoch of a thread.
 INSERT INTO epochs (thread, id) VALUES (%(thread)s, %(id)s) RETURNING pk;
 
 -- name: set_epoch
@@ -136,5 +130,4 @@ WHERE o.id >= (%(branch)s::bigint << 32) + %(start)s
     AND o.id < (%(branch)s::bigint << 32) + %(stop)s;
 
 -- name: drop_old
--- What nobody reads any more.
 DROP TABLE old_rows, branches;
