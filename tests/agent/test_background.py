@@ -13,6 +13,7 @@ from foldline import (
     Message,
     TurnResult,
 )
+from foldline.agent.background import FoldKey
 from foldline.agent.reducer import DEFAULT_TIMEOUT
 from foldline.providers.summarizer import Summarizer
 from foldline.reduction.event import Reason
@@ -51,6 +52,10 @@ async def filled(exchanges: int = 5) -> ConversationThread:
     return thread
 
 
+def key_of(thread: ConversationThread, agent: Agent) -> FoldKey:
+    return thread.storage, thread.tenant, thread.id, agent.reducer.config_fingerprint
+
+
 def agent_of(ahead: BackgroundFold, summarizer: Summarizer) -> Agent:
     """Return an agent that folds in the background."""
     return Agent(
@@ -75,9 +80,7 @@ async def test_a_turn_goes_on_while_the_summary_is_written() -> None:
         first = await agent.run("question 5", thread=thread)
         assert len(ahead) == 1
         summarizer.gate.set()
-        await ahead.wait(
-            (thread.storage, thread.tenant, thread.id, agent.reducer.config_fingerprint)
-        )
+        await ahead.wait(key_of(thread, agent))
         second = await agent.run("question 6", thread=thread)
         third = await agent.run("question 7", thread=thread)
     assert len(summarizer.requests) == 1

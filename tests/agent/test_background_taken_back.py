@@ -18,7 +18,7 @@ from foldline.agent.background import FoldKey
 from foldline.agent.events import IterationStartedEvent
 from foldline.errors import ModelError
 from foldline.testing.model import ScriptedModel
-from tests.agent.test_background import CONFIG, TALK, GatedSummarizer, told
+from tests.agent.test_background import CONFIG, TALK, GatedSummarizer, key_of, told
 
 
 class Scene:
@@ -36,8 +36,7 @@ class Scene:
 
     @property
     def key(self) -> FoldKey:
-        thread = self.thread
-        return thread.storage, thread.tenant, thread.id, self.agent.reducer.config_fingerprint
+        return key_of(self.thread, self.agent)
 
     async def land(self) -> None:
         """Let the fold under way be written, and wait for it."""

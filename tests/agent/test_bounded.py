@@ -166,11 +166,6 @@ async def test_a_stubborn_summarizer_does_not_hold_up_a_fold() -> None:
     assert set(event.failures) == {"TimeoutError"}
 
 
-def test_a_fold_with_a_stubborn_summarizer_can_be_cancelled() -> None:
-    """The fold ends at once, although its summarizer does not."""
-    assert asyncio.run(left_behind(reduced))
-
-
 @pytest.mark.parametrize("error", [GeneratorExit(), SystemExit(1)], ids=repr)
 def test_a_summarizer_ends_no_process(error: BaseException) -> None:
     """Whatever it raises, the fold is made by the next one."""

@@ -19,7 +19,7 @@ from foldline import (
 from foldline.errors import ContextOverflowError
 from foldline.providers.model import ChatRequest
 from foldline.testing.model import ScriptedModel
-from tests.agent.test_background import agent_of, filled
+from tests.agent.test_background import agent_of, filled, key_of
 
 
 class Summarizer:
@@ -58,7 +58,8 @@ async def test_stores_share_no_folds() -> None:
         for thread in threads:
             await agent.run("question 5", thread=thread)
         assert len(ahead) == 2
-        await asyncio.sleep(0.1)
+        for thread in threads:
+            await ahead.wait(key_of(thread, agent))
         results = [await agent.run("question 6", thread=thread) for thread in threads]
     statuses, summaries = (
         [told(result)[0].status for result in results],

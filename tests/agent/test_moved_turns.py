@@ -6,7 +6,7 @@ from datetime import datetime
 import pytest
 from msgspec import Struct
 
-from foldline import Agent, AgentOptions, ConversationThread, MemoryStore, Message
+from foldline import Agent, AgentOptions, ConversationThread, MemoryStore
 from foldline.errors import ModelError
 from foldline.testing.model import ModelStep, ScriptedModel, calls
 from foldline.threads.change import Change
@@ -14,9 +14,6 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage
 from tests.threads.canaries import NOW
-
-
-NOTE = Message.user("by the way")
 
 
 class Moment(Struct, frozen=True):
@@ -112,26 +109,3 @@ async def test_a_thread_moves_behind_each_commit_and_goes_on(
         assert len(paid) == len(set(paid))
 
     assert ends == ({False} if isinstance(end, ModelError) else {False, True})
-
-
-@_turns
-@_ways
-async def test_a_thread_moves_with_what_was_said_behind_its_run(
-    end: ModelStep, most: int, *, parallel: bool
-) -> None:
-    """It is what abandoning the run leaves, and no tool of that run runs again."""
-    options = AgentOptions(parallel_tool_calls=parallel, max_iterations=most)
-    seen = await moments([*_CALLS, end], options)
-    for moment in seen:
-        thread = await restored(moment.snapshot)
-        await thread.append([NOTE])
-        moved = await restored(await thread.to_snapshot())
-        await thread.abandon_run()
-        assert await moved.get_messages() == await thread.get_messages()
-        assert moved.pending_tools == thread.pending_tools == ()
-        paid = list(moment.paid)
-        result = await payer(paid, ["fine"], options=options).run("go on", thread=moved)
-        assert (result.text, result.is_complete) == ("fine", True)
-        assert paid == list(moment.paid)
-
-    assert len(seen) >= 4

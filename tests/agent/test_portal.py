@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from threading import Timer, get_ident
 from time import monotonic
@@ -58,16 +57,6 @@ async def place() -> tuple[asyncio.AbstractEventLoop, int]:
 def run_alone(program: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-X", "dev", "-W", "error", "-c", program]
     return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-
-
-def test_every_call_runs_in_the_same_loop() -> None:
-    """Calls of several threads share one loop, in a thread of its own."""
-    portal = Portal()
-    with ThreadPoolExecutor(8) as pool:
-        places = {future.result() for future in [pool.submit(portal.run, place) for _ in range(50)]}
-    ((_, thread),) = places
-
-    assert thread != get_ident()
 
 
 def test_an_error_comes_out_and_the_next_call_works() -> None:

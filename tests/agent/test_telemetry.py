@@ -287,19 +287,6 @@ def test_a_tool_that_answers_with_an_error_fails_its_span_alone() -> None:
     assert watched.span("invoke_agent helper").status.status_code is StatusCode.UNSET
 
 
-def test_a_fold_in_vain_fails_its_span() -> None:
-    """A fold that came to nothing is an error of its reason, and counted as failed."""
-    watched = watch()
-    with watched.telemetry.fold() as made:
-        made(reduced("failed"))
-    span = watched.span("compact_history")
-
-    assert span.status.status_code is StatusCode.ERROR
-    assert attributes(span)["error.type"] == "summarizers_failed"
-    assert "gen_ai.conversation.id" not in attributes(span)
-    assert watched.points("foldline.folds") == {("failed", "summarizing"): 1}
-
-
 @pytest.mark.parametrize(
     ("name", "provider", "model"),
     [

@@ -11,13 +11,14 @@ from foldline.agent import turn
 from foldline.agent.turn import repeated_call
 from foldline.errors import ModelError, RunStartError, ThreadConflictError
 from foldline.events import (
+    DecisionEvent,
     IterationStartedEvent,
     RepeatBreakerEvent,
     ToolResultEvent,
 )
 from foldline.history.messages import Native, NativeFormat
 from foldline.history.parts import ToolCallPart
-from foldline.providers.model import ChatModel, ChatRequest, ChatResponse
+from foldline.providers.model import ChatModel, ChatRequest, ChatResponse, FinishReason
 from foldline.testing.model import ModelStep, ScriptedModel, calls
 from foldline.threads.change import Change
 from foldline.threads.key import ThreadKey
@@ -341,3 +342,15 @@ def test_events_can_be_written_as_json() -> None:
 
     assert kinds[0] == "turn_started"
     assert kinds[-1] == "run_completed"
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter", "error"])
+def test_an_answer_that_was_cut_off_is_no_completion(reason: FinishReason) -> None:
+    """It is stored, and the turn says why it is not whole."""
+    answer = ChatResponse(messages=(Message.assistant("half of"),), finish_reason=reason)
+    result = asyncio.run(Agent(ScriptedModel([answer])).run("hi"))
+    last = [event for event in result.events if isinstance(event, DecisionEvent)][-1]
+
+    assert (result.text, result.thread.count, result.is_complete) == ("half of", 2, False)
+    assert result.termination_reason == f"The model stopped early: {reason}"
+    assert (last.decision, last.reason) == ("terminate", result.termination_reason)

@@ -16,7 +16,7 @@ from pathlib import Path
 __all__ = ["Terminal", "on_terminal"]
 
 
-_PATIENCE = 20.0
+_PATIENCE = 90.0
 _PIECE = 65_536
 # Ctrl-C that falls between a prompt and the reading behind it is heard with the next key alone
 # (CPython's `input`), as a person finds out by pressing it again.
@@ -30,7 +30,6 @@ from foldline.apps.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
 _INTERRUPT = b"\x03"
-_END = b"\x04"
 
 
 class Terminal:
@@ -76,10 +75,6 @@ class Terminal:
     def interrupt(self) -> None:
         """Type Ctrl-C."""
         os.write(self._own, _INTERRUPT)
-
-    def end(self) -> None:
-        """Type Ctrl-D."""
-        os.write(self._own, _END)
 
     def leave(self) -> int:
         """Type Ctrl-C at a prompt until it ends, and return the exit code."""

@@ -3,10 +3,8 @@
 import asyncio
 import io
 import json
-import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +21,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """What a command came to."""
 
     code: int
-    """Its exit code."""
-
     out: str
-    """What it printed."""
-
     err: str
-    """What it said beside that."""
 
     def json(self) -> Any:
         """Return the one document that was printed."""
@@ -111,18 +104,6 @@ def secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filled: Mapping[bool
     path.write_bytes(filled[True])
     monkeypatch.setenv("FOLDLINE_STORE", str(path))
     return path
-
-
-@pytest.fixture
-def damage() -> Callable[[Path, str], None]:
-    """Return what runs a statement on the file of a store."""
-
-    def call(path: Path, statement: str) -> None:
-        with closing(sqlite3.connect(path)) as connection:
-            connection.execute(statement)
-            connection.commit()
-
-    return call
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 
-__all__ = ["change_row", "delete_row", "smash", "zero_row"]
+__all__ = ["change_row", "delete_row", "execute", "smash", "zero_row"]
 
 
 _ROW = "id = (SELECT live << 32 FROM threads WHERE tenant = 'default' AND id = ?) + ?"
@@ -13,12 +13,12 @@ _ROW = "id = (SELECT live << 32 FROM threads WHERE tenant = 'default' AND id = ?
 
 def zero_row(path: Path, thread: str, number: int) -> None:
     """Write zeros over the message *number* of a thread."""
-    _execute(path, f"UPDATE rows SET data = zeroblob(length(data)) WHERE {_ROW}", thread, number)
+    execute(path, f"UPDATE rows SET data = zeroblob(length(data)) WHERE {_ROW}", thread, number)
 
 
 def delete_row(path: Path, thread: str, number: int) -> None:
     """Delete the message *number* of a thread."""
-    _execute(path, f"DELETE FROM rows WHERE {_ROW}", thread, number)
+    execute(path, f"DELETE FROM rows WHERE {_ROW}", thread, number)
 
 
 def change_row(path: Path, thread: str, number: int, *, place: int = -1) -> None:
@@ -27,12 +27,13 @@ def change_row(path: Path, thread: str, number: int, *, place: int = -1) -> None
         found = connection.execute(f"SELECT data FROM rows WHERE {_ROW}", (thread, number))
         data = bytearray(found.fetchone()[0])
     data[place] ^= 1
-    _execute(path, f"UPDATE rows SET data = ? WHERE {_ROW}", bytes(data), thread, number)
+    execute(path, f"UPDATE rows SET data = ? WHERE {_ROW}", bytes(data), thread, number)
 
 
-def _execute(path: Path, statement: str, *values: object) -> None:
+def execute(path: Path, statement: str, *values: object) -> None:
+    """Run *statement*, which finds something to change, on the file of a store."""
     with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute(statement, values).rowcount == 1
+        assert connection.execute(statement, values).rowcount
         connection.commit()
 
 

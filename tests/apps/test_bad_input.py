@@ -1,14 +1,12 @@
 """A wrong call is one line, and changes nothing."""
 
 import gzip
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.apps.conftest import Run
 
-Run = Callable[..., Any]
 
 GOOD = b'[{"role": "user", "content": "hello"}]'
 FILES = {

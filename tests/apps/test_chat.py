@@ -3,16 +3,14 @@
 import json
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.apps.chat_recordings import FIRST, SECOND, break_off, recording
+from tests.apps.conftest import Run
 
-
-Run = Callable[..., Any]
 
 FOLDING = ("--unit", "exchanges", "--target", "1", "--threshold", "0")
 
@@ -107,11 +105,11 @@ def test_the_end_of_a_recording_is_said(run: Run, tmp_path: Path) -> None:
     model = f"scripted:{recording(tmp_path / 'short.json', 'One.', 'Two.')}"
     run("chat", "--model", model, "--message", "one")
 
-    last, behind = (run("chat", "--model", model, "--message", "more") for _ in range(2))
+    last, after = (run("chat", "--model", model, "--message", "more") for _ in range(2))
 
     assert "that was the last answer of the recording" in last.err
-    assert (behind.code, behind.out, behind.err.count("\n")) == (1, "", 1)
-    assert "the recording has ended: this thread holds 2 answers" in behind.err
+    assert (after.code, after.out, after.err.count("\n")) == (1, "", 1)
+    assert "the recording has ended: this thread holds 2 answers" in after.err
     shown = run("threads", "show", "chat", "--store", "chat.db", "--json").json()
     assert shown["messages"] == 4
 

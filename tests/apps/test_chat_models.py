@@ -2,17 +2,14 @@
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.apps.chat_recordings import recording
+from tests.apps.conftest import Run
 from tests.servers.vendor import Answer, VendorServer
-
-
-Run = Callable[..., Any]
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,8 @@ import io
 import json
 import signal
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,14 +21,13 @@ from foldline.testing.model import ScriptedModel
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.apps.chat_terminal import on_terminal
-from tests.apps.conftest import Typed
+from tests.apps.conftest import Run, Typed
 
-
-Run = Callable[..., Any]
 
 PROMPT = "\n> "
 WAY_ON = "an empty line resumes it, anything else leaves it"
-SLOW = ("--delay", "0.02")
+# So slow that an answer is still being written when a busy machine comes to interrupt it.
+SLOW = ("--delay", "0.1")
 ANSWER = "Parcel 0 is on its way. " * 4
 
 

@@ -27,27 +27,27 @@ from foldline.logs import read_sessions
 from foldline.logs.importer import Session
 from foldline.threads.stores.memory import MemoryStore
 from tests.apps.chat_recordings import FIRST, SECOND, break_off, recording, tool_loop
+from tests.apps.conftest import Run
 
 
-Run = Callable[..., Any]
-
+Typing = Callable[..., str]
 
 FOLDING = ("--unit", "exchanges", "--target", "1", "--threshold", "0")
 
 
 @pytest.fixture
-def typed(chat: Path, type_lines: Run) -> Run:
+def typed(chat: Path, type_lines: Run) -> Typing:
     """Return what types lines into a chat with the recording of the parcels."""
 
     def call(*lines: str | bytes, options: tuple[str, ...] = ()) -> str:
         outcome = type_lines(("chat", "--model", f"scripted:{chat}", *options), *lines)
         assert outcome.code == 0
-        return str(outcome.out)
+        return outcome.out
 
     return call
 
 
-def test_an_open_turn_is_resumed_first(run: Run, chat: Path, typed: Run) -> None:
+def test_an_open_turn_is_resumed_first(run: Run, chat: Path, typed: Typing) -> None:
     """With `--resume` a typed chat begins with the open turn; without one it says so."""
     break_off(chat.parent)
     out = typed(options=("--resume",))
@@ -57,7 +57,7 @@ def test_an_open_turn_is_resumed_first(run: Run, chat: Path, typed: Run) -> None
     assert "there is no interrupted run to resume" in again
 
 
-def test_a_typed_chat(typed: Run) -> None:
+def test_a_typed_chat(typed: Typing) -> None:
     """Line after line is answered until the input ends; an empty line says what was said next."""
     out = typed("Where is it?", "")
 
@@ -68,7 +68,7 @@ def test_a_typed_chat(typed: Run) -> None:
     assert out.count("tokens in") == 2
 
 
-def test_commands_are_listed(typed: Run) -> None:
+def test_commands_are_listed(typed: Typing) -> None:
     """`/help` names every command, and `/quit` leaves."""
     out = typed("/help", "/quit", "never said")
 
@@ -77,7 +77,7 @@ def test_commands_are_listed(typed: Run) -> None:
     assert FIRST not in out
 
 
-def test_the_history_is_shown(typed: Run) -> None:
+def test_the_history_is_shown(typed: Typing) -> None:
     """`/history` shows the last messages with their numbers, and how far they are folded."""
     out = typed("one", "two", "/history 5", "/fold", "/history", options=FOLDING)
 
@@ -88,22 +88,22 @@ def test_the_history_is_shown(typed: Run) -> None:
     assert "folded up to here: 4 messages" in out
 
 
-def test_a_fold_is_forced_shown_and_undone(typed: Run) -> None:
+def test_a_fold_is_forced_shown_and_undone(typed: Typing) -> None:
     """`/fold` folds below the threshold, `/summary` shows the summary, `/undo` takes it back."""
     options = ("--unit", "exchanges", "--target", "1", "--threshold", "9")
     out = typed(
         "one", "two", "three", "/summary", "/fold", "/summary", "/undo", "/undo", options=options
     )
 
-    before, _, behind = out.partition("fold performed: Explicitly triggered")
+    before, _, after = out.partition("fold performed: Explicitly triggered")
     assert "there is no summary: nothing was folded yet" in before
-    assert "8 messages folded into " in behind
-    assert "Digest of 8 messages" in behind
-    assert "undone: 8 messages folded before, 0 now" in behind
-    assert "there is no reduction to undo" in behind
+    assert "8 messages folded into " in after
+    assert "Digest of 8 messages" in after
+    assert "undone: 8 messages folded before, 0 now" in after
+    assert "there is no reduction to undo" in after
 
 
-def test_an_open_turn_is_told_at_the_start(run: Run, chat: Path, typed: Run) -> None:
+def test_an_open_turn_is_told_at_the_start(run: Run, chat: Path, typed: Typing) -> None:
     """At the start a chat shows the last question and how far its turn came."""
     break_off(chat.parent)
     out = typed("")
@@ -116,7 +116,7 @@ def test_an_open_turn_is_told_at_the_start(run: Run, chat: Path, typed: Run) -> 
     assert "last question: Where is it? (answered)" in again
 
 
-def test_messages_are_taken_back(typed: Run) -> None:
+def test_messages_are_taken_back(typed: Typing) -> None:
     """After `/rewind` the conversation and the recording continue from there."""
     out = typed("one", "two", "/rewind 4", "again", "/rewind 5", "")
 
@@ -125,7 +125,7 @@ def test_messages_are_taken_back(typed: Run) -> None:
     assert out.count(SECOND) == 3
 
 
-def test_a_fork_goes_on_by_itself(typed: Run, run: Run) -> None:
+def test_a_fork_goes_on_by_itself(typed: Typing, run: Run) -> None:
     """Behind `/fork` the chat is in the new thread, and the old one stays."""
     out = typed("one", "/fork other", "two", "/fork")
 
@@ -152,7 +152,7 @@ def test_a_fork_goes_on_by_itself(typed: Run, run: Run) -> None:
         ("/fold 0", "/fold must keep at least 1, for example /fold 10"),
     ],
 )
-def test_a_wrong_command_is_one_line(typed: Run, line: str, told: str) -> None:
+def test_a_wrong_command_is_one_line(typed: Typing, line: str, told: str) -> None:
     """A wrong command is one line, and the chat continues."""
     out = typed("one", line, "two")
 
@@ -161,7 +161,7 @@ def test_a_wrong_command_is_one_line(typed: Run, line: str, told: str) -> None:
     assert SECOND in out
 
 
-def test_a_text_may_begin_like_a_command(typed: Run, run: Run) -> None:
+def test_a_text_may_begin_like_a_command(typed: Typing, run: Run) -> None:
     """Two slashes say a text that begins with one."""
     typed("//etc/hosts is gone")
 
@@ -169,7 +169,7 @@ def test_a_text_may_begin_like_a_command(typed: Run, run: Run) -> None:
     assert shown[0]["parts"][0]["content"] == "/etc/hosts is gone"
 
 
-def test_an_empty_line_without_anything_to_say(typed: Run, tmp_path: Path) -> None:
+def test_an_empty_line_without_anything_to_say(typed: Typing, tmp_path: Path) -> None:
     """Where nothing is open and nothing was recorded, an empty line asks for something."""
     short = recording(tmp_path / "short.json", "One.")
     out = typed("one", "", options=("--model", f"scripted:{short}"))
@@ -177,16 +177,16 @@ def test_an_empty_line_without_anything_to_say(typed: Run, tmp_path: Path) -> No
     assert "error: there is nothing to resume: type something" in out
 
 
-def test_a_circuit_breaker_lets_somebody_look(typed: Run) -> None:
+def test_a_circuit_breaker_lets_somebody_look(typed: Typing) -> None:
     """A fold that ends the turn is shown, and an empty line resumes it."""
     out = typed("one", "two", "", options=(*FOLDING, "--behavior", "circuit-breaker"))
 
-    ended, _, behind = out.partition("the turn ends here: History reduction performed")
+    ended, _, after = out.partition("the turn ends here: History reduction performed")
     assert SECOND not in ended
-    assert SECOND in behind
+    assert SECOND in after
 
 
-def test_bytes_that_are_no_text_are_refused(typed: Run) -> None:
+def test_bytes_that_are_no_text_are_refused(typed: Typing) -> None:
     """Invalid UTF-8 is refused, and the chat continues."""
     assert "error: not valid in this terminal's encoding" in typed(b"\xff")
 
@@ -224,7 +224,7 @@ def test_an_error_says_what_to_do_here(error: FoldlineError, told: str) -> None:
     assert str(advised(error, "go on")) == told
 
 
-def test_a_disabled_reduction_cannot_be_forced(typed: Run, tmp_path: Path) -> None:
+def test_a_disabled_reduction_cannot_be_forced(typed: Typing, tmp_path: Path) -> None:
     """Where the configuration switches reduction off, `/fold` says so."""
     config = {"HistoryReduction": {"Enabled": False}}
     (tmp_path / "agent.json").write_text(json.dumps(config), encoding="utf-8")
@@ -234,7 +234,7 @@ def test_a_disabled_reduction_cannot_be_forced(typed: Run, tmp_path: Path) -> No
     assert "reduction is disabled by the configuration: nothing was folded" in out
 
 
-def test_what_was_dropped_has_no_summary(typed: Run) -> None:
+def test_what_was_dropped_has_no_summary(typed: Typing) -> None:
     """Where old messages are left out without a summary, `/summary` says that."""
     options = (*FOLDING, "--strategy", "message-counting")
 
@@ -244,7 +244,7 @@ def test_what_was_dropped_has_no_summary(typed: Run) -> None:
 
 
 @pytest.mark.slow
-def test_the_packaged_session_is_played_to_its_end(typed: Run) -> None:
+def test_the_packaged_session_is_played_to_its_end(typed: Typing) -> None:
     """Nothing but empty lines plays the whole session that comes with foldline, folds included."""
     folding = ("--unit", "exchanges", "--target", "2", "--threshold", "0")
 
@@ -253,8 +253,8 @@ def test_the_packaged_session_is_played_to_its_end(typed: Run) -> None:
     assert out.count(" tokens in, ") == 9
     assert out.count("fold performed: Count above target and threshold") == 7
     assert "fold failed" not in out
-    _, _, behind = out.partition("that was the last answer of the recording")
-    assert "error: there is nothing to resume: type something" in behind
+    _, _, after = out.partition("that was the last answer of the recording")
+    assert "error: there is nothing to resume: type something" in after
 
 
 SAY = ("--message", "Look at all of it.")
@@ -326,11 +326,11 @@ def test_a_fold_down_to_a_number(type_lines: Run, loop: tuple[str, ...]) -> None
     """`/fold N` folds down to N units once; then the usual target applies again."""
     out = type_lines((*loop, "--target", "90"), "Look.", "/fold 11", "/summary", "/fold").out
 
-    _, _, behind = out.partition("fold performed: Explicitly triggered")
-    assert "; 82 messages → 13; " in behind
-    assert "the target is 11 messages for this fold" in behind
-    assert "71 messages folded into" in behind
-    assert "the target is 90 messages, and 11 have gathered" in behind
+    _, _, after = out.partition("fold performed: Explicitly triggered")
+    assert "; 82 messages → 13; " in after
+    assert "the target is 11 messages for this fold" in after
+    assert "71 messages folded into" in after
+    assert "the target is 90 messages, and 11 have gathered" in after
 
 
 def test_one_id_for_all_calls(run: Run, tmp_path: Path) -> None:

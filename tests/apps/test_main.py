@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,9 +13,8 @@ from foldline.apps.cli import main as main_module
 from foldline.apps.cli.main import main
 from foldline.apps.cli.program import COMMANDS, THREAD_COMMANDS
 from foldline.errors import SummarizerError
+from tests.apps.conftest import Run
 
-
-Run = Callable[..., Any]
 
 SOURCES = Path(main_module.__file__).parents[3]
 

@@ -3,9 +3,7 @@
 import gzip
 import json
 import stat
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,9 +14,7 @@ from foldline.history.parts import ReasoningPart
 from foldline.logs.sessions import FORMATS
 from foldline.reduction.state import HistoryReductionState
 from foldline.testing.grammars import check_anthropic, check_openai_chat, check_openai_responses
-
-
-Run = Callable[..., Any]
+from tests.apps.conftest import Run
 
 
 SMALL = ("--unit", "messages", "--target", "6", "--threshold", "4")
@@ -213,9 +209,10 @@ def test_what_the_format_has_no_place_for_is_told(run: Run, tmp_path: Path) -> N
 
 
 def test_a_plan_tells_the_verdict_and_the_cut(run: Run, chat: Path) -> None:
-    """The figures are those that `reduce` will act on."""
-    plan = run("plan", chat, *SMALL, "--json").json()
+    """The figures are those that `reduce` will act on; nothing is written."""
+    plan = run("plan", chat, *SMALL, "--state", "state.json", "--json").json()
 
+    assert not Path("state.json").exists()
     assert (plan["verdict"], plan["reason"]) == ("fold", "Count above target and threshold")
     assert (plan["units"], plan["cut"], plan["messages"]) == (120, 112, 120)
     assert (plan["target"], plan["threshold"]) == (6, 4)
@@ -232,13 +229,6 @@ def test_a_plan_for_people_names_every_figure(run: Run, chat: Path) -> None:
     assert "120 messages + 1 system" in outcome.out
 
 
-def test_a_plan_changes_nothing(run: Run, chat: Path, tmp_path: Path) -> None:
-    """A plan with a state that does not exist yet writes none."""
-    run("plan", chat, *SMALL, "--state", "state.json")
-
-    assert [path.name for path in tmp_path.iterdir()] == ["chat.json"]
-
-
 def test_a_plan_knows_the_state(run: Run, chat: Path) -> None:
     """After a reduction that fits there is little, so the verdict is a hit."""
     run("reduce", chat, *SMALL, "--state", "state.json")
@@ -250,35 +240,27 @@ def test_a_plan_knows_the_state(run: Run, chat: Path) -> None:
     assert plan["view_tokens_before"] < plan["history_tokens"]
 
 
+OFF, ON = "note: {} disables reduction: the full history is sent\n", ""
+
+
 @pytest.mark.parametrize(
-    ("name", "text"),
+    ("name", "text", "verdict", "note"),
     [
-        ("off.toml", "enabled = false\ntarget_count = 2\n"),
-        ("off.json", '{"HistoryReduction": {"Enabled": false, "TargetCount": 2}}'),
+        ("off.toml", "enabled = false\ntarget_count = 2\n", "skip", OFF),
+        ("off.json", '{"HistoryReduction": {"Enabled": false, "TargetCount": 2}}', "skip", OFF),
+        ("on.json", '{"Logging": {"Enabled": false}, "HistoryReduction": {}}', "fold", ON),
     ],
 )
-def test_a_disabled_configuration_is_obeyed(
-    run: Run, chat: Path, tmp_path: Path, name: str, text: str
+def test_a_configuration_is_enabled_unless_it_says_otherwise(
+    run: Run, chat: Path, name: str, text: str, verdict: str, note: str
 ) -> None:
-    """What is switched off in a file skips, whatever the options and the history."""
-    (tmp_path / name).write_text(text, encoding="utf-8")
+    """What a file disables is skipped, whatever the options; only its own section counts."""
+    Path(name).write_text(text, encoding="utf-8")
 
     outcome = run("plan", chat, "--config", name, *SMALL, "--json")
 
-    assert (outcome.json()["verdict"], outcome.json()["cut"]) == ("skip", 0)
-    assert outcome.err == f"note: {name} disables reduction: the full history is sent\n"
-
-
-def test_a_configuration_is_enabled_unless_it_says_otherwise(
-    run: Run, chat: Path, tmp_path: Path
-) -> None:
-    """Only the section of a file counts, and what it does not say is yes."""
-    text = '{"Logging": {"Enabled": true}, "HistoryReduction": {"TargetCount": 2}}'
-    (tmp_path / "on.json").write_text(text, encoding="utf-8")
-
-    outcome = run("plan", chat, "--config", "on.json", "--json")
-
-    assert (outcome.json()["verdict"], outcome.err) == ("fold", "")
+    assert outcome.json()["verdict"] == verdict
+    assert outcome.err == note.format(name)
 
 
 def test_a_plan_tells_which_strategy_is_in_force(run: Run, chat: Path, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """`foldline replay` and `demo`."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,8 @@ import pytest
 from foldline.apps.cli.replay import DEMO_CONFIGS, recorded_session
 from foldline.replay.comparison import compare
 from foldline.replay.tape import Tape
+from tests.apps.conftest import Run
 
-
-Run = Callable[..., Any]
 
 SMALL = ("--unit", "messages", "--target", "6", "--threshold", "4")
 

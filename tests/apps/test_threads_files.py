@@ -16,11 +16,9 @@ from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.tools import ToolRun
-from tests.apps.damage import change_row, delete_row, zero_row
+from tests.apps.conftest import Run
+from tests.apps.damage import change_row, delete_row, execute, zero_row
 from tests.threads.sample import COUNT, when
-
-
-Run = Callable[..., Any]
 
 
 AFTER_SEAL = 40
@@ -95,9 +93,9 @@ def test_damaged_neighbors_are_one_gap(run: Run, long: Path) -> None:
     assert "missing: 3 to 4, 10, 20, 30, 40 and 2 gaps more (" in outcome.err
 
 
-def test_rows_are_found_without_a_head(run: Run, long: Path, damage: Run) -> None:
+def test_rows_are_found_without_a_head(run: Run, long: Path) -> None:
     """With a damaged head every whole message is written, though their number is unknown."""
-    damage(long, "UPDATE threads SET head = x'00'")
+    execute(long, "UPDATE threads SET head = x'00'")
     change_row(long, "long", 0)
 
     outcome = run("threads", "export", "long", "--whole-rows", *CHAT)
@@ -106,9 +104,9 @@ def test_rows_are_found_without_a_head(run: Run, long: Path, damage: Run) -> Non
     assert "47 of an unknown number of messages of thread 'long' are whole" in outcome.err
 
 
-def test_nothing_is_written_if_no_row_is_whole(run: Run, long: Path, damage: Run) -> None:
+def test_nothing_is_written_if_no_row_is_whole(run: Run, long: Path) -> None:
     """With no message left there is one line with the code 1, and no file."""
-    damage(long, "UPDATE rows SET data = x'00'")
+    execute(long, "UPDATE rows SET data = x'00'")
 
     outcome = run("threads", "export", "long", "--whole-rows", "--output", "x.json")
 
@@ -187,7 +185,7 @@ def test_as_many_are_read_back_as_were_counted(run: Run, thinking: list[Message]
 
 
 IMPORT = ("threads", "import", "log.jsonl", "--store", "s.db")
-# A disk that is full behind two threads.
+# A disk that is full after two threads.
 FULL = (
     "CREATE TRIGGER full BEFORE INSERT ON threads WHEN (SELECT count(*) FROM threads) = 2 "
     "BEGIN SELECT RAISE(ABORT, 'full'); END"
@@ -208,13 +206,13 @@ def _log(path: Path, ids: str, *, more: str = "", system: str = "Be brief.") -> 
     (path / "log.jsonl").write_text("\n".join(map(json.dumps, lines)))
 
 
-def test_an_import_that_was_cut_off_is_taken_up(run: Run, tmp_path: Path, damage: Run) -> None:
+def test_an_import_that_was_cut_off_is_taken_up(run: Run, tmp_path: Path) -> None:
     """Threads that were imported are skipped and counted, and the rest is imported."""
     asyncio.run(_opened(tmp_path / "s.db"))
-    damage(tmp_path / "s.db", FULL)
+    execute(tmp_path / "s.db", FULL)
     _log(tmp_path, "abcd")
     failed = run(*IMPORT)
-    damage(tmp_path / "s.db", "DROP TRIGGER full")
+    execute(tmp_path / "s.db", "DROP TRIGGER full")
 
     again, third = run(*IMPORT, "--json"), run(*IMPORT)
 

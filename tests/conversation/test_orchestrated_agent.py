@@ -125,10 +125,17 @@ async def test_an_agent_that_is_too_slow_may_be_given_up() -> None:
     """A response after a turn that was cancelled in a tool leaves nothing pending."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.5):
-                await agents["a"].run()
+        turn = asyncio.create_task(agents["a"].run())
+        await waits.wait()
+        turn.cancel()
+        await asyncio.wait([turn])
         return result_of([Message.assistant("That takes too long.")], "host")
+
+    waits = asyncio.Event()
+
+    async def wait() -> None:
+        waits.set()
+        await asyncio.sleep(60)
 
     agent = Agent(ScriptedModel([calls(("wait", {}))]), name="a", tools=[wait])
     conversation = Conversation(agent, orchestrator=Recorded(act))
@@ -136,12 +143,6 @@ async def test_an_agent_that_is_too_slow_may_be_given_up() -> None:
     assert thread_of(conversation).pending_tools == ()
     assert await conversation.resume() is None
     assert texts(await conversation.messages()) == ["one", "", "That takes too long."]
-
-
-async def wait() -> str:
-    """Wait for a minute."""
-    await asyncio.sleep(60)
-    return "done"
 
 
 async def test_a_lost_race_is_not_hidden() -> None:

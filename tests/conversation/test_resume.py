@@ -132,23 +132,23 @@ async def test_a_run_of_an_unknown_agent_is_told() -> None:
 
 async def test_an_abandoned_run_leaves_a_message_that_waits() -> None:
     """Where the last word is a call that nobody answered, the message is answered again."""
+    looks = asyncio.Event()
+
+    async def look_up(order: str) -> None:
+        looks.set()
+        await asyncio.sleep(60)
+
     steps: list[ModelStep] = [calls(("look_up", {"order": "AB12"})), "It is lost."]
-    conversation = Conversation(Agent(ScriptedModel(steps), tools=[failing]))
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.5):
-            await conversation.send("Where is AB12?")
+    conversation = Conversation(Agent(ScriptedModel(steps), tools=[look_up]))
+    sending = asyncio.create_task(conversation.send("Where is AB12?"))
+    await looks.wait()
+    sending.cancel()
+    await asyncio.wait([sending])
     assert conversation.thread is not None
     await conversation.thread.abandon_run()
     result = await conversation.resume()
     assert result is not None
     assert (result.text, result.turn_number) == ("It is lost.", 1)
-
-
-@tool(name="look_up")
-async def failing(order: str) -> str:
-    """Look for a minute."""
-    await asyncio.sleep(60)
-    return "lost"
 
 
 @pytest.mark.parametrize("orchestrator", [None, RoundRobin()], ids=kind)

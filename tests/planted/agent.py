@@ -21,12 +21,12 @@ tenants share a cache
 - key = (scope, state.config_fingerprint, state.message_hash)
 + key = ("", state.config_fingerprint, state.message_hash)
 
-agent/portal.py: agent/test_portal.py
+agent/portal.py: agent/test_reducer.py
 a new loop for each blocking call
 - loop = self._loops.get(getpid())
 + loop = self._loops.pop(getpid(), None)
 
-agent/reducer.py: agent/test_folding.py
+agent/reducer.py: agent/test_reducer.py
 the same fold is made by everybody
 - async with self._cache.folds.alone(place):
 + async with self._cache.folds.alone(object()):
@@ -34,7 +34,6 @@ a failed fold shows what was not in force
 - result.state or call.verdict.state,
 + result.state or call.given,
 
-agent/reducer.py: agent/test_reducer.py
 the failure of a summarizer fails the turn
 - return SummaryFailure(type(error).__name__, defect=defect)
 + raise error

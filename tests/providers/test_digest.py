@@ -1,7 +1,6 @@
 """The offline digest as a whole: budgets, sources, folding again and again, determinism."""
 
 import asyncio
-import json
 import os
 import re
 import subprocess
@@ -22,10 +21,8 @@ from foldline.history.parts import (
     ToolCallPart,
     ToolCallResponsePart,
 )
-from foldline.history.tokens import TokenEstimator, count_message
 from foldline.providers.digest.summarizer import DigestSummarizer, write_digest
 from foldline.providers.digest.text import MOST_READ, ends
-from foldline.reduction.contract import defects
 from foldline.reduction.request import SummaryRequest
 
 
@@ -161,20 +158,14 @@ def test_identifiers_survive_many_folds() -> None:
 
 
 def test_layers_merge() -> None:
-    """Several digests become one that has the identifiers and the counts of all."""
+    """Several digests become one with all identifiers and counts; a foreign summary is quoted."""
     layers = tuple(ask(*talk(name)) for name in ("AA", "BB", "CC"))
-    text = ask(budget=1_200, earlier=layers)
+    foreign = "The user wants a refund for order ZX-9911. The agent agreed to it yesterday."
+    text = ask(budget=1_200, earlier=(*layers, foreign))
 
     assert text.startswith("Digest of 72 messages (user 18, assistant 36, tool 18).")
     assert all(f"{name}-577" in text for name in ("AA", "BB", "CC"))
     assert "counts: look_up 18" in text
-
-
-def test_quotes_a_foreign_summary() -> None:
-    """A summary by a model is quoted, and its identifiers enter the ledger."""
-    foreign = "The user wants a refund for order ZX-9911. The agent agreed to it yesterday."
-    text = ask(*talk("KX"), earlier=(foreign,), budget=900)
-
     assert "## Earlier summary\n- The user wants a refund for order ZX-9911." in text
     assert re.search(r"## Ids seen\n(?:- .*\n)*- codes:.* ZX-9911", text)
 
@@ -304,28 +295,6 @@ def test_the_rest_of_a_long_key_is_left_out() -> None:
 
     assert ends(long).endswith("\nthe ticket is TK-9999")
     assert "MIIE" not in ends(long)
-
-
-def test_passes_the_contract_of_summaries(shared_data: Path) -> None:
-    """What is written of recorded conversations has no defect that the contract knows."""
-    counter, text = TokenEstimator(), ""
-    recorded = (shared_data / "tau-airline/conversations.jsonl").read_text("utf-8")
-
-    for line in recorded.splitlines()[:6]:
-        messages = [
-            Message(role=item["role"], parts=(TextPart(item["content"] or ""),))
-            for item in json.loads(line)["traj"]
-        ]
-        request = SummaryRequest(
-            messages=tuple(messages), earlier=(text,) if text else (), prompt="", budget=300
-        )
-        source = sum(map(counter.count, request.earlier))
-        source += sum(count_message(message, counter) for message in messages)
-        text = write_digest(request)
-        size = counter.count(text)
-
-        assert defects(text, request, tokens=size, room=source) == ()
-        assert size <= 300
 
 
 SCRIPT = """

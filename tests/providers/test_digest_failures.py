@@ -8,8 +8,8 @@ import pytest
 from foldline.history.messages import Message
 from foldline.history.parts import GenericPart, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.logs import read_sessions
+from foldline.providers.digest.offers import failure_of, offer_calls
 from foldline.providers.digest.span import Result, read_span
-from foldline.providers.digest.tools import failure_of, offer_calls
 
 
 CODE = "".join(

@@ -12,6 +12,15 @@ from foldline.providers.digest.ledger import (
     kind_of,
     offer_entries,
 )
+from foldline.providers.digest.offers import (
+    offer_calls,
+    offer_requests,
+    offer_rules,
+    offer_sentences,
+    offer_tail,
+    rank_sentences,
+    split_sentences,
+)
 from foldline.providers.digest.outline import (
     Counts,
     Item,
@@ -26,16 +35,7 @@ from foldline.providers.digest.outline import (
     share_out,
 )
 from foldline.providers.digest.span import Speech, read_span
-from foldline.providers.digest.speech import (
-    offer_requests,
-    offer_rules,
-    offer_sentences,
-    offer_tail,
-    rank_sentences,
-    split_sentences,
-)
 from foldline.providers.digest.text import clean, one_line, shorten
-from foldline.providers.digest.tools import offer_calls
 
 
 def ledger_of(*messages: Message, earlier: str = "") -> Ledger:

@@ -9,11 +9,10 @@ from foldline.history.codec import canonical_json
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.providers.digest.ledger import find_identifiers
+from foldline.providers.digest.offers import failure_of, split_sentences
 from foldline.providers.digest.outline import parse
-from foldline.providers.digest.speech import split_sentences
 from foldline.providers.digest.summarizer import write_digest
 from foldline.providers.digest.text import redact
-from foldline.providers.digest.tools import failure_of
 from foldline.providers.transcript import write_transcript
 from foldline.providers.vendors.failure import read_overflow
 from foldline.providers.vendors.vendor_model import read_events
@@ -32,15 +31,12 @@ def digested(text: str) -> str:
     return write_digest(request, count=len)
 
 
-def events(text: str) -> list[object]:
+async def events(text: str) -> list[object]:
     async def chunks() -> AsyncGenerator[bytes, None]:
         for start in range(0, len(text), 7):
             yield text[start : start + 7].encode()
 
-    async def read() -> list[object]:
-        return [event async for event in read_events(chunks())]
-
-    return asyncio.run(read())
+    return [event async for event in read_events(chunks())]
 
 
 PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
@@ -65,7 +61,10 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
         lambda text: read_overflow(status=400, codes=(), error={"message": text}),
         ("prompt is too long: ", "maximum context length is 1 tokens ", "about 1,", "9"),
     ),
-    "read_events": (events, ('data: {"a": 1}\n\n', ": a\n", "\r\n")),
+    "read_events": (
+        lambda text: asyncio.run(events(text)),
+        ('data: {"a": 1}\n\n', ": a\n", "\r\n"),
+    ),
     "write_transcript": (
         lambda text: write_transcript([Message.user(text)], most_result=100),
         ("=== ", "\n===", "\x85=", "="),

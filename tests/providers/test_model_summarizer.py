@@ -59,8 +59,11 @@ def reduce(
 
 
 def test_the_transcript_stands_first_and_the_instruction_last() -> None:
-    """The user's message is the fenced record, then prompt, budget and the line to begin with."""
-    text = asked()
+    """The record is fenced, then come prompt, budget and the line to begin with; no tool is offered."""
+    model = ScriptedModel([GOOD])
+    asyncio.run(ModelSummarizer(model, settings={"temperature": 0}).summarize(REQUEST))
+    request = model.requests[0]
+    text = request.messages[1].text
     lines = text.split("\n")
 
     assert lines[0].startswith("====== TRANSCRIPT ")
@@ -68,19 +71,8 @@ def test_the_transcript_stands_first_and_the_instruction_last() -> None:
     places = [text.index(one) for one in ("hello", "=== END", "Sum it {up}.", "100 tokens")]
     assert places == sorted(places)
     assert "was rejected" not in text
-
-
-def test_the_request_has_no_tools_and_its_own_settings() -> None:
-    """A summarizer's request offers nothing to call and says what its settings say."""
-    model = ScriptedModel([GOOD])
-    summarizer = ModelSummarizer(model, settings={"temperature": 0})
-    asyncio.run(summarizer.summarize(REQUEST))
-    request = model.requests[0]
-
-    assert request.tools == ()
-    assert request.settings == {"temperature": 0}
     assert [message.role for message in request.messages] == ["system", "user"]
-    assert request.service_thread_id is None
+    assert (request.tools, request.settings) == ((), {"temperature": 0})
 
 
 def test_defects_are_listed_at_the_end() -> None:
@@ -143,13 +135,9 @@ def test_secrets_and_long_results_stay_in_the_process() -> None:
 def test_the_first_line_is_taken_off(reply: ModelStep) -> None:
     """What is returned is the summary alone, however the line was dressed up."""
     assert summarize(reply) == "All is well."
-
-
-@pytest.mark.parametrize("text", ["**Aims**\nall", "* one\n* two", "# One", "*one* is well"])
-def test_the_summary_keeps_its_marks(text: str) -> None:
-    """What the line is dressed in goes, what the summary is dressed in stays."""
-    assert summarize(f"**{FIRST_LINE}**\n{text}") == text
-    assert summarize(f"{FIRST_LINE} {text}") == text
+    # What the summary itself is dressed in stays.
+    for text in ("**Aims**\nall", "* one\n* two", "# One", "*one* is well"):
+        assert summarize(f"**{FIRST_LINE}**\n{text}") == summarize(f"{FIRST_LINE} {text}") == text
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ answered.
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from os import urandom
 from time import perf_counter
 
@@ -23,7 +23,7 @@ from msgspec import UNSET, UnsetType, structs
 
 from foldline.agent.agent import Agent
 from foldline.agent.progress import Progress
-from foldline.agent.result import ReductionMetadata, signed
+from foldline.agent.result import signed
 from foldline.agent.service import begun
 from foldline.checks import expect
 from foldline.conversation.orchestrated_agent import OrchestratedAgent, Stage
@@ -185,24 +185,17 @@ class Sending:
         news = _without_stored(response, stored)
         folds = [turn.reduction for _, turn in stage.turns if turn.reduction is not None]
         reduction = result.reduction or (folds[-1] if folds else None)
-        if not any(one is reduction for one in (None, *folds)):
-            reduction = await self._applied(reduction, agent, news)
-        elif news:
-            await self._commit(news, agent=agent)
+        is_stored = reduction is None or any(one is reduction for one in folds)
+        new = UNSET if reduction is None or is_stored else reduction.state
+        try:
+            if news or not is_stored:
+                await self._commit(news, agent=agent, reduction=new)
+        except IntegrityError:
+            _LOG.warning("a reduction does not match the messages of thread %r", self._thread.id)
+            reduction = None
+            if news:
+                await self._commit(news, agent=agent)
         return structs.replace(result, response=response, reduction=reduction)
-
-    async def _applied(
-        self, reduction: ReductionMetadata | None, agent: str, news: Sequence[Message]
-    ) -> ReductionMetadata | None:
-        """Store *news* with *reduction* and return it; without it if it covers other messages."""
-        assert reduction is not None
-        with suppress(IntegrityError):
-            await self._commit(news, agent=agent, reduction=reduction.state)
-            return reduction
-        _LOG.warning("a reduction does not match the messages of thread %r", self._thread.id)
-        if news:
-            await self._commit(news, agent=agent)
-        return None
 
     async def _commit(
         self,

@@ -31,12 +31,7 @@ class ThreadCheckpointer:
     """
 
     def __init__(self, store: ThreadStore) -> None:
-        """
-        Work on the threads of *store*.
-
-        Raises:
-            ConfigError: *store* is not a `ThreadStore`.
-        """
+        """Work on the threads of *store*."""
         expect("store", store, ThreadStore)
         self._store = store
         self._context = store.context
@@ -207,9 +202,7 @@ class ThreadCheckpointer:
         return [decode_checkpoint(self._context.vault, key, one) for one in stored]
 
     async def _newest(self, key: ThreadKey, limit: int | None) -> AsyncIterator[Document]:
-        """
-        Yield the checkpoints of a thread, the newest first; *limit* are asked for, then ever more.
-        """
+        """Yield the checkpoints of a thread, the newest first, in ever larger pages."""
         last: str | None = None
         while True:
             page = await self._context.storage.documents(key, "checkpoint", limit=limit)
@@ -224,9 +217,8 @@ class ThreadCheckpointer:
 
     def _need_all(self, name: str) -> None:
         if not self.keeps_all:
-            message = (
-                f"{name} needs a store with checkpoints='full': this one keeps only the last one"
-            )
+            need = f"{name} needs a store with checkpoints='full'"
+            message = f"{need}: this one keeps only the last one"
             raise CheckpointError(message)
 
 

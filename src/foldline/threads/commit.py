@@ -85,7 +85,9 @@ def plan(context: StoreContext, record: ThreadRecord, change: Change) -> Planned
         expires_at=head.expires_at if change.expires_at is UNSET else change.expires_at,
         rewinds=0 if change.keeps is not None else head.rewinds,
     )
-    settled = _settled(record, change) if record.tools or change.tools else set[str]()
+    settled: AbstractSet[str] = frozenset()
+    if record.tools or change.tools:
+        settled = _settled(record, change)
     after = _after(record, head, change, settled, is_fold=is_fold)
     put, key = _documents(context, after, change, settled), record.key
     if keeps_moment:
@@ -105,7 +107,7 @@ def plan(context: StoreContext, record: ThreadRecord, change: Change) -> Planned
     return Planned(planned, after, known)
 
 
-def _settled(record: ThreadRecord, change: Change) -> set[str]:
+def _settled(record: ThreadRecord, change: Change) -> AbstractSet[str]:
     """Return the calls whose answers are messages now, and those that the change names."""
     # A vendor may use the id of an answered call again: what is stored for such a call stays until
     # it has an answer of its own. So a change that makes a thread says itself which calls wait.
@@ -192,7 +194,8 @@ def _documents(
         put.append(document(vault, key, "reduction", data, name=name))
     if isinstance(change.execution, AgentLoopState) and after.execution is not None:
         # The reduction is stored by itself.
-        plain = replace(after.execution, active_reduction=None)
+        state = after.execution
+        plain = replace(state, active_reduction=None) if state.active_reduction else state
         put.append(document(vault, key, "execution", plain.to_json()))
     for run in change.tools:
         if run.call_id not in settled:

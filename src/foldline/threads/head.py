@@ -130,11 +130,8 @@ class Head(Struct, frozen=True, kw_only=True):
         return replace(self, archived=archived, archives=archives, folds=fold)
 
     def with_folds(self, cuts: Mapping[int, int]) -> "Head":
-        """
-        Return the head of a thread that has no reductions but *cuts*, numbers with their reaches.
-
-        What is archived at each is what was archived then, if a reduction up to it covers that.
-        """
+        """Return the head of a thread with no reductions but *cuts*, numbers with their reaches."""
+        # What is archived at each is what was archived then, if a reduction up to it covers that.
         archives, reach = [(0, 0)], 0
         for fold, cut in sorted(cuts.items()):
             reach = max(reach, cut)

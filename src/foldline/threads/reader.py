@@ -124,12 +124,7 @@ class ThreadReader:
         return found[:limit]
 
     async def seq_of(self, position: int) -> int:
-        """
-        Return the row number of the message at *position*, where system messages do not count.
-
-        For the position after the last message it is the number after the last row, and after
-        those before *position* the system messages that follow them are counted too.
-        """
+        """Return the row number of the message at *position*; after the last one, that of the end."""
         return _seq_of(position, await self._system_rows())
 
     async def hash_at(self, index: int) -> str:
@@ -145,9 +140,13 @@ class ThreadReader:
         seal, counts = NO_SEAL, None
         if seq > 0:
             system = [row for row in await self._system_rows() if row.seq < seq]
-            (last,) = await self._rows(seq - 1, seq)
-            seal = last.seal
-            counts = await self._counts_at(seq - len(system) - 1, system)
+            (last,) = await self._known(seq - 1, seq)
+            seal, position = last.row.seal, seq - len(system) - 1
+            if last.row.system:
+                counts = await self._counts_at(position, system)
+            else:
+                self._expect(last, position)
+                counts = last.counts
         plain = NO_PREFIX if counts is None else counts
         return replace(
             self._head,
@@ -324,7 +323,6 @@ class Query(Struct, frozen=True):
     """What is searched for: phrases of one or more words, all of which must be there."""
 
     phrases: tuple[tuple[str, ...], ...]
-    """The words of each phrase."""
 
     @classmethod
     def parse(cls, text: str) -> "Query":

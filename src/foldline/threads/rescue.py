@@ -37,19 +37,16 @@ _MOST = 1 << 32
 
 
 class WholeRows(Struct, frozen=True, kw_only=True):
-    """Every message of a thread that is whole by itself."""
+    """
+    Every message of a thread that is whole by itself, by its number, and what is known of the rest.
+
+    `total` is None if the head is damaged.
+    """
 
     record: ThreadRecord
-    """The thread with its display name and metadata, if these are whole."""
-
     messages: Mapping[int, Message]
-    """The messages by their numbers, in order; system messages have numbers too."""
-
     total: int | None
-    """How many there were; None if the head is damaged."""
-
     faults: tuple[str, ...]
-    """What is wrong with the thread."""
 
     def gaps(self) -> list[tuple[int, int]]:
         """Return the first and the last number of each run of messages that are missing."""

@@ -107,16 +107,11 @@ class MessageRow(Struct, frozen=True, gc=False, array_like=True, kw_only=True):
 
 
 class KnownRow(Struct, frozen=True, gc=False):
-    """A row that was read or written, with its message."""
+    """A row that was read or written, with its payload and its message."""
 
     row: StoredRow
-    """The row."""
-
     counts: MessageRow
-    """Its payload."""
-
     message: Message
-    """Its message."""
 
 
 _ENCODER = msgspec.msgpack.Encoder()

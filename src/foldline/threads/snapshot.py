@@ -25,37 +25,18 @@ SNAPSHOT_FORMAT: Final = 1
 
 
 class ThreadSnapshot(Struct, frozen=True, kw_only=True):
-    """The content of a snapshot."""
+    """The content of a snapshot: a thread with the newest of its reductions alone."""
 
     id: str
-    """The id of the thread."""
-
     display_name: str = ""
-    """The name that people see."""
-
     messages: tuple[Message, ...] = ()
-    """All messages, oldest first."""
-
     metadata: dict[str, object] = {}
-    """Values of the owner."""
-
     created_at: datetime | None = None
-    """When the thread was made."""
-
     last_activity: datetime | None = None
-    """When it was last written to."""
-
     archived: int = 0
-    """How many messages, system messages not counted, are archived."""
-
     execution: AgentLoopState | None = None
-    """The execution state."""
-
     reduction: HistoryReductionState | None = None
-    """The newest reduction."""
-
     tools: tuple[ToolRun, ...] = ()
-    """The tool calls whose answers are not yet messages."""
 
 
 class _Messages(Struct, rename="pascal"):

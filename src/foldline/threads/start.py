@@ -131,17 +131,14 @@ def _new_head(context: StoreContext, created_at: datetime) -> Head:
 
 
 def plan_restore(context: StoreContext, key: ThreadKey, snapshot: ThreadSnapshot) -> Planned:
-    """
-    Return the commit that makes the thread *key* from *snapshot*; see `ThreadStore.restore`.
-
-    It keeps the times of the snapshot, so that an unused thread does not look new for having been
-    moved. What a vendor holds may be another thread's, or contain what was said after the snapshot.
-    """
+    """Return the commit that makes the thread *key* from *snapshot*; see `ThreadStore.restore`."""
+    # An unused thread must not look new for having been moved.
     created_at = snapshot.created_at or context.clock()
     active_at = max(created_at, snapshot.last_activity or context.clock())
     snapshot = _without_overtaken(snapshot, active_at)
     state = snapshot.execution
     if state is not None:
+        # What a vendor holds may be another thread's, or contain what was said after the snapshot.
         state = replace(state.with_service(None), conversation_id=key.id)
     reduction = _fitting(snapshot.reduction, snapshot.messages)
     cut = 0 if reduction is None else reduction.summarized_up_to_index

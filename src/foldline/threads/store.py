@@ -84,9 +84,6 @@ class ThreadStore:
                 readable.
             checkpoints: Whether only the last checkpoint is kept, or every one.
             clock: Returns the time, with a time zone.
-
-        Raises:
-            ConfigError: An argument is of another type.
         """
         expect("storage", storage, ThreadStorage)
         expect("cipher", cipher, Cipher | None)
@@ -105,7 +102,6 @@ class ThreadStore:
         Get ready, as entering the context does.
 
         Raises:
-            StoreError: The storage cannot be opened.
             StoreKeyError: What it holds was written with another key, or without one.
         """
         await self.context.storage.open()
@@ -117,7 +113,6 @@ class ThreadStore:
         return self
 
     async def _check_key(self) -> None:
-        """Check that what is stored can be read with our key, before anything is added to it."""
         # Damage and newer formats are reported to those who ask for what they are in.
         with suppress(StoreCorruptError, StoreVersionError):
             for tenant in (await self.tenants())[:1]:

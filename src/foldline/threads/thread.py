@@ -339,7 +339,6 @@ class ConversationThread(ReadOnlyThread):
             [ThreadReader, ThreadRecord], Awaitable[tuple[ThreadRecord, Change] | None]
         ],
     ) -> None:
-        """Commit the change that *decide* makes, on the earlier record that it returns with it."""
         async with self._lock.held():
             decided = await self._guarded(lambda reader: decide(reader, self._record))
             if decided is not None:

@@ -41,16 +41,15 @@ _MOMENT = 0.001
 
 
 class Verified(Struct, frozen=True, kw_only=True):
-    """What was found in one thread, or in the store itself."""
+    """
+    How many messages of a thread are whole, from the first on, and what is damaged.
+
+    Without a key it is the store itself. Each fault is one line: the first bad row comes first.
+    """
 
     key: ThreadKey | None
-    """The thread; None for the store itself."""
-
     messages: int = 0
-    """How many of its messages are whole, from the first on."""
-
     faults: tuple[str, ...] = ()
-    """What is damaged, one line each: the first bad row before the documents."""
 
 
 async def verify_thread(context: StoreContext, key: ThreadKey) -> Verified | None:

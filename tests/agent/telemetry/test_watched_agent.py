@@ -202,7 +202,9 @@ async def test_a_fold_in_the_background_belongs_to_its_turn() -> None:
         thread = await MemoryStore().thread("t-9")
         await thread.add_messages(talk(10))
         await agent.run("now", thread=thread)
-        await asyncio.sleep(0.01)
+        await ahead.wait(
+            (thread.storage, thread.tenant, thread.id, agent.reducer.config_fingerprint)
+        )
         await agent.run("then", thread=thread)
 
     assert parent_of(watched.span("compact_history")) == id_of(

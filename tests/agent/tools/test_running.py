@@ -204,23 +204,6 @@ def test_the_end_of_the_loop_does_not_wait_for_a_tool() -> None:
     assert hangs
 
 
-async def test_what_comes_too_late_is_dropped() -> None:
-    """A thread that ends after its turn was cancelled does no harm to the loop."""
-    go, told = threading.Event(), list[dict[str, object]]()
-    asyncio.get_running_loop().set_exception_handler(lambda _, problem: told.append(problem))
-    task = asyncio.create_task(run_tool(tool(partial(go.wait, 9), name="t"), "", CONTEXT))
-    await asyncio.sleep(0.01)
-    task.cancel()
-    await asyncio.wait([task])
-    go.set()
-    for thread in threading.enumerate():
-        if thread.name == "tool t":
-            thread.join(5)
-    await asyncio.sleep(0)
-
-    assert told == []
-
-
 def test_a_result_that_cannot_be_written_is_an_error() -> None:
     """Where not even a text can be made of it, the model is told so."""
 

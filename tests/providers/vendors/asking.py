@@ -1,9 +1,9 @@
 """Asking a model in a test: one call, one stream, one growing conversation."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import aclosing
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from msgspec import Struct
@@ -33,7 +33,6 @@ __all__ = [
     "Streamed",
     "ask",
     "ask_stream",
-    "close",
     "config",
     "errors",
     "opened",
@@ -41,6 +40,8 @@ __all__ = [
     "shared_prefix",
     "streamed",
 ]
+
+_Answer = TypeVar("_Answer")
 
 KEY = "sk-secret-canary"
 """The key of every model under test."""
@@ -50,10 +51,7 @@ class Streamed(Struct, kw_only=True):
     """A stream that came to its end."""
 
     deltas: list[ChatDelta]
-    """The pieces."""
-
     response: ChatResponse
-    """The whole."""
 
     @property
     def text(self) -> str:
@@ -106,26 +104,22 @@ def request_of(
 
 def ask(model: ChatModel, *requests: ChatRequest) -> list[ChatResponse]:
     """Ask *model* one request after the other, in one event loop, and close it."""
-
-    async def run() -> list[ChatResponse]:
-        try:
-            return [await model.respond(request) for request in requests]
-        finally:
-            await close(model)
-
-    return asyncio.run(run())
+    return asyncio.run(_all(model, [model.respond(request) for request in requests]))
 
 
 def ask_stream(model: StreamingChatModel, *requests: ChatRequest) -> list[Streamed]:
     """Ask *model* for streams, one after the other, in one event loop, and close it."""
+    return asyncio.run(_all(model, [streamed(model, request) for request in requests]))
 
-    async def run() -> list[Streamed]:
-        try:
-            return [await streamed(model, request) for request in requests]
-        finally:
-            await close(model)
 
-    return asyncio.run(run())
+async def _all(model: object, answers: list[Coroutine[Any, Any, _Answer]]) -> list[_Answer]:
+    try:
+        return [await answer for answer in answers]
+    finally:
+        for answer in answers:
+            answer.close()
+        if isinstance(model, VendorModel):
+            await model.close()
 
 
 async def errors(
@@ -148,17 +142,9 @@ async def streamed(model: StreamingChatModel, request: ChatRequest) -> Streamed:
         found = [piece async for piece in pieces]
     *deltas, response = found
     assert isinstance(response, ChatResponse)
-    assert not any(isinstance(delta, ChatResponse) for delta in deltas)
-    return Streamed(
-        deltas=[delta for delta in deltas if not isinstance(delta, ChatResponse)],
-        response=response,
-    )
-
-
-async def close(model: object) -> None:
-    """Close *model* if it can be closed."""
-    if isinstance(model, VendorModel):
-        await model.close()
+    pieces_alone = [delta for delta in deltas if not isinstance(delta, ChatResponse)]
+    assert len(pieces_alone) == len(deltas)
+    return Streamed(deltas=pieces_alone, response=response)
 
 
 def shared_prefix(first: list[Any], second: list[Any]) -> int:

@@ -94,24 +94,16 @@ async def test_a_short_wait_is_waited_for(
 
 @pytest.mark.parametrize("spec", SPECS)
 async def test_answers_that_are_none(vendor: VendorServer, spec: str) -> None:
-    """An answer that is no response is an error that does not quote it."""
-    bodies = (b"<html>bad gateway</html>", b"", b"[]", b"null", b'{"a": 1}')
+    """An answer that is no response is an error that does not quote it, with the status of one."""
+    bodies = (b"<html>bad gateway</html>", b"", b"[]", b"null", b'{"a": 1}', b'"text"')
 
-    found = await errors(vendor, spec, REQUEST, *(Answer(body=body) for body in bodies))
+    fine = await errors(vendor, spec, REQUEST, *(Answer(body=body) for body in bodies))
+    bad = await errors(vendor, spec, REQUEST, *(Answer(body=body, status=502) for body in bodies))
 
-    assert {f"{error}" for error in found} == {
+    assert {f"{error}" for error in fine} == {
         f"{spec} broke off its answer, or sent one that cannot be read"
     }
-
-
-@pytest.mark.parametrize("spec", SPECS)
-async def test_errors_without_a_body(vendor: VendorServer, spec: str) -> None:
-    """An error whose body says nothing is reported by its status."""
-    bodies = (b"<html>oops</html>", b"", b'"text"')
-
-    found = await errors(vendor, spec, REQUEST, *(Answer(body=body, status=502) for body in bodies))
-
-    assert {f"{error}" for error in found} == {f"{spec} failed: status 502"}
+    assert {f"{error}" for error in bad} == {f"{spec} failed: status 502"}
 
 
 TOO_LONG = (
@@ -250,7 +242,6 @@ def talking(said: bytes) -> Generator[int]:
     [
         ("http", b"", "RemoteProtocolError"),
         ("http", b"SSH-2.0-x\r\n\r\n", "RemoteProtocolError"),
-        ("https", b"", "SSL"),
         ("https", b"HTTP/1.1 400 no\r\n\r\n", "SSL"),
     ],
 )
@@ -296,7 +287,8 @@ async def test_a_slow_vendor(vendor: VendorServer, spec: str) -> None:
     """
     A vendor that does not answer within the timeout of the settings is an error without a status.
     """
-    vendor.answers = [Answer(body=b'{"id"', end="hang")]
+    # On a slow machine even the beginning may come too late, and the client asks again.
+    vendor.otherwise = Answer(body=b'{"id"', end="hang")
     request = request_of(Message.user("x"), timeout=httpx2.Timeout(60, read=0.1))
 
     async with opened(vendor, spec) as model:

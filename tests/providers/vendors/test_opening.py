@@ -1,7 +1,5 @@
 """Models by their names."""
 
-import json
-import subprocess
 import sys
 
 import pytest
@@ -22,14 +20,6 @@ from tests.providers.vendors.asking import KEY, ask, config, request_of
 from tests.servers.vendor import Answer, VendorServer
 
 
-PROBE = """
-import json, sys
-import foldline, foldline.providers.vendors.opening
-
-packages = {name.partition(".")[0] for name in sys.modules}
-print(json.dumps(sorted(packages & {"anthropic", "httpx2", "openai", "pydantic", "pydantic_ai"})))
-"""
-
 CHAT_ANSWER = {"id": "c", "choices": [{"message": {"role": "assistant", "content": "yes"}}]}
 
 
@@ -46,15 +36,6 @@ class Parrot:
 def keyed(vendor: str, model: str = "some-model", **more: str) -> ProviderConfig:
     """Return a configuration with a key."""
     return ProviderConfig(provider_key=vendor, model_name=model, api_key=KEY, **more)
-
-
-def test_nothing_is_loaded_before_a_model_is_opened() -> None:
-    """Importing what opens models loads no SDK."""
-    found = subprocess.run(
-        [sys.executable, "-c", PROBE], capture_output=True, text=True, check=True
-    )
-
-    assert json.loads(found.stdout) == []
 
 
 @pytest.mark.parametrize(

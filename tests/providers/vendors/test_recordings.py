@@ -74,15 +74,24 @@ def test_a_chat_stream_with_a_call(vendor: VendorServer, recordings: Recordings)
 @pytest.mark.parametrize(
     ("name", "spec", "wire_format"),
     [
-        ("openai_tool_call_roundtrip_wire_stable_vercel", "openai-chat:gpt-4o", CHAT),
-        ("anthropic_thinking_roundtrip_wire_stable_vercel", CLAUDE, ANTHROPIC),
+        (
+            "cache_prefix_stability--openai_tool_call_roundtrip_wire_stable_vercel",
+            "openai-chat:gpt-4o",
+            CHAT,
+        ),
+        (
+            "cache_prefix_stability--anthropic_thinking_roundtrip_wire_stable_vercel",
+            CLAUDE,
+            ANTHROPIC,
+        ),
+        ("anthropic--multiple_parallel_tool_calls", CLAUDE, ANTHROPIC),
     ],
 )
 def test_a_request_is_the_recorded_one(
     vendor: VendorServer, recordings: Recordings, name: str, spec: str, wire_format: NativeFormat
 ) -> None:
-    """A recorded conversation, signed thinking included, goes out as it was recorded."""
-    recorded = recordings(f"cache_prefix_stability--{name}")
+    """Recorded conversations, with signed thinking and parallel calls, go out as recorded."""
+    recorded = recordings(name)
 
     played(vendor, recorded, spec, wire_format)
 
@@ -134,18 +143,14 @@ def test_the_prompt_cache_of_anthropic(vendor: VendorServer, recordings: Recordi
     """What Anthropic wrote to its cache and read from it is counted within what was read in all."""
     recorded = recordings("anthropic--anthropic_cache_real_api")
 
-    responses = played(vendor, recorded, CLAUDE, ANTHROPIC)
-
-    assert [asked.body["cache_control"]["type"] for asked in vendor.asked] == ["ephemeral"] * 2
-    reports = [decode_json(one.answer.body)["usage"] for one in recorded]
-    for response, report in zip(responses, reports, strict=True):
+    for response, one in zip(played(vendor, recorded, CLAUDE, ANTHROPIC), recorded, strict=True):
+        report = decode_json(one.answer.body)["usage"]
+        read, written = report["cache_read_input_tokens"], report["cache_creation_input_tokens"]
+        assert read + written > 0
         assert response.usage is not None
-        assert response.usage.cache_read_tokens == report["cache_read_input_tokens"]
-        assert response.usage.cache_write_tokens == report["cache_creation_input_tokens"]
-        assert response.usage.input_tokens == report["input_tokens"] + sum(
-            (response.usage.cache_read_tokens, response.usage.cache_write_tokens)
-        )
-    assert sum(report["cache_creation_input_tokens"] for report in reports) > 0
+        assert response.usage.cache_read_tokens == read
+        assert response.usage.cache_write_tokens == written
+        assert response.usage.input_tokens == report["input_tokens"] + read + written
 
 
 def test_a_thinking_stream_of_anthropic(vendor: VendorServer, recordings: Recordings) -> None:
@@ -163,20 +168,6 @@ def test_a_thinking_stream_of_anthropic(vendor: VendorServer, recordings: Record
     assert len(blocks[0]["signature"]) > 100
     assert found.response.usage is not None
     assert found.response.usage.output_tokens == 282
-
-
-def test_parallel_calls_of_anthropic(vendor: VendorServer, recordings: Recordings) -> None:
-    """Four calls in one recorded answer are four calls in one message, in order."""
-    recorded = recordings("anthropic--multiple_parallel_tool_calls")
-
-    first, second = played(vendor, recorded, CLAUDE, ANTHROPIC)
-
-    names = [decode_json(call.arguments)["name"] for call in first.messages[0].tool_calls]
-    assert names == ["Alice", "Bob", "Charlie", "Daisy"]
-    assert first.finish_reason == "tool_call"
-    assert first.usage == Usage(input_tokens=423, output_tokens=202)
-    assert second.finish_reason == "stop"
-    assert vendor.asked[1].body["messages"] == recorded[1].asked["messages"]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,14 @@ from msgspec import Struct
 
 from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter, TokenEstimator
 from foldline.providers.digest.ledger import build_ledger, offer_entries
+from foldline.providers.digest.offers import (
+    offer_calls,
+    offer_quotes,
+    offer_requests,
+    offer_rules,
+    offer_sentences,
+    offer_tail,
+)
 from foldline.providers.digest.outline import (
     Counts,
     CountTokens,
@@ -30,15 +38,7 @@ from foldline.providers.digest.outline import (
     share_out,
 )
 from foldline.providers.digest.span import Span, read_span
-from foldline.providers.digest.speech import (
-    offer_quotes,
-    offer_requests,
-    offer_rules,
-    offer_sentences,
-    offer_tail,
-)
 from foldline.providers.digest.text import ELLIPSIS
-from foldline.providers.digest.tools import offer_calls
 from foldline.reduction.request import SummaryRequest
 
 
