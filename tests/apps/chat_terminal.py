@@ -16,7 +16,7 @@ from pathlib import Path
 __all__ = ["Terminal", "on_terminal"]
 
 
-_PATIENCE = 20.0
+_PATIENCE = 90.0
 _PIECE = 65_536
 # Ctrl-C that falls between a prompt and the reading behind it is heard with the next key alone
 # (CPython's `input`), as a person finds out by pressing it again.

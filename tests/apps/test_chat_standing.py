@@ -13,24 +13,25 @@ from foldline.testing.model import ModelStep, ScriptedModel, calls
 from foldline.threads.stores.memory import MemoryStore
 
 
+USUAL = AgentOptions()
+
+
 def look_up(number: int) -> str:
     """Look a parcel up."""
     return f"Parcel {number} is on its way."
 
 
-def left_behind(*steps: ModelStep, question: str = "Where is it?") -> str:
+async def left_at(
+    *steps: ModelStep, question: str = "Where is it?", options: AgentOptions = USUAL
+) -> str:
     """Return the line of a thread on which *steps* answered *question* as far as they went."""
-
-    async def run() -> str:
-        thread = await MemoryStore().thread("t")
-        agent = Agent(ScriptedModel(steps), tools=[look_up])
-        try:
-            await agent.run(question, thread=thread)
-        except ModelError:
-            await thread.refresh()
-        return await place_line(thread)
-
-    return asyncio.run(run())
+    thread = await MemoryStore().thread("t")
+    agent = Agent(ScriptedModel(steps), tools=[look_up], options=options)
+    try:
+        await agent.run(question, thread=thread)
+    except ModelError:
+        await thread.refresh()
+    return await place_line(thread)
 
 
 @pytest.mark.parametrize(
@@ -44,68 +45,60 @@ def left_behind(*steps: ModelStep, question: str = "Where is it?") -> str:
         ),
     ],
 )
-def test_where_a_turn_was_left(steps: tuple[ModelStep, ...], told: str) -> None:
+async def test_where_a_turn_was_left(steps: tuple[ModelStep, ...], told: str) -> None:
     """The question is shown with how far its turn came."""
-    assert left_behind(*steps) == f"last question: Where is it? ({told})"
+    assert await left_at(*steps) == f"last question: Where is it? ({told})"
 
 
 @pytest.mark.parametrize(
     ("count", "told"),
     [(1, "while wait ran"), (4, "while wait, wait, wait and 1 more ran")],
 )
-def test_tools_that_were_interrupted(count: int, told: str) -> None:
+async def test_tools_that_were_interrupted(count: int, told: str) -> None:
     """The tools that ran when the turn broke off are named, the first three of them."""
+    begun = asyncio.Event()
 
-    async def run() -> str:
-        begun = asyncio.Event()
+    async def wait(number: int) -> None:
+        """Wait for ever."""
+        begun.set()
+        await asyncio.sleep(3600 + number)
 
-        async def wait(number: int) -> None:
-            """Wait for ever."""
-            begun.set()
-            await asyncio.sleep(60 + number)
-
-        thread = await MemoryStore().thread("t")
-        wanted = [("wait", {"number": number}) for number in range(count)]
-        agent = Agent(ScriptedModel([calls(*wanted)]), tools=[wait])
-        turn = asyncio.create_task(agent.run("Where is it?", thread=thread))
-        await begun.wait()
-        turn.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await turn
-        await thread.refresh()
-        return await place_line(thread)
+    thread = await MemoryStore().thread("t")
+    wanted = [("wait", {"number": number}) for number in range(count)]
+    agent = Agent(ScriptedModel([calls(*wanted)]), tools=[wait])
+    turn = asyncio.create_task(agent.run("Where is it?", thread=thread))
+    await begun.wait()
+    turn.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await turn
+    await thread.refresh()
 
     expected = f"interrupted in model call 1, 0 tool results stored, {told}"
-    assert asyncio.run(run()) == f"last question: Where is it? ({expected})"
+    assert await place_line(thread) == f"last question: Where is it? ({expected})"
 
 
-def test_a_turn_that_was_ended() -> None:
+async def test_a_turn_that_was_ended() -> None:
     """The line says why a turn ended before its answer."""
+    said = calls(("look_up", {"number": 1}))
 
-    async def run() -> str:
-        thread = await MemoryStore().thread("t")
-        model = ScriptedModel([calls(("look_up", {"number": 1}))])
-        agent = Agent(model, tools=[look_up], options=AgentOptions(max_iterations=1))
-        await agent.run("Where is it?", thread=thread)
-        return await place_line(thread)
+    line = await left_at(said, options=AgentOptions(max_iterations=1))
 
-    expected = "last question: Where is it? (ended: Maximum iterations (1) reached)"
-    assert asyncio.run(run()) == expected
+    assert line == "last question: Where is it? (ended: Maximum iterations (1) reached)"
 
 
-def test_a_long_question_is_cut() -> None:
+async def test_a_long_question_is_cut() -> None:
     """The first 80 characters of the question are shown, on one line."""
-    told = left_behind("Yes.", question=f"{'word ' * 40}\nand more")
+    told = await left_at("Yes.", question=f"{'word ' * 40}\nand more")
 
     shown = told.removeprefix("last question: ").removesuffix(" (answered)")
     assert (len(shown), shown[-1]) == (80, "…")
 
 
-def test_a_question_may_be_far_back() -> None:
+async def test_a_question_may_be_far_back() -> None:
     """The question is found before any number of tool calls."""
     loop = [calls(("look_up", {"number": number})) for number in range(20)]
 
-    assert left_behind(*loop, "Here.") == "last question: Where is it? (answered)"
+    assert await left_at(*loop, "Here.") == "last question: Where is it? (answered)"
 
 
 @pytest.mark.parametrize(
@@ -116,12 +109,9 @@ def test_a_question_may_be_far_back() -> None:
         ([], ""),
     ],
 )
-def test_a_thread_without_an_answer_or_a_question(messages: list[Message], told: str) -> None:
+async def test_a_thread_without_an_answer_or_a_question(messages: list[Message], told: str) -> None:
     """A question without an answer is marked so; without a question there is no line."""
+    thread = await MemoryStore().thread("t")
+    await thread.add_messages(messages)
 
-    async def run() -> str:
-        thread = await MemoryStore().thread("t")
-        await thread.add_messages(messages)
-        return await place_line(thread)
-
-    assert asyncio.run(run()) == told
+    assert await place_line(thread) == told

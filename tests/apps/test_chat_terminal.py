@@ -26,7 +26,8 @@ from tests.apps.conftest import Run, Typed
 
 PROMPT = "\n> "
 WAY_ON = "an empty line resumes it, anything else leaves it"
-SLOW = ("--delay", "0.02")
+# So slow that an answer is still being written when a busy machine comes to interrupt it.
+SLOW = ("--delay", "0.1")
 ANSWER = "Parcel 0 is on its way. " * 4
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from foldline.apps.cli.files import check_targets, write_files
-from foldline.apps.cli.terminal import clean, command_name, first_line, output_console, progress
+from foldline.apps.cli.terminal import clean, command_name, first_line
 from foldline.errors import ExternalError, UsageError
 
 
@@ -33,23 +33,6 @@ def test_the_first_line_says_something() -> None:
     assert first_line("\n  \n first   line \nsecond") == "first line"
     assert first_line("") == ""
     assert first_line("x" * 500, most=10) == "x" * 9 + "…"
-
-
-def test_no_progress_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    """A progress bar is for who looks; a file or a pipe gets nothing of it."""
-    with progress("working", 2) as advance:
-        advance()
-        advance()
-
-    said = capsys.readouterr()
-    assert (said.out, said.err) == ("", "")
-
-
-def test_the_console_takes_text_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    """Neither markup nor names of emoji in a text are anything but text."""
-    output_console().print("[red]:smile:[/red] 42")
-
-    assert capsys.readouterr().out == "[red]:smile:[/red] 42\n"
 
 
 @pytest.mark.parametrize(

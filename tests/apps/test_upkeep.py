@@ -2,17 +2,14 @@
 
 import asyncio
 import shutil
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from foldline.threads.stores.sqlite.file import APPLICATION_ID
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.apps.conftest import Run
-from tests.apps.damage import smash, zero_row
+from tests.apps.damage import execute, smash, zero_row
 from tests.threads.sample import fill
 
 
@@ -58,28 +55,19 @@ def test_damage_below_the_threads_is_named(run: Run, store: Path) -> None:
     assert (doctor.code, found["is_danger"]) == (1, True)
 
 
-def _foreign(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("CREATE TABLE notes (text)")
-        connection.commit()
-
-
 def _newer(path: Path) -> None:
-    asyncio.run(_opened(path))
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA user_version = 999")
-        assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
+    async def opened() -> None:
+        async with SQLiteStore(path):
+            pass
 
-
-async def _opened(path: Path) -> None:
-    async with SQLiteStore(path):
-        pass
+    asyncio.run(opened())
+    execute(path, "PRAGMA user_version = 999")
 
 
 MADE: dict[str, Callable[[Path], object]] = {
     "is not a SQLite database: check the path": Path.touch,
     "is not a SQLite database": lambda path: path.write_text("a text " * 100),
-    "a SQLite database of another program": _foreign,
+    "a SQLite database of another program": lambda path: execute(path, "CREATE TABLE t (x)"),
     "upgrade foldline": _newer,
     "is not a file": Path.mkdir,
 }
@@ -225,23 +213,17 @@ def test_what_cannot_be_restored_is_one_line(
     assert not (store.parent / "x.db").exists()
 
 
-def test_the_doctor_finds_nothing_in_a_usual_store(run: Run, store: Path) -> None:
-    """Versions, modes, sizes and counts are listed, and the code is 0."""
+def test_the_doctor_fails_if_data_is_in_danger(run: Run, store: Path) -> None:
+    """Versions, modes, sizes and counts are listed; a file that others may write is a danger."""
     document = run("doctor", "--json")
+    store.chmod(0o666)
+    endangered = run("doctor")
 
     named = {one["name"]: one["value"] for one in document.json()["facts"]}
     assert document.code == 0
     assert {"foldline", "Python", "msgspec", "SQLite", "free disk"} <= set(named)
-    assert "quick check" in run("doctor").out
-
-
-def test_the_doctor_fails_if_data_is_in_danger(run: Run, store: Path) -> None:
-    """A file that others may write to is a danger, and the code is 1."""
-    store.chmod(0o666)
-
-    outcome = run("doctor")
-
-    assert (outcome.code, "chmod 600" in outcome.out) == (1, True)
+    assert "quick check" in endangered.out
+    assert (endangered.code, "chmod 600" in endangered.out) == (1, True)
 
 
 def test_servers_are_verified_too(run: Run, redis_url: str, store: Path) -> None:

@@ -29,20 +29,18 @@ def test_short_numbers_have_three_digits(number: float, text: str) -> None:
     assert short_number(number) == text
 
 
-def test_a_share_is_never_rounded_up_to_all() -> None:
-    """A prefix that broke once is not shown as kept whole."""
-    column = next(column for column in COLUMNS if column.title == "prefix kept")
-
-    assert column.show(Totals(kept_tokens=99_999, prior_tokens=100_000)) == "99.9 %"
-    assert column.show(Totals(kept_tokens=5, prior_tokens=5)) == "100 %"
-
-
-def test_what_was_not_checked_is_not_shown_as_none() -> None:
-    """A baseline's requests are not judged, which is something else than being valid."""
-    column = COLUMNS[-1]
-
-    assert column.show(Totals()) == "-"
-    assert column.show(Totals(invalid_requests=0)) == "0"
+@pytest.mark.parametrize(
+    ("title", "totals", "shown"),
+    [
+        ("prefix kept", Totals(kept_tokens=99_999, prior_tokens=100_000), "99.9 %"),
+        ("prefix kept", Totals(kept_tokens=5, prior_tokens=5), "100 %"),
+        ("invalid", Totals(), "-"),
+        ("invalid", Totals(invalid_requests=0), "0"),
+    ],
+)
+def test_a_figure_claims_nothing_else(title: str, totals: Totals, shown: str) -> None:
+    """A share is never rounded up to all, and what was not checked is not shown as none."""
+    assert {one.title: one for one in COLUMNS}[title].show(totals) == shown
 
 
 def test_rows_add_sessions_up(chat_tape: Callable[..., Tape]) -> None:

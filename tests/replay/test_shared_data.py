@@ -9,7 +9,6 @@ from msgspec import structs
 from foldline.logs.importer import Session
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.replay.comparison import compare
-from foldline.replay.record import CallRecord
 from foldline.replay.tape import Tape
 from tests.servers.recordings import recorded_sessions
 
@@ -71,19 +70,14 @@ def _files(folder: Path) -> list[Path]:
     return files
 
 
-def _faults(session: Session) -> list[tuple[str, str, int, str]]:
-    """Return what is wrong with the requests of *session*, and where."""
+def _faults(session: Session) -> list[tuple[str, str, int, tuple[str, ...]]]:
+    """Return the calls of *session* that are invalid or break the prefix without a fold."""
     return [
-        (session.id, report.name, call.number, fault)
+        (session.id, report.name, call.number, call.violations)
         for report in compare(Tape(session), CONFIGS).reports[2:]
         for call in report.calls
-        for fault in _faults_of(call)
+        if call.violations or (call.prefix_broke and call.status != "performed")
     ]
-
-
-def _faults_of(call: CallRecord) -> tuple[str, ...]:
-    broke = call.prefix_broke and call.status != "performed"
-    return (*call.violations, *(["the prefix broke without a fold"] if broke else []))
 
 
 @pytest.mark.slow

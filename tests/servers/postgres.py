@@ -121,12 +121,6 @@ class PostgresServer:
             connection.execute(f"CREATE DATABASE {name}".encode())
         return self.address(name)
 
-    def drop_database(self, dsn: str) -> None:
-        """Delete the database at the address *dsn*, also if programs are still connected to it."""
-        name = str(conninfo_to_dict(dsn)["dbname"])
-        with psycopg.connect(self.dsn, autocommit=True) as connection:
-            connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
-
     @contextmanager
     def database(self) -> Generator[str]:
         """

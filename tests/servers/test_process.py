@@ -1,4 +1,4 @@
-"""How servers end with the tests, whatever becomes of those."""
+"""How servers end with the tests, even if those are killed."""
 
 import os
 import pwd
@@ -17,13 +17,6 @@ from tests.servers.postgres import PostgresServer
 from tests.servers.process import ServerProcess
 
 
-_FAILING = """
-def test_fails(postgres_server, redis_server):
-    servers = postgres_server, redis_server
-    print("servers", *(f"{server.pid} {server.folder}" for server in servers))
-    postgres_server.nothing()
-"""
-
 _HANGING = """
 from tests.servers.postgres import PostgresServer
 from tests.servers.redis import RedisServer
@@ -34,39 +27,10 @@ input()
 """
 
 
-def _gone(pid: int) -> bool:
-    try:
-        os.kill(pid, signal.SIG_DFL)
-    except ProcessLookupError:
-        return True
-    return False
-
-
 def _wait_until_deleted(*folders: Path) -> None:
     deadline = time.monotonic() + 20
     while any(folder.exists() for folder in folders) and time.monotonic() < deadline:
         time.sleep(0.02)
-
-
-@pytest.mark.slow
-def test_failing_tests_leave_nothing(root: Path, tmp_path: Path) -> None:
-    """After a session whose tests fail there is neither a server nor its folder."""
-    (tmp_path / "test_it.py").write_text(_FAILING, encoding="utf-8")
-    options = ["-q", "-rP", "-p", "tests.servers.fixtures", "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, f"--rootdir={tmp_path}", f"{tmp_path}"],
-        cwd=root,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    said = next(line for line in done.stdout.splitlines() if line.startswith("servers "))
-    _, *words = said.split()
-
-    assert "1 failed" in done.stdout
-    assert [_gone(int(pid)) for pid in words[::2]] == [True, True]
-    assert [Path(folder).exists() for folder in words[1::2]] == [False, False]
 
 
 @pytest.mark.slow

@@ -53,7 +53,8 @@ class ThreadStorage(Protocol):
     numbered from 0 without gaps, named documents, and *epochs*: a new one begins at each rewind,
     edit and clear. Opening epoch k at row n turns the rows from n on into replaced rows of k; new
     rows are then appended from n. At an earlier epoch e, each number has the replaced row of the
-    smallest epoch after e that replaced it, or else the current row.
+    smallest epoch after e that replaced it, or else the current row; after the last row that e had,
+    nothing is promised.
 
     The name of a document is any string, with NUL and lone surrogates too; a commit with one that
     the database cannot hold raises StoreError. What goes wrong below always does.

@@ -27,9 +27,9 @@ T = TypeVar("T")
 
 # The time limit of stores whose call is to end by it, and of all others.
 TIMEOUT = 0.5
-PATIENCE = 10.0
+PATIENCE = 30.0
 # More than a call with the first limit takes on any machine, and less than the other limit.
-LATE = 6.0
+LATE = 20.0
 KINDS = ("postgres", "redis")
 HARMLESS = {Fault.ENDED_BEFORE, Fault.DELAYED_ANSWER, Fault.DRIPPED_ANSWER}
 SILENT = {Fault.SWALLOWED_REQUEST, Fault.SWALLOWED_ANSWER}

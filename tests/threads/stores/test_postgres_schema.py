@@ -269,24 +269,3 @@ def test_missing_extra(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
         PostgresStore("host=h")
 
     assert (caught.value.package, caught.value.extra) == ("psycopg", "postgres")
-
-
-def test_closed_store(postgres_dsn: str) -> None:
-    """A store that is not open says so; closing and opening it again are harmless."""
-
-    async def live() -> int:
-        store = PostgresStore(postgres_dsn)
-        with pytest.raises(StoreError, match="not open"):
-            await store.find("t")
-        await store.open()
-        await store.open()
-        await store.close()
-        await store.close()
-        await store.open()
-        thread = await store.thread("t")
-        await store.close()
-        with pytest.raises(StoreError, match="not open"):
-            await thread.add_message(Message.user("x"))
-        return thread.head.count
-
-    assert asyncio.run(live()) == 0

@@ -69,16 +69,6 @@ def odd_dsn(postgres_server: PostgresServer) -> Iterator[str]:
         yield dsn
 
 
-@pytest.fixture
-def latin_dsn(postgres_server: PostgresServer, postgres_dsn: str) -> Iterator[str]:
-    """Return the address of a database whose characters are those of Latin-1."""
-    script = "CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'"
-    execute(postgres_dsn, script)
-    dsn = postgres_server.address("latin")
-    yield dsn
-    postgres_server.drop_database(dsn)
-
-
 @pytest.mark.parametrize(
     "check",
     [
@@ -125,18 +115,3 @@ def test_a_user_who_may_only_read(postgres_dsn: str) -> None:
             execute(postgres_dsn, "DROP OWNED BY reader; DROP ROLE reader")
 
     assert asyncio.run(live()) == [1, 0]
-
-
-def test_a_database_with_few_characters(latin_dsn: str) -> None:
-    """A database with the characters of Latin-1 keeps any text."""
-    text = "grüße 日本 привет"
-
-    async def live() -> tuple[list[str], str]:
-        async with PostgresStore(latin_dsn) as store:
-            thread = await store.thread("t")
-            await thread.add_message(Message.user(text))
-            await thread.set_metadata({}, display_name=text)
-            again = await store.thread("t")
-            return [one.text for one in await again.get_messages()], again.display_name
-
-    assert asyncio.run(live()) == ([text], text)

@@ -83,30 +83,6 @@ def test_conformance(dsn: str, check: StorageCheck) -> None:
     assert counts(dsn) == NOTHING
 
 
-def test_many_writers_lose_nothing(dsn: str) -> None:
-    """Every batch that tasks of two stores append to one thread is there once and whole."""
-
-    async def live() -> list[str]:
-        async with PostgresStore(dsn) as one, PostgresStore(dsn, pool_size=2) as other:
-
-            async def write(store: PostgresStore, writer: int) -> None:
-                thread = await store.thread("t")
-                for number in range(5):
-                    texts = [f"{writer} {number} {half}" for half in "ab"]
-                    await thread.append([Message.user(text) for text in texts])
-
-            await asyncio.gather(*(write((one, other)[n % 2], n) for n in range(6)))
-            thread = await one.thread("t")
-            return [message.text for message in await thread.get_messages()]
-
-    texts = asyncio.run(live())
-
-    assert sorted(texts) == sorted(
-        f"{writer} {number} {half}" for writer in range(6) for number in range(5) for half in "ab"
-    )
-    assert all(one[:-1] == two[:-1] for one, two in zip(texts[::2], texts[1::2], strict=True))
-
-
 async def disturb(store: PostgresStore, thread: ConversationThread, way: str) -> None:
     """Change the source of forks that are being made."""
     if way == "delete":

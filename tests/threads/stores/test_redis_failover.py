@@ -100,23 +100,6 @@ def test_read_finds_the_new_primary(failover: Failover) -> None:
     assert asyncio.run(live()) is None
 
 
-def test_lost_replica_is_named() -> None:
-    """If the address itself is a replica that has lost its primary, a read says so."""
-
-    async def live(url: str) -> None:
-        async with RedisStore(url) as store:
-            await tell(url, "CONFIG", "SET", "replica-serve-stale-data", "no")
-            await tell(url, "REPLICAOF", "127.0.0.1", "1")
-            with pytest.raises(StoreError, match=r"replica .* \(MASTERDOWN\)"):
-                await store.find("t")
-            await tell(url, "REPLICAOF", "NO", "ONE")
-
-            assert await store.find("t") is None
-
-    with RedisServer() as server:
-        asyncio.run(live(server.url))
-
-
 def test_closing_while_calls_wait(redis_url: str) -> None:
     """Calls that wait while a store is closed say that it is not open, and connect nowhere."""
 

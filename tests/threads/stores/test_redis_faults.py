@@ -29,27 +29,6 @@ async def said(url: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("redis_url")
-def test_cancelled_commit_is_finished(redis_server: RedisServer) -> None:
-    """A commit that is cancelled at any moment is there or not, as the thread says."""
-
-    async def live() -> tuple[int, int]:
-        async with RedisStore(redis_server.url) as store:
-            thread = await store.thread("t")
-            for turn in range(40):
-                attempt = asyncio.create_task(thread.add_message(Message.user(f"{turn}")))
-                await asyncio.sleep(turn * 0.00002)
-                attempt.cancel()
-                with suppress(asyncio.CancelledError):
-                    await attempt
-            found = await store.thread("t")
-            return thread.head.count, found.head.count
-
-    known, stored = asyncio.run(live())
-
-    assert known == stored
-
-
-@pytest.mark.usefixtures("redis_url")
 def test_cancelled_reads_leave_the_way_clear(redis_server: RedisServer) -> None:
     """No answer to a read that was cancelled is taken for that to another one."""
 
@@ -168,7 +147,7 @@ def test_stopped_redis(redis_server: RedisServer, redis_url: str) -> None:
     """While Redis is away every call says so, without a word of what was said, and none hangs."""
 
     async def live() -> list[FoldlineError]:
-        async with RedisStore(redis_url, timeout=1.0) as store:
+        async with RedisStore(redis_url, timeout=3.0) as store:
             thread = await store.thread("t")
             await thread.add_message(Message.user("before"))
             redis_server.kill()

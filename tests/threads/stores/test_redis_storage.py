@@ -1,28 +1,20 @@
-"""Redis as a storage: the promises of the kit, the same answers as memory, and its keys."""
+"""Redis as a storage: the promises of the kit, and its keys."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
-from random import Random
-from typing import Any, cast
 
 import pytest
-from msgspec.structs import replace
 
-from foldline.errors import FoldlineError, StoreCorruptError
+from foldline.errors import StoreCorruptError
 from foldline.history.messages import Message
 from foldline.testing.storage import StorageCheck, StorageConformance
-from foldline.testing.storage.check import Scribe
-from foldline.threads.change import Document, DocumentKind
-from foldline.threads.key import ThreadKey
-from foldline.threads.storage import StoredThread, ThreadStorage
-from foldline.threads.stores.memory import MemoryStorage
+from foldline.threads.change import Document
 from foldline.threads.stores.redis.storage import RedisStorage
 from foldline.threads.stores.redis.store import RedisStore
 from tests.threads.stores.redis_image import image, tell
 from tests.threads.stores.writing import lab_of
 
 
-KINDS: tuple[DocumentKind, ...] = ("metadata", "execution", "reduction", "tool", "checkpoint")
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
@@ -31,121 +23,10 @@ def key_of(kind: str, name: str = "t") -> bytes:
     return f"{{foldline}}/{kind}/acme/{name}".encode()
 
 
-def plain(answer: object) -> object:
-    """Return an answer of a storage with the documents of threads in one order."""
-    if isinstance(answer, list):
-        return [plain(one) for one in cast("list[object]", answer)]
-    if isinstance(answer, StoredThread):
-        documents = sorted(answer.documents, key=lambda one: (one.kind, one.name))
-        return replace(answer, documents=documents)
-    return answer
-
-
-class Walk:
-    """The same random steps on two storages."""
-
-    def __init__(self, storages: list[ThreadStorage], seed: int) -> None:
-        self.storages = storages
-        self.random = Random(seed)
-        self.scribes: dict[ThreadKey, Scribe] = {}
-        # How many rows each epoch has; after them nothing is promised.
-        self.epochs: dict[tuple[ThreadKey, bytes], int] = {}
-
-    async def both(self, name: str, *given: object, **options: object) -> object:
-        answers: list[object] = []
-        for storage in self.storages:
-            try:
-                answers.append(plain(await getattr(storage, name)(*given, **options)))
-            except FoldlineError as error:
-                answers.append((type(error), str(error)))
-        assert answers[0] == answers[1], (name, given)
-        return answers[0]
-
-    async def commit(self, key: ThreadKey, lab_scribe: Scribe, act: float) -> None:
-        """Make one of the commits that there are, refused ones among them."""
-        scribe, pick = lab_scribe, self.random
-        put = [
-            Document(pick.choice(KINDS), f"{pick.randrange(4)}", pick.randbytes(5))
-            for _ in range(pick.randrange(4))
-        ]
-        drop = [(pick.choice(KINDS), pick.choice([None, "0", "1"]))]
-        fields: dict[str, Any] = {"put": put, "drop": drop, "gone_at": pick.choice([None, 12.25])}
-        if act < 0.4 and scribe.revision:
-            at = pick.randint(0, len(scribe.rows))
-            change = scribe.rewinding(at, pick.randrange(5), **fields)
-        elif act < 0.45 and scribe.revision:
-            change = scribe.rewinding(0, pick.randrange(3), clears=True, **fields)
-        elif act < 0.6 and scribe.left:
-            change = scribe.change(keeps=pick.sample([*scribe.left], 1), **fields)
-        else:
-            system = [place for place in range(5) if pick.random() < 0.3]
-            change = scribe.change(scribe.drawn(pick.randrange(6), system=system), **fields)
-        if await self.both("commit", key, change) is None:
-            scribe.made(change)
-        self.epochs[key, scribe.epoch] = len(scribe.rows)
-
-    async def fork(self, key: ThreadKey, source: Scribe, fork: Scribe) -> None:
-        epoch = self.random.choice([source.epoch, *source.left])
-        rows = source.rows if epoch == source.epoch else source.left[epoch]
-        at = self.random.randint(0, len(rows) + 1)
-        change = fork.copying(source, at, epoch=epoch)
-        if await self.both("commit", key, change) is None:
-            fork.rows = rows[:at]
-            fork.made(change)
-            self.scribes[key] = fork
-            self.epochs[key, fork.epoch] = at
-
-    async def go(self, key: ThreadKey, fresh: Scribe) -> None:
-        act, known = self.random.random(), self.scribes.get(key)
-        relatives = [one for name, one in self.scribes.items() if name.tenant == key.tenant]
-        if known is not None and act < 0.1:
-            await self.both("delete", key)
-            del self.scribes[key]
-        elif known is None and relatives and act < 0.7:
-            await self.fork(key, self.random.choice(relatives), fresh)
-        else:
-            await self.commit(key, self.scribes.setdefault(key, fresh), act)
-
-    async def compare(self) -> None:
-        await self.both("tenants")
-        for tenant in ("tenant-0", "tenant-1"):
-            for limit in (None, 1):
-                await self.both("threads", tenant, after="t1", limit=limit)
-        for (key, epoch), length in self.epochs.items():
-            start, stop = sorted(self.random.choices(range(length + 1), k=2))
-            for system in (False, True):
-                await self.both("rows", key, epoch, start, stop, system=system)
-        for key in self.scribes:
-            for kind in KINDS:
-                await self.both("documents", key, kind, limit=self.random.choice([None, 1, 2]))
-
-
 @pytest.mark.parametrize("check", StorageConformance.checks(), ids=lambda one: one.name)
 def test_conformance(redis_url: str, check: StorageCheck) -> None:
     """Redis keeps every promise of a storage, and no key is left of what a check wrote."""
     assert asyncio.run(StorageConformance(lambda: RedisStorage(redis_url)).prove(check))
-
-    assert asyncio.run(image(redis_url)) == {}
-
-
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))]
-)
-def test_walks_like_memory(redis_url: str, seed: int) -> None:
-    """Any steps have the same answers as in memory, and no key is left after deleting all."""
-
-    async def walk() -> None:
-        async with lab_of(RedisStorage(redis_url)) as lab:
-            pair = Walk([MemoryStorage(), lab.storage], seed)
-            for _ in range(60):
-                number = pair.random.randrange(5)
-                key = ThreadKey(f"tenant-{number % 2}", f"t{number}")
-                await pair.go(key, Scribe(lab, key))
-                await pair.compare()
-            for key in pair.scribes:
-                await pair.both("delete", key)
-
-    asyncio.run(walk())
 
     assert asyncio.run(image(redis_url)) == {}
 

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from foldline.errors import MissingExtraError
 from foldline.threads.stores.fact import Fact
-from foldline.threads.stores.postgres.faults import store_error
+from foldline.threads.stores.postgres.link import store_error
 
 
 __all__ = ["postgres_facts"]

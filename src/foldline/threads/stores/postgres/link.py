@@ -7,21 +7,27 @@ import re
 import socket
 from collections.abc import Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from foldline.checks import expect, expect_choice, expect_seconds, expect_whole
-from foldline.errors import ConfigError, MissingExtraError, StoreBusyError, StoreError
+from foldline.errors import (
+    ConfigError,
+    MissingExtraError,
+    StoreBusyError,
+    StoreCorruptError,
+    StoreError,
+)
 from foldline.threads.stores.home import Home
-from foldline.threads.stores.postgres.faults import ends_session, is_rolled_back, store_error
 from foldline.threads.stores.postgres.schema import migrate, read_statements
 
 
 if TYPE_CHECKING:
-    from psycopg import AsyncConnection
+    from psycopg import AsyncConnection, Error
     from psycopg_pool import AsyncConnectionPool
 
 
-__all__ = ["Answer", "Broken", "Durability", "PostgresLink", "Values"]
+__all__ = ["Answer", "Broken", "Durability", "PostgresLink", "Values", "store_error"]
 
 
 Durability: TypeAlias = Literal["full", "relaxed"]
@@ -47,6 +53,44 @@ _SERVER_SHARE: Final = 0.9
 _LOCK_SHARE: Final = 0.8
 # The server and the system count milliseconds in 31 bits.
 _LONGEST: Final = 2_147_483
+# The server has rolled all of it back; the same call may succeed a moment later.
+_ROLLED_BACK: Final = ("40001", "40P01")
+# A broken connection; a server that stops and closes it.
+_ENDS: Final = ("08", "57P")
+_TROUBLE: Mapping[str, tuple[type[StoreError], str]] = MappingProxyType(
+    {
+        "25006": (StoreError, "read-only: a replica, or default_transaction_read_only is on"),
+        "28000": (StoreError, "PostgreSQL refuses this user"),
+        "28P01": (StoreError, "PostgreSQL refuses this user or password"),
+        "3D000": (StoreError, "there is no such database"),
+        "3F000": (StoreError, "the schema of the store is gone: close and open the store"),
+        "40001": (StoreBusyError, "other transactions changed the same rows repeatedly"),
+        "40P01": (StoreBusyError, "other transactions waited for the same rows repeatedly"),
+        "42501": (StoreError, "this user may not use or create the tables of the store"),
+        "42883": (StoreError, "the functions of the store are gone: close and open the store"),
+        "42P01": (StoreError, "the tables of the store are gone: close and open the store"),
+        "42P07": (StoreError, "the schema has tables of another program: choose another schema"),
+        "53100": (StoreError, "the disk of PostgreSQL is full"),
+        "53300": (StoreBusyError, "PostgreSQL accepts no more connections"),
+        "55P03": (StoreBusyError, "another transaction kept a lock for too long"),
+        "57014": (StoreBusyError, "PostgreSQL did not finish in time"),
+        "57P03": (StoreBusyError, "PostgreSQL is starting or stopping"),
+        "XX001": (StoreCorruptError, "a table of the store is damaged"),
+        "XX002": (StoreCorruptError, "an index of the store is damaged"),
+    }
+)
+
+
+def store_error(error: "Error") -> StoreError:
+    """Return *error* as an error of foldline, without the values that it may quote."""
+    from psycopg import OperationalError  # noqa: PLC0415 - an optional package
+
+    state = error.sqlstate
+    if state is None:
+        text = "cannot be reached" if isinstance(error, OperationalError) else "was not called"
+        return StoreError(f"PostgreSQL {text} ({type(error).__name__})")
+    kind, text = _TROUBLE.get(state, (StoreError, "PostgreSQL refused a call"))
+    return kind(f"{text} ({state})")
 
 
 class Broken(NamedTuple):
@@ -238,11 +282,11 @@ class PostgresLink:
             try:
                 return await self._execute(connection, self.sql[name], values, until)
             except self._failure as error:
-                if connection.closed or ends_session(error):
+                if connection.closed or (error.sqlstate or "").startswith(_ENDS):
                     is_late = asyncio.get_running_loop().time() >= until
                     reason = self._late() if is_late else store_error(error)
                     return Broken(session, until, str(reason))
-                if not is_rolled_back(error) or attempt == _ATTEMPTS - 1:
+                if error.sqlstate not in _ROLLED_BACK or attempt == _ATTEMPTS - 1:
                     raise store_error(error) from None
             finally:
                 await pool.putconn(connection)

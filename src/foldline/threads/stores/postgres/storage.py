@@ -88,8 +88,7 @@ class PostgresStorage:
         if not found:
             # The epoch is not the current one.
             found = await self.link.read("rows_at", values)
-            found = [row for row in found if row[1] or not system]
-        rows = [StoredRow(*row) for row in found if row[0] is not None]
+        rows = [StoredRow(*one) for one in found if one[0] is not None and (one[1] or not system)]
         # The server would sort whole rows, on its disk if there are many.
         rows.sort(key=attrgetter("seq"))
         return rows

@@ -191,7 +191,7 @@ class RedisLink:
 
     async def ask(self, *words: Word) -> Any:
         """Return the answer to one command, which is harmless when repeated."""
-        return await self._call([words], self._until())
+        return await self._call([words])
 
     async def run(self, base: str, *words: Word, writes: bool = False) -> list[Any]:
         """
@@ -208,10 +208,7 @@ class RedisLink:
         """
         given = (1, f"{base}/format", base, *words)
         attempts = [("EVALSHA", self._digest, *given), ("EVAL", self._script, *given)]
-        return cast("list[Any]", await self._call(attempts, self._until(), writes=writes))
-
-    def _until(self) -> float:
-        return asyncio.get_running_loop().time() + self._timeout
+        return cast("list[Any]", await self._call(attempts, writes=writes))
 
     def _opened(self) -> "Redis":
         if self._client is None:
@@ -221,14 +218,11 @@ class RedisLink:
         return self._client
 
     async def _call(
-        self,
-        attempts: Sequence[tuple[Word, ...]],
-        until: float,
-        *,
-        writes: bool = False,
-        is_last: bool = False,
+        self, attempts: Sequence[tuple[Word, ...]], *, writes: bool = False, until: float = 0.0
     ) -> Any:
-        opened, is_sent = self._opened(), False
+        opened, is_sent, is_last = self._opened(), False, bool(until)
+        clock = asyncio.get_running_loop().time
+        until = until or clock() + self._timeout
         try:
             async with asyncio.timeout_at(until), self._places:
                 # While this call waited, the store may have been closed or led elsewhere.
@@ -250,10 +244,9 @@ class RedisLink:
                 # What broke one connection has mostly broken all of them.
                 await self._hang_up(opened)
             is_unknown = writes and is_sent and not code
-            is_over = is_last or asyncio.get_running_loop().time() >= until
-            if is_unknown or is_over or (code and not is_misled):
+            if is_unknown or is_last or clock() >= until or (code and not is_misled):
                 raise store_error(error, is_unknown=is_unknown) from None
-        return await self._call(attempts, until, writes=writes, is_last=True)
+        return await self._call(attempts, writes=writes, until=until)
 
     async def _release(self, opened: "Redis", client: "Redis") -> None:
         await client.aclose(close_connection_pool=False)

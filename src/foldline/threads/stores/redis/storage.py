@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
@@ -42,12 +42,8 @@ _SYSTEM: Final = b"s"
 _OTHER: Final = b"m"
 
 
-class _Outcome(NamedTuple):
-    """What a thread is after a write whose answer was lost, and which can no longer arrive."""
-
-    revision: int
-    head: bytes
-    reason: str
+# The revision and the head of a thread after a write that can no longer arrive, and what broke.
+_Outcome: TypeAlias = tuple[int, bytes, str]
 
 
 class RedisStorage:
@@ -116,8 +112,8 @@ class RedisStorage:
         """Do everything in *change*, or nothing; `RedisStore.promise` says how durable it is."""
         words = [_plan(change), change.head, *_contents(change)]
         found = await self._write("commit", key, words, expected=change.revision)
-        if isinstance(found, _Outcome):
-            judge(key, change, revision=found.revision, head=found.head, reason=found.reason)
+        if isinstance(found, tuple):
+            judge(key, change, revision=found[0], head=found[1], reason=found[2])
 
     async def rows(
         self, key: ThreadKey, epoch: bytes, start: int, stop: int, *, system: bool = False
@@ -185,10 +181,10 @@ class RedisStorage:
         """
         revision, head = (-1, b"") if expected is None else (expected.revision, expected.head)
         found = await self._write("delete", key, [revision, head], expected=revision)
-        if not isinstance(found, _Outcome):
+        if not isinstance(found, tuple):
             return found == 1
-        if found.revision:
-            message = f"{found.reason}: nothing was deleted"
+        if found[0]:
+            message = f"{found[2]}: nothing was deleted"
             raise StoreError(message)
         return True
 
@@ -229,7 +225,7 @@ class RedisStorage:
         if answer is None:
             raise CommitUnknownError(reason)
         _, self._fence, revision, head = answer
-        return _Outcome(revision, head, reason)
+        return revision, head, reason
 
     async def _insist(self, until: float, *words: str | bytes) -> list[Any] | None:
         # The driver may hide the end of a time limit, so the time is compared too.
