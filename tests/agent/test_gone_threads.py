@@ -6,7 +6,6 @@ from foldline import Agent, ConversationThread, Message
 from foldline.errors import FoldlineError, ThreadNotFoundError
 from foldline.testing.model import ScriptedModel, calls
 from foldline.threads.store import ThreadStore
-from foldline.threads.stores.memory import MemoryStorage
 from tests.threads.clock import DAY, Clock
 from tests.threads.watched import Watched
 
@@ -49,16 +48,6 @@ async def ended(store: ThreadStore, thread: ConversationThread) -> FoldlineError
         assert found.execution_state is None
         return error
     return None
-
-
-async def test_a_run_does_not_begin_on_a_thread_made_again() -> None:
-    """A run on an object of a deleted thread writes nothing to a new one with its id."""
-    clock = Clock()
-    store = ThreadStore(MemoryStorage(), clock=clock)
-    thread = await old_thread(store)
-    await made_again(store, clock)
-
-    assert isinstance(await ended(store, thread), ThreadNotFoundError)
 
 
 def test_a_run_ends_where_its_thread_is_made_again() -> None:

@@ -8,7 +8,7 @@ from foldline.agent.agent import Agent
 from foldline.conversation.conversation import Conversation
 from foldline.conversation.model_router import ROUTING_FALLBACK, ModelRouter, named_in
 from foldline.conversation.orchestration import OrchestrationResult
-from foldline.errors import ConfigError, ContextOverflowError, ModelError
+from foldline.errors import ContextOverflowError, ModelError
 from foldline.testing.model import ModelStep, ScriptedModel
 from tests.conversation.stories import agent_named, texts
 
@@ -144,9 +144,3 @@ def test_the_choice_is_paid_for() -> None:
 def test_a_name_is_found_in_what_the_model_says(text: str, name: str | None) -> None:
     """A name counts where it stands as a word of its own, and only where no other one does."""
     assert named_in(text, ["tech", "tech-support", "billing"]) == name
-
-
-def test_it_shows_at_least_one_message() -> None:
-    """A router that is shown nothing could not choose."""
-    with pytest.raises(ConfigError, match="last must be a whole number of at least 1, got 0"):
-        ModelRouter(ScriptedModel(), last=0)

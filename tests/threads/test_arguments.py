@@ -1,6 +1,5 @@
 """What may be committed: values that can be read again, and no others."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -288,14 +287,11 @@ async def test_a_tenant_that_cannot_be_has_no_threads_to_list(
         await store.delete_inactive(timedelta(days=1), tenant=tenant)
 
 
-def test_a_clock_returns_a_datetime() -> None:
+async def test_a_clock_returns_a_datetime() -> None:
     """A clock that returns something else is an error that names it."""
-
-    async def run() -> None:
-        await MemoryStore(clock=lambda: None).thread("t")  # type: ignore[arg-type,return-value] # pyright: ignore[reportArgumentType]
-
+    store = MemoryStore(clock=lambda: None)  # type: ignore[arg-type,return-value] # pyright: ignore[reportArgumentType]
     with pytest.raises(ConfigError, match=r"^the time of clock must be a datetime, got None"):
-        asyncio.run(run())
+        await store.thread("t")
 
 
 @pytest.mark.parametrize("span", [timedelta.max, timedelta(-30), timedelta(0), NOW, "a day"])

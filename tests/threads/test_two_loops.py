@@ -14,7 +14,6 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage, MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
-from foldline.threads.thread import ConversationThread
 
 
 class Slow(MemoryStorage):
@@ -68,26 +67,22 @@ def test_one_loop_after_the_other_is_fine() -> None:
     assert thread.count == 3
 
 
-def test_two_loops_end_with_typed_errors(tmp_path: Path) -> None:
+async def test_two_loops_end_with_typed_errors(tmp_path: Path) -> None:
     """Two loops that write through one object of a file both end, with typed errors at most."""
+    outcomes: list[object] = []
+    async with SQLiteStore(tmp_path / "a.db", durability="relaxed") as store:
+        thread = await store.thread("t")
 
-    async def write(thread: ConversationThread, errors: list[BaseException]) -> None:
-        for number in range(40):
-            for call in (thread.add_message(Message.user(f"{number}")), thread.refresh()):
-                try:
-                    await call
-                except StoreError as error:
-                    errors.append(error)
+        async def write() -> None:
+            for number in range(40):
+                for call in (thread.add_message(Message.user(f"{number}")), thread.refresh()):
+                    outcomes.extend(await asyncio.gather(call, return_exceptions=True))
 
-    async def run() -> None:
-        async with SQLiteStore(tmp_path / "a.db", durability="relaxed") as store:
-            thread = await store.thread("t")
-            errors: list[BaseException] = []
-            other = await asyncio.to_thread(_in_a_loop_of_its_own, lambda: write(thread, errors))
-            await write(thread, errors)
-            await asyncio.to_thread(other.join)
-            await thread.refresh()
+        other = await asyncio.to_thread(_in_a_loop_of_its_own, write)
+        await write()
+        await asyncio.to_thread(other.join)
+        await thread.refresh()
 
-            assert thread.count + len(errors) >= 80
-
-    asyncio.run(run())
+        errors = [one for one in outcomes if one is not None]
+        assert all(isinstance(one, StoreError) for one in errors)
+        assert thread.count + len(errors) >= 80

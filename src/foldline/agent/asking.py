@@ -254,12 +254,11 @@ class Asking:
             settings=setup.options.settings,
         )
         self.response = await ask_model(
-            setup.model,
+            setup,
             request,
             progress.emit,
             iteration=iteration,
             streams=self._streams,
-            observer=setup.observer,
             reduction=reduced.event,
         )
         if self.response.service_thread_id or progress.state.service_thread_id:

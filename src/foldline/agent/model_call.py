@@ -19,7 +19,8 @@ from foldline.agent.events import (
     ToolCallArgumentsEvent,
     ToolCallStartEvent,
 )
-from foldline.agent.telemetry import Observation, Observer
+from foldline.agent.progress import TurnSetup
+from foldline.agent.telemetry import Observation
 from foldline.errors import ConfigError, ModelError
 from foldline.history.messages import Message, Usage
 from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart
@@ -102,16 +103,16 @@ class _Deltas(Struct):
 
 
 async def ask_model(
-    model: ChatModel,
+    setup: TurnSetup,
     request: ChatRequest,
     emit: Callable[[AgentEvent], None],
     *,
     iteration: int,
     streams: bool,
-    observer: Observer | None,
     reduction: HistoryReductionEvent | None,
 ) -> ChatResponse:
-    """Return the answer of *model* to *request*, and emit it while it arrives."""
+    """Return the model's answer to *request*, and emit it while it arrives."""
+    model, observer = setup.model, setup.observer
     deltas = _Deltas(iteration, emit)
     streaming = model if streams and isinstance(model, StreamingChatModel) else None
     observed: Observation[ChatResponse] | nullcontext[None] = nullcontext()

@@ -143,11 +143,6 @@ def test_the_limit_holds_for_json_and_for_each_part() -> None:
     assert given.is_error
 
 
-def test_the_text_of_parts_is_joined() -> None:
-    """What is not text is left out of it."""
-    assert ToolAnswer((TextPart("a"), PICTURE, TextPart("b")), is_error=False).text == "a\nb"
-
-
 def test_an_error_is_short() -> None:
     """The model reads the beginning of a long error."""
     assert error_answer("no") == ToolAnswer("Error: no", is_error=True)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, cast
 import pytest
 from msgspec import UNSET, Meta
 
-from foldline.agent.tools.signature import ToolContext, ToolFunction, read_signature
+from foldline.agent.tools.signature import ToolFunction, read_signature
 from foldline.errors import ConfigError
 
 
@@ -132,24 +132,6 @@ def test_an_annotation_may_describe() -> None:
     described = [one.description for one in read_signature(told, name="t").parameters]
 
     assert described == ["here", "meta", "elsewhere", "but this", ""]
-
-
-def test_the_context_is_no_parameter() -> None:
-    """Where the call is wanted, by any name, the model is not asked."""
-
-    def told(
-        a: int,
-        call: ToolContext,
-        *,
-        maybe: ToolContext | None = None,
-        marked: Annotated[ToolContext, "x"],
-    ) -> None:
-        pass
-
-    signature = read_signature(told, name="t")
-
-    assert [one.name for one in signature.parameters] == ["a"]
-    assert signature.contexts == ("call", "maybe", "marked")
 
 
 def positional(a: int, /) -> None:

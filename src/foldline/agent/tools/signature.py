@@ -243,8 +243,7 @@ def read_docstring(text: str) -> Docstring:
     end = starts[0] if starts else len(lines)
     parameters: dict[str, str] = {}
     for start, stop in pairwise([*starts, len(lines)]):
-        for names, said in _entries(lines[start:stop]):
-            parameters.update(dict.fromkeys(names, said))
+        parameters |= _described(lines[start:stop])
     return Docstring(description="\n".join(lines[:end]).strip(), parameters=parameters)
 
 
@@ -256,15 +255,15 @@ def _begins_section(lines: Sequence[str], place: int) -> bool:
     return bool(_GOOGLE(line) or _FIELD(line))
 
 
-def _entries(section: Sequence[str]) -> Iterator[tuple[list[str], str]]:
+def _described(section: Sequence[str]) -> dict[str, str]:
+    """Return the text of each parameter in *section*, if it is one of parameters."""
     first, *rest = section
     google = _GOOGLE(first)
     if _FIELD(first):
-        yield from _read([first, *(line.strip() for line in rest)], _SPHINX_ENTRY)
-    elif google is not None and google["parameters"]:
-        yield from _read(_indented(rest), _GOOGLE_ENTRY)
-    elif _NUMPY(first):
-        yield from _read(rest[1:], _NUMPY_ENTRY)
+        return _read([first, *(line.strip() for line in rest)], _SPHINX_ENTRY)
+    if google is not None and google["parameters"]:
+        return _read(_indented(rest), _GOOGLE_ENTRY)
+    return _read(rest[1:], _NUMPY_ENTRY) if _NUMPY(first) else {}
 
 
 def _indented(lines: Sequence[str]) -> list[str]:
@@ -278,17 +277,16 @@ def _indented(lines: Sequence[str]) -> list[str]:
     return inside
 
 
-def _read(lines: Sequence[str], entry: _Reader) -> Iterator[tuple[list[str], str]]:
+def _read(lines: Sequence[str], entry: _Reader) -> dict[str, str]:
+    found: dict[str, list[str]] = {}
     names: list[str] = []
-    said: list[str] = []
     for line in lines:
         begun = entry(line)
-        if begun is None:
-            said.append(line.strip())
-            continue
-        if names:
-            yield names, " ".join(filter(None, said))
-        names = re.findall(r"\w+", begun[1])
-        said = [begun[2].strip()] if begun.re.groups > 1 else []
-    if names:
-        yield names, " ".join(filter(None, said))
+        words = line.strip()
+        if begun is not None:
+            names = re.findall(r"\w+", begun[1])
+            words = begun[2].strip() if begun.re.groups > 1 else ""
+            found |= {name: [] for name in names}
+        for name in names:
+            found[name].append(words)
+    return {name: " ".join(filter(None, texts)) for name, texts in found.items()}
