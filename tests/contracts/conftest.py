@@ -13,9 +13,9 @@ import foldline
 
 
 @pytest.fixture(scope="session")
-def package(root: Path) -> Path:
-    """Return the folder of the package's source."""
-    return root / "src" / "foldline"
+def package() -> Path:
+    """Return the folder of the package, which may be an installed wheel."""
+    return Path(foldline.__file__).parent
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,11 @@ import pytest
 from foldline.apps.cli.program import COMMANDS, THREAD_COMMANDS
 
 
-SCRIPTS = ("cli_reference", "public_names", pytest.param("readme_numbers", marks=pytest.mark.slow))
+SCRIPTS = (
+    "cli_reference",
+    pytest.param("public_names", marks=pytest.mark.source),
+    pytest.param("readme_numbers", marks=pytest.mark.slow),
+)
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

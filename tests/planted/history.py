@@ -51,7 +51,7 @@ cut counted over system messages
 - index = len(self) - size
 + index = self.total - size
 one answer is cut in two
-- if before is not None and before.role == role and before.name == message.name:
+- if before.role == role and before.name == message.name:
 + if False:
 a call that was given up holds the cut
 - self._open.clear()

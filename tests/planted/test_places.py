@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.planted.bugs import ROOMS, places
 
 
 BUGS = [bug for bugs in ROOMS.values() for bug in bugs]
 
 
+@pytest.mark.source
 def test_each_bug_has_one_place() -> None:
     """The text that a bug changes is in its module once."""
     assert [f"{bug.name}: {bug.module}" for bug in BUGS if places(bug) != 1] == []

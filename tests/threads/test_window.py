@@ -161,7 +161,7 @@ async def test_a_row_between_is_not_blamed() -> None:
 
 
 def test_a_request_long_ago_is_found_in_few_calls() -> None:
-    """Of a run of 20,000 messages behind one request the request is found in ever larger steps."""
-    calls, _ = _costs([Message.user("do it"), *(Message.assistant(str(n)) for n in range(20_000))])
+    """Of a run of 4,000 messages after one request the request is found in ever larger steps."""
+    calls, _ = _costs([Message.user("do it"), *(Message.assistant(str(n)) for n in range(4_000))])
 
-    assert calls <= 4 + 3 + 20
+    assert calls <= 4 + 3 + 4

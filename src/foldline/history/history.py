@@ -151,11 +151,11 @@ class History(Sequence[Message]):
     def _hold(self, message: Message, tokens: int, digest: bytes) -> None:
         position = self._length
         role = message.role
-        before = self._messages[-1] if role == "assistant" and self._messages else None
+        messages = self._messages
         self._length = position + 1
         self._head = digest
         self._chain += digest
-        self._messages.append(message)
+        messages.append(message)
         self._tokens.append(self._tokens[-1] + tokens)
         if role == "user":
             self._users.append(position)
@@ -166,8 +166,10 @@ class History(Sequence[Message]):
         self._reach.append(reach)
         # A result tears every index between its call and itself, for good, and the next piece
         # of an answer the one between the two.
-        if before is not None and before.role == role and before.name == message.name:
-            reach = min(reach, position - 1)
+        if role == "assistant" and len(messages) > 1:
+            before = messages[-2]
+            if before.role == role and before.name == message.name:
+                reach = min(reach, position - 1)
         while whole[-1] > reach:
             whole.pop()
         whole.append(position + 1)

@@ -204,19 +204,21 @@ def count_message(message: Message, counter: TokenCounter) -> int:
 
 def _count_part(part: Part, counter: TokenCounter) -> int:
     match part:
-        case TextPart(content=text) | CompactionPart(content=text):
+        case TextPart(content=text) | CompactionPart(content=text) | GenericPart(data=text):
             return counter.count(text)
         case ToolCallPart():
             named = counter.count(part.name) + counter.count(part.arguments)
             return TOOL_CALL_TOKENS + named
-        case ToolCallResponsePart(response=said):
-            is_text = isinstance(said, str)
-            total = counter.count(said) if is_text else sum(_count_part(p, counter) for p in said)
-            return TOOL_RESPONSE_TOKENS + total
+        case ToolCallResponsePart():
+            return TOOL_RESPONSE_TOKENS + _count_response(part, counter)
         case ReasoningPart():
             return REASONING_TOKENS + counter.count(part.content)
-        case GenericPart():
-            return counter.count(part.data)
         case BlobPart() | UriPart() | FilePart():
             return MEDIA_TOKENS.get(part.modality, MEDIA_TOKENS["document"])
     assert_never(part)
+
+
+def _count_response(part: ToolCallResponsePart, counter: TokenCounter) -> int:
+    if isinstance(part.response, str):
+        return counter.count(part.response)
+    return sum(_count_part(content, counter) for content in part.response)

@@ -101,7 +101,6 @@ class _Task(Struct, frozen=True, kw_only=True):
 
     @property
     def start(self) -> int:
-        """The index of the first message that is newly aged."""
         return 0 if self.base is None else self.base.summarized_up_to_index
 
 
@@ -190,7 +189,6 @@ def _reduction(
 
 
 def _roll(task: _Task) -> Flow[_Draft]:
-    """Write one summary of the active summary and the newly aged messages."""
     base = task.base
     before = (
         Writing()
@@ -202,7 +200,6 @@ def _roll(task: _Task) -> Flow[_Draft]:
 
 
 def _add_layer(task: _Task) -> Flow[_Draft]:
-    """Write one summary of the newly aged messages alone, after the active layers."""
     writing = yield from _write_span(task, Writing())
     if writing.text is None:
         return _Draft(writing=writing)
@@ -226,7 +223,6 @@ def _add_layer(task: _Task) -> Flow[_Draft]:
 
 
 def _write_span(task: _Task, earlier: Writing) -> Flow[Writing]:
-    """Write one text of *earlier* and the newly aged messages, piece by piece."""
     total, start = Writing(), task.start
     room = leaving_tokens(task.history, start, task.cut) + earlier.tokens
     while start < task.cut:

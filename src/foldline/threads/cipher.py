@@ -80,12 +80,7 @@ class AesCipher:
         return nonce + self._aes.encrypt(nonce, data, context)
 
     def decrypt(self, data: bytes, context: bytes) -> bytes:
-        """
-        Return what was encrypted.
-
-        Raises:
-            ValueError: It was changed, belongs to another *context*, or the key is another one.
-        """
+        """Return what was encrypted; see `Cipher.decrypt`."""
         try:
             return self._aes.decrypt(data[:_NONCE_SIZE], data[_NONCE_SIZE:], context)
         except self._refusal:
@@ -173,12 +168,7 @@ class Vault:
         return self._cipher.encrypt(payload, _row_context(branch, seq, system=system))
 
     def open_row(self, stored: bytes, branch: bytes, seq: int, *, system: bool) -> bytes:
-        """
-        Return the payload in *stored*.
-
-        Raises:
-            StoreCorruptError: It was changed, was written at another place, or the key is wrong.
-        """
+        """Return the payload in *stored*; `StoreCorruptError` if it is not what was stored there."""
         if self._cipher is None:
             return stored
         try:

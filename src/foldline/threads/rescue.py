@@ -88,11 +88,6 @@ async def whole_rows(context: StoreContext, key: ThreadKey) -> WholeRows:
     A row is compared with the chain hash of the one before it. After a row that is missing or lost
     its own chain hash, there is nothing to compare with, and a row is believed if it can be read;
     with a cipher every row is authenticated by itself.
-
-    Raises:
-        ThreadNotFoundError: There is no such thread.
-        StoreKeyError: It was encrypted with another key.
-        StoreError: The storage failed, or is damaged below the thread.
     """
     verified = await verify_thread(context, key)
     stored = await context.storage.load(key)

@@ -57,12 +57,8 @@ async def verify_thread(context: StoreContext, key: ThreadKey) -> Verified | Non
     Recompute everything about a thread; None if there is no such thread.
 
     That is: every row with its origin, chain hash, counts and digest, up to the first bad one; the
-    head; every document, and whether it belongs to these rows. Damage is never raised.
-
-    Raises:
-        StoreBusyError: Others wrote to it all the time.
-        StoreKeyError: It was encrypted with another key.
-        StoreError: The storage failed.
+    head; every document, and whether it belongs to these rows. Damage is never raised; another key
+    is, and that others wrote to it all the time.
     """
     seen: list[Verified] = []
     while len(seen) < _ATTEMPTS:
@@ -91,17 +87,9 @@ async def verify_thread(context: StoreContext, key: ThreadKey) -> Verified | Non
 
 async def verify_store(store: ThreadStore, *, tenant: str | None = None) -> AsyncIterator[Verified]:
     """
-    Yield what is found in each thread, and at last what the database itself finds wrong.
+    Yield what is found in each thread, of one tenant or all, and then in the database itself.
 
-    Args:
-        store: The store, open.
-        tenant: Whose threads; those of all tenants by default.
-
-    Raises:
-        ThreadIdError: *tenant* has characters that are not allowed.
-        StoreBusyError: Others wrote to a thread all the time; the others were verified before.
-        StoreKeyError: One was encrypted with another key; the others were verified before.
-        StoreError: The storage failed.
+    What `verify_thread` raises for one is raised after all others were verified.
     """
     faults: list[str] = []
     failure: StoreError | None = None

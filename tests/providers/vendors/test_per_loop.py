@@ -28,16 +28,13 @@ class Counted(CannedModel):
         self.left += 1
 
 
-class Maker:
+class Maker(list[Counted]):
     """What makes models and remembers them."""
-
-    def __init__(self) -> None:
-        self.made: list[Counted] = []
 
     def __call__(self) -> Counted:
         """Make one."""
-        self.made.append(Counted())
-        return self.made[-1]
+        self.append(Counted())
+        return self[-1]
 
 
 async def test_a_loop_keeps_its_model() -> None:
@@ -49,9 +46,9 @@ async def test_a_loop_keeps_its_model() -> None:
     await models.close()
     await models.close()
 
-    assert first is second is make.made[0]
-    assert (first.entered, first.left, len(make.made)) == (1, 1, 1)
-    assert await models.here() is make.made[1]
+    assert first is second is make[0]
+    assert (first.entered, first.left, len(make)) == (1, 1, 1)
+    assert await models.here() is make[1]
 
 
 def test_a_closed_loop_is_forgotten() -> None:

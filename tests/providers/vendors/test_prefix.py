@@ -72,19 +72,3 @@ async def test_old_messages_are_the_same_bytes(
     for before, after in pairwise(sent):
         assert shared_prefix(before, after) == len(before)
         assert len(after) > len(before)
-
-
-async def test_streamed_thinking_is_sent_back_as_blocks(
-    vendor: VendorServer, recordings: Recordings
-) -> None:
-    """
-    Thinking that came in pieces goes back as the blocks that the vendor would have sent whole.
-    """
-    name = "anthropic--anthropic_model_thinking_part_stream"
-    answers = [one.answer for one in recordings(name)] * 2
-
-    sent = await grown(vendor, "anthropic:claude-sonnet-4-6", answers, streams=True)
-
-    thinking, text = sent[1][1]["content"]
-    assert list(thinking) == ["type", "thinking", "signature"]
-    assert list(text) == ["type", "text"]

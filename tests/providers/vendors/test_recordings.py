@@ -164,7 +164,10 @@ def test_a_thinking_stream_of_anthropic(vendor: VendorServer, recordings: Record
     assert said == TextPart(found.text)
     assert len(found.deltas) > 50
     blocks = native(found.response.messages[0])["content"]
-    assert [block["type"] for block in blocks] == ["thinking", "text"]
+    assert [list(block) for block in blocks] == [
+        ["type", "thinking", "signature"],
+        ["type", "text"],
+    ]
     assert len(blocks[0]["signature"]) > 100
     assert found.response.usage is not None
     assert found.response.usage.output_tokens == 282

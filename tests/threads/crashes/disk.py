@@ -14,7 +14,7 @@ from foldline.threads.head import Head, decode_checkpoint, decode_record, decode
 from foldline.threads.key import ThreadKey
 from foldline.threads.row import SEAL_SIZE, StoredRow, check_chain, read_body, read_row
 from foldline.threads.storage import StoredThread
-from tests.threads.crashes.sight import Parts, ThreadSight, sight_of
+from tests.threads.crashes.sight import Parts, Sights, ThreadSight, sight_of
 
 
 DATABASE = "threads.db"
@@ -22,13 +22,6 @@ DATABASE = "threads.db"
 
 _BITS = 32
 _VAULT = Vault()
-
-
-class Disk(Struct, frozen=True):
-    """What lies in the file."""
-
-    threads: Mapping[str, ThreadSight]
-    broken: frozenset[str]
 
 
 class _Thread(Struct, frozen=True):
@@ -49,21 +42,21 @@ class _Tables(Struct, frozen=True):
     documents: Mapping[int, Sequence[Document]]
 
 
-def look(folder: Path) -> Disk:
+def look(folder: Path) -> Sights:
     """Return what lies in the file in *folder*; a file that cannot be read is `damaged`."""
     try:
         with closing(sqlite3.connect(folder / DATABASE)) as connection:
             if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
-                return Disk({}, frozenset({"damaged"}))
+                return Sights({}, frozenset({"damaged"}))
             if not connection.execute("PRAGMA user_version").fetchone()[0]:
                 (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-                return Disk({}, frozenset({"half made"} if tables else ()))
+                return Sights({}, frozenset({"half made"} if tables else ()))
             # Others may commit meanwhile: all of it is read as of one moment.
             connection.execute("BEGIN")
             tables = _tables(connection)
         return _disk(tables)
     except (sqlite3.DatabaseError, FoldlineError, UnicodeDecodeError, KeyError):
-        return Disk({}, frozenset({"damaged"}))
+        return Sights({}, frozenset({"damaged"}))
 
 
 def _tables(connection: sqlite3.Connection) -> _Tables:
@@ -91,13 +84,13 @@ def _tables(connection: sqlite3.Connection) -> _Tables:
     )
 
 
-def _disk(tables: _Tables) -> Disk:
+def _disk(tables: _Tables) -> Sights:
     broken = _loose_ends(tables)
     sights: dict[str, ThreadSight] = {}
     for pk, thread in tables.threads.items():
         sights[thread.name], found = _sight(tables, pk, thread)
         broken |= found
-    return Disk(sights, frozenset(broken))
+    return Sights(sights, frozenset(broken))
 
 
 def _sight(tables: _Tables, pk: int, thread: _Thread) -> tuple[ThreadSight, set[str]]:

@@ -1,28 +1,18 @@
 """A store as its users see it, and whether it can be written to."""
 
 import asyncio
-from collections.abc import Mapping
-
-from msgspec import Struct
 
 from foldline.history.messages import Message
 from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
-from tests.threads.crashes.sight import Parts, ThreadSight, sight_of
+from tests.threads.crashes.sight import Parts, Sights, ThreadSight, sight_of
 
 
 _PATIENCE = 60.0
 
 
-class Face(Struct, frozen=True):
-    """What a store shows."""
-
-    threads: Mapping[str, ThreadSight]
-    broken: frozenset[str]
-
-
-async def face_of(store: ThreadStore) -> Face:
+async def face_of(store: ThreadStore) -> Sights:
     """Return what the open *store* shows."""
     sights: dict[str, ThreadSight] = {}
     broken: set[str] = set()
@@ -30,7 +20,7 @@ async def face_of(store: ThreadStore) -> Face:
         async for thread in store.threads():
             sights[thread.id], found = sight_of(await _parts(store, thread))
             broken |= found
-    return Face(sights, frozenset(broken))
+    return Sights(sights, frozenset(broken))
 
 
 async def writable(store: ThreadStore) -> bool:

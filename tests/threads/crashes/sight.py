@@ -1,6 +1,6 @@
 """What a thread shows after a crash, whichever way it is read, and what in it does not agree."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -40,6 +40,13 @@ class ThreadSight(Struct, frozen=True):
     tools: tuple[tuple[str, str | None], ...]
     answered: tuple[str, ...]
     checkpoints: tuple[tuple[int, int], ...]
+
+
+class Sights(Struct, frozen=True):
+    """The threads of a store by their ids, and the promises that it breaks by itself."""
+
+    threads: Mapping[str, ThreadSight]
+    broken: frozenset[str]
 
 
 def sight_of(parts: Parts) -> tuple[ThreadSight, set[str]]:

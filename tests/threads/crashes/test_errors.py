@@ -17,10 +17,11 @@ from tests.faults.operation import Kind
 from tests.faults.scratch import scratch
 from tests.threads.crashes.batch import said
 from tests.threads.crashes.changes import DELETE
-from tests.threads.crashes.disk import DATABASE, Disk
+from tests.threads.crashes.disk import DATABASE
 from tests.threads.crashes.promise import Promise, promise_of
 from tests.threads.crashes.script import Script
 from tests.threads.crashes.scripts import FEWEST, each
+from tests.threads.crashes.sight import Sights
 from tests.threads.crashes.trouble import Outcome, Plan, killed, tried
 from tests.threads.crashes.turns import SHARED
 
@@ -107,7 +108,7 @@ def test_a_denied_commit_is_not_found_behind_a_kill(folder: Path, is_sticky: boo
     Where a flush fails the commit is undone in the log too, or it is said that it may be there.
     """
 
-    async def commit() -> tuple[StoreError, Disk]:
+    async def commit() -> tuple[StoreError, Sights]:
         async with asyncio.timeout(60), SQLiteStore(folder / DATABASE) as store:
             thread = await store.thread("talk")
             await thread.add_messages(said("first", 1))
@@ -132,7 +133,7 @@ def test_a_rest_of_a_failed_commit_is_gone_before_the_next(folder: Path) -> None
     While a failed commit may still be in the log, none is denied; then it is written over first.
     """
 
-    async def commit() -> Disk:
+    async def commit() -> Sights:
         async with asyncio.timeout(60), SQLiteStore(folder / DATABASE) as store:
             thread = await store.thread("talk")
             await thread.add_messages(said("first", 1))

@@ -10,9 +10,10 @@ from foldline.errors import StoreError
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.faults.failure import Failures, Trouble, failing
 from tests.faults.scratch import scratch
-from tests.threads.crashes.disk import DATABASE, Disk, look
+from tests.threads.crashes.disk import DATABASE, look
 from tests.threads.crashes.promise import Promise, broken_now, damage
 from tests.threads.crashes.script import Script, Stage
+from tests.threads.crashes.sight import Sights
 
 
 _PATIENCE = 30.0
@@ -36,7 +37,7 @@ class Outcome(Struct, frozen=True):
     broken: frozenset[str]
 
 
-def killed(folder: Path) -> Disk:
+def killed(folder: Path) -> Sights:
     """
     Return what lies in the file in *folder* to anyone who opens it behind a kill at this moment.
 

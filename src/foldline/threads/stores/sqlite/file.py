@@ -12,9 +12,9 @@ from foldline.errors import StoreError
 from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, place_error, store_error
 from foldline.threads.stores.sqlite.identity import (
     check_log,
-    is_noted,
     lock_of,
     note_file,
+    noted,
     number_in,
 )
 from foldline.threads.stores.sqlite.lock import FileLock
@@ -164,7 +164,7 @@ class StoreFile:
 
 
 def _bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
-    if not is_noted(path, number_in(connection).own):
+    if noted(path) != number_in(connection).own:
         # From the first page in the log on the note must not name another file, nor this one before
         # its first page says which one it is.
         note_file(path, 0)
@@ -172,7 +172,7 @@ def _bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
     if number_in(connection).schema != NEWEST_SCHEMA:
         migrate(connection, path.name)
     own = number_in(connection).own
-    if not is_noted(path, own):
+    if noted(path) != own:
         busy, pages, folded = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
         # A reader of an older moment may be in the way.
         if not busy and pages == folded:

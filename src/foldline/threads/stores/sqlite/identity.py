@@ -20,7 +20,7 @@ from foldline.errors import StoreCorruptError
 from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, place_error
 
 
-__all__ = ["FileNumber", "check_log", "is_noted", "lock_of", "log_of", "note_file", "number_in"]
+__all__ = ["FileNumber", "check_log", "lock_of", "log_of", "note_file", "noted", "number_in"]
 
 
 _SCHEMA_BITS: Final = 8
@@ -67,7 +67,7 @@ def note_file(path: Path, own: int) -> None:
 
     0 is no file. Without permission to write there, nothing is noted.
     """
-    if is_noted(path, own):
+    if noted(path) == own:
         return
     try:
         with lock_of(path).open("wb") as file:
@@ -80,12 +80,8 @@ def note_file(path: Path, own: int) -> None:
             raise place_error(what, error) from error
 
 
-def is_noted(path: Path, own: int) -> bool:
-    """Whether the lock file beside *path* names the file *own* as the owner of the log."""
-    return _noted(path) == own
-
-
-def _noted(path: Path) -> int:
+def noted(path: Path) -> int:
+    """Return the file that the lock file beside *path* names as the owner of the log, or 0."""
     try:
         # A note cut off by a crash has no end of line.
         found = _NOTE.fullmatch(lock_of(path).read_bytes())
@@ -111,7 +107,7 @@ def check_log(path: Path) -> None:
         )
         raise StoreCorruptError(message)
     # The note is read first, since it is written last.
-    note = _noted(path)
+    note = noted(path)
     try:
         # Read-only, and without the log. The file is never opened past SQLite: closing it would drop
         # the locks that this process has on it.

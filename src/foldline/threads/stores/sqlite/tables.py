@@ -43,11 +43,11 @@ class Tables(Struct, frozen=True):
         *facts, live = found
         base = live << SEQ_BITS
         try:
-            newest = self.run("tail", base, base + SEQ_MASK, _TAIL).fetchall()
+            newest = _rows(self.run("tail", base, base + SEQ_MASK, _TAIL))
         except sqlite3.DatabaseError:
             # Reading the damaged row itself reports it; the thread can be loaded all the same.
             newest = []
-        return self._stored(key, facts, [_row(*row) for row in reversed(newest)])
+        return self._stored(key, facts, newest[::-1])
 
     def _stored(
         self, key: ThreadKey, facts: Sequence[Any], tail: Sequence[StoredRow] = ()
@@ -107,7 +107,7 @@ class Tables(Struct, frozen=True):
 
     def _in_span(self, number: int, span: tuple[int, int], name: str = "rows") -> list[StoredRow]:
         base = number << SEQ_BITS
-        return [_row(*row) for row in self.run(name, base + span[0], base + span[1])]
+        return _rows(self.run(name, base + span[0], base + span[1]))
 
     def commit(self, key: ThreadKey, change: Change) -> None:
         """Do all of *change*, or raise before anything was written."""
@@ -231,8 +231,8 @@ class Tables(Struct, frozen=True):
         return True
 
 
-def _row(id: int, system: int, data: bytes) -> StoredRow:
-    return StoredRow(id & SEQ_MASK, system == 1, data)
+def _rows(found: sqlite3.Cursor) -> list[StoredRow]:
+    return [StoredRow(id & SEQ_MASK, system == 1, data) for id, system, data in found]
 
 
 def _is_named(one: Document, names: set[tuple[DocumentKind, str | None]]) -> bool:

@@ -9,7 +9,7 @@ CREATE TABLE epochs (
 CREATE INDEX epochs_thread ON epochs (thread, pk);
 
 -- The live rows of a thread lie under the number of its first epoch, the rows that a later epoch
--- replaced under that one's.
+-- replaced under that one's: the id of a row is epoch * 2^32 + number.
 ALTER TABLE threads RENAME COLUMN branch TO live;
 
 ALTER TABLE threads ADD COLUMN epoch bytea NOT NULL DEFAULT '';
@@ -20,7 +20,6 @@ ALTER INDEX rows_pkey RENAME TO old_rows_pkey;
 
 DROP INDEX rows_system;
 
--- The id is epoch * 2^32 + number.
 CREATE TABLE rows (
     id bigint PRIMARY KEY,
     system boolean NOT NULL,

@@ -107,7 +107,7 @@ FROM delete_thread(%(tenant)s, %(id)s, %(expected)s, %(head)s);
 SELECT pk, live FROM threads ORDER BY pk;
 
 -- name: old_branches
--- The branches of such a database, the oldest first, and the number after the last row of each.
+-- The branches of a database of format 2 or before, and the number after the last row of each.
 SELECT b.pk, b.thread, b.parent, greatest(b.at, 0), coalesce(
     (SELECT max(r.id) & 4294967295 FROM old_rows r
      WHERE r.id >= b.pk << 32 AND r.id < (b.pk + 1) << 32) + 1, b.at
@@ -118,7 +118,6 @@ FROM branches b ORDER BY b.pk;
 INSERT INTO epochs (thread, id) VALUES (%(thread)s, %(id)s) RETURNING pk;
 
 -- name: set_epoch
--- Where the live rows lie, and the id of the current epoch.
 UPDATE threads SET live = %(live)s, epoch = %(epoch)s WHERE pk = %(thread)s;
 
 -- name: copy_old_rows
