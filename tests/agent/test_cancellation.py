@@ -17,7 +17,6 @@ from foldline.agent.agent import Agent
 from foldline.agent.background import BackgroundFold
 from foldline.agent.config import AgentOptions
 from foldline.agent.event_stream import StreamingTurnResult
-from foldline.agent.result import TurnResult
 from foldline.agent.tools import tool
 from foldline.errors import TurnStoppedError
 from foldline.testing.model import ScriptedModel, calls
@@ -156,8 +155,6 @@ class Watched(Coroutine[Any, Any, Any]):
 
 
 class Talk(Struct):
-    """A thread and an agent that talks on it."""
-
     scene: Scene
     thread: ConversationThread
     life: Life
@@ -392,7 +389,7 @@ async def read(stream: StreamingTurnResult) -> int:
 
 
 @pytest.mark.parametrize("parallel", [False, True])
-def test_a_tool_may_close_its_stream(parallel: bool) -> None:
+async def test_a_tool_may_close_its_stream(parallel: bool) -> None:
     """Where a tool closes the stream that it runs in its turn ends there, and can be resumed."""
     streams: list[StreamingTurnResult] = []
 
@@ -405,19 +402,15 @@ def test_a_tool_may_close_its_stream(parallel: bool) -> None:
     async def stay() -> str:
         return "there"
 
-    async def run() -> TurnResult:
-        thread = await MemoryStore().thread("talk")
-        model = ScriptedModel([calls(("leave", {}), ("stay", {})), "done"])
-        options = AgentOptions(parallel_tool_calls=parallel)
-        agent = Agent(model, tools=[leave, stay], options=options)
-        async with asyncio.timeout(PATIENCE):
-            streams.append(agent.run_stream("leave", thread=thread))
-            await read(streams[0])
-            with pytest.raises(TurnStoppedError):
-                await streams[0].final_result
+    thread = await MemoryStore().thread("talk")
+    model = ScriptedModel([calls(("leave", {}), ("stay", {})), "done"])
+    options = AgentOptions(parallel_tool_calls=parallel)
+    agent = Agent(model, tools=[leave, stay], options=options)
+    async with asyncio.timeout(PATIENCE):
+        streams.append(agent.run_stream("leave", thread=thread))
+        await read(streams[0])
+        with pytest.raises(TurnStoppedError):
+            await streams[0].final_result
 
-            assert asyncio.all_tasks() == {asyncio.current_task()}
-
-            return await agent.run(thread=thread)
-
-    assert asyncio.run(run()).is_complete
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        assert (await agent.run(thread=thread)).is_complete

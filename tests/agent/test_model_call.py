@@ -30,8 +30,6 @@ class Own:
 
 
 class OwnStream(Own):
-    """The same, as a stream."""
-
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
         yield await self.respond(request)
 

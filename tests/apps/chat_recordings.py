@@ -36,7 +36,6 @@ def break_off(folder: Path) -> None:
     """Leave a turn in the store of *folder* that failed after its first tool call."""
 
     def look_up(number: int) -> str:
-        """Look a parcel up."""
         return f"Parcel {number} is on its way."
 
     async def run() -> None:

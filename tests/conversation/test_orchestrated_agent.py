@@ -117,7 +117,6 @@ def test_what_a_failed_turn_has_stored_is_not_stored_twice() -> None:
 
 
 def look() -> str:
-    """Look."""
     return "seen"
 
 

@@ -71,7 +71,7 @@ class Fails:
         return OrchestrationResult.of_turn(turn, "b", strategy_name="Fails")
 
 
-def test_a_crash_between_the_message_and_the_choice(tmp_path: Path) -> None:
+async def test_a_crash_between_the_message_and_the_choice(tmp_path: Path) -> None:
     """The message is stored before anybody is asked; another process finds it and answers."""
     orchestrator = Fails()
 
@@ -87,13 +87,12 @@ def test_a_crash_between_the_message_and_the_choice(tmp_path: Path) -> None:
             return texts(await (await store.thread("t")).get_messages())
 
     with pytest.raises(ModelError):
-        asyncio.run(process("Hi"))
-    assert asyncio.run(stored()) == ["Hi"]
-
-    result = asyncio.run(process(None))
+        await process("Hi")
+    assert await stored() == ["Hi"]
+    result = await process(None)
 
     assert (result.text, orchestrator.calls) == ("b here", 2)
-    assert asyncio.run(stored()) == ["Hi", "b here"]
+    assert await stored() == ["Hi", "b here"]
 
 
 async def test_an_open_run_is_resumed_by_its_own_agent() -> None:
@@ -222,7 +221,6 @@ def _results(message: Message) -> str:
 
 @tool(policy="idempotent")
 async def look_up(order: str) -> str:
-    """Tell where an order is."""
     return "on its way"
 
 

@@ -42,7 +42,6 @@ _NOTHING = Sight(messages=(), broken=frozenset(), reductions=(), ended=False, me
 
 
 async def sight_of(scene: Scene, storage: ThreadStorage) -> Sight:
-    """Return what *storage* shows to somebody who opens it."""
     async with store_on(scene, storage) as store:
         thread = await store.find(NAME)
         if thread is None:
