@@ -43,8 +43,8 @@ class GatedSummarizer:
         return self.text
 
 
-async def filled(exchanges: int = 5) -> ConversationThread:
-    thread = await MemoryStore().thread("ahead")
+async def filled(exchanges: int = 5, *, store: MemoryStore | None = None) -> ConversationThread:
+    thread = await (store or MemoryStore()).thread("ahead")
     for number in range(exchanges):
         await thread.add_messages(
             [Message.user(f"{number} {TALK}"), Message.assistant(f"a{number} {TALK}")]
@@ -56,9 +56,11 @@ def key_of(thread: ConversationThread, agent: Agent) -> FoldKey:
     return thread.storage, thread.tenant, thread.id, agent.reducer.config_fingerprint
 
 
-def agent_of(ahead: BackgroundFold, summarizer: Summarizer) -> Agent:
+def agent_of(
+    ahead: BackgroundFold, summarizer: Summarizer, *, model: ScriptedModel | None = None
+) -> Agent:
     return Agent(
-        ScriptedModel(repeat="fine"),
+        model or ScriptedModel(repeat="fine"),
         history_reduction=CONFIG,
         summarizer=summarizer,
         background_fold=ahead,
@@ -75,7 +77,7 @@ async def test_a_turn_goes_on_while_the_summary_is_written() -> None:
     model, summarizer = ScriptedModel(repeat="fine"), GatedSummarizer()
     thread = await filled()
     async with BackgroundFold() as ahead:
-        agent = Agent(model, history_reduction=CONFIG, summarizer=summarizer, background_fold=ahead)
+        agent = agent_of(ahead, summarizer, model=model)
         first = await agent.run("question 5", thread=thread)
         assert len(ahead) == 1
         summarizer.gate.set()
@@ -155,7 +157,7 @@ async def test_a_reopened_thread_goes_on_while_the_next_summary_is_written() -> 
     for number in range(8):
         await agent.run(f"{number} {TALK}", thread=thread)
     async with BackgroundFold() as ahead:
-        agent = Agent(model, history_reduction=CONFIG, summarizer=summarizer, background_fold=ahead)
+        agent = agent_of(ahead, summarizer, model=model)
         result = await agent.run("next", thread=await store.thread("ahead"))
 
     assert told(result) == [("cache_hit", Reason.FOLDING_BEHIND)]

@@ -4,11 +4,11 @@ import asyncio
 import gc
 import threading
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from types import MappingProxyType, TracebackType
-from typing import Any, Literal, TypeAlias
+from types import MappingProxyType
+from typing import Any
 
 import pytest
 from msgspec import Struct, structs
@@ -47,17 +47,9 @@ from tests.agent.crashes.scenes import (
     WITH_FOLD,
     mostly_slow,
 )
+from tests.threads.test_cancellation import MODES, Cancelled, Mode
 
 
-Mode: TypeAlias = Literal["early", "late", "twice"]
-"""
-When the turn is cancelled.
-
-`early`: as soon as one of its tasks waits. `late`: when what that task waits for is there.
-`twice`: early, and again each time that one of them waits while it cleans up.
-"""
-
-MODES: tuple[Mode, ...] = ("early", "late", "twice")
 # Each way of being cancelled is tried on one scene in `make test`, and on all in `make test-rest`.
 FAST: Mapping[str, Mode] = MappingProxyType(
     {PLAIN.name: "early", AT_ONCE.name: "twice", WITH_FOLD.name: "late"}
@@ -124,32 +116,14 @@ class Watch:
         self.waits += 1
 
 
-class Watched(Coroutine[Any, Any, Any]):
+class Watched(Cancelled):
     """A coroutine that tells a watch each time that it waits."""
 
     def __init__(self, inner: Inner, watch: Watch) -> None:
         self._inner = inner
         self._watch = watch
 
-    def send(self, value: Any, /) -> Any:
-        return self._told(self._inner.send(value))
-
-    def throw(
-        self,
-        kind: Any,
-        value: BaseException | object = None,
-        trace: TracebackType | None = None,
-        /,
-    ) -> Any:
-        return self._told(self._inner.throw(kind))
-
-    def close(self) -> None:
-        self._inner.close()
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        return self._inner.__await__()
-
-    def _told(self, waited_for: Any) -> Any:
+    def _watched(self, waited_for: Any) -> Any:
         self._watch.waited(waited_for)
         return waited_for
 

@@ -13,9 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-__all__ = ["Terminal", "on_terminal"]
-
-
 _PATIENCE = 90.0
 _PIECE = 65_536
 # Ctrl-C that falls between a prompt and the reading behind it is heard with the next key alone

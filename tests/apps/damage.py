@@ -5,9 +5,6 @@ from contextlib import closing
 from pathlib import Path
 
 
-__all__ = ["change_row", "delete_row", "execute", "smash", "zero_row"]
-
-
 _ROW = "id = (SELECT live << 32 FROM threads WHERE tenant = 'default' AND id = ?) + ?"
 
 

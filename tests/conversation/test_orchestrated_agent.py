@@ -7,21 +7,13 @@ import pytest
 
 from foldline.agent.agent import Agent
 from foldline.conversation.conversation import Conversation
-from foldline.conversation.orchestration import (
-    OrchestrationResult,
-)
+from foldline.conversation.orchestration import OrchestrationResult
 from foldline.errors import ModelError, RunStartError, ThreadConflictError
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest
 from foldline.testing.model import ModelStep, ScriptedModel, calls
 from foldline.threads.stores.memory import MemoryStore
-from tests.conversation.orchestrators import (
-    Agents,
-    Recorded,
-    named,
-    result_of,
-    thread_of,
-)
+from tests.conversation.orchestrators import Agents, Recorded, named, result_of, thread_of
 from tests.conversation.stories import agent_named, texts
 
 

@@ -203,11 +203,7 @@ _SOON = 3
 
 
 def stored_late(book: Book) -> set[str]:
-    """
-    Return whether a result was lost that had been there long before the life ended.
-
-    It holds where a commit takes no time, as in memory.
-    """
+    """Return whether a result was lost long before the life ended, in a store without waits."""
     returned: dict[str, int] = {}
     ended = 0
     for entry in book.entries:

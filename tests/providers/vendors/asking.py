@@ -28,19 +28,6 @@ from foldline.reduction.config import ProviderConfig
 from tests.servers.vendor import Answer, VendorServer
 
 
-__all__ = [
-    "KEY",
-    "Streamed",
-    "ask",
-    "ask_stream",
-    "config",
-    "errors",
-    "opened",
-    "request_of",
-    "shared_prefix",
-    "streamed",
-]
-
 _Answer = TypeVar("_Answer")
 
 KEY = "sk-secret-canary"
