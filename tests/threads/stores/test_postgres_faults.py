@@ -15,8 +15,7 @@ from foldline.errors import (
 )
 from foldline.history.messages import Message
 from foldline.threads.stores.postgres.link import store_error
-from foldline.threads.stores.postgres.storage import PostgresStorage
-from foldline.threads.stores.postgres.store import PostgresStore
+from foldline.threads.stores.postgres.store import PostgresStorage, PostgresStore
 from tests.servers.postgres import PostgresServer
 
 

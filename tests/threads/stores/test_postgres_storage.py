@@ -10,8 +10,7 @@ import pytest
 from foldline.errors import ThreadConflictError, ThreadNotFoundError
 from foldline.history.messages import Message
 from foldline.testing.storage import StorageCheck, StorageConformance
-from foldline.threads.stores.postgres.storage import PostgresStorage
-from foldline.threads.stores.postgres.store import PostgresStore
+from foldline.threads.stores.postgres.store import PostgresStorage, PostgresStore
 from foldline.threads.thread import ConversationThread
 from tests.servers.postgres import PostgresServer
 from tests.threads.stores.writing import lab_of
