@@ -217,27 +217,6 @@ def test_what_the_user_took_back_is_left_out() -> None:
     assert session.notes == ("records left out: message of a left branch (3), system (1)",)
 
 
-def test_parallel_calls_are_all_read() -> None:
-    """Results that follow their own calls make no fork."""
-    (session,) = read(
-        linked("u", None),
-        linked("a1", "u", "assistant", id="m", content=[use("c1")]),
-        linked("a2", "a1", "assistant", id="m", content=[use("c2")]),
-        linked("r1", "a1", content=[result("c1")]),
-        linked("r2", "a2", content=[result("c2")]),
-        linked("end", "r2", "assistant"),
-    )
-
-    assert [message.role for message in session.messages] == [
-        "user",
-        "assistant",
-        "tool",
-        "tool",
-        "assistant",
-    ]
-    assert session.notes == ()
-
-
 def test_agents_and_compactions_make_no_fork() -> None:
     """An agent's lines after a line of the session, and a new start, leave the session whole."""
     first, second = read(
