@@ -18,12 +18,10 @@ def line(kind: str, content: Any, **fields: Any) -> dict[str, Any]:
 
 
 def use(id: str) -> dict[str, Any]:
-    """Return a block that calls a tool."""
     return {"type": "tool_use", "id": id, "name": "Look", "input": {"at": 1}}
 
 
 def result(id: str) -> dict[str, Any]:
-    """Return a block that answers the call *id*."""
     return {"type": "tool_result", "tool_use_id": id, "content": "seen"}
 
 
@@ -194,7 +192,6 @@ def test_the_sdk_streams_the_same_lines() -> None:
 
 
 def linked(uuid: str, parent: str | None, kind: str = "user", **fields: Any) -> dict[str, Any]:
-    """Return a line *uuid* after the line *parent*."""
     content = fields.pop("content", uuid)
     return line(kind, content, **fields) | {"uuid": uuid, "parentUuid": parent}
 
