@@ -184,17 +184,15 @@ async def waiting(
     ],
     ids=["another head", "another revision", "gone", "made again"],
 )
-def test_a_deletion_that_waited_compares_what_is_there(dsn: str, change: str, actual: int) -> None:
+async def test_a_deletion_that_waited_compares_what_is_there(
+    dsn: str, change: str, actual: int
+) -> None:
     """A deletion that waits for another transaction compares what that one leaves, and refuses."""
-
-    async def live() -> ThreadConflictError:
-        async with waiting(dsn, change) as (other, deleting):
-            await other.commit()
-            with pytest.raises(ThreadConflictError) as caught:
-                await deleting
-            return caught.value
-
-    error = asyncio.run(live())
+    async with waiting(dsn, change) as (other, deleting):
+        await other.commit()
+        with pytest.raises(ThreadConflictError) as caught:
+            await deleting
+        error = caught.value
 
     assert (error.expected, error.actual) == (1, actual)
 

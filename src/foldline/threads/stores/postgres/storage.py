@@ -14,8 +14,7 @@ from foldline.errors import (
 from foldline.threads.change import Change, Document, DocumentKind
 from foldline.threads.key import ThreadKey, listed_key, name_of
 from foldline.threads.row import StoredRow
-from foldline.threads.storage import StoredThread
-from foldline.threads.stores.outcome import judge
+from foldline.threads.storage import StoredThread, judge
 from foldline.threads.stores.postgres.link import Broken, Durability, PostgresLink, Values
 
 

@@ -22,8 +22,7 @@ from foldline.errors import (
 from foldline.threads.change import Change, Document, DocumentKind
 from foldline.threads.key import ThreadKey, listed_key
 from foldline.threads.row import StoredRow
-from foldline.threads.storage import StoredThread
-from foldline.threads.stores.outcome import judge
+from foldline.threads.storage import StoredThread, judge
 from foldline.threads.stores.redis.doctor import check_policy
 from foldline.threads.stores.redis.link import RedisLink, Word
 from foldline.threads.stores.redis.migration import FORMAT, OLD_FORMATS, migrate

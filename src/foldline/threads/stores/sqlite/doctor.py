@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from foldline.errors import StoreCorruptError, StoreError
-from foldline.threads.stores.fact import Fact
+from foldline.threads.storage import Fact
 from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, store_error
 from foldline.threads.stores.sqlite.file import APPLICATION_ID, needs_lock
 from foldline.threads.stores.sqlite.identity import check_log, log_of, number_in
