@@ -9,6 +9,7 @@ import pytest
 from foldline.errors import StoreError
 from foldline.history.messages import Message
 from foldline.testing.storage import StorageCheck, StorageConformance
+from foldline.threads.stores.postgres.link import PostgresLink
 from foldline.threads.stores.postgres.store import PostgresStorage, PostgresStore
 from tests.servers.postgres import PostgresServer
 
@@ -77,7 +78,9 @@ def odd_dsn(postgres_server: PostgresServer) -> Iterator[str]:
 )
 def test_odd_settings_break_no_promise(odd_dsn: str, check: StorageCheck) -> None:
     """With any settings of the database, every promise of a storage is kept."""
-    assert asyncio.run(StorageConformance(lambda: PostgresStorage(odd_dsn)).prove(check))
+    assert asyncio.run(
+        StorageConformance(lambda: PostgresStorage(PostgresLink(odd_dsn))).prove(check)
+    )
 
 
 def test_a_database_that_is_read_only(postgres_dsn: str) -> None:
