@@ -260,16 +260,9 @@ def test_damage_is_never_served(damage: Damage, tmp_path: Path) -> None:
     assert refused == cases
 
 
-def test_damage_of_a_moment_is_no_conflict(tmp_path: Path) -> None:
+async def test_damage_of_a_moment_is_no_conflict(tmp_path: Path) -> None:
     """Where a row is damaged, every kept moment that holds it says so."""
     path = tmp_path / "a.db"
-
-    async def make() -> None:
-        async with SQLiteStore(path, checkpoints="full") as store:
-            thread = await store.thread("a")
-            state = AgentLoopState(run_id="r", conversation_id="a", started_at=thread.created_at)
-            for number in range(2):
-                await thread.commit(Change(messages=[Message.user(f"{number}")], execution=state))
 
     async def look() -> int:
         async with SQLiteStore(path, checkpoints="full") as store:
@@ -282,9 +275,13 @@ def test_damage_of_a_moment_is_no_conflict(tmp_path: Path) -> None:
                     await moment.get_messages()
             return len(checkpoints)
 
-    asyncio.run(make())
+    async with SQLiteStore(path, checkpoints="full") as store:
+        thread = await store.thread("a")
+        state = AgentLoopState(run_id="r", conversation_id="a", started_at=thread.created_at)
+        for number in range(2):
+            await thread.commit(Change(messages=[Message.user(f"{number}")], execution=state))
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE rows SET data = zeroblob(60) WHERE id & 4294967295 = 0")
         connection.commit()
 
-    assert asyncio.run(look()) == 2
+    assert await look() == 2

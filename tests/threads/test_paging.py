@@ -112,7 +112,7 @@ def test_a_page_that_does_not_move_on_is_an_error(call: str) -> None:
         asyncio.run(run())
 
 
-def test_damaged_names_hide_no_thread(tmp_path: Path) -> None:
+async def test_damaged_names_hide_no_thread(tmp_path: Path) -> None:
     """Behind more damaged names than a page holds the next thread is still given."""
     path = tmp_path / "a.db"
 
@@ -120,14 +120,11 @@ def test_damaged_names_hide_no_thread(tmp_path: Path) -> None:
         async with SQLiteStore(path) as store:
             return [thread.id async for thread in store.threads()]
 
-    async def make() -> None:
-        async with SQLiteStore(path) as store:
-            for number in range(450):
-                await store.thread(f"t{number:03d}")
-
-    asyncio.run(make())
+    async with SQLiteStore(path) as store:
+        for number in range(450):
+            await store.thread(f"t{number:03d}")
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE threads SET id = 't ' || id WHERE id < 't400' AND id > 't000'")
         connection.commit()
 
-    assert asyncio.run(ids()) == ["t000", *(f"t{number}" for number in range(400, 450))]
+    assert await ids() == ["t000", *(f"t{number}" for number in range(400, 450))]

@@ -183,14 +183,7 @@ class ThreadCheckpointer:
     async def delete_inactive(
         self, threshold: timedelta, *, tenant: str = DEFAULT_TENANT, dry_run: bool = False
     ) -> int:
-        """
-        Delete the threads that nobody has written to for *threshold*; return how many.
-
-        Args:
-            threshold: How long.
-            tenant: Whose threads.
-            dry_run: Whether they are only counted.
-        """
+        """Delete the threads that nobody has written to for *threshold*, as the store does."""
         return await self._store.delete_inactive(threshold, tenant=tenant, dry_run=dry_run)
 
     async def list_ids(self, *, tenant: str = DEFAULT_TENANT) -> list[str]:

@@ -119,14 +119,7 @@ class Vault:
         return _PLAIN + sha256(checked).digest()[:_CHECK_SIZE] + data
 
     def open_up(self, stored: bytes, *place: str) -> bytes:
-        """
-        Return the data in *stored*, read from *place*.
-
-        Raises:
-            StoreCorruptError: It was changed, or was written at another place.
-            StoreKeyError: It was encrypted with another key, or with one and there is none now;
-                or it was not, and there is one now.
-        """
+        """Return the data in *stored*; StoreCorruptError or StoreKeyError if it does not fit."""
         if type(stored) is not bytes or not all(type(word) is str for word in place):
             # A damaged file may return values and names of any type.
             raise _damaged(place)

@@ -80,25 +80,18 @@ class Head(Struct, frozen=True, kw_only=True):
     digest: bytes = EMPTY_DIGEST
     seal: bytes = bytes(SEAL_SIZE)
     archived: int = 0
+    # The stored folds that archived messages: the number of each, and `archived` after it.
     archives: tuple[tuple[int, int], ...] = ()
-    """The stored folds that archived messages: the number of each, and `archived` after it."""
-
+    # Of all that were ever stored.
     folds: int = 0
-    """How many reductions were ever stored."""
-
     checkpoints: int = 0
-    """How many checkpoints were ever stored."""
-
     expires_at: datetime | None = None
+    # The ids of the last commits.
     recent: tuple[bytes, ...] = ()
-    """The ids of the last commits."""
-
+    # Which epoch wrote which rows, and how many epochs were opened since the last prune; None in a
+    # thread of an old store, where neither was recorded.
     runs: Runs | None = None
-    """Which epoch wrote which rows; None if that was not recorded, in a thread of an old store."""
-
     rewinds: int | None = None
-    """How many epochs were opened since the last prune; None if unknown, in one of an old store."""
-
     format: int = HEAD_FORMAT
 
     @property
@@ -238,17 +231,13 @@ class ThreadRecord(Struct, frozen=True, kw_only=True):
     display_name: str = ""
     metadata: Mapping[str, object] = {}
     execution: AgentLoopState | None = None
+    # The newest reduction, and the name of its document.
     reduction: HistoryReductionState | None = None
-    """The newest reduction."""
-
     reduction_name: str = ""
-    """The name of its document."""
-
+    # The tool calls whose answers are not yet messages, in the order of their intents.
     tools: tuple[ToolRun, ...] = ()
-    """The tool calls whose answers are not yet messages, in the order of their intents."""
-
+    # The newest rows, if they were read along.
     tail: Sequence[StoredRow] = ()
-    """The newest rows, if they were read along."""
 
     def fallen_back(self, known: Sequence[StoredReduction]) -> "ThreadRecord":
         """Return the record with the first of *known* as the newest reduction, or with none."""

@@ -61,14 +61,7 @@ class ReadOnlyThread:
     def __init__(
         self, context: StoreContext, record: ThreadRecord, *, seen: Head | None = None
     ) -> None:
-        """
-        Show *record*; a store makes threads.
-
-        Args:
-            context: What the threads of the store have in common.
-            record: The thread.
-            seen: The head that the store held when *record* was read, if that is an earlier moment.
-        """
+        """Show *record*, of an earlier moment if *seen* is the current head; a store makes threads."""
         self.key: Final = record.key
         """The tenant and the id."""
         self.id: Final = record.key.id

@@ -95,16 +95,7 @@ class ThreadReader:
         return found
 
     async def search(self, text: str, *, limit: int) -> list[Match]:
-        """
-        Return the newest *limit* messages that have every word of *text*.
-
-        A word is a run of letters, digits and underscores, compared without case and in one form of
-        Unicode (NFKC). Scripts without spaces between words are searched character by character, as
-        a phrase.
-
-        Raises:
-            ConfigError: *text* has no word, or *limit* is not a whole number of at least 1.
-        """
+        """Return the newest *limit* messages that have every word of *text*."""
         expect_whole("limit", limit, 1)
         query = Query.parse(text)
         found: list[Match] = []
@@ -272,10 +263,11 @@ class ThreadReader:
 
     async def _check_apart(self, rows: Sequence[StoredRow]) -> None:
         """Check rows that were read without those before them, of which seals alone are needed."""
-        runs = list(_runs(rows))
-        before = {-1: NO_SEAL}
-        for start, stop in _spans([run[0].seq - 1 for run in runs if run[0].seq]):
-            for row in await self._storage.rows(self._key, self._head.epoch, start, stop):
+        runs = [rows[start:stop] for start, stop in _pieces([row.seq for row in rows], 2)]
+        before, wanted = {-1: NO_SEAL}, [run[0].seq - 1 for run in runs if run[0].seq]
+        for start, stop in _pieces(wanted, _NEAR):
+            first, end = wanted[start], wanted[stop - 1] + 1
+            for row in await self._storage.rows(self._key, self._head.epoch, first, end):
                 # A damaged file may return a value of any type.
                 if type(row.data) is bytes:
                     before[row.seq] = row.seal
@@ -301,21 +293,12 @@ def _seq_of(position: int, system: Sequence[StoredRow]) -> int:
     return seq
 
 
-def _runs(rows: Sequence[StoredRow]) -> Iterator[Sequence[StoredRow]]:
-    """Yield *rows* in pieces, in each of which the numbers follow each other."""
-    start = 0
-    for stop in range(1, len(rows) + 1):
-        if stop == len(rows) or rows[stop].seq != rows[stop - 1].seq + 1:
-            yield rows[start:stop]
-            start = stop
-
-
-def _spans(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the first number and the one after the last of the pieces in which to read them."""
+def _pieces(numbers: Sequence[int], gap: int) -> Iterator[tuple[int, int]]:
+    """Yield the start and the stop of each piece of *numbers*, a *gap* or more from the next."""
     start = 0
     for stop in range(1, len(numbers) + 1):
-        if stop == len(numbers) or numbers[stop] - numbers[stop - 1] >= _NEAR:
-            yield numbers[start], numbers[stop - 1] + 1
+        if stop == len(numbers) or numbers[stop] - numbers[stop - 1] >= gap:
+            yield start, stop
             start = stop
 
 
@@ -326,12 +309,7 @@ class Query(Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> "Query":
-        """
-        Read a search text; words in double quotes are a phrase.
-
-        Raises:
-            ConfigError: It has no word.
-        """
+        """Read a search text; words in double quotes are a phrase; ConfigError without a word."""
         expect("text", text, str)
         quoted = [words_of(phrase) for phrase in _QUOTED.findall(text)]
         single = [words_of(word) for word in _QUOTED.sub(" ", text).split()]
@@ -369,7 +347,12 @@ def _holds(words: Sequence[str], phrase: Sequence[str]) -> bool:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of *text*, in order."""
+    """
+    Return the words of *text*, in order: runs of letters, digits and underscores.
+
+    They are without case and in one form of Unicode (NFKC). In scripts without spaces between words
+    each character is one, so that what is searched for there is a phrase.
+    """
     folded = unicodedata.normalize("NFKC", text).casefold()
     return _WORD.findall(_UNSPACED.sub(r" \1 ", folded))
 

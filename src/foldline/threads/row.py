@@ -18,6 +18,7 @@ other is the JSON of `encode_message`.
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -88,22 +89,15 @@ class StoredRow(Struct, frozen=True, gc=False):
 
 
 class MessageRow(Struct, frozen=True, gc=False, array_like=True, kw_only=True):
-    """The payload of a row."""
+    """The payload of a row: the message, and the sums and the prefix digest up to it."""
 
+    # How many messages come before it, system messages not counted.
     position: int
-    """How many messages come before it, system messages not counted."""
-
     users: int
-    """How many user messages there are up to it, itself included."""
-
+    # Of a system message, those of all system messages.
     tokens: int
-    """The tokens up to it, itself included; of a system message, those of all of them."""
-
     digest: bytes
-    """The prefix digest up to it, itself included."""
-
     body: bytes
-    """The message."""
 
 
 class KnownRow(Struct, frozen=True, gc=False):
@@ -219,13 +213,9 @@ def extend_history(history: History, rows: Iterable[KnownRow]) -> History:
 
 def origin_of(runs: Runs, seq: int) -> tuple[bytes, int]:
     """Return the origin of row *seq* and the number of the first row of the next origin."""
-    place = bisect_right(runs, seq, key=_first_of)
+    place = bisect_right(runs, seq, key=itemgetter(0))
     following = runs[place][0] if place < len(runs) else _NEVER
     return (runs[place - 1][1] if place else b""), following
-
-
-def _first_of(run: tuple[int, bytes]) -> int:
-    return run[0]
 
 
 def check_chain(
@@ -234,11 +224,7 @@ def check_chain(
     """
     Return the place of the first of *rows* whose origin or chain hash is wrong; None if all fit.
 
-    Args:
-        rows: Rows with consecutive numbers.
-        before: The chain hash of the row before the first; None if it is unknown, so that the
-            first of *rows* is believed.
-        runs: Which origin wrote which rows; None if that is unknown, so that any is accepted.
+    Without the chain hash *before* them the first one is believed; without *runs*, any origin is.
     """
     origin, change = b"", 0
     # Most of what reading a thread takes is here, so it does what `seal_of` does by itself.

@@ -94,13 +94,7 @@ def encode_snapshot(record: ThreadRecord, messages: Iterable[Message]) -> bytes:
 
 
 def decode_snapshot(data: bytes | str) -> ThreadSnapshot:
-    """
-    Read a snapshot; one of an older format too.
-
-    Raises:
-        FormatError: *data* is not a snapshot.
-        StoreVersionError: It, or what it holds, was written by a newer foldline.
-    """
+    """Read a snapshot, one of an older format too; raise FormatError or StoreVersionError."""
     try:
         return _read(_written(decode_json(data)))
     except RecursionError:

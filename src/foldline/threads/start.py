@@ -260,12 +260,7 @@ async def fitting_reductions(
 async def rewound(
     reader: ThreadReader, record: ThreadRecord, at: int, messages: Sequence[Message] = ()
 ) -> tuple[ThreadRecord, Change]:
-    """
-    Return what takes back everything from the index *at* on and appends *messages* there.
-
-    Reductions that cover more than that go, with what they alone keep archived, and so do the
-    execution state and waiting tool calls.
-    """
+    """Return what takes back everything from the index *at* on and appends *messages* there."""
     check_place("at", at, record.head.length)
     known = await stored_reductions(reader.context, record)
     kept = [one for one in known if one.reach <= at]

@@ -8,6 +8,7 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
 
+from foldline.errors import CommitUnknownError, StoreError, ThreadConflictError
 from foldline.history.tokens import TokenCounter, TokenEstimator
 from foldline.threads.change import Change, Document, DocumentKind
 from foldline.threads.cipher import Vault
@@ -15,7 +16,15 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.row import StoredRow
 
 
-__all__ = ["LOADED_KINDS", "CheckpointRetention", "StoreContext", "StoredThread", "ThreadStorage"]
+__all__ = [
+    "LOADED_KINDS",
+    "CheckpointRetention",
+    "Fact",
+    "StoreContext",
+    "StoredThread",
+    "ThreadStorage",
+    "judge",
+]
 
 
 LOADED_KINDS: tuple[DocumentKind, ...] = ("metadata", "execution", "tool")
@@ -149,6 +158,31 @@ class ThreadStorage(Protocol):
     async def check(self) -> list[str]:
         """Return what the database itself finds wrong, one line each; empty if it cannot check."""
         ...
+
+
+def judge(key: ThreadKey, change: Change, *, revision: int, head: bytes, reason: str) -> None:
+    """
+    Check that *change*, whose answer was lost and which has ended, was made; raise if it was not.
+
+    *revision*, 0 if there is no thread, and *head* are those of now; *reason* is what broke.
+    """
+    if revision > change.revision + 1:
+        raise CommitUnknownError(reason)
+    if (revision, head) == (change.revision + 1, change.head):
+        return
+    if revision != change.revision:
+        raise ThreadConflictError(thread_id=key.id, expected=change.revision, actual=revision)
+    message = f"{reason}: it was not made"
+    raise StoreError(message)
+
+
+class Fact(Struct, frozen=True, kw_only=True):
+    """What `foldline doctor` reports about a store, and what to do; a danger costs data."""
+
+    name: str
+    value: str
+    advice: str = ""
+    is_danger: bool = False
 
 
 CheckpointRetention: TypeAlias = Literal["latest", "full"]

@@ -282,12 +282,7 @@ class ThreadStore:
 
 
 async def stored_threads(storage: ThreadStorage, tenant: str) -> AsyncIterator[StoredThread]:
-    """
-    Yield every thread of *tenant* as it is stored, in order of their ids, page by page.
-
-    Raises:
-        StoreCorruptError: A page does not follow the one before, so that there is no end.
-    """
+    """Yield every thread of *tenant* as it is stored, in order of their ids, page by page."""
     after = ""
     while page := await storage.threads(tenant, after=after, limit=_PAGE):
         for stored in page:

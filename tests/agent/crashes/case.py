@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from foldline.threads.storage import ThreadStorage
 from foldline.threads.stores.memory import MemoryStorage
-from foldline.threads.stores.sqlite.storage import SQLiteStorage
+from foldline.threads.stores.sqlite.store import SQLiteStorage
 from tests.agent.crashes.book import Book
 from tests.agent.crashes.judge import (
     Model,

@@ -186,16 +186,12 @@ def test_a_blocking_tool_outlives_its_timeout() -> None:
     assert ended.wait(5)
 
 
-def test_the_end_of_the_loop_does_not_wait_for_a_tool() -> None:
+async def test_the_end_of_the_loop_does_not_wait_for_a_tool() -> None:
     """A tool that hangs holds up neither the loop nor later tools."""
     go = threading.Event()
-
-    async def turns() -> list[ToolAnswer]:
-        hanging = [tool(lambda: go.wait(60), name="t", timeout=0.02) for _ in range(64)]
-        answers = await asyncio.gather(*(run_tool(one, "", CONTEXT) for one in hanging))
-        return [*answers, await run_tool(tool(plain), '{"a": 1}', CONTEXT)]
-
-    *failed, last = asyncio.run(turns())
+    hanging = [tool(lambda: go.wait(60), name="t", timeout=0.02) for _ in range(64)]
+    answers = await asyncio.gather(*(run_tool(one, "", CONTEXT) for one in hanging))
+    *failed, last = [*answers, await run_tool(tool(plain), '{"a": 1}', CONTEXT)]
     hangs = any(thread.name == "tool t" for thread in threading.enumerate())
     go.set()
 

@@ -12,9 +12,9 @@ import pytest
 from foldline.errors import StoreError
 from foldline.threads.key import ThreadKey
 from foldline.threads.storage import ThreadStorage
-from foldline.threads.stores.postgres.storage import PostgresStorage
-from foldline.threads.stores.redis.storage import RedisStorage
-from foldline.threads.stores.sqlite.storage import SQLiteStorage
+from foldline.threads.stores.postgres.store import PostgresStorage
+from foldline.threads.stores.redis.store import RedisStorage
+from foldline.threads.stores.sqlite.store import SQLiteStorage
 from foldline.threads.stores.sqlite.worker import Worker
 
 

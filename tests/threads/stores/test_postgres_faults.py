@@ -15,8 +15,7 @@ from foldline.errors import (
 )
 from foldline.history.messages import Message
 from foldline.threads.stores.postgres.link import store_error
-from foldline.threads.stores.postgres.storage import PostgresStorage
-from foldline.threads.stores.postgres.store import PostgresStore
+from foldline.threads.stores.postgres.store import PostgresStorage, PostgresStore
 from tests.servers.postgres import PostgresServer
 
 
@@ -59,72 +58,62 @@ def test_restart_between_calls_heals(postgres_server: PostgresServer, postgres_d
     assert asyncio.run(live()) == 12
 
 
-def test_stopped_server(postgres_server: PostgresServer, postgres_dsn: str) -> None:
+async def test_stopped_server(postgres_server: PostgresServer, postgres_dsn: str) -> None:
     """While the server is down calls fail in time, and when it is back the next one does not."""
+    async with PostgresStore(postgres_dsn, timeout=2.0) as store:
+        thread = await store.thread("t")
+        await asyncio.to_thread(postgres_server.stop_immediate)
+        began = time.monotonic()
+        with pytest.raises(StoreError, match="cannot be reached"):
+            await thread.add_message(Message.user("lost"))
+        with pytest.raises(StoreError, match="cannot be reached"):
+            await PostgresStore(postgres_dsn).open()
+        down = time.monotonic() - began
+        await asyncio.to_thread(postgres_server.start)
+        await thread.add_message(Message.user("kept"))
 
-    async def live() -> float:
-        async with PostgresStore(postgres_dsn, timeout=2.0) as store:
-            thread = await store.thread("t")
-            await asyncio.to_thread(postgres_server.stop_immediate)
-            began = time.monotonic()
-            with pytest.raises(StoreError, match="cannot be reached"):
-                await thread.add_message(Message.user("lost"))
-            with pytest.raises(StoreError, match="cannot be reached"):
-                await PostgresStore(postgres_dsn).open()
-            down = time.monotonic() - began
-            await asyncio.to_thread(postgres_server.start)
-            await thread.add_message(Message.user("kept"))
-            return down
-
-    assert asyncio.run(live()) < FAR
-    assert asyncio.run(texts(postgres_dsn)) == ["kept"]
+    assert down < FAR
+    assert await texts(postgres_dsn) == ["kept"]
 
 
-def test_waiting_call_outlives_a_restart(
+async def test_waiting_call_outlives_a_restart(
     postgres_server: PostgresServer, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A call that begins while the server is down succeeds when it is up, within its time."""
+    failed, check = asyncio.Event(), AsyncConnectionPool.check
 
-    async def live() -> None:
-        failed, check = asyncio.Event(), AsyncConnectionPool.check
+    # Called after an attempt to connect has failed, for another one.
+    async def watched(pool: AsyncConnectionPool) -> None:
+        failed.set()
+        await check(pool)
 
-        # Called after an attempt to connect has failed, for another one.
-        async def watched(pool: AsyncConnectionPool) -> None:
-            failed.set()
-            await check(pool)
+    monkeypatch.setattr(AsyncConnectionPool, "check", watched)
+    async with PostgresStore(postgres_dsn, timeout=60.0) as store:
+        thread = await store.thread("t")
+        await asyncio.to_thread(postgres_server.stop_immediate)
+        writing = asyncio.create_task(thread.add_message(Message.user("x")))
+        await failed.wait()
+        await asyncio.to_thread(postgres_server.start)
+        await writing
 
-        monkeypatch.setattr(AsyncConnectionPool, "check", watched)
-        async with PostgresStore(postgres_dsn, timeout=60.0) as store:
-            thread = await store.thread("t")
-            await asyncio.to_thread(postgres_server.stop_immediate)
-            writing = asyncio.create_task(thread.add_message(Message.user("x")))
-            await failed.wait()
-            await asyncio.to_thread(postgres_server.start)
-            await writing
-
-    asyncio.run(live())
-
-    assert asyncio.run(texts(postgres_dsn)) == ["x"]
+    assert await texts(postgres_dsn) == ["x"]
 
 
-def test_locked_thread(postgres_dsn: str) -> None:
+async def test_locked_thread(postgres_dsn: str) -> None:
     """If another transaction locks a thread, a commit is refused in time and nothing is written."""
+    async with PostgresStore(postgres_dsn, timeout=2.0) as store:
+        thread = await store.thread("t")
+        with psycopg.connect(postgres_dsn) as other:
+            other.execute("SELECT * FROM foldline.threads FOR UPDATE")
+            began = time.monotonic()
+            with pytest.raises(StoreBusyError, match="kept a lock"):
+                await thread.add_message(Message.user("x"))
+            waited = time.monotonic() - began
+        assert await texts(postgres_dsn) == []
+        await thread.add_message(Message.user("y"))
 
-    async def live() -> float:
-        async with PostgresStore(postgres_dsn, timeout=2.0) as store:
-            thread = await store.thread("t")
-            with psycopg.connect(postgres_dsn) as other:
-                other.execute("SELECT * FROM foldline.threads FOR UPDATE")
-                began = time.monotonic()
-                with pytest.raises(StoreBusyError, match="kept a lock"):
-                    await thread.add_message(Message.user("x"))
-                waited = time.monotonic() - began
-            assert await texts(postgres_dsn) == []
-            await thread.add_message(Message.user("y"))
-            return waited
-
-    assert asyncio.run(live()) < FAR
-    assert asyncio.run(texts(postgres_dsn)) == ["y"]
+    assert waited < FAR
+    assert await texts(postgres_dsn) == ["y"]
 
 
 def test_deadlock_is_tried_again(postgres_dsn: str) -> None:
@@ -153,25 +142,22 @@ def test_deadlock_is_tried_again(postgres_dsn: str) -> None:
     assert asyncio.run(texts(postgres_dsn)) == ["x"]
 
 
-def test_exhausted_pool(postgres_dsn: str) -> None:
+async def test_exhausted_pool(postgres_dsn: str) -> None:
     """Many tasks share few connections in turn, and a call that gets none in time says so."""
+    async with PostgresStore(postgres_dsn, pool_size=2) as store:
+        threads = await asyncio.gather(*(store.thread(f"t{n}") for n in range(60)))
+        await asyncio.gather(*(one.add_message(Message.user("x")) for one in threads))
+        most = sessions(postgres_dsn)
+    storage = PostgresStorage(postgres_dsn, pool_size=1, timeout=2.0)
+    await storage.open()
+    link = storage.link
+    link.sql = {**link.sql, "sleep": b"SELECT pg_sleep(1.5)"}
+    calls = [link.read("sleep", {}) for _ in range(3)]
+    done = await asyncio.gather(*calls, return_exceptions=True)
+    assert [one for one in done if isinstance(one, StoreBusyError)]
+    await storage.close()
 
-    async def live() -> int:
-        async with PostgresStore(postgres_dsn, pool_size=2) as store:
-            threads = await asyncio.gather(*(store.thread(f"t{n}") for n in range(60)))
-            await asyncio.gather(*(one.add_message(Message.user("x")) for one in threads))
-            most = sessions(postgres_dsn)
-        storage = PostgresStorage(postgres_dsn, pool_size=1, timeout=2.0)
-        await storage.open()
-        link = storage.link
-        link.sql = {**link.sql, "sleep": b"SELECT pg_sleep(1.5)"}
-        calls = [link.read("sleep", {}) for _ in range(3)]
-        done = await asyncio.gather(*calls, return_exceptions=True)
-        assert [one for one in done if isinstance(one, StoreBusyError)]
-        await storage.close()
-        return most
-
-    assert asyncio.run(live()) <= 2
+    assert most <= 2
 
 
 def test_cancelled_calls_return_their_connections(postgres_dsn: str) -> None:

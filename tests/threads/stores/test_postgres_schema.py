@@ -156,20 +156,17 @@ def test_processes_that_begin_at_once(postgres_dsn: str) -> None:
     assert write(postgres_dsn) == ["x"] * 4
 
 
-def test_tasks_that_open_one_store(postgres_dsn: str) -> None:
+async def test_tasks_that_open_one_store(postgres_dsn: str) -> None:
     """
     A store that several tasks open at once is open once, and nothing of it is left after closing.
     """
+    store = PostgresStore(postgres_dsn)
+    await asyncio.gather(*(store.open() for _ in range(5)))
+    count = (await store.thread("t")).head.count
+    await store.close()
+    left = asyncio.all_tasks() - {asyncio.current_task()}
 
-    async def live() -> tuple[int, set[str]]:
-        store = PostgresStore(postgres_dsn)
-        await asyncio.gather(*(store.open() for _ in range(5)))
-        count = (await store.thread("t")).head.count
-        await store.close()
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        return count, {task.get_name() for task in left}
-
-    assert asyncio.run(live()) == (0, set())
+    assert (count, {task.get_name() for task in left}) == (0, set())
 
 
 def test_newer_store_is_refused(postgres_dsn: str) -> None:

@@ -9,8 +9,7 @@ import pytest
 from foldline.errors import StoreError
 from foldline.history.messages import Message
 from foldline.testing.storage import StorageCheck, StorageConformance
-from foldline.threads.stores.postgres.storage import PostgresStorage
-from foldline.threads.stores.postgres.store import PostgresStore
+from foldline.threads.stores.postgres.store import PostgresStorage, PostgresStore
 from tests.servers.postgres import PostgresServer
 
 

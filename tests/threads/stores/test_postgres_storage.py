@@ -10,8 +10,7 @@ import pytest
 from foldline.errors import ThreadConflictError, ThreadNotFoundError
 from foldline.history.messages import Message
 from foldline.testing.storage import StorageCheck, StorageConformance
-from foldline.threads.stores.postgres.storage import PostgresStorage
-from foldline.threads.stores.postgres.store import PostgresStore
+from foldline.threads.stores.postgres.store import PostgresStorage, PostgresStore
 from foldline.threads.thread import ConversationThread
 from tests.servers.postgres import PostgresServer
 from tests.threads.stores.writing import lab_of
@@ -184,17 +183,15 @@ async def waiting(
     ],
     ids=["another head", "another revision", "gone", "made again"],
 )
-def test_a_deletion_that_waited_compares_what_is_there(dsn: str, change: str, actual: int) -> None:
+async def test_a_deletion_that_waited_compares_what_is_there(
+    dsn: str, change: str, actual: int
+) -> None:
     """A deletion that waits for another transaction compares what that one leaves, and refuses."""
-
-    async def live() -> ThreadConflictError:
-        async with waiting(dsn, change) as (other, deleting):
-            await other.commit()
-            with pytest.raises(ThreadConflictError) as caught:
-                await deleting
-            return caught.value
-
-    error = asyncio.run(live())
+    async with waiting(dsn, change) as (other, deleting):
+        await other.commit()
+        with pytest.raises(ThreadConflictError) as caught:
+            await deleting
+        error = caught.value
 
     assert (error.expected, error.actual) == (1, actual)
 

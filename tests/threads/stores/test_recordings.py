@@ -77,11 +77,7 @@ def test_a_schema_is_what_it_was(name: str, postgres_dsn: str) -> None:
 
 
 @pytest.mark.parametrize("name", _some(REDIS, "redis-1-encrypted"))
-def test_a_redis_is_what_it_was(name: str, redis_url: str) -> None:
+async def test_a_redis_is_what_it_was(name: str, redis_url: str) -> None:
     """A recorded Redis answers and continues as it did."""
-
-    async def live() -> None:
-        await materialize_redis(name, redis_url)
-        await _check(name, redis_url)
-
-    asyncio.run(live())
+    await materialize_redis(name, redis_url)
+    await _check(name, redis_url)

@@ -143,36 +143,31 @@ def test_heals_after_a_restart(redis_server: RedisServer, redis_url: str) -> Non
     assert asyncio.run(live()) == ["one", "two", "three"]
 
 
-def test_stopped_redis(redis_server: RedisServer, redis_url: str) -> None:
+async def test_stopped_redis(redis_server: RedisServer, redis_url: str) -> None:
     """While Redis is away every call says so, without a word of what was said, and none hangs."""
-
-    async def live() -> list[FoldlineError]:
-        async with RedisStore(redis_url, timeout=3.0) as store:
-            thread = await store.thread("t")
-            await thread.add_message(Message.user("before"))
-            redis_server.kill()
-            errors: list[FoldlineError] = []
-            for attempt in (
-                thread.add_message(Message.user(SECRET)),
-                thread.get_messages(),
-                store.find("t"),
-                store.tenants(),
-                store.delete("t"),
-                store.promise(),
-                RedisStore(redis_url).open(),
-            ):
-                with pytest.raises(StoreError) as caught:
-                    await attempt
-                errors.append(caught.value)
-            redis_server.start()
-            await thread.add_message(Message.user("after"))
-            return errors
-
-    errors = asyncio.run(live())
+    async with RedisStore(redis_url, timeout=3.0) as store:
+        thread = await store.thread("t")
+        await thread.add_message(Message.user("before"))
+        redis_server.kill()
+        errors: list[FoldlineError] = []
+        for attempt in (
+            thread.add_message(Message.user(SECRET)),
+            thread.get_messages(),
+            store.find("t"),
+            store.tenants(),
+            store.delete("t"),
+            store.promise(),
+            RedisStore(redis_url).open(),
+        ):
+            with pytest.raises(StoreError) as caught:
+                await attempt
+            errors.append(caught.value)
+        redis_server.start()
+        await thread.add_message(Message.user("after"))
 
     assert {type(error) for error in errors} <= {StoreError, CommitUnknownError}
     assert not any(SECRET in str(error) or error.__cause__ for error in errors)
-    assert asyncio.run(said(redis_url)) == ["before", "after"]
+    assert await said(redis_url) == ["before", "after"]
 
 
 def test_emptied_redis(redis_server: RedisServer, redis_url: str) -> None:

@@ -9,8 +9,7 @@ from foldline.errors import StoreBusyError, StoreError
 from foldline.history.messages import Message
 from foldline.threads.change import Change
 from foldline.threads.key import ThreadKey
-from foldline.threads.stores.redis.storage import RedisStorage
-from foldline.threads.stores.redis.store import RedisStore
+from foldline.threads.stores.redis.store import RedisStorage, RedisStore
 from tests.servers.redis import RedisServer
 from tests.servers.wire import Fault, Wire, wire_before
 from tests.threads.stores.redis_image import tell
@@ -38,26 +37,22 @@ async def fence(url: str) -> bytes | None:
     return found
 
 
-def test_late_making_makes_nothing(redis_server: RedisServer, redis_url: str) -> None:
+async def test_late_making_makes_nothing(redis_server: RedisServer, redis_url: str) -> None:
     """
     A first commit that arrives after it was given up makes no thread, and spoils none made since.
     """
-
-    async def live() -> None:
-        async with wire_before(redis_server.socket) as wire:
-            storage, made = RedisStorage(address(wire)), first()
-            await storage.open()
-            await storage.commit(ThreadKey("acme", "other"), first())
-            await wire.strike(Fault.LATE_REQUEST)
-            with pytest.raises(StoreError, match="was not made"):
-                await storage.commit(KEY, first())
-            await storage.commit(KEY, made)
-            assert await storage.delete(KEY)
-            await wire.heal()
-            assert await storage.load(KEY) is None
-            await storage.close()
-
-    asyncio.run(live())
+    async with wire_before(redis_server.socket) as wire:
+        storage, made = RedisStorage(address(wire)), first()
+        await storage.open()
+        await storage.commit(ThreadKey("acme", "other"), first())
+        await wire.strike(Fault.LATE_REQUEST)
+        with pytest.raises(StoreError, match="was not made"):
+            await storage.commit(KEY, first())
+        await storage.commit(KEY, made)
+        assert await storage.delete(KEY)
+        await wire.heal()
+        assert await storage.load(KEY) is None
+        await storage.close()
 
 
 def test_late_deletion_deletes_nothing(redis_server: RedisServer, redis_url: str) -> None:
@@ -126,7 +121,7 @@ def test_one_break_is_counted_once(redis_server: RedisServer, redis_url: str) ->
     assert asyncio.run(live()) == ({StoreError}, b"1")
 
 
-def test_a_fence_that_never_rests(redis_url: str) -> None:
+async def test_a_fence_that_never_rests(redis_url: str) -> None:
     """If every attempt meets another number, the store is busy and nothing was written."""
 
     class Restless(RedisStorage):
@@ -135,13 +130,10 @@ def test_a_fence_that_never_rests(redis_url: str) -> None:
         def __setattr__(self, name: str, value: object) -> None:
             super().__setattr__(name, b"0" if name == "_fence" else value)
 
-    async def live() -> None:
-        await tell(redis_url, "SET", FENCE, "1")
-        storage = Restless(redis_url)
-        await storage.open()
-        with pytest.raises(StoreBusyError, match="broke repeatedly"):
-            await storage.commit(KEY, first())
-        assert await storage.load(KEY) is None
-        await storage.close()
-
-    asyncio.run(live())
+    await tell(redis_url, "SET", FENCE, "1")
+    storage = Restless(redis_url)
+    await storage.open()
+    with pytest.raises(StoreBusyError, match="broke repeatedly"):
+        await storage.commit(KEY, first())
+    assert await storage.load(KEY) is None
+    await storage.close()

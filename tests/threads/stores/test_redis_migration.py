@@ -12,7 +12,7 @@ from foldline.testing.storage.check import Lab
 from foldline.threads.stores.flatten import Branch
 from foldline.threads.stores.redis.link import RedisLink
 from foldline.threads.stores.redis.migration import ordered
-from foldline.threads.stores.redis.storage import RedisStorage
+from foldline.threads.stores.redis.store import RedisStorage
 from tests.servers.redis import RedisServer
 from tests.threads.stores.recorded import Json, materialize_redis, open_store
 from tests.threads.stores.recorded_answers import answers
@@ -101,32 +101,25 @@ def test_a_killed_migration_continues(
     assert asyncio.run(tell(redis_url, "GET", "{foldline}/format")) == b"2"
 
 
-def test_a_store_that_is_being_migrated_is_refused(redis_url: str) -> None:
+async def test_a_store_that_is_being_migrated_is_refused(redis_url: str) -> None:
     """While a migration is unfinished a store that is already open neither reads nor writes."""
-
-    async def live() -> None:
-        storage = RedisStorage(redis_url)
-        await storage.open()
-        scribe = Lab(storage, lambda: storage, tenant="acme").scribe()
-        await scribe.write(1)
-        await tell(redis_url, "SET", "{foldline}/format", "migrating")
-        for call in (storage.load(scribe.key), scribe.write(1), storage.delete(scribe.key)):
-            with pytest.raises(StoreVersionError):
-                await call
-        await storage.close()
-
-    asyncio.run(live())
+    storage = RedisStorage(redis_url)
+    await storage.open()
+    scribe = Lab(storage, lambda: storage, tenant="acme").scribe()
+    await scribe.write(1)
+    await tell(redis_url, "SET", "{foldline}/format", "migrating")
+    for call in (storage.load(scribe.key), scribe.write(1), storage.delete(scribe.key)):
+        with pytest.raises(StoreVersionError):
+            await call
+    await storage.close()
 
 
-def test_migrations_at_once(migrated: tuple[int, dict[str, Json]], redis_url: str) -> None:
+async def test_migrations_at_once(migrated: tuple[int, dict[str, Json]], redis_url: str) -> None:
     """Programs that open an old store at once all find it migrated."""
+    await materialize_redis(NAME, redis_url)
+    await asyncio.gather(*(migrate(redis_url) for _ in range(3)))
 
-    async def live() -> dict[str, Json]:
-        await materialize_redis(NAME, redis_url)
-        await asyncio.gather(*(migrate(redis_url) for _ in range(3)))
-        return await answers_of(redis_url)
-
-    assert asyncio.run(live()) == migrated[1]
+    assert (await answers_of(redis_url)) == migrated[1]
 
 
 @pytest.mark.parametrize(

@@ -26,18 +26,17 @@ async def allow(server: RedisServer, *rights: str) -> str:
 
 @pytest.mark.usefixtures("redis_url")
 @pytest.mark.parametrize("command", CALLED)
-def test_a_missing_right_is_named_when_opening(redis_server: RedisServer, command: str) -> None:
+async def test_a_missing_right_is_named_when_opening(
+    redis_server: RedisServer, command: str
+) -> None:
     """
     A user who may run all commands but one of the scripts' cannot open a store, and is told which.
     """
+    url = await allow(redis_server, "+@all", f"-{command.lower()}")
+    with pytest.raises(StoreError, match=rf"\b({command}|NOPERM)\b"):
+        await RedisStore(url).open()
 
-    async def live() -> dict[bytes, object]:
-        url = await allow(redis_server, "+@all", f"-{command.lower()}")
-        with pytest.raises(StoreError, match=rf"\b({command}|NOPERM)\b"):
-            await RedisStore(url).open()
-        return await image(redis_server.url)
-
-    assert asyncio.run(live()) == {}
+    assert (await image(redis_server.url)) == {}
 
 
 @pytest.mark.usefixtures("redis_url")

@@ -13,22 +13,18 @@ from tests.servers.redis import RedisServer, Sync
 from tests.threads.stores.redis_image import tell
 
 
-def test_newer_format_is_refused(redis_url: str) -> None:
+async def test_newer_format_is_refused(redis_url: str) -> None:
     """A newer store is not opened, nor read or written by a store that is open."""
-
-    async def live() -> None:
-        async with RedisStore(redis_url) as store:
-            thread = await store.thread("t")
-            await tell(redis_url, "SET", "{foldline}/format", "3")
-            with pytest.raises(StoreVersionError) as caught:
-                await RedisStore(redis_url).open()
-            assert (caught.value.found, caught.value.known) == (3, 2)
-            with pytest.raises(StoreVersionError):
-                await thread.add_message(Message.user("x"))
-            with pytest.raises(StoreVersionError):
-                await store.find("t")
-
-    asyncio.run(live())
+    async with RedisStore(redis_url) as store:
+        thread = await store.thread("t")
+        await tell(redis_url, "SET", "{foldline}/format", "3")
+        with pytest.raises(StoreVersionError) as caught:
+            await RedisStore(redis_url).open()
+        assert (caught.value.found, caught.value.known) == (3, 2)
+        with pytest.raises(StoreVersionError):
+            await thread.add_message(Message.user("x"))
+        with pytest.raises(StoreVersionError):
+            await store.find("t")
 
 
 @pytest.mark.parametrize("odd", ["x", "", "9" * 5000])

@@ -9,8 +9,7 @@ from foldline.errors import StoreCorruptError
 from foldline.history.messages import Message
 from foldline.testing.storage import StorageCheck, StorageConformance
 from foldline.threads.change import Document
-from foldline.threads.stores.redis.storage import RedisStorage
-from foldline.threads.stores.redis.store import RedisStore
+from foldline.threads.stores.redis.store import RedisStorage, RedisStore
 from tests.threads.stores.redis_image import image, tell
 from tests.threads.stores.writing import lab_of
 
@@ -76,54 +75,43 @@ def test_a_damaged_thread_hides_no_other(redis_url: str, damage: tuple[str | byt
     assert asyncio.run(attempt()) == [("a", True), ("t", False)]
 
 
-def test_a_thread_can_be_made_in_place_of_an_evicted_one(redis_url: str) -> None:
+async def test_a_thread_can_be_made_in_place_of_an_evicted_one(redis_url: str) -> None:
     """If Redis has dropped the hash of a thread, one made again has nothing of its other keys."""
+    async with lab_of(RedisStorage(redis_url)) as lab:
+        old = lab.scribe("t")
+        await old.write(3, system=(0,), put=[Document("tool", "a", b"x")])
+        await old.rewind(1, 1)
+        await tell(redis_url, "DEL", key_of("thread"))
+        listed = [one.key.id for one in await lab.storage.threads("acme")]
+        new = lab.scribe("t")
+        await new.write(2)
+        await new.verify()
+        assert await new.documents() == {}
+        await lab.storage.delete(new.key)
 
-    async def attempt() -> list[str]:
-        async with lab_of(RedisStorage(redis_url)) as lab:
-            old = lab.scribe("t")
-            await old.write(3, system=(0,), put=[Document("tool", "a", b"x")])
-            await old.rewind(1, 1)
-            await tell(redis_url, "DEL", key_of("thread"))
-            listed = [one.key.id for one in await lab.storage.threads("acme")]
-            new = lab.scribe("t")
-            await new.write(2)
-            await new.verify()
-            assert await new.documents() == {}
-            await lab.storage.delete(new.key)
-            return listed
-
-    assert asyncio.run(attempt()) == []
-    assert asyncio.run(image(redis_url)) == {}
+    assert listed == []
+    assert await image(redis_url) == {}
 
 
-def test_many_system_messages(redis_url: str) -> None:
+async def test_many_system_messages(redis_url: str) -> None:
     """System messages come alone, in order, however many there are, at earlier epochs too."""
-
-    async def attempt() -> None:
-        async with lab_of(RedisStorage(redis_url)) as lab:
-            scribe = lab.scribe()
-            await scribe.write(2_500, system=range(0, 2_500, 2))
-            await scribe.rewind(2_000, 100)
-            for epoch in (scribe.epoch, *scribe.left):
-                rows = scribe.rows if epoch == scribe.epoch else scribe.left[epoch]
-                wanted = [row for row in rows[10:2_450] if row.system]
-                assert await scribe.read(10, 2_450, epoch=epoch, system=True) == wanted
-
-    asyncio.run(attempt())
+    async with lab_of(RedisStorage(redis_url)) as lab:
+        scribe = lab.scribe()
+        await scribe.write(2_500, system=range(0, 2_500, 2))
+        await scribe.rewind(2_000, 100)
+        for epoch in (scribe.epoch, *scribe.left):
+            rows = scribe.rows if epoch == scribe.epoch else scribe.left[epoch]
+            wanted = [row for row in rows[10:2_450] if row.system]
+            assert await scribe.read(10, 2_450, epoch=epoch, system=True) == wanted
 
 
-def test_tenant_is_in_every_key(redis_url: str) -> None:
+async def test_tenant_is_in_every_key(redis_url: str) -> None:
     """Every key begins with the prefix in braces, and every key of a thread names its tenant."""
-
-    async def write() -> None:
-        async with lab_of(RedisStorage(redis_url, prefix="app:1")) as lab:
-            scribe = lab.scribe("t")
-            await scribe.write(4, system=(1,), put=[Document("tool", "a/b\0", b"x")])
-            await scribe.rewind(2)
-
-    asyncio.run(write())
-    keys = set(asyncio.run(image(redis_url)))
+    async with lab_of(RedisStorage(redis_url, prefix="app:1")) as lab:
+        scribe = lab.scribe("t")
+        await scribe.write(4, system=(1,), put=[Document("tool", "a/b\0", b"x")])
+        await scribe.rewind(2)
+    keys = set(await image(redis_url))
 
     shared = {b"{app:1}/format", b"{app:1}/tenants"}
     assert shared < keys
@@ -148,21 +136,17 @@ def test_expiry_is_of_the_store(redis_url: str) -> None:
     assert asyncio.run(image(redis_url)) == {}
 
 
-def test_more_tasks_than_connections(redis_url: str) -> None:
+async def test_more_tasks_than_connections(redis_url: str) -> None:
     """Many more tasks than connections wait for each other, within their time."""
+    async with RedisStore(redis_url) as store:
 
-    async def live() -> tuple[int, object]:
-        async with RedisStore(redis_url) as store:
+        async def turn(number: int) -> int:
+            thread = await store.thread(f"t{number}")
+            await thread.add_messages([Message.user("x")] * 4)
+            return (await store.thread(f"t{number}")).head.count
 
-            async def turn(number: int) -> int:
-                thread = await store.thread(f"t{number}")
-                await thread.add_messages([Message.user("x")] * 4)
-                return (await store.thread(f"t{number}")).head.count
-
-            counts = await asyncio.gather(*(turn(number) for number in range(200)))
-            return sum(counts), await tell(redis_url, "INFO", "clients")
-
-    total, clients = asyncio.run(live())
+        counts = await asyncio.gather(*(turn(number) for number in range(200)))
+        total, clients = sum(counts), await tell(redis_url, "INFO", "clients")
 
     assert total == 800
     assert isinstance(clients, dict)

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from foldline.errors import StoreError
-from foldline.threads.stores.fact import Fact
+from foldline.threads.storage import Fact
 from foldline.threads.stores.postgres.doctor import postgres_facts
 from foldline.threads.stores.redis.doctor import redis_facts
 from tests.servers.redis import RedisServer

@@ -10,8 +10,7 @@ import pytest
 
 from foldline.history.messages import Message
 from foldline.threads.key import ThreadKey
-from foldline.threads.stores.sqlite.storage import SQLiteStorage
-from foldline.threads.stores.sqlite.store import SQLiteStore
+from foldline.threads.stores.sqlite.store import SQLiteStorage, SQLiteStore
 
 
 KEY = ThreadKey("default", "one")
@@ -44,87 +43,71 @@ class Held:
 
 
 @pytest.mark.parametrize("turns", range(6))
-def test_a_cancelled_closing_ends_and_the_store_opens_again(path: Path, turns: int) -> None:
+async def test_a_cancelled_closing_ends_and_the_store_opens_again(path: Path, turns: int) -> None:
     """Wherever closing is cancelled, opening the store after it makes it work."""
-
-    async def live() -> None:
-        store = await SQLiteStore(path, durability="relaxed").open()
-        await (await store.thread("one")).add_message(Message.user("before"))
-        closing = asyncio.create_task(store.close())
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        closing.cancel()
-        await asyncio.wait([closing])
-        async with store:
-            thread = await store.thread("one")
-            await thread.add_message(Message.user("after"))
-            assert thread.head.count == 2
-
-    asyncio.run(live())
+    store = await SQLiteStore(path, durability="relaxed").open()
+    await (await store.thread("one")).add_message(Message.user("before"))
+    closing = asyncio.create_task(store.close())
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    closing.cancel()
+    await asyncio.wait([closing])
+    async with store:
+        thread = await store.thread("one")
+        await thread.add_message(Message.user("after"))
+        assert thread.head.count == 2
 
 
-def test_a_closing_that_waits_is_cancelled_and_ends(path: Path) -> None:
+async def test_a_closing_that_waits_is_cancelled_and_ends(path: Path) -> None:
     """Closing that is cancelled during a job waits for it, releases the file, and then raises."""
     held = Held()
-
-    async def live() -> None:
-        storage = SQLiteStorage(path, durability="relaxed")
-        await storage.open()
-        job = asyncio.create_task(storage.writer.run(held))
-        await asyncio.to_thread(held.begun.wait, 60)
-        closing = asyncio.create_task(storage.close())
-        for _ in range(3):
-            await asyncio.sleep(0)
-            closing.cancel()
-        held.over.set()
-        with pytest.raises(asyncio.CancelledError):
-            await closing
-        assert await job == 0
-
-    asyncio.run(live())
+    storage = SQLiteStorage(path, durability="relaxed")
+    await storage.open()
+    job = asyncio.create_task(storage.writer.run(held))
+    await asyncio.to_thread(held.begun.wait, 60)
+    closing = asyncio.create_task(storage.close())
+    for _ in range(3):
+        await asyncio.sleep(0)
+        closing.cancel()
+    held.over.set()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    assert await job == 0
 
 
 @pytest.mark.parametrize(("closers", "openers"), [(2, 1), (1, 2)])
-def test_a_store_that_is_opened_while_it_is_closed_is_open(
+async def test_a_store_that_is_opened_while_it_is_closed_is_open(
     path: Path, closers: int, openers: int
 ) -> None:
     """However many open and close a store at once, one thread writes then and one reads."""
-
-    async def live() -> None:
-        store = await SQLiteStore(path, durability="relaxed").open()
-        closing = [asyncio.create_task(store.close()) for _ in range(closers)]
-        await asyncio.sleep(0)
-        await asyncio.gather(*(store.open() for _ in range(openers)))
-        await asyncio.gather(*closing)
-        assert (await store.thread("one")).head.count == 0
-        assert len(_threads(path)) == 2
-        await store.close()
-
-    asyncio.run(live())
+    store = await SQLiteStore(path, durability="relaxed").open()
+    closing = [asyncio.create_task(store.close()) for _ in range(closers)]
+    await asyncio.sleep(0)
+    await asyncio.gather(*(store.open() for _ in range(openers)))
+    await asyncio.gather(*closing)
+    assert (await store.thread("one")).head.count == 0
+    assert len(_threads(path)) == 2
+    await store.close()
 
 
-def test_an_opening_waits_for_a_closing_that_empties_the_log(path: Path) -> None:
+async def test_an_opening_waits_for_a_closing_that_empties_the_log(path: Path) -> None:
     """From its first step on closing is over before an opening is, which makes the store work."""
     storage = SQLiteStorage(path, durability="relaxed")
     held = Held(storage.log.ask)
-
-    async def live() -> None:
-        await storage.open()
-        job = asyncio.create_task(storage.writer.run(held))
-        await asyncio.to_thread(held.begun.wait, 60)
-        closing = asyncio.create_task(storage.close())
-        await asyncio.sleep(0)
-        opening = asyncio.create_task(storage.open())
-        await asyncio.sleep(0)
-        held.over.set()
-        await asyncio.gather(job, closing, opening)
-        assert await storage.load(KEY) is None
-        await storage.close()
-
-    asyncio.run(live())
+    await storage.open()
+    job = asyncio.create_task(storage.writer.run(held))
+    await asyncio.to_thread(held.begun.wait, 60)
+    closing = asyncio.create_task(storage.close())
+    await asyncio.sleep(0)
+    opening = asyncio.create_task(storage.open())
+    await asyncio.sleep(0)
+    held.over.set()
+    await asyncio.gather(job, closing, opening)
+    assert await storage.load(KEY) is None
+    await storage.close()
 
 
-def test_a_closing_that_ends_late_leaves_the_next_opening_alone(path: Path) -> None:
+async def test_a_closing_that_ends_late_leaves_the_next_opening_alone(path: Path) -> None:
     """A task that learns of the end of its closing after a new opening takes nothing from that."""
     storage = SQLiteStorage(path, durability="relaxed")
     begun, opened, held = threading.Event(), threading.Event(), Held()
@@ -136,21 +119,18 @@ def test_a_closing_that_ends_late_leaves_the_next_opening_alone(path: Path) -> N
         opened.wait(60)
         await closing
 
-    async def live() -> None:
-        await storage.open()
-        late = asyncio.create_task(asyncio.to_thread(asyncio.run, close_late()))
-        await asyncio.to_thread(begun.wait, 60)
-        await storage.open()
-        await storage.reader.run(lambda connection: connection.total_changes)
-        opened.set()
-        await late
-        job = asyncio.create_task(storage.reader.run(held))
-        await asyncio.sleep(0)
-        # It is read at once, and not after what the thread that reads has to do.
-        assert await storage.load(KEY) is None
-        assert not job.done()
-        held.over.set()
-        assert await job == 0
-        await storage.close()
-
-    asyncio.run(live())
+    await storage.open()
+    late = asyncio.create_task(asyncio.to_thread(asyncio.run, close_late()))
+    await asyncio.to_thread(begun.wait, 60)
+    await storage.open()
+    await storage.reader.run(lambda connection: connection.total_changes)
+    opened.set()
+    await late
+    job = asyncio.create_task(storage.reader.run(held))
+    await asyncio.sleep(0)
+    # It is read at once, and not after what the thread that reads has to do.
+    assert await storage.load(KEY) is None
+    assert not job.done()
+    held.over.set()
+    assert await job == 0
+    await storage.close()

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from foldline.threads.stores.fact import Fact
+from foldline.threads.storage import Fact
 from foldline.threads.stores.sqlite.doctor import sqlite_facts
 from tests.apps.damage import smash
 from tests.threads.sample import fill

@@ -1,6 +1,5 @@
 """The documents of a SQLite store, some of which take the place of others."""
 
-import asyncio
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +11,7 @@ from msgspec.structs import replace
 from foldline.threads.change import Change, Document, DocumentKind
 from foldline.threads.key import ThreadKey
 from foldline.threads.stores.memory import MemoryStorage
-from foldline.threads.stores.sqlite.storage import SQLiteStorage
+from foldline.threads.stores.sqlite.store import SQLiteStorage
 
 
 KEY = ThreadKey("default", "t")
@@ -61,38 +60,30 @@ async def seen(storage: SQLiteStorage | MemoryStorage) -> list[list[Document]]:
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(one, marks=pytest.mark.slow) for one in (1, 2, 3))]
 )
-def test_documents_are_those_of_a_memory(tmp_path: Path, seed: int) -> None:
+async def test_documents_are_those_of_a_memory(tmp_path: Path, seed: int) -> None:
     """Whatever one commit drops and writes, the file holds the documents that a memory holds."""
-
-    async def run() -> None:
-        random, memory = Random(seed), MemoryStorage()
-        file = SQLiteStorage(tmp_path / "a.db", durability="relaxed")
-        await file.open()
-        for revision in range(150):
-            change = change_at(revision, random)
-            await memory.commit(KEY, change)
-            await file.commit(KEY, change)
-            assert await seen(file) == await seen(memory), change
-        await file.close()
-
-    asyncio.run(run())
+    random, memory = Random(seed), MemoryStorage()
+    file = SQLiteStorage(tmp_path / "a.db", durability="relaxed")
+    await file.open()
+    for revision in range(150):
+        change = change_at(revision, random)
+        await memory.commit(KEY, change)
+        await file.commit(KEY, change)
+        assert await seen(file) == await seen(memory), change
+    await file.close()
 
 
-def test_an_heir_takes_the_row_of_what_is_dropped(tmp_path: Path) -> None:
+async def test_an_heir_takes_the_row_of_what_is_dropped(tmp_path: Path) -> None:
     """A document that comes as another one of its kind goes is written in its place."""
     path = tmp_path / "a.db"
     plain = Change(id=b"i" * 8, head=b"h", epoch=EPOCH)
-
-    async def run() -> None:
-        storage = SQLiteStorage(path)
-        await storage.open()
-        for revision in range(3):
-            put = [Document("reduction", str(revision + 1), b"x" * 500)]
-            drop = [("reduction", "1")] if revision == 2 else []
-            await storage.commit(KEY, replace(plain, revision=revision, put=put, drop=drop))
-        await storage.close()
-
-    asyncio.run(run())
+    storage = SQLiteStorage(path)
+    await storage.open()
+    for revision in range(3):
+        put = [Document("reduction", str(revision + 1), b"x" * 500)]
+        drop = [("reduction", "1")] if revision == 2 else []
+        await storage.commit(KEY, replace(plain, revision=revision, put=put, drop=drop))
+    await storage.close()
     with closing(sqlite3.connect(path)) as connection:
         rows = connection.execute("SELECT rowid, name FROM documents ORDER BY rowid").fetchall()
 

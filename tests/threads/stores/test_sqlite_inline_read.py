@@ -175,18 +175,9 @@ def test_a_disk_error_closes_it_until_the_thread_connects(reader: InlineReader) 
         assert reader.answer(one) is None
 
 
-def test_a_task_that_polls_can_be_timed_out(tmp_path: Path) -> None:
+async def test_a_task_that_polls_can_be_timed_out(tmp_path: Path) -> None:
     """A loop that does nothing but refresh a thread ends when its time is over, and others run."""
     reads = turns = 0
-
-    async def live() -> None:
-        async with SQLiteStore(tmp_path / "a.db") as store:
-            thread = await store.thread("t")
-            await thread.add_message(Message.user("question"))
-            other = asyncio.create_task(tick())
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(poll(thread), 0.1)
-            other.cancel()
 
     async def poll(thread: ConversationThread) -> None:
         nonlocal reads
@@ -201,7 +192,13 @@ def test_a_task_that_polls_can_be_timed_out(tmp_path: Path) -> None:
             await asyncio.sleep(0)
             turns += 1
 
-    asyncio.run(live())
+    async with SQLiteStore(tmp_path / "a.db") as store:
+        thread = await store.thread("t")
+        await thread.add_message(Message.user("question"))
+        other = asyncio.create_task(tick())
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(poll(thread), 0.1)
+        other.cancel()
 
     assert reads > 0
     assert turns >= reads // 32

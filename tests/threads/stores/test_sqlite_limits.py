@@ -63,13 +63,9 @@ async def _opened(path: Path, *, free: int) -> str:
     return "opened"
 
 
-def test_no_free_file_is_an_error_of_foldline(tmp_path: Path) -> None:
+async def test_no_free_file_is_an_error_of_foldline(tmp_path: Path) -> None:
     """However few files may still be opened, a store opens, or the error says what is missing."""
-
-    async def live() -> list[str]:
-        return [await _opened(tmp_path / "a.db", free=free) for free in range(0, 40, 2)]
-
-    found = asyncio.run(live())
+    found = [await _opened(tmp_path / "a.db", free=free) for free in range(0, 40, 2)]
 
     assert found[0].endswith("cannot be read (EMFILE)")
     assert found[-1] == "opened"

@@ -37,79 +37,63 @@ async def said(store: SQLiteStore) -> ConversationThread:
     return thread
 
 
-def test_a_deletion_says_that_the_log_is_not_empty(tmp_path: Path) -> None:
+async def test_a_deletion_says_that_the_log_is_not_empty(tmp_path: Path) -> None:
     """While another one reads, deleting fails after a wait; repeated later it leaves nothing."""
     path = tmp_path / "chat.db"
-
-    async def run() -> None:
-        async with SQLiteStore(path) as store:
-            await said(store)
-            with reading(path):
-                with pytest.raises(StoreError, match="the log still holds what was deleted"):
-                    await store.delete("one")
-                assert is_left(tmp_path)
-            assert not await store.delete("one")
-            assert not is_left(tmp_path)
-
-    asyncio.run(run())
+    async with SQLiteStore(path) as store:
+        await said(store)
+        with reading(path):
+            with pytest.raises(StoreError, match="the log still holds what was deleted"):
+                await store.delete("one")
+            assert is_left(tmp_path)
+        assert not await store.delete("one")
+        assert not is_left(tmp_path)
 
 
-def test_a_clear_warns_that_the_log_is_not_empty(
+async def test_a_clear_warns_that_the_log_is_not_empty(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """While another one reads, clearing warns, and the next commit empties the log."""
     path = tmp_path / "chat.db"
-
-    async def run() -> None:
-        async with SQLiteStore(path) as store:
-            thread = await said(store)
-            with reading(path):
-                with caplog.at_level(logging.WARNING, logger="foldline"):
-                    await thread.clear()
-                assert thread.count == 0
-                assert is_left(tmp_path)
-            await thread.add_message(Message.user("on"))
-            assert not is_left(tmp_path)
-
-    asyncio.run(run())
+    async with SQLiteStore(path) as store:
+        thread = await said(store)
+        with reading(path):
+            with caplog.at_level(logging.WARNING, logger="foldline"):
+                await thread.clear()
+            assert thread.count == 0
+            assert is_left(tmp_path)
+        await thread.add_message(Message.user("on"))
+        assert not is_left(tmp_path)
 
     assert [one.name for one in caplog.records] == ["foldline"]
     assert "still holds what was deleted" in caplog.text
     assert SECRET not in caplog.text
 
 
-def test_closing_empties_the_log(tmp_path: Path) -> None:
+async def test_closing_empties_the_log(tmp_path: Path) -> None:
     """What a reader kept in the log is out of it when the store is closed, whoever has it open."""
     path = tmp_path / "chat.db"
-
-    async def run() -> None:
-        async with SQLiteStore(path) as other:
-            async with SQLiteStore(path) as store:
-                thread = await said(store)
-                with reading(path):
-                    await thread.clear()
-                assert is_left(tmp_path)
-            assert not is_left(tmp_path)
-            assert await other.find("one") is not None
-
-    asyncio.run(run())
+    async with SQLiteStore(path) as other:
+        async with SQLiteStore(path) as store:
+            thread = await said(store)
+            with reading(path):
+                await thread.clear()
+            assert is_left(tmp_path)
+        assert not is_left(tmp_path)
+        assert await other.find("one") is not None
 
 
 @pytest.mark.parametrize("way", ["clear", "delete"])
-def test_a_cancelled_purge_empties_the_log(tmp_path: Path, way: str) -> None:
+async def test_a_cancelled_purge_empties_the_log(tmp_path: Path, way: str) -> None:
     """Wherever a purge is cancelled, what is gone from the file is gone from its log."""
     path = tmp_path / "chat.db"
-
-    async def run() -> None:
-        async with SQLiteStore(path) as store:
-            thread = await said(store)
-            purge = thread.clear() if way == "clear" else store.delete("one")
-            task = asyncio.ensure_future(purge)
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-            task.cancel()
-            await asyncio.wait([task])
-            found = await store.find("one")
-            assert is_left(tmp_path) == (found is not None and found.count > 0)
-
-    asyncio.run(run())
+    async with SQLiteStore(path) as store:
+        thread = await said(store)
+        purge = thread.clear() if way == "clear" else store.delete("one")
+        task = asyncio.ensure_future(purge)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        found = await store.find("one")
+        assert is_left(tmp_path) == (found is not None and found.count > 0)

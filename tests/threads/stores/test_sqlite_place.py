@@ -1,6 +1,5 @@
 """The file of a SQLite store under its names, and when it is gone."""
 
-import asyncio
 import errno
 import sqlite3
 from contextlib import closing
@@ -13,8 +12,7 @@ from foldline.history.messages import Message
 from foldline.threads.stores.sqlite.doctor import sqlite_facts
 from foldline.threads.stores.sqlite.faults import place_error
 from foldline.threads.stores.sqlite.file import StoreFile, needs_lock
-from foldline.threads.stores.sqlite.storage import SQLiteStorage
-from foldline.threads.stores.sqlite.store import SQLiteStore
+from foldline.threads.stores.sqlite.store import SQLiteStorage, SQLiteStore
 from tests.threads.stores.opened import use
 
 
@@ -30,21 +28,19 @@ async def reconnected(storage: SQLiteStorage) -> None:
             await worker.run(fail)
 
 
-def test_a_program_may_change_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_program_may_change_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A store of a relative path stays the file that it was, even when it connects again."""
     for name in ("here", "there"):
         (tmp_path / name).mkdir()
     monkeypatch.chdir(tmp_path / "here")
-
-    async def live() -> None:
-        storage = SQLiteStorage("a.db", durability="relaxed")
-        await storage.open()
-        monkeypatch.chdir(tmp_path / "there")
-        await reconnected(storage)
-        await storage.writer.run(lambda c: c.execute("INSERT INTO epochs VALUES (1, 7, x'00')"))
-        await storage.close()
-
-    asyncio.run(live())
+    storage = SQLiteStorage("a.db", durability="relaxed")
+    await storage.open()
+    monkeypatch.chdir(tmp_path / "there")
+    await reconnected(storage)
+    await storage.writer.run(lambda c: c.execute("INSERT INTO epochs VALUES (1, 7, x'00')"))
+    await storage.close()
 
     assert [*(tmp_path / "there").iterdir()] == []
     with closing(sqlite3.connect(tmp_path / "here" / "a.db")) as connection:
@@ -102,27 +98,23 @@ def test_a_file_that_is_gone_is_reported(tmp_path: Path, way: str) -> None:
     assert not path.exists() or path.read_bytes() == b""
 
 
-def test_a_reader_does_not_take_another_file(tmp_path: Path) -> None:
+async def test_a_reader_does_not_take_another_file(tmp_path: Path) -> None:
     """The thread that reads, when it connects again, reports a file that is gone; it makes none."""
     path = tmp_path / "a.db"
-
-    async def live() -> None:
-        storage = SQLiteStorage(path)
-        await storage.open()
+    storage = SQLiteStorage(path)
+    await storage.open()
+    await storage.tenants()
+    path.rename(tmp_path / "b.db")
+    with pytest.raises(StoreError):
+        await storage.reader.run(fail)
+    with pytest.raises(StoreError, match="was moved, deleted or replaced"):
         await storage.tenants()
-        path.rename(tmp_path / "b.db")
-        with pytest.raises(StoreError):
-            await storage.reader.run(fail)
-        with pytest.raises(StoreError, match="was moved, deleted or replaced"):
-            await storage.tenants()
-        (tmp_path / "b.db").rename(path)
-        assert await storage.tenants() == []
-        await storage.close()
-        path.unlink()
-        await storage.open()
-        await storage.close()
-
-    asyncio.run(live())
+    (tmp_path / "b.db").rename(path)
+    assert await storage.tenants() == []
+    await storage.close()
+    path.unlink()
+    await storage.open()
+    await storage.close()
 
     assert path.exists()
 

@@ -41,8 +41,8 @@ from foldline.apps.cli.terminal import (
 )
 from foldline.errors import StoreCorruptError, ThreadNotFoundError, UsageError
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
+from foldline.threads.storage import Fact
 from foldline.threads.store import ThreadStore
-from foldline.threads.stores.fact import Fact
 from foldline.threads.stores.sqlite.backup import Backup, back_up
 from foldline.threads.stores.sqlite.doctor import sqlite_facts
 from foldline.threads.verify import Verified, list_keys, verify_store, verify_thread

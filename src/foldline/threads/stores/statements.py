@@ -2,8 +2,7 @@
 
 import errno
 import re
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from foldline.errors import StoreError
@@ -13,16 +12,14 @@ __all__ = ["migrations", "statements"]
 
 
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
-_MIGRATION = re.compile(r"(\d{4})_\w+\.sql").fullmatch
+_STATEMENTS = re.compile(r"statements\.sql")
+_MIGRATION = re.compile(r"\d{4}_\w+\.sql")
 _COMMENT = re.compile(r"^[ \t]*--.*\n", re.MULTILINE)
 
 
 def statements(package: str) -> Mapping[str, str]:
     """Return the statements in `sql/statements.sql` of *package*, by the name above each."""
-    with _reading(package):
-        from importlib.resources import files  # noqa: PLC0415 - a quarter of the whole import
-
-        text = (files(package) / "sql" / "statements.sql").read_text("utf-8")
+    ((_, text),) = _read(package, _STATEMENTS)
     pieces = _NAME.split(text)[1:]
     named = zip(pieces[::2], pieces[1::2], strict=True)
     return MappingProxyType({name: body.strip().rstrip(";") for name, body in named})
@@ -31,23 +28,20 @@ def statements(package: str) -> Mapping[str, str]:
 def migrations(package: str) -> list[tuple[int, list[str]]]:
     """Return the migrations in `sql/` of *package*: the number of each, and its statements."""
     found: list[tuple[int, list[str]]] = []
-    with _reading(package):
-        from importlib.resources import files  # noqa: PLC0415 - a quarter of the whole import
-
-        for entry in (files(package) / "sql").iterdir():
-            match = _MIGRATION(entry.name)
-            if match:
-                plain = _COMMENT.sub("", entry.read_text("utf-8"))
-                pieces = [piece.strip() for piece in plain.split(";\n")]
-                found.append((int(match[1]), [piece for piece in pieces if piece]))
+    for name, text in _read(package, _MIGRATION):
+        pieces = [piece.strip() for piece in _COMMENT.sub("", text).split(";\n")]
+        found.append((int(name[:4]), [piece for piece in pieces if piece]))
     return sorted(found)
 
 
-@contextmanager
-def _reading(package: str) -> Generator[None]:
-    # What is imported is read from a file as well.
+def _read(package: str, wanted: re.Pattern[str]) -> list[tuple[str, str]]:
+    """Return the names and the contents of the files in `sql/` that are *wanted*."""
     try:
-        yield
+        # What is imported is read from a file as well.
+        from importlib.resources import files  # noqa: PLC0415 - a quarter of the whole import
+
+        entries = (files(package) / "sql").iterdir()
+        return [(e.name, e.read_text("utf-8")) for e in entries if wanted.fullmatch(e.name)]
     except OSError as error:
         name = errno.errorcode.get(error.errno or 0)
         message = f"the SQL of {package} cannot be read ({name})"

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping
 from types import MappingProxyType
 
 from foldline.errors import MissingExtraError
-from foldline.threads.stores.fact import Fact
+from foldline.threads.storage import Fact
 from foldline.threads.stores.postgres.link import store_error
 
 
@@ -24,13 +24,7 @@ _SETTINGS: Mapping[str, tuple[str, bool]] = MappingProxyType(
 
 
 async def postgres_facts(dsn: str) -> AsyncIterator[Fact]:
-    """
-    Yield the facts about the server at *dsn*.
-
-    Raises:
-        MissingExtraError: The `postgres` extra is not installed.
-        StoreError: The server cannot be reached.
-    """
+    """Yield the facts about the server at *dsn*."""
     try:
         import psycopg  # noqa: PLC0415 - an optional package
     except ImportError:

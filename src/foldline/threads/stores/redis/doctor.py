@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias, cast
 from msgspec import Struct
 
 from foldline.errors import StoreError
-from foldline.threads.stores.fact import Fact
+from foldline.threads.storage import Fact
 from foldline.threads.stores.redis.link import RedisLink
 
 
@@ -68,12 +68,9 @@ async def read_promise(link: RedisLink) -> RedisPromise:
 
 
 async def check_policy(link: RedisLink) -> None:
-    """
-    Check that the Redis of *link* drops nothing when its memory is full.
-
-    Policies that drop only what expires are harmless: no key of a store expires by itself.
-    """
+    """Check that the Redis of *link* drops nothing when its memory is full."""
     policy = await _fact(link, "maxmemory_policy")
+    # Those that drop only what expires are harmless: no key of a store expires by itself.
     if policy.startswith("allkeys-"):
         message = (
             f"Redis may drop threads when its memory is full (maxmemory-policy {policy}): "
@@ -83,13 +80,7 @@ async def check_policy(link: RedisLink) -> None:
 
 
 async def redis_facts(url: str) -> AsyncIterator[Fact]:
-    """
-    Yield the facts about the server at *url*.
-
-    Raises:
-        MissingExtraError: The `redis` extra is not installed.
-        StoreError: The server cannot be reached.
-    """
+    """Yield the facts about the server at *url*."""
     link = RedisLink(url, timeout=_TIMEOUT)
     link.open()
     try:

@@ -68,13 +68,7 @@ _ELSEWHERE: Final = frozenset({"LOADING", "MASTERDOWN", "MOVED", "READONLY"})
 
 
 def store_error(error: Exception, *, is_unknown: bool) -> StoreError:
-    """
-    Return *error* as an error of foldline, without the values that it may quote.
-
-    Args:
-        error: What the driver raised.
-        is_unknown: Whether a commit was sent, so that it may have been made without an answer.
-    """
+    """Return *error*, without the values it may quote; *is_unknown* if a commit may be made."""
     code, name = _code(error), type(error).__name__
     if code:
         kind = StoreBusyError if code in _BUSY else StoreError
@@ -195,16 +189,9 @@ class RedisLink:
 
     async def run(self, base: str, *words: Word, writes: bool = False) -> list[Any]:
         """
-        Return the answer of the script.
+        Return the answer of the script to *words*; all keys begin with *base*.
 
-        Args:
-            base: What all keys begin with.
-            words: What it is to do, and with what.
-            writes: Whether it must not be repeated.
-
-        Raises:
-            StoreError: Redis cannot be reached, did not answer in time, or refused.
-            CommitUnknownError: It must not be repeated, was sent, and no answer came.
+        A call that *writes* is not repeated: if no answer comes, it raises CommitUnknownError.
         """
         given = (1, f"{base}/format", base, *words)
         attempts = [("EVALSHA", self._digest, *given), ("EVAL", self._script, *given)]
