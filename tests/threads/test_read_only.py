@@ -86,7 +86,9 @@ async def test_a_thread_that_was_made_anew_is_not_found(
     assert found == {}
 
 
-async def test_a_moment_of_a_thread_that_was_made_anew_is_not_found(store: ThreadStore) -> None:
+async def test_a_moment_of_a_thread_that_was_made_anew_is_not_found(
+    store: ThreadStore, clock: Clock
+) -> None:
     """An earlier moment of the old thread is gone with it, whatever revision the new one has."""
     thread = await store.thread("chat")
     await thread.add_messages(SAID)
