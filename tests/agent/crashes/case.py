@@ -44,7 +44,6 @@ def in_memory() -> Generator[Ground, None, None]:
 
 @contextmanager
 def in_file() -> Generator[Ground, None, None]:
-    """Give a file of SQLite."""
     with scratch() as folder:
         # What a kill can take is not what a power cut can, so nothing has to be flushed.
         yield lambda: SQLiteStorage(folder / "talk.db", durability="relaxed")
