@@ -73,27 +73,6 @@ def allowed(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     return _trace(tmp_path_factory.mktemp("msgspec"), "msgspec").foreign
 
 
-@pytest.fixture(scope="module")
-def face(tmp_path_factory: pytest.TempPathFactory) -> Trace:
-    """Return what `import foldline` does."""
-    return _trace(tmp_path_factory.mktemp("foldline"), "foldline")
-
-
-def test_the_import_loads_msgspec_alone(face: Trace, allowed: set[str]) -> None:
-    """`import foldline` loads nothing but msgspec and the standard library."""
-    assert face.foreign <= allowed
-
-
-def test_the_import_is_silent(face: Trace) -> None:
-    """`import foldline` prints nothing."""
-    assert face.printed == ""
-
-
-def test_the_import_writes_nothing(face: Trace) -> None:
-    """`import foldline` opens no file for writing."""
-    assert face.written == []
-
-
 def test_the_rooms_load_msgspec_alone(
     tmp_path: Path, modules: Mapping[str, ModuleType], allowed: set[str]
 ) -> None:

@@ -8,57 +8,21 @@ from hypothesis import strategies as st
 
 from foldline.history.boundaries import is_safe_cut, safe_cut
 from foldline.history.history import COUNTING_UNITS, CountingUnit, History
-from foldline.history.messages import Message, Role
-from foldline.history.parts import Part, ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.history.messages import Message
+from tests.history.words import message_of, pairs_of
 
 
 SIGNS = "s u u a t c1 c2 c1+c2 c1+c1 r1 r2 r1+r2 u+r1 r1+c2"
 WORDS = st.lists(st.sampled_from(SIGNS.split()), max_size=14)
 
 
-def _message(word: str) -> Message:
-    """Make the message that *word* stands for: signs of parts, joined by plus."""
-    parts: list[Part] = []
-    for sign in word.split("+"):
-        match sign[0]:
-            case "c":
-                parts.append(ToolCallPart(sign[1:], "tool", "{}"))
-            case "r":
-                parts.append(ToolCallResponsePart(sign[1:], "ok"))
-            case "t":
-                parts.append(ReasoningPart("hm"))
-            case _:
-                parts.append(TextPart(sign))
-    return Message(role=_role(word), parts=tuple(parts))
-
-
-def _role(word: str) -> Role:
-    roles: dict[str, Role] = {"s": "system", "u": "user", "r": "tool"}
-    return roles.get(word[0], "assistant")
-
-
 def _history(words: str | Sequence[str]) -> History:
-    return History(map(_message, words.split() if isinstance(words, str) else words))
-
-
-def _pairs(history: History) -> tuple[set[tuple[int, int]], list[int]]:
-    """Return the positions of calls with those of their answers, and the calls without one."""
-    pairs: set[tuple[int, int]] = set()
-    waiting: list[tuple[str, int]] = []
-    for position, part in ((at, part) for at, m in enumerate(history) for part in m.parts):
-        if isinstance(part, ToolCallPart) and history[position].role == "assistant":
-            waiting.append((part.id, position))
-        elif isinstance(part, ToolCallResponsePart):
-            calls = [call for call in waiting if call[0] == part.id]
-            for call in calls[-1:]:
-                waiting.remove(call)
-                pairs.add((call[1], position))
-    return pairs, [position for _, position in waiting]
+    return History(map(message_of, words.split() if isinstance(words, str) else words))
 
 
 def _is_safe(history: History, index: int) -> bool:
     """Say of one index, from the start, whether a cut there tears something apart."""
-    pairs, waiting = _pairs(history)
+    pairs, waiting = pairs_of(history)
     users = [at for at, message in enumerate(history) if message.role == "user"]
     newest = users[-1] if users else 0
     return not (

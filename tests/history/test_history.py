@@ -14,14 +14,7 @@ from foldline.history.history import COUNTING_UNITS, CountingUnit, History
 from foldline.history.messages import Message, Role
 from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.history.tokens import TokenCounter, TokenEstimator, count_message
-
-
-class Letters:
-    """A counter that takes a letter for a token."""
-
-    def count(self, text: str) -> int:
-        """Return the letters of *text*."""
-        return len(text)
+from tests.history.words import Letters, pairs_of
 
 
 COUNTER: TokenCounter = Letters()
@@ -52,21 +45,6 @@ def _size(unit: CountingUnit, messages: Sequence[Message]) -> int:
     if unit == "tokens":
         return _tokens(messages)
     return max(sum(message.role == "user" for message in messages), min(len(messages), 1))
-
-
-def _pairs(messages: Sequence[Message]) -> tuple[list[tuple[int, int]], list[int]]:
-    """Return the positions of calls with those of their answers, and the calls without one."""
-    pairs: list[tuple[int, int]] = []
-    waiting: list[tuple[str, int]] = []
-    for position, part in ((at, part) for at, m in enumerate(messages) for part in m.parts):
-        if isinstance(part, ToolCallPart) and messages[position].role == "assistant":
-            waiting.append((part.id, position))
-        elif isinstance(part, ToolCallResponsePart):
-            calls = [call for call in waiting if call[0] == part.id]
-            for call in calls[-1:]:
-                waiting.remove(call)
-                pairs.append((call[1], position))
-    return pairs, [position for _, position in waiting]
 
 
 def _is_one_answer(first: Message, second: Message) -> bool:
@@ -192,7 +170,7 @@ def test_a_message_reaches_to_the_earliest_call_that_it_answers(messages: list[M
     An answer belongs to the newest call of its id that waits; the earliest such call is the reach.
     """
     history, visible = History(messages), _visible(messages)
-    pairs, _ = _pairs(visible)
+    pairs, _ = pairs_of(visible)
 
     for index in range(len(visible)):
         calls = [call for call, answer in pairs if answer == index]
@@ -205,7 +183,7 @@ def test_a_whole_index_parts_nothing(messages: list[Message]) -> None:
     Neither a call and its result nor neighboring messages of an assistant span a whole index.
     """
     history, visible = History(messages), _visible(messages)
-    pairs, _ = _pairs(visible)
+    pairs, _ = pairs_of(visible)
     whole = [
         index
         for index in range(len(visible), -1, -1)
@@ -223,7 +201,7 @@ def test_a_whole_index_parts_nothing(messages: list[Message]) -> None:
 def test_the_first_open_call_is_of_the_newest_exchange(messages: list[Message]) -> None:
     """Of the calls that nobody answered, those behind the last user message still wait."""
     history, visible = History(messages), _visible(messages)
-    _, waiting = _pairs(visible)
+    _, waiting = pairs_of(visible)
     open_calls = [call for call in waiting if call >= (history.last_user() or 0)]
 
     assert history.first_open_call() == min(open_calls, default=len(visible))

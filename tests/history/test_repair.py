@@ -17,13 +17,12 @@ from foldline.history.formats.openai_chat import OPENAI_CHAT
 from foldline.history.formats.openai_responses import OPENAI_RESPONSES
 from foldline.history.formats.otel import OTEL
 from foldline.history.history import History
-from foldline.history.messages import Message, Native, NativeFormat, Role
+from foldline.history.messages import Message, Native, NativeFormat
 from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.history.repair import NO_RESPONSE, repair
+from tests.history.words import SPEAKERS, message_of
 
 
-ROLES: dict[str, Role] = {"s": "system", "u": "user", "a": "assistant", "t": "tool"}
-SPEAKERS: dict[str, Role] = {"u": "user", "r": "tool", "n": "tool"}
 NEW = "call"
 """The id that a call without one gets."""
 
@@ -38,22 +37,6 @@ WORDS = st.lists(
 )
 # Each block is a run of assistant messages, given as the number of calls in each.
 BLOCKS = st.lists(st.lists(st.integers(1, 3), max_size=2), max_size=4)
-
-
-def _message(word: str) -> Message:
-    role, _, signs = word.rpartition(":")
-    parts = tuple(_part(sign) for sign in signs.split("+") if sign)
-    return Message(role=ROLES[role] if role else SPEAKERS.get(word[0], "assistant"), parts=parts)
-
-
-def _part(sign: str) -> Part:
-    match sign[0]:
-        case "c":
-            return ToolCallPart(sign[1:], "tool", "{}")
-        case "r":
-            return ToolCallResponsePart(sign[1:], "ok")
-        case _:
-            return TextPart(sign)
 
 
 def _word(message: Message) -> str:
@@ -72,13 +55,13 @@ def _sign(part: Part) -> str:
 
 
 def _repaired(words: str) -> str:
-    return " ".join(map(_word, repair([_message(word) for word in words.split()])))
+    return " ".join(map(_word, repair([message_of(word) for word in words.split()])))
 
 
 def _labelled(words: Sequence[str]) -> list[Message]:
     """Make the messages of *words*, each call and each answer with a label of its own."""
     messages: list[Message] = []
-    for at, message in enumerate(map(_message, words)):
+    for at, message in enumerate(map(message_of, words)):
         parts: list[Part] = []
         for number, part in enumerate(message.parts):
             label = f"{at}.{number}"
@@ -195,7 +178,7 @@ def test_damage_is_mended(words: str, expected: str) -> None:
 )
 def test_what_is_in_order_stays(words: str) -> None:
     """A stretch without damage comes back as the very same objects."""
-    messages = [_message(word) for word in words.split()]
+    messages = [message_of(word) for word in words.split()]
     repaired = repair(messages)
 
     assert list(map(id, repaired)) == list(map(id, messages))
@@ -203,7 +186,7 @@ def test_what_is_in_order_stays(words: str) -> None:
 
 def test_only_what_is_damaged_changes() -> None:
     """What needs no change is the very same object, also in a group that lacks a result."""
-    messages = [_message(word) for word in ["u", "c1", "r1", "a", "u", "c2", "u", "a"]]
+    messages = [message_of(word) for word in ["u", "c1", "r1", "a", "u", "c2", "u", "a"]]
     repaired = repair(messages)
 
     assert [any(message is kept for kept in messages) for message in repaired] == [
@@ -215,7 +198,7 @@ def test_only_what_is_damaged_changes() -> None:
 def test_a_moved_answer_keeps_what_it_carries() -> None:
     """A result that moves is the very same object."""
     answer = Message.tool("1", "3 flights", id="m7", name="search")
-    _, moved, _ = repair([_message("c1"), _message("u"), answer])
+    _, moved, _ = repair([message_of("c1"), message_of("u"), answer])
 
     assert moved is answer
 
@@ -290,7 +273,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize(("converter", "items"), FORMS)
-def test_a_missing_result_changes_no_other_message(
+def test_a_missing_result_changes_no_othermessage_of(
     converter: Converter, items: list[dict[str, Any]]
 ) -> None:
     """Signed reasoning, marks and ids stay, since a call without result is no change of the call."""
@@ -328,8 +311,8 @@ def test_words_beside_a_result_keep_their_marks() -> None:
 def test_an_item_that_says_something_else_is_not_kept() -> None:
     """Where the item and the parts disagree, the parts are what was said."""
     native = Native(format=NativeFormat.OPENAI_CHAT, item='{"role":"assistant","content":"x"}')
-    call = msgspec.structs.replace(_message("c1"), metadata={"a": 1}, native=native)
-    repaired = repair([_message("c1"), _message("r1"), call])
+    call = msgspec.structs.replace(message_of("c1"), metadata={"a": 1}, native=native)
+    repaired = repair([message_of("c1"), message_of("r1"), call])
 
     assert repaired[2].native is None
     assert repaired[2].metadata == {"a": 1}
@@ -339,9 +322,9 @@ def test_an_item_that_says_something_else_is_not_kept() -> None:
 def test_an_item_that_cannot_be_read_is_not_kept() -> None:
     """An item that is no message any more with another id gives way to the parts."""
     native = Native(format=NativeFormat.OTEL, item='{"parts":[]}')
-    call = msgspec.structs.replace(_message("c1"), native=native)
+    call = msgspec.structs.replace(message_of("c1"), native=native)
 
-    assert repair([_message("c1"), _message("r1"), call])[2].native is None
+    assert repair([message_of("c1"), message_of("r1"), call])[2].native is None
 
 
 @given(WORDS)
@@ -385,14 +368,14 @@ def test_a_generated_stretch_in_order_stays(blocks: list[list[int]], random: Ran
     messages: list[Message] = []
     for at, block in enumerate(blocks):
         ids = [f"{at}.{number}" for number in range(sum(block))]
-        messages.append(_message("u"))
+        messages.append(message_of("u"))
         waiting = iter(ids)
-        messages += [_message("+".join(f"c{next(waiting)}" for _ in range(n))) for n in block]
+        messages += [message_of("+".join(f"c{next(waiting)}" for _ in range(n))) for n in block]
         random.shuffle(ids)
         border = random.randint(0, len(ids))
-        messages += [_message(f"r{call}") for call in ids[:border]]
+        messages += [message_of(f"r{call}") for call in ids[:border]]
         messages += (
-            [_message("+".join(f"r{call}" for call in ids[border:]))] if ids[border:] else []
+            [message_of("+".join(f"r{call}" for call in ids[border:]))] if ids[border:] else []
         )
 
     assert list(map(id, repair(messages))) == list(map(id, messages))
@@ -414,7 +397,7 @@ def test_a_safe_cut_parts_no_answer_from_its_call(words: list[str]) -> None:
 
 def test_a_call_that_is_not_the_assistants_takes_no_answer() -> None:
     """The history pairs as repair does: only the assistant's call is answered."""
-    history = History(map(_message, ["c1", "u:c1+hi", "r1"]))
+    history = History(map(message_of, ["c1", "u:c1+hi", "r1"]))
 
     assert history.reach(2) == 0
     assert not is_safe_cut(history, 1)

@@ -28,10 +28,10 @@ from foldline.history.tokens import (
     REASONING_TOKENS,
     TOOL_CALL_TOKENS,
     TOOL_RESPONSE_TOKENS,
-    TokenCounter,
     TokenEstimator,
     count_message,
 )
+from tests.history.words import Letters
 
 
 ESTIMATOR = TokenEstimator()
@@ -41,23 +41,10 @@ REPORTS = st.integers(-(10**400), 10**400)
 ENGLISH = "The customer wrote twice, because the parcel had still not arrived on Monday. " * 12
 
 
-class Letters:
-    """A counter whose counts say what was counted."""
-
-    def count(self, text: str) -> int:
-        """Return the length of *text*."""
-        return len(text)
-
-
-def test_no_text_is_no_token() -> None:
-    """The empty text costs nothing, whatever the scale."""
-    assert ESTIMATOR.count("") == 0
-    assert TokenEstimator(scale=4).count("") == 0
-
-
 @pytest.mark.parametrize(
     ("text", "tokens"),
     [
+        ("", 0),
         ("a", 1),
         (" ", 1),
         ("\n", 1),
@@ -196,12 +183,6 @@ def test_no_report_breaks_the_estimator(scale: float, reported: int, estimated: 
     corrected = TokenEstimator(scale=scale).calibrated(reported=reported, estimated=estimated)
 
     assert 0.25 <= corrected.scale <= 4
-
-
-def test_estimators_are_counters() -> None:
-    """The estimator and any object with a `count` stand in for each other."""
-    assert isinstance(ESTIMATOR, TokenCounter)
-    assert isinstance(Letters(), TokenCounter)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from foldline.logs import Session, read_sessions
 
 
 def lines(*values: Any) -> bytes:
-    """Return *values* as JSON lines."""
     return "\n".join(map(json.dumps, values)).encode()
 
 

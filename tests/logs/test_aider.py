@@ -32,7 +32,6 @@ Hello.
 
 
 def said(session: Session) -> list[tuple[str, str]]:
-    """Return who says what in *session*."""
     return [(message.role, message.text) for message in session.messages]
 
 

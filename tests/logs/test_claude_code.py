@@ -18,12 +18,10 @@ def line(kind: str, content: Any, **fields: Any) -> dict[str, Any]:
 
 
 def use(id: str) -> dict[str, Any]:
-    """Return a block that calls a tool."""
     return {"type": "tool_use", "id": id, "name": "Look", "input": {"at": 1}}
 
 
 def result(id: str) -> dict[str, Any]:
-    """Return a block that answers the call *id*."""
     return {"type": "tool_result", "tool_use_id": id, "content": "seen"}
 
 
@@ -194,7 +192,6 @@ def test_the_sdk_streams_the_same_lines() -> None:
 
 
 def linked(uuid: str, parent: str | None, kind: str = "user", **fields: Any) -> dict[str, Any]:
-    """Return a line *uuid* after the line *parent*."""
     content = fields.pop("content", uuid)
     return line(kind, content, **fields) | {"uuid": uuid, "parentUuid": parent}
 
@@ -215,27 +212,6 @@ def test_what_the_user_took_back_is_left_out() -> None:
 
     assert [message.id for message in session.messages] == ["u1", "a1", "u4", "a4"]
     assert session.notes == ("records left out: message of a left branch (3), system (1)",)
-
-
-def test_parallel_calls_are_all_read() -> None:
-    """Results that follow their own calls make no fork."""
-    (session,) = read(
-        linked("u", None),
-        linked("a1", "u", "assistant", id="m", content=[use("c1")]),
-        linked("a2", "a1", "assistant", id="m", content=[use("c2")]),
-        linked("r1", "a1", content=[result("c1")]),
-        linked("r2", "a2", content=[result("c2")]),
-        linked("end", "r2", "assistant"),
-    )
-
-    assert [message.role for message in session.messages] == [
-        "user",
-        "assistant",
-        "tool",
-        "tool",
-        "assistant",
-    ]
-    assert session.notes == ()
 
 
 def test_agents_and_compactions_make_no_fork() -> None:

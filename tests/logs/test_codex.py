@@ -9,12 +9,10 @@ from tests.logs.reading import read_one
 
 
 def line(kind: str, **payload: Any) -> dict[str, Any]:
-    """Return a line of today's form."""
     return {"timestamp": "2031-01-01T00:00:00Z", "type": kind, "payload": payload}
 
 
 def said(role: str, text: str) -> dict[str, Any]:
-    """Return the item of a message."""
     kind = "output_text" if role == "assistant" else "input_text"
     return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
 

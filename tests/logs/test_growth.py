@@ -19,7 +19,6 @@ U, A, V, B, W = (
 
 
 def recording(*messages: Message, id: str = "", answer: Iterable[Message] = ()) -> Recording:
-    """Return a request of *messages* and its *answer*."""
     session = Session(id=id, format="test", messages=(*messages, *answer))
     return Recording(session=session, sent=len(messages))
 

@@ -20,14 +20,12 @@ from foldline.logs.importer import Session
 
 
 def read(*items: dict[str, Any]) -> Session:
-    """Read a list of *items*."""
     (session,) = read_sessions(json.dumps(items).encode())
     assert session.format == "langchain"
     return session
 
 
 def ai(**body: Any) -> Message:
-    """Read one message of the model."""
     (message,) = read({"type": "ai", "data": {"content": "", **body}}).messages
     return message
 

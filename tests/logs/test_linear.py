@@ -19,7 +19,6 @@ HI = {"role": "user", "content": "Hi."}
 
 
 def claude(uuid: Any, parent: Any, **fields: Any) -> dict[str, Any]:
-    """Return a line of Claude Code's log."""
     line = {"type": "user", "sessionId": "s", "uuid": f"{uuid}", "parentUuid": f"{parent}"}
     return {**line, "message": {**HI, **fields.pop("message", {})}, **fields}
 

@@ -13,7 +13,6 @@ from tests.logs.reading import read_one
 
 
 def call(id: str) -> dict[str, Any]:
-    """Return a call as the vendor answers it."""
     function = {"arguments": '{"n": 1}', "name": "look"}
     return {"index": 0, "function": function, "id": id, "type": "function"}
 
@@ -31,7 +30,6 @@ def metadata(id: str, *ids: str, response: str = "r1") -> dict[str, Any]:
 
 
 def read(*events: dict[str, Any]) -> Session:
-    """Read a run of *events*."""
     numbered = [{"id": id, "source": "agent", **event} for id, event in enumerate(events)]
     return read_one({"instance_id": "i", "history": numbered})
 

@@ -21,7 +21,6 @@ HEADER: dict[str, Any] = {"type": "session", "id": "s1", "cwd": "/x"}
 
 
 def line(**message: Any) -> dict[str, Any]:
-    """Return a line that holds *message*."""
     return {"type": "message", "timestamp": "2031-01-01T00:00:00.000Z", "message": message}
 
 

@@ -7,9 +7,7 @@ import pytest
 
 from foldline.errors import FormatError
 from foldline.history.codec import encode_json
-from foldline.history.formats.anthropic import from_anthropic, to_anthropic
-from foldline.history.formats.openai_chat import from_openai_chat, to_openai_chat
-from foldline.history.formats.openai_responses import from_openai_responses, to_openai_responses
+from foldline.history.formats import CONVERTERS
 from foldline.history.formats.renderings import (
     render_anthropic,
     render_openai_chat,
@@ -79,15 +77,9 @@ def test_recorded_items_round_trip(exchanges: list[tuple[NativeFormat, Any, Any]
     assert len(exchanges) == 26
     for native, body, _ in exchanges:
         items = body["input" if native is RESPONSES else "messages"]
-        written: Any
-        if native is CHAT:
-            written = to_openai_chat(from_openai_chat(items))
-        elif native is ANTHROPIC:
-            written = to_anthropic(from_anthropic(items))
-        else:
-            written = to_openai_responses(from_openai_responses(items))
+        converter = CONVERTERS[native]
 
-        assert encode_json(written) == encode_json(items)
+        assert encode_json(converter.items(converter.messages(items))) == encode_json(items)
 
 
 def test_recorded_bodies_are_valid(exchanges: list[tuple[NativeFormat, Any, Any]]) -> None:

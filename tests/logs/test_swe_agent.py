@@ -9,7 +9,6 @@ from tests.logs.reading import read_one
 
 
 def read(*items: dict[str, Any], **beside: Any) -> Session:
-    """Read a trajectory whose history is *items*."""
     history = [{"agent": "main", "content": "", **item} for item in items]
     return read_one({"history": history, **beside})
 

@@ -17,7 +17,6 @@ RESPONSE = {"source": "agent", "tool_call_metadata": {"model_response": {"id": "
 
 
 def pi(**message: Any) -> dict[str, Any]:
-    """Return a line of pi's log."""
     return {"type": "message", "message": message}
 
 

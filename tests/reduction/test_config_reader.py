@@ -4,11 +4,7 @@ import pytest
 
 from foldline.errors import ConfigError, FormatError
 from foldline.reduction.config import HistoryReductionConfig, ProviderConfig
-from foldline.reduction.config_reader import (
-    config_from_json,
-    config_from_mapping,
-    config_from_toml,
-)
+from foldline.reduction.config_reader import config_from_json, config_from_mapping, config_from_toml
 
 
 ORIGINAL = """
@@ -135,13 +131,9 @@ def test_what_cannot_be_read_is_named(text: str, said: str) -> None:
     assert "12345" not in str(caught.value)
 
 
-def test_json_that_is_none_is_a_format_error() -> None:
-    """What is not JSON at all is said so, with the place."""
+def test_what_is_no_document_is_refused_with_the_place() -> None:
+    """What is not JSON or not TOML at all is refused as such, with the line."""
     with pytest.raises(FormatError, match="not JSON: line 1"):
         config_from_json("{enabled")
-
-
-def test_toml_that_is_none_is_a_config_error() -> None:
-    """What is not TOML is said so, with the place."""
     with pytest.raises(ConfigError, match=r"not TOML: .*line 1"):
         config_from_toml("enabled = = true\n")

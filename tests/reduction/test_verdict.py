@@ -288,15 +288,6 @@ def users(count: int) -> History:
     return History(Message.user(f"m{n}") for n in range(count))
 
 
-def made(history: History, index: int, by: str = "f", **changes: object) -> HistoryReductionState:
-    changes = {"config_fingerprint": by} | changes
-    return state_of(history, index, **changes)
-
-
-def carrying(first: HistoryReductionState, *others: HistoryReductionState) -> HistoryReductionState:
-    return first.carrying(others)
-
-
 def active(
     history: History, state: HistoryReductionState | None, by: str = "f"
 ) -> HistoryReductionState | None:
@@ -310,8 +301,8 @@ def cuts(states: Iterable[HistoryReductionState]) -> list[tuple[str, int]]:
 def test_each_candidate_is_judged_by_itself() -> None:
     """Unit and fingerprint are those of each earlier reduction, not of the newest alone."""
     history = users(9)
-    tokens = made(history, 7, "b", counting_unit="tokens")
-    state = carrying(tokens, made(history, 5, "c"), made(history, 3))
+    tokens = state_of(history, 7, config_fingerprint="b", counting_unit="tokens")
+    state = tokens.carrying([state_of(history, 5, config_fingerprint="c"), state_of(history, 3)])
     here, there = active(history, state), active(history, state, "c")
 
     assert here is not None
@@ -324,7 +315,7 @@ def test_each_candidate_is_judged_by_itself() -> None:
 def test_what_fits_is_returned_unchanged() -> None:
     """The newest reduction, if it is active, is the very object, whatever it carries."""
     history = users(9)
-    state = carrying(made(history, 7), made(history, 5, message_hash="other"))
+    state = state_of(history, 7).carrying([state_of(history, 5, message_hash="other")])
 
     assert active(history, state) is state
     assert active(history, None) is None
@@ -333,8 +324,8 @@ def test_what_fits_is_returned_unchanged() -> None:
 def test_only_what_fits_the_history_is_kept() -> None:
     """What was made from other messages is left out, wherever in the chain it is."""
     history = users(9)
-    other = made(history, 6, message_hash="other")
-    state = carrying(other, made(history, 5), other, made(history, 3))
+    other = state_of(history, 6, message_hash="other")
+    state = other.carrying([state_of(history, 5), other, state_of(history, 3)])
 
     assert cuts(known_of(history, state)) == [("f", 5), ("f", 3)]
     assert known_of(history, other) == []
@@ -346,7 +337,7 @@ def test_what_is_not_in_memory_is_kept_unchecked() -> None:
     whole = users(9)
     prefix = Prefix(length=4, digest=whole.digest(4), tokens=whole.tokens(0, 4), users=4)
     part = History(whole[4:], prefix=prefix)
-    state = carrying(made(whole, 6, message_hash="other"), made(whole, 2))
+    state = state_of(whole, 6, message_hash="other").carrying([state_of(whole, 2)])
 
     assert cuts(known_of(part, state)) == [("f", 2)]
     assert active(part, state) is None
@@ -355,10 +346,10 @@ def test_what_is_not_in_memory_is_kept_unchecked() -> None:
 def test_the_outcome_for_the_previous_reduction() -> None:
     """Used, or what it differs in."""
     history = users(9)
-    given = made(history, 5)
+    given = state_of(history, 5)
 
-    assert outcome_of(history, given, made(history, 5), unit="messages") == "used"
-    assert outcome_of(history, given, made(history, 3), unit="messages") == "older_used"
+    assert outcome_of(history, given, state_of(history, 5), unit="messages") == "used"
+    assert outcome_of(history, given, state_of(history, 3), unit="messages") == "older_used"
     assert outcome_of(history, given, None, unit="tokens") == "other_unit"
     assert outcome_of(history, given, None, unit="messages") == "other_configuration"
     assert outcome_of(users(3), given, None, unit="messages") == "other_messages"

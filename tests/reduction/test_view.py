@@ -1,31 +1,13 @@
 """What the model is sent."""
 
-from datetime import UTC, datetime
-
-import msgspec
-
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
-from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.view import view_of, view_tokens
+from tests.reduction.test_verdict import state_of
 
 
-NOW = datetime(2026, 11, 21, tzinfo=UTC)
 CALL = ToolCallPart("c", "look_up", "{}")
-
-
-def reduced(history: History, index: int, **changes: object) -> HistoryReductionState:
-    state = HistoryReductionState.create(
-        history,
-        "Summary",
-        index,
-        target_count=1,
-        reduction_threshold=1,
-        message_count_at_reduction=len(history),
-        created_at=NOW,
-    )
-    return msgspec.structs.replace(state, **changes).sealed()
 
 
 def test_all_system_messages_stand_in_front_in_order() -> None:
@@ -34,7 +16,7 @@ def test_all_system_messages_stand_in_front_in_order() -> None:
     history = History([Message.user("a"), first, Message.assistant("b"), second])
 
     assert [m.text for m in view_of(history)] == ["a", "one", "b", "two"]
-    assert [m.text for m in view_of(history, reduced(history, 1))] == [
+    assert [m.text for m in view_of(history, state_of(history, 1))] == [
         "one",
         "two",
         "Summary",
@@ -61,7 +43,7 @@ def test_a_pinned_message_keeps_its_words_and_loses_foreign_answers() -> None:
     """A user message that also answered a folded call keeps what the user said."""
     mixed = Message(role="user", parts=(ToolCallResponsePart("c", "r"), TextPart("question")))
     history = History([Message.assistant(tool_calls=[CALL]), mixed, Message.assistant("b")])
-    view = view_of(history, reduced(history, 2, pinned_index=1))
+    view = view_of(history, state_of(history, 2, pinned_index=1))
 
     assert [m.parts for m in view[1:]] == [(TextPart("question"),), (TextPart("b"),)]
 
@@ -69,10 +51,10 @@ def test_a_pinned_message_keeps_its_words_and_loses_foreign_answers() -> None:
 def test_tokens_of_a_view_are_those_of_its_pieces() -> None:
     """System, summary, pinned message and tail add up."""
     history = History([Message.system("s"), Message.user("a b c"), Message.assistant("d e f")])
-    state = reduced(history, 1, summary_tokens=10, pinned_index=0)
+    state = state_of(history, 1, summary_tokens=10, pinned_index=0)
 
     assert view_tokens(history) == history.system_tokens + history.tokens()
     assert view_tokens(history, state) == history.system_tokens + 10 + history.tokens()
-    assert view_tokens(history, reduced(history, 1, summary_tokens=10)) == (
+    assert view_tokens(history, state_of(history, 1, summary_tokens=10)) == (
         history.system_tokens + 10 + history.tokens(1)
     )

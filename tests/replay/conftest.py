@@ -20,7 +20,6 @@ class FourSigns:
     """A counter whose figures do not move when the estimator is fitted again."""
 
     def count(self, text: str) -> int:
-        """Return one token for every four signs, rounded up."""
         return -(-len(text) // 4)
 
 

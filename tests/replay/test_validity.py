@@ -14,7 +14,6 @@ GOOD = [Message.user("ask"), CALL, ANSWER, Message.assistant("say"), Message.use
 
 
 def vendor(text: str) -> str:
-    """Return the vendor that a violation names."""
     return text.partition(":")[0]
 
 

@@ -1,6 +1,5 @@
 """The judges of requests: each rule accepts the right and reports the wrong."""
 
-import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -32,6 +31,7 @@ from foldline.testing.grammars import (
     check_openai_chat,
     check_openai_responses,
 )
+from tests.history.formats.wire_values import SOME_TEXT
 
 
 Judge = Callable[..., tuple[Violation, ...]]
@@ -40,7 +40,6 @@ USER = {"role": "user", "content": "go"}
 
 
 def chat_call(**changes: Any) -> dict[str, Any]:
-    """Return an assistant message with one call, changed."""
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}} | changes
     return {"role": "assistant", "content": None, "tool_calls": [call]}
 
@@ -277,9 +276,6 @@ def test_reports_quote_no_content() -> None:
     assert "secret" not in " ".join(violation.text for violation in found)
 
 
-# JSON cannot carry two halves of one character apart, so neither can any item.
-TEXTS = st.text(max_size=6).map(lambda text: json.loads(json.dumps(text)))
-SOME_TEXT = st.one_of(TEXTS, st.sampled_from(["", " ", "\x00", "\ud800", "x "]))
 IDS = st.sampled_from(["", "a", "b", "a.b", "\ud800", "x" * 70])
 PARTS = st.one_of(
     st.builds(TextPart, SOME_TEXT),

@@ -5,10 +5,7 @@ from typing import Any
 import pytest
 
 from foldline.history.digest import message_digest
-from foldline.history.formats.anthropic import (
-    message_from_anthropic,
-    to_anthropic,
-)
+from foldline.history.formats.anthropic import message_from_anthropic, to_anthropic
 from foldline.history.messages import Message
 from foldline.history.parts import (
     BlobPart,

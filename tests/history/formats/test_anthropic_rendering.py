@@ -6,11 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.history.formats.anthropic import (
-    ANTHROPIC,
-    from_anthropic,
-    message_from_anthropic,
-)
+from foldline.history.formats.anthropic import ANTHROPIC, from_anthropic, message_from_anthropic
 from foldline.history.formats.renderings import (
     EMPTY_NOTE,
     OPENING_NOTE,
@@ -18,10 +14,7 @@ from foldline.history.formats.renderings import (
     render_anthropic,
 )
 from foldline.history.messages import SUMMARY_KEY, Message
-from foldline.history.parts import (
-    GenericPart,
-    TextPart,
-)
+from foldline.history.parts import GenericPart, TextPart
 from foldline.testing.grammars import check_anthropic
 from tests.history.formats.wire_values import SOME_TEXT, read_with_originals
 

@@ -12,10 +12,7 @@ from foldline.history.formats.openai_responses import (
     from_openai_responses,
     to_openai_responses,
 )
-from foldline.history.formats.renderings import (
-    SUMMARY_HEADER,
-    render_openai_responses,
-)
+from foldline.history.formats.renderings import SUMMARY_HEADER, render_openai_responses
 from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.history.parts import (
     BlobPart,

@@ -2,17 +2,9 @@
 
 from typing import Any
 
-from foldline.history.formats.otel import (
-    to_otel,
-)
+from foldline.history.formats.otel import to_otel
 from foldline.history.messages import Message
-from foldline.history.parts import (
-    GenericPart,
-    Part,
-    TextPart,
-    ToolCallPart,
-    ToolCallResponsePart,
-)
+from foldline.history.parts import GenericPart, Part, TextPart, ToolCallPart, ToolCallResponsePart
 
 
 BLOCKS: list[dict[str, Any]] = [

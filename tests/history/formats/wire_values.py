@@ -12,7 +12,7 @@ from foldline.history.messages import Message
 
 # JSON cannot carry two halves of one character apart, so neither can any item.
 TEXTS = st.text(max_size=8).map(lambda text: json.loads(json.dumps(text)))
-ODD = ["", "\x00", "\ud800", " ", "a\udfffb", "é", "\u2028", "null", "[1]", '{"a":1}']
+ODD = ["", "\x00", "\ud800", " ", "x ", "a\udfffb", "é", "\u2028", "null", "[1]", '{"a":1}']
 SOME_TEXT = st.one_of(TEXTS, st.sampled_from(ODD))
 VALUES = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), SOME_TEXT),

@@ -1,0 +1,54 @@
+"""Messages as words: `u c1+c2 r1 r2 a` is a question, two calls, their results and an answer."""
+
+from collections.abc import Sequence
+
+from foldline.history.messages import Message, Role
+from foldline.history.parts import Part, ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
+
+
+__all__ = ["SPEAKERS", "Letters", "message_of", "pairs_of"]
+
+ROLES: dict[str, Role] = {"s": "system", "u": "user", "a": "assistant", "t": "tool"}
+SPEAKERS: dict[str, Role] = {"s": "system", "u": "user", "r": "tool", "n": "tool"}
+"""Who says a word that names no role, by its first letter; else it is the assistant."""
+
+
+class Letters:
+    """A counter that takes a letter for a token."""
+
+    def count(self, text: str) -> int:
+        return len(text)
+
+
+def message_of(word: str) -> Message:
+    """Return the message of *word*: a role and a colon if needed, then parts joined by plus."""
+    role, _, signs = word.rpartition(":")
+    parts = tuple(_part(sign) for sign in signs.split("+") if sign)
+    return Message(role=ROLES[role] if role else SPEAKERS.get(word[0], "assistant"), parts=parts)
+
+
+def _part(sign: str) -> Part:
+    match sign[0]:
+        case "c":
+            return ToolCallPart(sign[1:], "tool", "{}")
+        case "r":
+            return ToolCallResponsePart(sign[1:], "ok")
+        case "t":
+            return ReasoningPart("hm")
+        case _:
+            return TextPart(sign)
+
+
+def pairs_of(messages: Sequence[Message]) -> tuple[list[tuple[int, int]], list[int]]:
+    """Return the positions of calls with those of their answers, and the calls without one."""
+    pairs: list[tuple[int, int]] = []
+    waiting: list[tuple[str, int]] = []
+    for position, part in ((at, part) for at, m in enumerate(messages) for part in m.parts):
+        if isinstance(part, ToolCallPart) and messages[position].role == "assistant":
+            waiting.append((part.id, position))
+        elif isinstance(part, ToolCallResponsePart):
+            calls = [call for call in waiting if call[0] == part.id]
+            for call in calls[-1:]:
+                waiting.remove(call)
+                pairs.append((call[1], position))
+    return pairs, [position for _, position in waiting]
