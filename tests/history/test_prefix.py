@@ -100,9 +100,7 @@ def _drawn(random: Random) -> tuple[History, int]:
 
 @pytest.mark.parametrize("unit", COUNTING_UNITS)
 def test_a_window_answers_like_the_whole(unit: CountingUnit) -> None:
-    """
-    From the cut on digests, tokens, counts, cuts and open calls are those of the whole history.
-    """
+    """From the cut on, digests, tokens, counts and cuts are those of the whole history."""
     random = Random(unit)
     for _ in range(ROUNDS):
         full, cut = _drawn(random)
@@ -129,9 +127,7 @@ def test_a_window_answers_like_the_whole(unit: CountingUnit) -> None:
 
 @pytest.mark.parametrize("unit", COUNTING_UNITS)
 def test_a_window_is_reduced_like_the_whole(unit: CountingUnit) -> None:
-    """
-    Verdict, view, tokens and the next fold are the same, pinned message included, as it grows.
-    """
+    """As it grows, verdict, view, tokens and next fold are the same, the pinned message too."""
     random, reducer = Random(f"fold {unit}"), REDUCERS[unit]
     folds = 0
     for _ in range(ROUNDS // 3):

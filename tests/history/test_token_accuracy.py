@@ -109,9 +109,7 @@ def test_each_kind_of_text_is_estimated(kind: str) -> None:
 
 
 def test_the_mean_error_is_small() -> None:
-    """
-    Over all kinds of text the mean error is below 6 %; a quarter of the characters has over 25 %.
-    """
+    """The mean error over all kinds of text is below 6 %; that of characters / 4 is over 25 %."""
     errors = [abs(ESTIMATOR.count(text) / exact - 1) for text, exact in SAMPLES.values()]
     naive = [abs(len(text) / 4 / exact - 1) for text, exact in SAMPLES.values()]
 
