@@ -40,14 +40,8 @@ REDUCERS = {unit: _reducer(unit) for unit in COUNTING_UNITS}
 
 def _system_at(full: History) -> tuple[int, ...]:
     """Return how many messages that are not system messages stand before each system message."""
-    places: list[int] = []
-    before = 0
-    for message in full.everything():
-        if message.role == "system":
-            places.append(before)
-        else:
-            before += 1
-    return tuple(places)
+    places = (at for at, message in enumerate(full.everything()) if message.role == "system")
+    return tuple(at - earlier for earlier, at in enumerate(places))
 
 
 def _window(full: History, cut: int, *, pinned: int | None = None) -> History:
@@ -89,7 +83,6 @@ def _state(full: History, cut: int, unit: CountingUnit) -> HistoryReductionState
 
 
 def _drawn(random: Random) -> tuple[History, int]:
-    """Return a history of both kinds, and a safe cut of it."""
     while True:
         draw = random.choice((legal_history, damaged_history))
         full = History(draw(random, exchanges=random.choice((1, 3, 8))))

@@ -381,8 +381,7 @@ def test_a_record_without_a_hash_of_its_summary_is_read() -> None:
 def test_a_reduction_nested_too_deeply_is_refused() -> None:
     """A chain of earlier reductions that no reader can follow is a format error."""
     data = reduction(talk(3), 2).to_json()
-    nested = data.replace(b'"previous":null', b'"previous":' * 1)
-    start = nested.index(b'"previous":') + len(b'"previous":')
-    deep = nested[:start] * 3000 + b"null" + nested[start:] * 3000
+    start, end = data.split(b'"previous":null')
+    deep = (start + b'"previous":') * 3000 + b"null" + end * 3000
     with pytest.raises(FormatError, match="nested too deeply"):
         HistoryReductionState.from_json(deep)
