@@ -23,16 +23,12 @@ ITEM = {"role": "user", "content": "secret"}
 
 
 class Named:
-    """Has whatever name and method it is given."""
-
     def __init__(self, name: object, summarize: object) -> None:
         self.name = name
         self.summarize = summarize
 
 
 class Calling:
-    """A wrapper that is called, and awaits."""
-
     async def __call__(self, request: SummaryRequest) -> str:
         return "text"
 
@@ -45,8 +41,6 @@ class Opaque:
 
 
 class Blocking:
-    """A model that cannot be awaited."""
-
     name = "blocking"
 
     def respond(self, request: ChatRequest) -> ChatResponse:

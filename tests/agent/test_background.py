@@ -43,8 +43,8 @@ class GatedSummarizer:
         return self.text
 
 
-async def filled(exchanges: int = 5) -> ConversationThread:
-    thread = await MemoryStore().thread("ahead")
+async def filled(exchanges: int = 5, *, store: MemoryStore | None = None) -> ConversationThread:
+    thread = await (store or MemoryStore()).thread("ahead")
     for number in range(exchanges):
         await thread.add_messages(
             [Message.user(f"{number} {TALK}"), Message.assistant(f"a{number} {TALK}")]
@@ -56,10 +56,11 @@ def key_of(thread: ConversationThread, agent: Agent) -> FoldKey:
     return thread.storage, thread.tenant, thread.id, agent.reducer.config_fingerprint
 
 
-def agent_of(ahead: BackgroundFold, summarizer: Summarizer) -> Agent:
-    """Return an agent that folds in the background."""
+def agent_of(
+    ahead: BackgroundFold, summarizer: Summarizer, *, model: ScriptedModel | None = None
+) -> Agent:
     return Agent(
-        ScriptedModel(repeat="fine"),
+        model or ScriptedModel(repeat="fine"),
         history_reduction=CONFIG,
         summarizer=summarizer,
         background_fold=ahead,
@@ -76,7 +77,7 @@ async def test_a_turn_goes_on_while_the_summary_is_written() -> None:
     model, summarizer = ScriptedModel(repeat="fine"), GatedSummarizer()
     thread = await filled()
     async with BackgroundFold() as ahead:
-        agent = Agent(model, history_reduction=CONFIG, summarizer=summarizer, background_fold=ahead)
+        agent = agent_of(ahead, summarizer, model=model)
         first = await agent.run("question 5", thread=thread)
         assert len(ahead) == 1
         summarizer.gate.set()
@@ -133,39 +134,31 @@ async def test_leaving_gives_up_what_takes_too_long() -> None:
     assert (thread.last_reduction is None, len(asyncio.all_tasks())) == (True, 1)
 
 
-def test_a_fold_that_is_asked_for_is_waited_for() -> None:
+async def test_a_fold_that_is_asked_for_is_waited_for() -> None:
     """A run that triggers a fold has it before its model call, also where folds are made ahead."""
+    summarizer = GatedSummarizer()
+    summarizer.gate.set()
+    thread = await filled(4)
+    async with BackgroundFold() as ahead:
+        agent = agent_of(ahead, summarizer)
+        overrides = AgentRunConfig(trigger_history_reduction=True)
+        result = await agent.run("now", thread=thread, config=overrides)
 
-    async def live() -> list[tuple[str, Reason]]:
-        summarizer = GatedSummarizer()
-        summarizer.gate.set()
-        thread = await filled(4)
-        async with BackgroundFold() as ahead:
-            agent = agent_of(ahead, summarizer)
-            overrides = AgentRunConfig(trigger_history_reduction=True)
-            return told(await agent.run("now", thread=thread, config=overrides))
-
-    assert asyncio.run(live()) == [("performed", Reason.FORCED)]
+    assert told(result) == [("performed", Reason.FORCED)]
 
 
-def test_a_reopened_thread_goes_on_while_the_next_summary_is_written() -> None:
+async def test_a_reopened_thread_goes_on_while_the_next_summary_is_written() -> None:
     """An object that holds no message before the cut sends the view of the reduction in force."""
-
-    async def live() -> tuple[TurnResult, ScriptedModel]:
-        model, summarizer = ScriptedModel(repeat="fine"), GatedSummarizer()
-        summarizer.gate.set()
-        store = MemoryStore()
-        thread = await store.thread("ahead")
-        agent = Agent(model, history_reduction=CONFIG, summarizer=summarizer)
-        for number in range(8):
-            await agent.run(f"{number} {TALK}", thread=thread)
-        async with BackgroundFold() as ahead:
-            agent = Agent(
-                model, history_reduction=CONFIG, summarizer=summarizer, background_fold=ahead
-            )
-            return await agent.run("next", thread=await store.thread("ahead")), model
-
-    result, model = asyncio.run(live())
+    model, summarizer = ScriptedModel(repeat="fine"), GatedSummarizer()
+    summarizer.gate.set()
+    store = MemoryStore()
+    thread = await store.thread("ahead")
+    agent = Agent(model, history_reduction=CONFIG, summarizer=summarizer)
+    for number in range(8):
+        await agent.run(f"{number} {TALK}", thread=thread)
+    async with BackgroundFold() as ahead:
+        agent = agent_of(ahead, summarizer, model=model)
+        result = await agent.run("next", thread=await store.thread("ahead"))
 
     assert told(result) == [("cache_hit", Reason.FOLDING_BEHIND)]
     assert model.requests[-1].messages[0].text == "they talked"

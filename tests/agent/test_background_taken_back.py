@@ -12,13 +12,12 @@ from foldline import (
     HistoryReductionConfig,
     HistoryReductionEvent,
     MemoryStore,
-    Message,
 )
 from foldline.agent.background import FoldKey
 from foldline.agent.events import IterationStartedEvent
 from foldline.errors import ModelError
 from foldline.testing.model import ScriptedModel
-from tests.agent.test_background import CONFIG, TALK, GatedSummarizer, key_of, told
+from tests.agent.test_background import TALK, GatedSummarizer, agent_of, filled, key_of, told
 
 
 class Scene:
@@ -30,9 +29,7 @@ class Scene:
         self.summarizer = GatedSummarizer()
         self.ahead = ahead
         self.thread = thread
-        self.agent = Agent(
-            model, history_reduction=CONFIG, summarizer=self.summarizer, background_fold=ahead
-        )
+        self.agent = agent_of(ahead, self.summarizer, model=model)
 
     @property
     def key(self) -> FoldKey:
@@ -50,11 +47,7 @@ async def set_up(
     ahead: BackgroundFold, store: MemoryStore, *, model: ScriptedModel | None = None
 ) -> Scene:
     """Return the scene before the turn that begins a fold."""
-    thread = await store.thread("t")
-    for number in range(5):
-        await thread.add_messages(
-            [Message.user(f"{number} {TALK}"), Message.assistant(f"a{number} {TALK}")]
-        )
+    thread = await filled(store=store)
     return Scene(ahead, thread, model=model or ScriptedModel(repeat="fine"))
 
 
@@ -132,7 +125,7 @@ async def test_a_fold_that_an_object_cannot_see_yet_is_told_later() -> None:
         await scene.agent.run("question 5", thread=scene.thread)
         with pytest.raises(ModelError):
             await scene.agent.run("question 6", thread=scene.thread)
-        old = await store.thread("t")
+        old = await store.thread("ahead")
         await scene.land()
         scene.summarizer.gate.set()
         resumed = await scene.agent.run(thread=old)
@@ -147,7 +140,7 @@ async def test_a_turn_on_another_object_takes_the_fold_under_way() -> None:
     async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
         scene = await begun(ahead, store)
         await scene.agent.run("question 6", thread=scene.thread)
-        stream = scene.agent.run_stream("question 7", thread=await store.thread("t"))
+        stream = scene.agent.run_stream("question 7", thread=await store.thread("ahead"))
         told_of = list[str]()
         async for event in stream:
             if isinstance(event, IterationStartedEvent):

@@ -87,23 +87,18 @@ def test_work_may_clean_up_and_answer_late() -> None:
     assert asyncio.run(bounded(answer, seconds=0.01)) == Outcome(value="half")
 
 
-def test_nobody_waits_for_stubborn_work(caplog: pytest.LogCaptureFixture) -> None:
+async def test_nobody_waits_for_stubborn_work(caplog: pytest.LogCaptureFixture) -> None:
     """Its time is over, and what it raises much later is not logged as lost."""
-
-    async def run() -> tuple[Outcome[str], int]:
-        work = Stubborn()
+    work = Stubborn()
+    with caplog.at_level(logging.DEBUG, logger="asyncio"):
         outcome = await bounded(work, seconds=0.01)
-        gc.collect()
         (left,) = asyncio.all_tasks() - {asyncio.current_task()}
         work.released.set()
         await asyncio.wait([left])
-        return outcome, work.cancelled
-
-    with caplog.at_level(logging.DEBUG, logger="asyncio"):
-        outcome, cancelled = asyncio.run(run())
+        del left
         gc.collect()
 
-    assert (outcome, cancelled) == (Outcome(has_expired=True), 1)
+    assert (outcome, work.cancelled) == (Outcome(has_expired=True), 1)
     assert "never retrieved" not in caplog.text
 
 
@@ -140,8 +135,6 @@ def test_a_turn_with_a_stubborn_tool_can_be_cancelled() -> None:
 
 
 class Writer:
-    """A summarizer that does what it is given."""
-
     name = "writer"
 
     def __init__(self, write: Callable[[], Awaitable[str]]) -> None:

@@ -41,20 +41,14 @@ def test_the_longest_fitting_reduction_is_found() -> None:
     assert found.summarized_up_to_index == 5
 
 
-def test_another_conversation_finds_nothing() -> None:
-    """The digest tells conversations apart."""
-    cache = ReductionCache()
-    cache.put(state_of(talk(10), 5))
-
-    assert cache.find(talk(10, "other"), config_fingerprint="f") is None
-    assert cache.find(talk(10), config_fingerprint="other") is None
-
-
-def test_scopes_never_share() -> None:
-    """A reduction of one tenant is not found by another."""
+def test_others_find_nothing() -> None:
+    """Another conversation, configuration or tenant does not find a reduction."""
     cache = ReductionCache()
     cache.put(state_of(talk(10), 5), scope="a")
 
+    assert cache.find(talk(10), config_fingerprint="f", scope="a") is not None
+    assert cache.find(talk(10, "other"), config_fingerprint="f", scope="a") is None
+    assert cache.find(talk(10), config_fingerprint="other", scope="a") is None
     assert cache.find(talk(10), config_fingerprint="f", scope="b") is None
     assert cache.find(talk(10), config_fingerprint="f") is None
 

@@ -4,11 +4,11 @@ import asyncio
 import gc
 import threading
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from types import MappingProxyType, TracebackType
-from typing import Any, Literal, TypeAlias
+from types import MappingProxyType
+from typing import Any
 
 import pytest
 from msgspec import Struct, structs
@@ -17,7 +17,6 @@ from foldline.agent.agent import Agent
 from foldline.agent.background import BackgroundFold
 from foldline.agent.config import AgentOptions
 from foldline.agent.event_stream import StreamingTurnResult
-from foldline.agent.result import TurnResult
 from foldline.agent.tools import tool
 from foldline.errors import TurnStoppedError
 from foldline.testing.model import ScriptedModel, calls
@@ -48,17 +47,9 @@ from tests.agent.crashes.scenes import (
     WITH_FOLD,
     mostly_slow,
 )
+from tests.threads.test_cancellation import MODES, Cancelled, Mode
 
 
-Mode: TypeAlias = Literal["early", "late", "twice"]
-"""
-When the turn is cancelled.
-
-`early`: as soon as one of its tasks waits. `late`: when what that task waits for is there.
-`twice`: early, and again each time that one of them waits while it cleans up.
-"""
-
-MODES: tuple[Mode, ...] = ("early", "late", "twice")
 # Each way of being cancelled is tried on one scene in `make test`, and on all in `make test-rest`.
 FAST: Mapping[str, Mode] = MappingProxyType(
     {PLAIN.name: "early", AT_ONCE.name: "twice", WITH_FOLD.name: "late"}
@@ -125,39 +116,19 @@ class Watch:
         self.waits += 1
 
 
-class Watched(Coroutine[Any, Any, Any]):
+class Watched(Cancelled):
     """A coroutine that tells a watch each time that it waits."""
 
     def __init__(self, inner: Inner, watch: Watch) -> None:
         self._inner = inner
         self._watch = watch
 
-    def send(self, value: Any, /) -> Any:
-        return self._told(self._inner.send(value))
-
-    def throw(
-        self,
-        kind: Any,
-        value: BaseException | object = None,
-        trace: TracebackType | None = None,
-        /,
-    ) -> Any:
-        return self._told(self._inner.throw(kind))
-
-    def close(self) -> None:
-        self._inner.close()
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        return self._inner.__await__()
-
-    def _told(self, waited_for: Any) -> Any:
+    def _watched(self, waited_for: Any) -> Any:
         self._watch.waited(waited_for)
         return waited_for
 
 
 class Talk(Struct):
-    """A thread and an agent that talks on it."""
-
     scene: Scene
     thread: ConversationThread
     life: Life
@@ -392,7 +363,7 @@ async def read(stream: StreamingTurnResult) -> int:
 
 
 @pytest.mark.parametrize("parallel", [False, True])
-def test_a_tool_may_close_its_stream(parallel: bool) -> None:
+async def test_a_tool_may_close_its_stream(parallel: bool) -> None:
     """Where a tool closes the stream that it runs in its turn ends there, and can be resumed."""
     streams: list[StreamingTurnResult] = []
 
@@ -405,19 +376,15 @@ def test_a_tool_may_close_its_stream(parallel: bool) -> None:
     async def stay() -> str:
         return "there"
 
-    async def run() -> TurnResult:
-        thread = await MemoryStore().thread("talk")
-        model = ScriptedModel([calls(("leave", {}), ("stay", {})), "done"])
-        options = AgentOptions(parallel_tool_calls=parallel)
-        agent = Agent(model, tools=[leave, stay], options=options)
-        async with asyncio.timeout(PATIENCE):
-            streams.append(agent.run_stream("leave", thread=thread))
-            await read(streams[0])
-            with pytest.raises(TurnStoppedError):
-                await streams[0].final_result
+    thread = await MemoryStore().thread("talk")
+    model = ScriptedModel([calls(("leave", {}), ("stay", {})), "done"])
+    options = AgentOptions(parallel_tool_calls=parallel)
+    agent = Agent(model, tools=[leave, stay], options=options)
+    async with asyncio.timeout(PATIENCE):
+        streams.append(agent.run_stream("leave", thread=thread))
+        await read(streams[0])
+        with pytest.raises(TurnStoppedError):
+            await streams[0].final_result
 
-            assert asyncio.all_tasks() == {asyncio.current_task()}
-
-            return await agent.run(thread=thread)
-
-    assert asyncio.run(run()).is_complete
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        assert (await agent.run(thread=thread)).is_complete

@@ -61,13 +61,10 @@ async def test_stores_share_no_folds() -> None:
         for thread in threads:
             await ahead.wait(key_of(thread, agent))
         results = [await agent.run("question 6", thread=thread) for thread in threads]
-    statuses, summaries = (
-        [told(result)[0].status for result in results],
-        [told(result)[0].summary for result in results],
-    )
+    events = [told(result)[0] for result in results]
 
-    assert statuses == ["performed", "performed"]
-    assert len(set(summaries)) == 2
+    assert [event.status for event in events] == ["performed", "performed"]
+    assert len({event.summary for event in events}) == 2
 
 
 @pytest.mark.parametrize("forced", [True, False], ids=["forced", "overflow"])
@@ -93,7 +90,7 @@ async def test_a_fold_waits_for_the_one_under_way(*, forced: bool) -> None:
     assert summarizer.most == 1
 
 
-def test_folds_begin_only_inside() -> None:
+async def test_folds_begin_only_inside() -> None:
     """Before it is entered, after it is left and in another loop the error says what to do."""
 
     async def turn(ahead: BackgroundFold) -> None:
@@ -101,20 +98,11 @@ def test_folds_begin_only_inside() -> None:
         with pytest.raises(ConfigError, match="enter BackgroundFold"):
             await agent.run("question 5", thread=await filled())
 
-    async def leave(ahead: BackgroundFold) -> None:
-        async with ahead:
-            pass
-
     ahead = BackgroundFold()
-    asyncio.run(turn(ahead))
-    asyncio.run(leave(ahead))
-    asyncio.run(turn(ahead))
-
-    async def elsewhere() -> None:
-        async with ahead:
-            await asyncio.to_thread(lambda: asyncio.run(turn(ahead)))
-
-    asyncio.run(elsewhere())
+    await turn(ahead)
+    async with ahead:
+        await asyncio.to_thread(lambda: asyncio.run(turn(ahead)))
+    await turn(ahead)
 
 
 @pytest.mark.parametrize("patience", ["long", 0, -1, float("nan")])
@@ -124,7 +112,7 @@ def test_patience_is_a_number_of_seconds(patience: object) -> None:
         BackgroundFold(patience=patience)  # type: ignore[arg-type]
 
 
-def test_an_agent_closes_what_it_has_opened() -> None:
+async def test_an_agent_closes_what_it_has_opened() -> None:
     """Leaving an agent closes the models that it opened; a model that was given stays."""
 
     class Given(ScriptedModel):
@@ -133,16 +121,15 @@ def test_an_agent_closes_what_it_has_opened() -> None:
         async def close(self) -> None:
             self.closed = True
 
-    async def live() -> tuple[int, bool]:
-        provider = ProviderConfig(provider_key="openai-chat", model_name="m", api_key="k")
-        config = HistoryReductionConfig(
-            enabled=True, strategy="summarizing", summarizer_provider=provider
-        )
-        given = Given(["fine"])
-        async with Agent(given, history_reduction=config) as agent:
-            await agent.run("hi")
-        named = Agent.from_config(AgentConfig(provider=provider, history_reduction=config))
-        await named.close()
-        return len(named._opened), given.closed  # pyright: ignore[reportPrivateUsage]
+    provider = ProviderConfig(provider_key="openai-chat", model_name="m", api_key="k")
+    config = HistoryReductionConfig(
+        enabled=True, strategy="summarizing", summarizer_provider=provider
+    )
+    given = Given(["fine"])
+    async with Agent(given, history_reduction=config) as agent:
+        await agent.run("hi")
+    named = Agent.from_config(AgentConfig(provider=provider, history_reduction=config))
+    await named.close()
 
-    assert asyncio.run(live()) == (2, False)
+    assert not given.closed
+    assert len(named._opened) == 2  # pyright: ignore[reportPrivateUsage]

@@ -21,7 +21,7 @@ class Own:
 
     name = "own"
 
-    def __init__(self, *responses: ChatResponse) -> None:
+    def __init__(self, *responses: Any) -> None:
         self._responses = list(responses)
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
@@ -30,8 +30,6 @@ class Own:
 
 
 class OwnStream(Own):
-    """The same, as a stream."""
-
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
         yield await self.respond(request)
 
@@ -40,7 +38,12 @@ def said(*parts: Any) -> dict[str, Any]:
     return {"messages": (Message(role="assistant", parts=parts),)}
 
 
-ILL_TYPED: dict[str, tuple[str, dict[str, Any]]] = {
+ILL_TYPED: dict[str, tuple[str, Any]] = {
+    "a text": ("own must return a ChatResponse, got str", "secret"),
+    "a role": (
+        "own must return assistant messages, got role",
+        {"messages": (Message.user("secret"),)},
+    ),
     "id": (r"got `int` - at `\$\.id`", {"id": 12345}),
     "model": ("model", {"model": b"m"}),
     "service_thread_id": ("service_thread_id", {"service_thread_id": 7}),
@@ -65,8 +68,9 @@ async def test_an_ill_typed_answer_ends_the_turn_and_not_the_thread(
     name: str, kind: type[Own]
 ) -> None:
     """The error names model and field; the turn stays open, and continues with the next answer."""
-    text, fields = ILL_TYPED[name]
-    model = kind(ChatResponse(**{**GOOD, **fields}), ChatResponse(**GOOD))
+    text, given = ILL_TYPED[name]
+    bad = given if isinstance(given, str) else ChatResponse(**{**GOOD, **given})
+    model = kind(bad, ChatResponse(**GOOD))
     async with MemoryStore() as store:
         thread = await store.thread("t")
         with pytest.raises(ModelError, match=text) as caught:

@@ -1,7 +1,5 @@
 """A vendor that finds a request too long: the view is folded harder and sent again."""
 
-import asyncio
-
 import pytest
 
 from foldline import (
@@ -73,19 +71,13 @@ def statuses(result: TurnResult) -> list[str]:
 
 @pytest.mark.parametrize("unit", ["exchanges", "messages", "tokens"])
 @pytest.mark.parametrize("tells", [True, False])
-def test_a_refused_view_is_folded_and_sent_again(unit: str, *, tells: bool) -> None:
+async def test_a_refused_view_is_folded_and_sent_again(unit: str, *, tells: bool) -> None:
     """The turn is answered, with the newest question in the request, whatever the unit is."""
     model = small(1500, tells=tells)
+    thread = await filled(25)
+    result = await agent(model, unit=unit).run("and now?", thread=thread)
 
-    async def live() -> tuple[TurnResult, int]:
-        thread = await filled(25)
-        result = await agent(model, unit=unit).run("and now?", thread=thread)
-        return result, thread.count
-
-    result, count = asyncio.run(live())
-
-    assert result.text == "fine"
-    assert count == 52
+    assert (result.text, thread.count) == ("fine", 52)
     assert statuses(result)[0] == "skipped"
     assert set(statuses(result)[1:]) == {"performed"}
     assert model.requests[-1].messages[-1].text == "and now?"
@@ -118,15 +110,11 @@ async def test_attempts_are_bounded() -> None:
     assert (len(model.requests), state is not None and state.is_open) == (4, True)
 
 
-def test_what_cannot_be_folded_is_not_sent_again() -> None:
+async def test_what_cannot_be_folded_is_not_sent_again() -> None:
     """One exchange alone cannot be cut, so the refusal is raised at once."""
     model = ScriptedModel(repeat=ContextOverflowError(model="small", window=10, tokens=99))
-
-    async def live() -> None:
-        await agent(model).run("one question")
-
     with pytest.raises(ContextOverflowError):
-        asyncio.run(live())
+        await agent(model).run("one question")
 
     assert len(model.requests) == 1
 

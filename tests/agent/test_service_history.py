@@ -1,7 +1,7 @@
 """A history that the vendor holds: only news is sent; a fold begins a new conversation."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -137,31 +137,27 @@ async def test_a_response_without_an_id_ends_the_tracking() -> None:
     assert texts(model.requests[2]) == ["one", "fine", "two", "fine", "three"]
 
 
-def test_a_history_that_diverged_is_sent_whole() -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda thread: thread.edit(0, Message.user("another one")),
+        lambda thread: thread.rewind(0),
+        lambda thread: thread.add_message(Message.system("be formal")),
+    ],
+    ids=["edit", "rewind", "system"],
+)
+async def test_a_history_that_diverged_is_sent_whole(
+    change: Callable[[ConversationThread], Awaitable[object]],
+) -> None:
     """An edit, a rewind and a new system message begin a new conversation."""
+    model = HoldingModel()
+    agent = Agent(model)
+    thread = await new_thread()
+    await agent.run("one", thread=thread)
+    await change(thread)
+    await agent.run("two", thread=thread)
 
-    async def edit(thread: ConversationThread) -> None:
-        await thread.edit(0, Message.user("another one"))
-
-    async def rewind(thread: ConversationThread) -> None:
-        await thread.rewind(0)
-
-    async def system(thread: ConversationThread) -> None:
-        await thread.add_message(Message.system("be formal"))
-
-    async def live(change: Callable[[ConversationThread], object]) -> list[str | None]:
-        model = HoldingModel()
-        agent = Agent(model)
-        thread = await new_thread()
-        await agent.run("one", thread=thread)
-        result = change(thread)
-        if asyncio.iscoroutine(result):
-            await result
-        await agent.run("two", thread=thread)
-        return [request.service_thread_id for request in model.requests]
-
-    for change in (edit, rewind, system):
-        assert asyncio.run(live(change)) == [None, None]
+    assert [request.service_thread_id for request in model.requests] == [None, None]
 
 
 async def test_a_message_appended_between_runs_is_sent_too() -> None:
@@ -176,23 +172,25 @@ async def test_a_message_appended_between_runs_is_sent_too() -> None:
     assert texts(model.requests[1]) == ["by the way", "two"]
 
 
-def test_another_model_or_other_instructions_begin_anew() -> None:
+@pytest.mark.parametrize(
+    ("name", "instructions", "sent"),
+    [
+        ("holding", "be brief", ["two"]),
+        ("holding", "be long", ["be long", "one", "fine", "two"]),
+        ("another", "be brief", ["be brief", "one", "fine", "two"]),
+    ],
+)
+async def test_another_model_or_other_instructions_begin_anew(
+    name: str, instructions: str, sent: list[str]
+) -> None:
     """A conversation is continued only by the model and the instructions that it was begun with."""
+    model = HoldingModel()
+    thread = await new_thread()
+    await Agent(model, instructions="be brief").run("one", thread=thread)
+    model.name = name
+    await Agent(model, instructions=instructions).run("two", thread=thread)
 
-    async def live(change: Callable[[HoldingModel], Agent]) -> list[str]:
-        model = HoldingModel()
-        thread = await new_thread()
-        await Agent(model, instructions="be brief").run("one", thread=thread)
-        await change(model).run("two", thread=thread)
-        return texts(model.requests[-1])
-
-    def renamed(model: HoldingModel) -> Agent:
-        model.name = "another"
-        return Agent(model, instructions="be brief")
-
-    assert asyncio.run(live(lambda model: Agent(model, instructions="be brief"))) == ["two"]
-    assert asyncio.run(live(lambda model: Agent(model, instructions="be long")))[0] == "be long"
-    assert asyncio.run(live(renamed)) == ["be brief", "one", "fine", "two"]
+    assert texts(model.requests[-1]) == sent
 
 
 async def test_calls_that_were_given_up_begin_anew() -> None:

@@ -58,20 +58,16 @@ async def test_the_events_come_in_their_order() -> None:
     ]
 
 
-def test_pieces_come_before_the_answer_is_whole() -> None:
+async def test_pieces_come_before_the_answer_is_whole() -> None:
     """A piece is seen while the model still writes the next one."""
+    thread = await MemoryStore().thread("t")
+    stream = Agent(ScriptedModel(["one two three"], delay=0)).run_stream("hi", thread=thread)
+    async for event in stream:
+        if isinstance(event, TextDeltaEvent):
+            break
 
-    async def live() -> tuple[str, int]:
-        thread = await MemoryStore().thread("t")
-        stream = Agent(ScriptedModel(["one two three"], delay=0)).run_stream("hi", thread=thread)
-        async for event in stream:
-            if isinstance(event, TextDeltaEvent):
-                break
-        seen = thread.count
-        assert (await stream.final_result).text == "one two three"
-        return event.text, seen  # type: ignore[union-attr]
-
-    assert asyncio.run(live()) == ("one ", 1)
+    assert (event.text, thread.count) == ("one ", 1)  # type: ignore[union-attr]
+    assert (await stream.final_result).text == "one two three"
 
 
 async def test_a_value_runs_the_turn_to_its_end() -> None:

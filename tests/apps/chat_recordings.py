@@ -12,9 +12,6 @@ from foldline.testing.model import ScriptedModel, calls
 from foldline.threads.stores.sqlite.store import SQLiteStore
 
 
-__all__ = ["FIRST", "SECOND", "break_off", "recording", "tool_loop"]
-
-
 FIRST = " ".join(["Parcel 0 is on its way."] * 4)
 """The first answer of the recording of the parcels."""
 
@@ -36,7 +33,6 @@ def break_off(folder: Path) -> None:
     """Leave a turn in the store of *folder* that failed after its first tool call."""
 
     def look_up(number: int) -> str:
-        """Look a parcel up."""
         return f"Parcel {number} is on its way."
 
     async def run() -> None:
@@ -50,14 +46,7 @@ def break_off(folder: Path) -> None:
 
 
 def tool_loop(path: Path, count: int, *, id: str = "") -> Path:
-    """
-    Write a recording of one request, *count* tool calls, and an answer.
-
-    Args:
-        path: Where to write it.
-        count: How many calls there are.
-        id: The id that all calls have; each has its own where it is empty.
-    """
+    """Write a recording of *count* tool calls, which all have the *id* if one is given."""
     messages: list[dict[str, Any]] = [{"role": "user", "content": "Look at all of it."}]
     for number in range(count):
         function = {"name": "look", "arguments": f'{{"number": {number}}}'}

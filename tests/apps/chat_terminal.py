@@ -13,9 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-__all__ = ["Terminal", "on_terminal"]
-
-
 _PATIENCE = 90.0
 _PIECE = 65_536
 # Ctrl-C that falls between a prompt and the reading behind it is heard with the next key alone
@@ -36,7 +33,6 @@ class Terminal:
     """A process whose input and output are a terminal."""
 
     def __init__(self, arguments: list[str], folder: Path) -> None:
-        """Start the command with *arguments* in *folder*."""
         self._own, theirs = pty.openpty()
         self.process = subprocess.Popen(
             [sys.executable, "-c", _START, *arguments],
@@ -69,11 +65,9 @@ class Terminal:
         return came
 
     def type(self, line: str) -> None:
-        """Type *line* and Enter."""
         os.write(self._own, line.encode() + b"\r")
 
     def interrupt(self) -> None:
-        """Type Ctrl-C."""
         os.write(self._own, _INTERRUPT)
 
     def leave(self) -> int:
@@ -105,7 +99,6 @@ class Terminal:
         return True
 
     def close(self) -> None:
-        """End it, whatever it does."""
         self.process.kill()
         self.process.wait()
         os.close(self._own)

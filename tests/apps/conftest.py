@@ -18,14 +18,11 @@ from tests.threads.sample import fill
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """What a command came to."""
-
     code: int
     out: str
     err: str
 
     def json(self) -> Any:
-        """Return the one document that was printed."""
         return json.loads(self.out)
 
 
@@ -50,7 +47,6 @@ class Typed(io.TextIOWrapper):
     """A standard input that a person types into."""
 
     def isatty(self) -> bool:
-        """Say that it is a terminal."""
         return True
 
 

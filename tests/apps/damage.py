@@ -5,19 +5,14 @@ from contextlib import closing
 from pathlib import Path
 
 
-__all__ = ["change_row", "delete_row", "execute", "smash", "zero_row"]
-
-
 _ROW = "id = (SELECT live << 32 FROM threads WHERE tenant = 'default' AND id = ?) + ?"
 
 
 def zero_row(path: Path, thread: str, number: int) -> None:
-    """Write zeros over the message *number* of a thread."""
     execute(path, f"UPDATE rows SET data = zeroblob(length(data)) WHERE {_ROW}", thread, number)
 
 
 def delete_row(path: Path, thread: str, number: int) -> None:
-    """Delete the message *number* of a thread."""
     execute(path, f"DELETE FROM rows WHERE {_ROW}", thread, number)
 
 

@@ -105,7 +105,6 @@ BAD = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a folder that holds every bad file."""
     for name, data in FILES.items():
         (tmp_path / name).write_bytes(data)
     (tmp_path / "folder").mkdir()

@@ -160,7 +160,6 @@ def test_what_is_piped_is_text(run: Run) -> None:
 
 
 def last_line(outcome: Any) -> dict[str, Any]:
-    """Return the last object that was printed."""
     found: dict[str, Any] = json.loads(outcome.out.splitlines()[-1])
     return found
 

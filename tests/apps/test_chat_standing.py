@@ -17,7 +17,6 @@ USUAL = AgentOptions()
 
 
 def look_up(number: int) -> str:
-    """Look a parcel up."""
     return f"Parcel {number} is on its way."
 
 
@@ -59,7 +58,6 @@ async def test_tools_that_were_interrupted(count: int, told: str) -> None:
     begun = asyncio.Event()
 
     async def wait(number: int) -> None:
-        """Wait for ever."""
         begun.set()
         await asyncio.sleep(3600 + number)
 

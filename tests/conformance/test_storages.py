@@ -12,7 +12,7 @@ import pytest
 from foldline.testing.storage import StorageCheck, StorageConformance
 from foldline.threads.storage import ThreadStorage
 from foldline.threads.stores.memory import MemoryStorage
-from foldline.threads.stores.sqlite.storage import SQLiteStorage
+from foldline.threads.stores.sqlite.store import SQLiteStorage
 
 
 MakeStorage = Callable[[], ThreadStorage]

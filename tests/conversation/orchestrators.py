@@ -27,11 +27,7 @@ def result_of(response: Sequence[Message], agent: str = "a") -> OrchestrationRes
 
 
 class Custom:
-    """
-    The orchestrator of the C# documents.
-
-    It picks an agent, calls it with the history, and returns the response and the two context keys.
-    """
+    """The orchestrator of the C# documents: an agent answers the history."""
 
     async def orchestrate(
         self,

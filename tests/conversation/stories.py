@@ -50,10 +50,8 @@ def _echo(request: ChatRequest) -> str:
 
 
 def said(count: int) -> list[str]:
-    """Return *count* questions."""
     return [f"Question {n}: where is the parcel that I have sent to my aunt?" for n in range(count)]
 
 
 def texts(messages: Iterable[Message]) -> list[str]:
-    """Return what *messages* say."""
     return [message.text for message in messages]

@@ -1,6 +1,5 @@
 """Conversations, agents and stores without an event loop."""
 
-import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -64,14 +63,10 @@ def test_several_threads_share_a_store(tmp_path: Path) -> None:
     ]
 
 
-def test_inside_a_loop_it_is_refused() -> None:
+async def test_inside_a_loop_it_is_refused() -> None:
     """Where a loop is running, blocking it is an error that says so."""
     conversation = Conversation(agent_named("a"))
-
-    async def inside() -> None:
-        with pytest.raises(BlockingCallError):
-            conversation.send_sync("hi")
-        with pytest.raises(BlockingCallError):
-            call_sync(conversation.messages)
-
-    asyncio.run(inside())
+    with pytest.raises(BlockingCallError):
+        conversation.send_sync("hi")
+    with pytest.raises(BlockingCallError):
+        call_sync(conversation.messages)

@@ -18,7 +18,6 @@ from tests.conversation.stories import agent_named, folding, said, texts
 
 
 def look_up(order: str) -> str:
-    """Tell where an order is."""
     return f"{order} is in Lisbon"
 
 

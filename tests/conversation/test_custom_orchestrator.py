@@ -9,9 +9,7 @@ from msgspec import structs
 
 from foldline.agent.result import answered_by
 from foldline.conversation.conversation import Conversation
-from foldline.conversation.orchestration import (
-    OrchestrationResult,
-)
+from foldline.conversation.orchestration import OrchestrationResult
 from foldline.errors import ConfigError, ThreadConflictError
 from foldline.history.messages import Message
 from foldline.reduction.config import AgentRunConfig
@@ -49,13 +47,13 @@ def test_the_orchestrator_of_the_documents_works() -> None:
     assert results[4].metadata.context == {}
 
 
+async def on_the_thread(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+    turn = await agents["agent"].run()
+    return OrchestrationResult.of_turn(turn, "agent", strategy_name="Custom")
+
+
 def test_the_two_ways_to_answer_leave_the_same_thread() -> None:
     """On the thread or as a response: the messages and the reductions are the same."""
-
-    async def on_the_thread(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
-        turn = await agents["agent"].run()
-        return OrchestrationResult.of_turn(turn, "agent", strategy_name="Custom")
-
     durable = Conversation(folding(), orchestrator=Recorded(on_the_thread))
     returned = Conversation(folding(), orchestrator=Custom())
     for conversation in (durable, returned):
@@ -70,12 +68,7 @@ def test_the_two_ways_to_answer_leave_the_same_thread() -> None:
 
 async def test_the_orchestrator_is_told_everything() -> None:
     """It gets the full history, the new message last, and the options."""
-
-    async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
-        turn = await agents["agent"].run()
-        return OrchestrationResult.of_turn(turn, "agent", strategy_name="Custom")
-
-    orchestrator = Recorded(act)
+    orchestrator = Recorded(on_the_thread)
     conversation = Conversation(folding(), orchestrator=orchestrator)
     await talk(conversation, 4)
     await conversation.send("and?", options={"mood": "calm"}, config=AgentRunConfig())
@@ -219,8 +212,7 @@ def test_a_reduction_of_other_messages_is_left_out(caplog: pytest.LogCaptureFixt
     """A reduction of other messages is not applied; the answer is kept."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
-        changed = [Message.user("something else"), *history[1:]]
-        turn = await agents["agent"].respond(changed)
+        turn = await agents["agent"].respond(other_beginning(history))
         return OrchestrationResult.of_turn(turn, "agent", strategy_name="Custom")
 
     async def longer(history: Sequence[Message], agents: Agents) -> OrchestrationResult:

@@ -7,21 +7,13 @@ import pytest
 
 from foldline.agent.agent import Agent
 from foldline.conversation.conversation import Conversation
-from foldline.conversation.orchestration import (
-    OrchestrationResult,
-)
+from foldline.conversation.orchestration import OrchestrationResult
 from foldline.errors import ModelError, RunStartError, ThreadConflictError
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest
 from foldline.testing.model import ModelStep, ScriptedModel, calls
 from foldline.threads.stores.memory import MemoryStore
-from tests.conversation.orchestrators import (
-    Agents,
-    Recorded,
-    named,
-    result_of,
-    thread_of,
-)
+from tests.conversation.orchestrators import Agents, Recorded, named, result_of, thread_of
 from tests.conversation.stories import agent_named, texts
 
 
@@ -117,7 +109,6 @@ def test_what_a_failed_turn_has_stored_is_not_stored_twice() -> None:
 
 
 def look() -> str:
-    """Look."""
     return "seen"
 
 

@@ -1,7 +1,7 @@
 """Conversations that are interrupted, and go on."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,8 +9,7 @@ import pytest
 from foldline.agent.agent import Agent
 from foldline.agent.tools import tool
 from foldline.conversation.conversation import Conversation
-from foldline.conversation.orchestrated_agent import OrchestratedAgent
-from foldline.conversation.orchestration import OrchestrationOptions, OrchestrationResult
+from foldline.conversation.orchestration import OrchestrationResult
 from foldline.conversation.orchestrator import Orchestrator, RoundRobin
 from foldline.errors import ConfigError, ModelError, RunStartError, StoreError
 from foldline.history.messages import Message
@@ -21,7 +20,7 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage, MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
-from tests.conversation.orchestrators import Custom
+from tests.conversation.orchestrators import Agents, Custom, Recorded
 from tests.conversation.stories import agent_named, texts
 
 
@@ -50,30 +49,17 @@ class CrashingStorage(MemoryStorage):
             raise CrashedError
 
 
-class Fails:
-    """Fails at first, then lets the second agent answer."""
+async def test_a_crash_between_the_message_and_the_choice(tmp_path: Path) -> None:
+    """The message is stored before anybody is asked; another process finds it and answers."""
 
-    def __init__(self) -> None:
-        self.calls = 0
-
-    async def orchestrate(
-        self,
-        history: Sequence[Message],
-        agents: Mapping[str, OrchestratedAgent],
-        conversation_id: str,
-        options: OrchestrationOptions,
-    ) -> OrchestrationResult:
-        self.calls += 1
-        if self.calls == 1:
+    async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+        if len(orchestrator.histories) == 1:
             message = "no agent can be chosen now"
             raise ModelError(message)
         turn = await agents["b"].run()
         return OrchestrationResult.of_turn(turn, "b", strategy_name="Fails")
 
-
-def test_a_crash_between_the_message_and_the_choice(tmp_path: Path) -> None:
-    """The message is stored before anybody is asked; another process finds it and answers."""
-    orchestrator = Fails()
+    orchestrator = Recorded(act)
 
     async def process(message: str | None) -> OrchestrationResult:
         async with SQLiteStore(tmp_path / "chat.db") as store:
@@ -87,13 +73,12 @@ def test_a_crash_between_the_message_and_the_choice(tmp_path: Path) -> None:
             return texts(await (await store.thread("t")).get_messages())
 
     with pytest.raises(ModelError):
-        asyncio.run(process("Hi"))
-    assert asyncio.run(stored()) == ["Hi"]
+        await process("Hi")
+    assert await stored() == ["Hi"]
+    result = await process(None)
 
-    result = asyncio.run(process(None))
-
-    assert (result.text, orchestrator.calls) == ("b here", 2)
-    assert asyncio.run(stored()) == ["Hi", "b here"]
+    assert (result.text, len(orchestrator.histories)) == ("b here", 2)
+    assert await stored() == ["Hi", "b here"]
 
 
 async def test_an_open_run_is_resumed_by_its_own_agent() -> None:
@@ -222,7 +207,6 @@ def _results(message: Message) -> str:
 
 @tool(policy="idempotent")
 async def look_up(order: str) -> str:
-    """Tell where an order is."""
     return "on its way"
 
 

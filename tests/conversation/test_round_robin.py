@@ -1,6 +1,5 @@
 """Agents that answer in turn."""
 
-import asyncio
 from pathlib import Path
 
 from foldline.conversation.conversation import Conversation
@@ -16,63 +15,40 @@ AGENTS = [agent_named("a"), agent_named("b"), agent_named("c")]
 async def test_agents_answer_in_turn() -> None:
     """Each agent answers one message, in the order in which they were given."""
     conversation = Conversation(AGENTS, orchestrator=RoundRobin())
-    assert [(await conversation.send(f"{n}")).selected_agent for n in range(7)] == [
-        "a",
-        "b",
-        "c",
-        "a",
-        "b",
-        "c",
-        "a",
-    ]
+    assert [(await conversation.send(f"{n}")).selected_agent for n in range(7)] == [*"abcabca"]
 
 
-def test_the_turn_survives_a_restart(tmp_path: Path) -> None:
+async def test_the_turn_survives_a_restart(tmp_path: Path) -> None:
     """Another process with other objects goes on where the thread stands."""
-
-    async def say(text: str) -> str:
+    selected: list[str] = []
+    for n in range(5):
         async with SQLiteStore(tmp_path / "chat.db") as store:
             thread = await store.thread("t")
             conversation = Conversation(AGENTS, orchestrator=RoundRobin(), thread=thread)
-            return (await conversation.send(text)).selected_agent
+            selected.append((await conversation.send(f"{n}")).selected_agent)
 
-    assert [asyncio.run(say(f"{n}")) for n in range(5)] == ["a", "b", "c", "a", "b"]
+    assert selected == ["a", "b", "c", "a", "b"]
 
 
 async def test_the_turn_survives_folds() -> None:
     """The number of the exchange counts what a reduction stands for, archived or not."""
     agents = [folding("a", retention="reduced"), folding("b", retention="reduced")]
     conversation = Conversation(agents, orchestrator=RoundRobin())
-    assert [(await conversation.send(text)).selected_agent for text in said(9)] == [
-        "a",
-        "b",
-        "a",
-        "b",
-        "a",
-        "b",
-        "a",
-        "b",
-        "a",
-    ]
+    assert [(await conversation.send(text)).selected_agent for text in said(9)] == [*"ababababa"]
     assert conversation.thread is not None
     assert conversation.thread.head.archived > 0
 
 
-def test_a_rewind_and_a_fork_find_the_same_agent() -> None:
+async def test_a_rewind_and_a_fork_find_the_same_agent() -> None:
     """After a rewind, or on a fork, the agent whose turn it was answers."""
-
-    async def talk() -> None:
-        async with MemoryStore() as store:
-            thread = await store.thread("t")
-            conversation = Conversation(AGENTS, orchestrator=RoundRobin(), thread=thread)
-            for n in range(2):
-                await conversation.send(f"{n}")
-            fork = Conversation(
-                AGENTS, orchestrator=RoundRobin(), thread=await thread.fork("other", at=2)
-            )
-            await thread.rewind(2)
-            assert (await conversation.send("again")).selected_agent == "b"
-            assert (await fork.send("elsewhere")).selected_agent == "b"
-            assert texts(await fork.messages()) == ["0", "a here", "elsewhere", "b here"]
-
-    asyncio.run(talk())
+    async with MemoryStore() as store:
+        thread = await store.thread("t")
+        conversation = Conversation(AGENTS, orchestrator=RoundRobin(), thread=thread)
+        for n in range(2):
+            await conversation.send(f"{n}")
+        other = await thread.fork("other", at=2)
+        fork = Conversation(AGENTS, orchestrator=RoundRobin(), thread=other)
+        await thread.rewind(2)
+        assert (await conversation.send("again")).selected_agent == "b"
+        assert (await fork.send("elsewhere")).selected_agent == "b"
+        assert texts(await fork.messages()) == ["0", "a here", "elsewhere", "b here"]

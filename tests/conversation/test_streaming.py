@@ -1,17 +1,15 @@
 """Answers that are watched while they are given."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 import pytest
 
 from foldline.agent.agent import Agent
 from foldline.agent.events import RunCompletedEvent, TextDeltaEvent, TurnStartedEvent
 from foldline.conversation.conversation import Conversation, ConversationStream
-from foldline.conversation.orchestrated_agent import OrchestratedAgent
 from foldline.conversation.orchestration import (
     AgentSelectedEvent,
     ConversationEvent,
-    OrchestrationMetadata,
     OrchestrationOptions,
     OrchestrationResult,
 )
@@ -20,28 +18,15 @@ from foldline.errors import ConfigError, TurnStoppedError
 from foldline.history.messages import Message
 from foldline.reduction.event import HistoryReductionEvent
 from foldline.testing.model import ScriptedModel
+from tests.conversation.orchestrators import Agents, Custom, Recorded, result_of
 from tests.conversation.stories import SUMMARY, agent_named, folding, said, texts
 
 
-Agents = Mapping[str, OrchestratedAgent]
-
-
-class Narrator:
+class Narrator(Custom):
     """Streams by itself: a piece of its own, then the turn of the last agent."""
 
     def __init__(self, *, is_silent: bool = False) -> None:
         self._is_silent = is_silent
-
-    async def orchestrate(
-        self,
-        history: Sequence[Message],
-        agents: Agents,
-        conversation_id: str,
-        options: OrchestrationOptions,
-    ) -> OrchestrationResult:
-        metadata = OrchestrationMetadata(strategy_name="Narrator")
-        answer = Message.assistant("not streamed")
-        return OrchestrationResult(response=(answer,), selected_agent="host", metadata=metadata)
 
     async def orchestrate_stream(
         self,
@@ -146,17 +131,10 @@ async def test_a_stream_without_a_result_is_an_error() -> None:
 async def test_a_host_that_answers_by_itself_is_told_too() -> None:
     """Where no agent had a turn, the selection is told when the result is there."""
 
-    class Host:
-        async def orchestrate(
-            self,
-            history: Sequence[Message],
-            agents: Agents,
-            conversation_id: str,
-            options: OrchestrationOptions,
-        ) -> OrchestrationResult:
-            return await Narrator().orchestrate(history, agents, conversation_id, options)
+    async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+        return result_of([Message.assistant("not streamed")], "host")
 
-    conversation = Conversation(agent_named("a"), orchestrator=Host())
+    conversation = Conversation(agent_named("a"), orchestrator=Recorded(act))
     (event,) = await told(conversation.send_stream("Hi"))
     assert isinstance(event, AgentSelectedEvent)
     assert event.agent == "host"

@@ -11,19 +11,6 @@ from contextlib import closing
 from types import ModuleType
 
 
-__all__ = [
-    "DeleteCall",
-    "MethodTable",
-    "OpenCall",
-    "SyncCall",
-    "TruncateCall",
-    "UnhookableError",
-    "VfsTable",
-    "WriteCall",
-    "copy_of_methods",
-    "default_vfs",
-]
-
 OpenCall = ctypes.CFUNCTYPE(
     ctypes.c_int,
     ctypes.c_void_p,

@@ -8,8 +8,6 @@ from pathlib import Path
 from msgspec import Struct
 
 
-__all__ = ["State", "ToyWorkload", "broken_promises", "state_of"]
-
 _TEXT = "what was said " * 40
 
 

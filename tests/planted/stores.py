@@ -84,7 +84,7 @@ Redis shows the last rows that were replaced
 - if is_found and one.at < low then
 + if is_found then
 
-threads/stores/redis/storage.py: threads/stores/test_redis_storage.py::test_conformance
+threads/stores/redis/store.py: threads/stores/test_redis_storage.py::test_conformance
 Redis shows other rows among the system messages
 - [row for row in page if row.system] if system else page
 + page

@@ -244,7 +244,6 @@ class Held:
         self.ended = threading.Event()
 
     def count(self, text: str) -> int:
-        """Count, once released."""
         self.started()
         assert self.released.wait(60)
         self.ended.set()

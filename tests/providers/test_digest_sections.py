@@ -39,7 +39,6 @@ from foldline.providers.digest.text import clean, one_line, shorten
 
 
 def ledger_of(*messages: Message, earlier: str = "") -> Ledger:
-    """Return the identifiers of *messages*, and of an *earlier* summary."""
     return build_ledger(read_span(messages), read_earlier([earlier] if earlier else []))
 
 

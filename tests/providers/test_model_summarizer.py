@@ -10,25 +10,14 @@ from foldline.history.messages import Message, Usage
 from foldline.history.parts import ReasoningPart, TextPart
 from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.providers.summarizer import FIRST_LINE, ModelSummarizer, Summarizer
-from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import Reason
-from foldline.reduction.request import (
-    DEFAULT_PROMPT,
-    SummaryRequest,
-)
+from foldline.reduction.request import DEFAULT_PROMPT, SummaryRequest
 from foldline.reduction.state import HistoryReductionState
 from foldline.testing.model import ModelStep, ScriptedModel, calls
+from tests.agent.test_reducer import CONFIG, talk
 
 
 REQUEST = SummaryRequest(messages=(Message.user("hello"),), prompt="Sum it {up}.\n", budget=100)
-TEXT = "so many words were said about the weather in the north and the south " * 3
-CONFIG = HistoryReductionConfig(
-    enabled=True,
-    strategy="summarizing",
-    counting_unit="messages",
-    target_count=4,
-    summarization_threshold=2,
-)
 GOOD = f"{FIRST_LINE}\nThe weather was spoken of."
 
 
@@ -40,13 +29,6 @@ def asked(request: SummaryRequest = REQUEST) -> str:
     model = ScriptedModel([GOOD])
     asyncio.run(ModelSummarizer(model).summarize(request))
     return model.requests[0].messages[-1].text
-
-
-def talk(count: int) -> list[Message]:
-    return [
-        Message.user(f"u{n} {TEXT}") if n % 2 == 0 else Message.assistant(f"a{n} {TEXT}")
-        for n in range(count)
-    ]
 
 
 def reduce(

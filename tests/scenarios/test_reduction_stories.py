@@ -6,12 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from foldline import (
-    Agent,
-    AgentRunConfig,
-    HistoryReductionConfig,
-    MemoryStore,
-)
+from foldline import Agent, AgentRunConfig, HistoryReductionConfig, MemoryStore
 from foldline.providers.model import ChatRequest
 from foldline.reduction.event import CIRCUIT_BREAKER_TERMINATION, Reason
 from foldline.testing.model import ScriptedModel, calls

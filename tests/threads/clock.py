@@ -7,9 +7,6 @@ from foldline.threads.store import ThreadStore
 from tests.threads.canaries import NOW
 
 
-__all__ = ["DAY", "Clock", "Story"]
-
-
 DAY = timedelta(days=1)
 
 

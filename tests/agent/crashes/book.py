@@ -7,8 +7,6 @@ from msgspec import Struct
 
 
 class Entry(Struct, frozen=True):
-    """One line."""
-
     kind: str  # What happened
     what: str  # To what: a label without blanks
     more: str = ""  # The rest, as the key under which a tool ran

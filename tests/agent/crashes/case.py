@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from foldline.threads.storage import ThreadStorage
 from foldline.threads.stores.memory import MemoryStorage
-from foldline.threads.stores.sqlite.storage import SQLiteStorage
+from foldline.threads.stores.sqlite.store import SQLiteStorage
 from tests.agent.crashes.book import Book
 from tests.agent.crashes.judge import (
     Model,
@@ -44,7 +44,6 @@ def in_memory() -> Generator[Ground, None, None]:
 
 @contextmanager
 def in_file() -> Generator[Ground, None, None]:
-    """Give a file of SQLite."""
     with scratch() as folder:
         # What a kill can take is not what a power cut can, so nothing has to be flushed.
         yield lambda: SQLiteStorage(folder / "talk.db", durability="relaxed")

@@ -42,7 +42,6 @@ _NOTHING = Sight(messages=(), broken=frozenset(), reductions=(), ended=False, me
 
 
 async def sight_of(scene: Scene, storage: ThreadStorage) -> Sight:
-    """Return what *storage* shows to somebody who opens it."""
     async with store_on(scene, storage) as store:
         thread = await store.find(NAME)
         if thread is None:
@@ -204,11 +203,7 @@ _SOON = 3
 
 
 def stored_late(book: Book) -> set[str]:
-    """
-    Return whether a result was lost that had been there long before the life ended.
-
-    It holds where a commit takes no time, as in memory.
-    """
+    """Return whether a result was lost long before the life ended, in a store without waits."""
     returned: dict[str, int] = {}
     ended = 0
     for entry in book.entries:

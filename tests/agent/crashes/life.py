@@ -73,7 +73,6 @@ class MortalStorage:
         await self.inner.close()
 
     async def commit(self, key: ThreadKey, change: Change) -> None:
-        """Do what the storage inside does, between two moments."""
         await self.life.moment("before a commit")
         await self.inner.commit(key, change)
         await self.life.moment("after a commit")

@@ -48,7 +48,6 @@ async def resume(met: Met, thread: ConversationThread) -> bool:
 
 
 async def say(met: Met, thread: ConversationThread) -> bool:
-    """Append a message."""
     await thread.append([STRANGE])
     return True
 
@@ -60,7 +59,6 @@ async def ask(met: Met, thread: ConversationThread) -> bool:
 
 
 async def name(met: Met, thread: ConversationThread) -> bool:
-    """Change the metadata."""
     for _ in range(_ATTEMPTS):
         try:
             await thread.set_metadata({"colour": "blue"})
@@ -72,7 +70,6 @@ async def name(met: Met, thread: ConversationThread) -> bool:
 
 
 async def fold(met: Met, thread: ConversationThread) -> bool:
-    """Store a reduction."""
     window = await thread.window(whole=True)
     reduction = HistoryReductionState.create(
         window.history,
@@ -102,7 +99,6 @@ async def edit(met: Met, thread: ConversationThread) -> bool:
 
 
 async def remove(met: Met, thread: ConversationThread) -> bool:
-    """Delete the thread."""
     async with store_on(met.scene, met.ground()) as store:
         return await store.delete(thread.id)
 

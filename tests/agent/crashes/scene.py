@@ -111,12 +111,10 @@ def label_of(text: str) -> str:
 
 
 def what_of(call: ToolCallPart) -> str:
-    """Return what *call* has to do."""
     return str(decode_json(call.arguments)["what"])
 
 
 def old_messages(scene: Scene) -> list[Message]:
-    """Return what was said before."""
     return [
         message
         for number in range(scene.old)

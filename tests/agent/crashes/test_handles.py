@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from foldline.errors import CheckpointStaleError, ThreadConflictError
-from foldline.threads.stores.sqlite.storage import SQLiteStorage
+from foldline.threads.stores.sqlite.store import SQLiteStorage
 from tests.agent.crashes.book import Book
 from tests.agent.crashes.case import Grounds, in_file, in_memory
 from tests.agent.crashes.judge import (

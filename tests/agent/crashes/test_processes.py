@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from foldline.threads.stores.sqlite.storage import SQLiteStorage
-from foldline.threads.stores.sqlite.store import SQLiteStore
+from foldline.threads.stores.sqlite.store import SQLiteStorage, SQLiteStore
 from tests.agent.crashes.book import Book
 from tests.agent.crashes.judge import (
     Model,

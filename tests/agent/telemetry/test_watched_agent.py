@@ -66,13 +66,11 @@ class Writer:
 
 def tools(tracer: trace.Tracer) -> list[Callable[..., object]]:
     async def look(name: str) -> str:
-        """Look."""
         with tracer.start_as_current_span("in look"):
             await asyncio.sleep(0)
             return name
 
     def read(name: str) -> str:
-        """Read."""
         with tracer.start_as_current_span("in read"):
             return name
 
@@ -259,7 +257,6 @@ def test_a_cancelled_turn_ends_its_spans() -> None:
     begun = asyncio.Event()
 
     async def wait() -> None:
-        """Wait."""
         waiting.append(None)
         if len(waiting) == 2:
             begun.set()
@@ -290,7 +287,6 @@ def test_nothing_is_traced_where_nobody_asks() -> None:
     seen: list[trace.Span] = []
 
     def look() -> str:
-        """Look."""
         seen.append(trace.get_current_span())
         return "seen"
 

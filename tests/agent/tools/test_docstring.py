@@ -67,14 +67,6 @@ SPHINX = """
     """
 
 
-@pytest.mark.parametrize("text", [GOOGLE, NUMPY, SPHINX])
-def test_the_description_ends_at_the_first_section(text: str) -> None:
-    """All paragraphs before the first section are the description, in each style."""
-    said = read_docstring(text).description
-
-    assert said == "Look something up.\n\nIt may take a while: be patient."
-
-
 @pytest.mark.parametrize(
     ("text", "others"),
     [
@@ -83,9 +75,14 @@ def test_the_description_ends_at_the_first_section(text: str) -> None:
         (SPHINX, {"limit": "How many: at most 9.", "where": "A place."}),
     ],
 )
-def test_parameters_are_described(text: str, others: dict[str, str]) -> None:
-    """Each parameter has its text in one line, and no other section gives any."""
-    assert read_docstring(text).parameters == {
+def test_sections_are_read_in_each_style(text: str, others: dict[str, str]) -> None:
+    """
+    All paragraphs before the first section are the description, and each parameter has one line.
+    """
+    read = read_docstring(text)
+
+    assert read.description == "Look something up.\n\nIt may take a while: be patient."
+    assert read.parameters == {
         "query": "What to look for. Be exact.",
         "plain": "On a line of its own.",
         **others,

@@ -28,19 +28,6 @@ from foldline.reduction.config import ProviderConfig
 from tests.servers.vendor import Answer, VendorServer
 
 
-__all__ = [
-    "KEY",
-    "Streamed",
-    "ask",
-    "ask_stream",
-    "config",
-    "errors",
-    "opened",
-    "request_of",
-    "shared_prefix",
-    "streamed",
-]
-
 _Answer = TypeVar("_Answer")
 
 KEY = "sk-secret-canary"
@@ -55,12 +42,10 @@ class Streamed(Struct, kw_only=True):
 
     @property
     def text(self) -> str:
-        """Return what was said, put together."""
         return "".join(one.text for one in self.deltas if isinstance(one, TextDelta))
 
     @property
     def reasoning(self) -> str:
-        """Return what was thought, put together."""
         return "".join(one.text for one in self.deltas if isinstance(one, ReasoningDelta))
 
     @property
@@ -75,14 +60,12 @@ class Streamed(Struct, kw_only=True):
 
 
 def config(vendor: VendorServer, spec: str, *, path: str = "/v1") -> ProviderConfig:
-    """Return the configuration of the model *spec* at *vendor*."""
     key, _, name = spec.partition(":")
     address = vendor.url if key == "anthropic" else f"{vendor.url}{path}"
     return ProviderConfig(provider_key=key, model_name=name, api_key=KEY, base_url=address)
 
 
 def opened(vendor: VendorServer, spec: str, **options: Any) -> WireModel:
-    """Open the model *spec* at *vendor*."""
     model = open_model(config(vendor, spec), **options)
     assert isinstance(model, WireModel)
     assert isinstance(model, StreamingChatModel)
@@ -95,7 +78,6 @@ def request_of(
     thread: str | None = None,
     **settings: object,
 ) -> ChatRequest:
-    """Make a request of *messages*."""
     given: Mapping[str, object] = settings
     return ChatRequest(
         messages=messages, tools=tuple(tools), service_thread_id=thread, settings=given

@@ -31,7 +31,6 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 @pytest.fixture
 def vendor() -> Iterator[VendorServer]:
-    """Return a server that has nothing to say yet."""
     with VendorServer() as server:
         yield server
 

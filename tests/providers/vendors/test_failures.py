@@ -254,7 +254,6 @@ async def test_why_a_vendor_is_unreachable(scheme: str, said: bytes, kind: str) 
 
 
 def failed(error: Exception) -> str:
-    """Return the message for *error*, raised while a vendor is asked."""
     with pytest.raises(ModelError) as caught, sdk_errors(CHAT):
         raise error
     return f"{caught.value}"

@@ -29,12 +29,10 @@ class Parrot:
     name = "own:parrot"
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
-        """Say nothing."""
         return ChatResponse(messages=())
 
 
 def keyed(vendor: str, model: str = "some-model", **more: str) -> ProviderConfig:
-    """Return a configuration with a key."""
     return ProviderConfig(provider_key=vendor, model_name=model, api_key=KEY, **more)
 
 

@@ -32,7 +32,6 @@ class Maker(list[Counted]):
     """What makes models and remembers them."""
 
     def __call__(self) -> Counted:
-        """Make one."""
         self.append(Counted())
         return self[-1]
 

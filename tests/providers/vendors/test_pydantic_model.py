@@ -46,15 +46,12 @@ PIXEL = base64.b64encode(b"pixel").decode()
 
 
 def opened(model: Model[Any]) -> PydanticModel:
-    """Open a model of pydantic-ai."""
     found = open_model(model)
     assert isinstance(found, PydanticModel)
     return found
 
 
 def answering(*parts: theirs.ModelResponsePart, **fields: Any) -> PydanticModel:
-    """Return a model that answers with *parts*."""
-
     def answer(given: list[theirs.ModelMessage], info: AgentInfo) -> theirs.ModelResponse:
         return theirs.ModelResponse(parts=list(parts), **fields)
 
@@ -62,8 +59,6 @@ def answering(*parts: theirs.ModelResponsePart, **fields: Any) -> PydanticModel:
 
 
 def failure(error: Exception, *, streams: bool = False) -> ModelError:
-    """Return what *error* becomes."""
-
     def answer(given: list[theirs.ModelMessage], info: AgentInfo) -> theirs.ModelResponse:
         raise error
 

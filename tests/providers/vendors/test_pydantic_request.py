@@ -27,7 +27,6 @@ PIXEL = base64.b64encode(b"pixel").decode()
 
 
 def written(*messages: Message) -> list[tuple[str, list[tuple[str, Any]]]]:
-    """Return the kinds and the parts of what *messages* become."""
     return [
         (message.kind, [(part.part_kind, _content(part)) for part in message.parts])
         for message in pydantic_messages(messages, vendor="openai")

@@ -45,7 +45,6 @@ def streamed(
 
 
 def native(message: Message) -> Any:
-    """Return the vendor's own item that *message* keeps."""
     assert message.native is not None
     return decode_json(message.native.item)
 

@@ -40,30 +40,25 @@ SAID = {
 
 
 def chat(finish: str = "stop", **message: Any) -> Answer:
-    """Answer with one message of Chat Completions."""
     choice = {"message": {"role": "assistant", "content": None, **message}, "finish_reason": finish}
     return Answer.of({"id": "c1", "model": "m1", "choices": [choice]})
 
 
 def chunks(*deltas: dict[str, Any], finish: str | None = "stop") -> Answer:
-    """Answer with one chunk of Chat Completions for each delta."""
     events: list[Any] = [{"id": "c1", "choices": [{"delta": delta}]} for delta in deltas]
     return Answer.stream([*events, {"choices": [{"delta": {}, "finish_reason": finish}]}, "[DONE]"])
 
 
 def whole(*output: dict[str, Any], own_id: str = "resp_1", **fields: Any) -> dict[str, Any]:
-    """Return a whole response of Responses."""
     return {"id": own_id, "object": "response", "output": list(output), **fields}
 
 
 def claude(stop: str) -> Answer:
-    """Answer with one message of Anthropic."""
     content = [{"type": "text", "text": "so"}]
     return Answer.of({"id": "m", "role": "assistant", "content": content, "stop_reason": stop})
 
 
 def stream_of(vendor: VendorServer, spec: str, answer: Answer) -> Streamed:
-    """Return the stream that *answer* is."""
     vendor.answers = [answer]
     (found,) = ask_stream(opened(vendor, spec), request_of(QUESTION))
     return found

@@ -29,7 +29,6 @@ BLOCK = {"type": "content_block_start", "index": 0, "content_block": {"type": "t
 
 
 def piece_of(spec: str, text: str) -> dict[str, Any]:
-    """Return the event of *text* in the format of *spec*."""
     if spec == CHAT:
         return {"id": "c", "model": "m", "choices": [{"delta": {"content": text}}]}
     if spec == RESPONSES:
@@ -70,7 +69,6 @@ async def closed(vendor: VendorServer) -> bool:
 
 
 async def texts(model: WireModel) -> str:
-    """Return the text of one stream of *model*."""
     pieces = [piece async for piece in model.stream(REQUEST)]
     return "".join(piece.text for piece in pieces if isinstance(piece, TextDelta))
 

@@ -14,9 +14,8 @@ from foldline.errors import (
     StoreError,
 )
 from foldline.history.messages import Message
-from foldline.threads.stores.postgres.link import store_error
-from foldline.threads.stores.postgres.storage import PostgresStorage
-from foldline.threads.stores.postgres.store import PostgresStore
+from foldline.threads.stores.postgres.link import PostgresLink, store_error
+from foldline.threads.stores.postgres.store import PostgresStorage, PostgresStore
 from tests.servers.postgres import PostgresServer
 
 
@@ -149,7 +148,7 @@ async def test_exhausted_pool(postgres_dsn: str) -> None:
         threads = await asyncio.gather(*(store.thread(f"t{n}") for n in range(60)))
         await asyncio.gather(*(one.add_message(Message.user("x")) for one in threads))
         most = sessions(postgres_dsn)
-    storage = PostgresStorage(postgres_dsn, pool_size=1, timeout=2.0)
+    storage = PostgresStorage(PostgresLink(postgres_dsn, pool_size=1, timeout=2.0))
     await storage.open()
     link = storage.link
     link.sql = {**link.sql, "sleep": b"SELECT pg_sleep(1.5)"}

@@ -9,8 +9,7 @@ from foldline.errors import StoreBusyError, StoreError
 from foldline.history.messages import Message
 from foldline.threads.change import Change
 from foldline.threads.key import ThreadKey
-from foldline.threads.stores.redis.storage import RedisStorage
-from foldline.threads.stores.redis.store import RedisStore
+from foldline.threads.stores.redis.store import RedisStorage, RedisStore
 from tests.servers.redis import RedisServer
 from tests.servers.wire import Fault, Wire, wire_before
 from tests.threads.stores.redis_image import tell

@@ -12,7 +12,7 @@ from foldline.testing.storage.check import Lab
 from foldline.threads.stores.flatten import Branch
 from foldline.threads.stores.redis.link import RedisLink
 from foldline.threads.stores.redis.migration import ordered
-from foldline.threads.stores.redis.storage import RedisStorage
+from foldline.threads.stores.redis.store import RedisStorage
 from tests.servers.redis import RedisServer
 from tests.threads.stores.recorded import Json, materialize_redis, open_store
 from tests.threads.stores.recorded_answers import answers

@@ -9,8 +9,7 @@ from foldline.errors import StoreCorruptError
 from foldline.history.messages import Message
 from foldline.testing.storage import StorageCheck, StorageConformance
 from foldline.threads.change import Document
-from foldline.threads.stores.redis.storage import RedisStorage
-from foldline.threads.stores.redis.store import RedisStore
+from foldline.threads.stores.redis.store import RedisStorage, RedisStore
 from tests.threads.stores.redis_image import image, tell
 from tests.threads.stores.writing import lab_of
 

@@ -10,8 +10,7 @@ import pytest
 
 from foldline.history.messages import Message
 from foldline.threads.key import ThreadKey
-from foldline.threads.stores.sqlite.storage import SQLiteStorage
-from foldline.threads.stores.sqlite.store import SQLiteStore
+from foldline.threads.stores.sqlite.store import SQLiteStorage, SQLiteStore
 
 
 KEY = ThreadKey("default", "one")

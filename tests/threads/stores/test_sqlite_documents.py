@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from foldline.threads.change import Change, Document, DocumentKind
 from foldline.threads.key import ThreadKey
 from foldline.threads.stores.memory import MemoryStorage
-from foldline.threads.stores.sqlite.storage import SQLiteStorage
+from foldline.threads.stores.sqlite.store import SQLiteStorage
 
 
 KEY = ThreadKey("default", "t")

@@ -12,8 +12,7 @@ from foldline.history.messages import Message
 from foldline.threads.stores.sqlite.doctor import sqlite_facts
 from foldline.threads.stores.sqlite.faults import place_error
 from foldline.threads.stores.sqlite.file import StoreFile, needs_lock
-from foldline.threads.stores.sqlite.storage import SQLiteStorage
-from foldline.threads.stores.sqlite.store import SQLiteStore
+from foldline.threads.stores.sqlite.store import SQLiteStorage, SQLiteStore
 from tests.threads.stores.opened import use
 
 

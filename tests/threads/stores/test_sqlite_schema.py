@@ -17,8 +17,7 @@ from foldline.threads.storage import StoredThread
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
 from foldline.threads.stores.sqlite.identity import number_in
 from foldline.threads.stores.sqlite.migration import NEWEST_SCHEMA
-from foldline.threads.stores.sqlite.storage import SQLiteStorage
-from foldline.threads.stores.sqlite.store import SQLiteStore
+from foldline.threads.stores.sqlite.store import SQLiteStorage, SQLiteStore
 from foldline.threads.stores.statements import migrations
 from tests.threads.stores.opened import use
 from tests.threads.stores.recorded import SQLITE, materialize_sqlite

@@ -13,7 +13,7 @@ from foldline.errors import StoreError, UsageError
 from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, store_error
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
 from foldline.threads.stores.sqlite.identity import check_log, number_in
-from foldline.threads.stores.sqlite.storage import quick_check
+from foldline.threads.stores.sqlite.store import quick_check
 
 
 __all__ = ["Backup", "back_up"]

@@ -15,7 +15,7 @@ from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, store_error
 from foldline.threads.stores.sqlite.file import APPLICATION_ID, needs_lock
 from foldline.threads.stores.sqlite.identity import check_log, log_of, number_in
 from foldline.threads.stores.sqlite.migration import NEWEST_SCHEMA
-from foldline.threads.stores.sqlite.storage import quick_check
+from foldline.threads.stores.sqlite.store import quick_check
 
 
 __all__ = ["sqlite_facts"]

@@ -62,11 +62,7 @@ def log_of(path: Path) -> Path:
 
 
 def note_file(path: Path, own: int) -> None:
-    """
-    Note in the lock file that the log beside the file at *path* belongs to the file *own*.
-
-    0 is no file. Without permission to write there, nothing is noted.
-    """
+    """Note in the lock file that the log beside *path* belongs to the file *own*; 0 is none."""
     if noted(path) == own:
         return
     try:

@@ -1,26 +1,228 @@
 """The store that needs nothing but a file."""
 
+import asyncio
 import os
-from collections.abc import Callable
-from datetime import datetime
+import sqlite3
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final, TypeVar, Unpack, get_args
 
 from foldline.checks import expect, expect_choice, expect_seconds
-from foldline.errors import ConfigError, StoreError
-from foldline.history.tokens import TokenCounter
-from foldline.threads.cipher import Cipher
-from foldline.threads.storage import CheckpointRetention
-from foldline.threads.store import ThreadStore
-from foldline.threads.stores.sqlite.file import Durability
-from foldline.threads.stores.sqlite.storage import SQLiteStorage
+from foldline.errors import CommitUnknownError, ConfigError, StoreError
+from foldline.threads.change import Change, Document, DocumentKind
+from foldline.threads.key import ThreadKey, name_of
+from foldline.threads.row import StoredRow
+from foldline.threads.storage import StoredThread
+from foldline.threads.store import StoreOptions, ThreadStore
+from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, store_error
+from foldline.threads.stores.sqlite.file import Durability, StoreFile
+from foldline.threads.stores.sqlite.inline_read import InlineReader
+from foldline.threads.stores.sqlite.log import WriteLog
+from foldline.threads.stores.sqlite.tables import Tables
+from foldline.threads.stores.sqlite.worker import Worker
+from foldline.threads.stores.statements import statements
 
 
-__all__ = ["SQLiteStore"]
+__all__ = ["SQLiteStorage", "SQLiteStore", "quick_check"]
 
 
+_PACKAGE: Final = "foldline.threads.stores.sqlite"
+# So many rows are read at once; more by the thread.
+_SMALL: Final = 64
 # SQLite counts milliseconds in 32 bits; beyond them it does not wait at all.
 _LONGEST: Final = 2_147_483
+_Result = TypeVar("_Result")
+
+
+class SQLiteStorage:
+    """
+    Rows and documents in one file, which any number of processes may share.
+
+    One thread writes and one reads, each on its own connection, so that the event loop is never
+    blocked and a reader never waits for a flush. What is small is read at once (see `InlineReader`).
+    """
+
+    ends_commits = True
+    """A commit that has begun ends even if the task is cancelled."""
+
+    def __init__(
+        self, path: str | Path, *, durability: Durability = "full", busy_timeout: float = 10.0
+    ) -> None:
+        self.file = StoreFile(Path(path), durability=durability, busy_timeout=busy_timeout)
+        self.log = WriteLog(self.file.path, busy_timeout=busy_timeout)
+        self._sql: Mapping[str, str] = {}
+        self._inline = InlineReader(self.file)
+        self._opening = threading.Lock()
+        self._write: Worker | None = None
+        self._read: Worker | None = None
+
+    async def open(self) -> None:
+        """Open the file, which is made if it is not there, and bring it up to date."""
+        write, is_first = await self._begin()
+        try:
+            await write.run(lambda _: None)
+        except BaseException:
+            if is_first:
+                await self.close()
+            raise
+
+    async def _begin(self) -> tuple[Worker, bool]:
+        """Return the writer, and whether it was started now."""
+        while True:
+            # Several threads may open one store at once.
+            with self._opening:
+                write, read = self._write, self._read
+                if write is None or read is None:
+                    return self._start(), True
+            write.home.check()
+            if write.is_at_work and read.is_at_work:
+                return write, False
+            # Another task closes it now: that ends first.
+            await self.close()
+
+    def _start(self) -> Worker:
+        self._sql = statements(_PACKAGE)
+        name, file = f"foldline {self.file.path.name}", self.file
+        self._write = Worker(
+            file.writer, name=f"{name} writer", exclusive=file.exclusive, tidy=self.log.tidy
+        )
+        self._read = Worker(self._inline.connect, name=f"{name} reader")
+        return self._write
+
+    async def close(self) -> None:
+        """Finish what waits and close the file, however often it is cancelled or repeated."""
+        write, read = self._write, self._read
+        if write is None or read is None:
+            return
+        async with AsyncExitStack() as ends:
+            # The writer ends last: the last connection to close folds the log back.
+            for worker in (write, read):
+                ends.callback(self._forget, worker)
+                ends.push_async_callback(worker.ended)
+            if read.is_at_work:
+                # An opening from here on waits for the end.
+                read.stop()
+                await self.log.leave(write)
+
+    def _forget(self, worker: Worker) -> None:
+        # Two tasks may have closed it, and one of them opened it again.
+        if worker is self._read:
+            self._inline.close()
+        elif worker is self._write:
+            self._write = self._read = None
+            self.file.close()
+
+    @property
+    def writer(self) -> Worker:
+        """The thread that writes."""
+        return self._write or _not_open()
+
+    @property
+    def reader(self) -> Worker:
+        """The thread that reads."""
+        return self._read or _not_open()
+
+    async def _ask(self, job: Callable[[Tables], _Result], *, is_small: bool = False) -> _Result:
+        """Read in the thread that reads, or, what is probably small, at once."""
+        reader, sql = self.reader, self._sql
+
+        def _read(connection: sqlite3.Connection) -> _Result:
+            return job(Tables(connection, sql))
+
+        if is_small:
+            if self._inline.take_turn():
+                await asyncio.sleep(0)
+            found = self._inline.answer(_read)
+            if found is not None:
+                return found[0]
+        return await reader.run(_read)
+
+    async def load(self, key: ThreadKey) -> StoredThread | None:
+        """Return a thread as one moment saw it, or None if there is none."""
+        return await self._ask(lambda tables: tables.load(key), is_small=True)
+
+    async def rows(
+        self, key: ThreadKey, epoch: bytes, start: int, stop: int, *, system: bool = False
+    ) -> list[StoredRow]:
+        """Return the rows from number *start* up to *stop* as they were at *epoch*, in order."""
+        return await self._ask(
+            lambda tables: tables.rows(key, epoch, (start, stop), system=system),
+            is_small=system or stop - start <= _SMALL,
+        )
+
+    async def documents(
+        self, key: ThreadKey, kind: DocumentKind, *, limit: int | None = None
+    ) -> list[Document]:
+        """Return the newest *limit* documents of *kind*, the newest first."""
+        return await self._ask(lambda tables: tables.documents(key, kind, limit))
+
+    async def threads(
+        self, tenant: str, *, after: str = "", limit: int | None = None
+    ) -> list[StoredThread]:
+        """Return the threads of *tenant* with ids after *after*, in order of their ids."""
+        return await self._ask(lambda tables: tables.threads(tenant, after, limit))
+
+    async def tenants(self) -> list[str]:
+        """Return every tenant that has a thread, in order."""
+        return await self._ask(lambda tables: [name_of(name) for (name,) in tables.run("tenants")])
+
+    async def check(self) -> list[str]:
+        """Return what SQLite's quick check finds; nothing if the file is sound."""
+        return await self.reader.run(quick_check)
+
+    async def commit(self, key: ThreadKey, change: Change) -> None:
+        """Do all of *change*, durably, or nothing."""
+        writer, sql, log = self.writer, self._sql, self.log
+        deletes = change.clears or change.keeps is not None
+
+        def _make(connection: sqlite3.Connection) -> None:
+            Tables(connection, sql).commit(key, change)
+            if deletes:
+                log.ask()
+
+        await writer.run(_make)
+        try:
+            if deletes:
+                await log.emptied(writer)
+        except StoreError as error:
+            log.report(error)
+            message = f"the commit was made, but the log still holds what it deleted: {error}"
+            raise CommitUnknownError(message) from error
+
+    async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
+        """Delete a thread and overwrite its bytes, in the log too; False if there is none."""
+        writer, sql, log = self.writer, self._sql, self.log
+
+        def _make(connection: sqlite3.Connection) -> bool:
+            gone = Tables(connection, sql).delete(key, expected)
+            # Even if there was none: an earlier deletion may have stopped before this.
+            log.ask()
+            return gone
+
+        gone = await writer.run(_make)
+        try:
+            await log.emptied(writer)
+        except StoreError as error:
+            message = f"the log still holds what was deleted, so delete it again: {error}"
+            raise StoreError(message) from error
+        return gone
+
+
+def _not_open() -> Worker:
+    message = "the store is not open: use `async with`, or await `open()`"
+    raise StoreError(message)
+
+
+def quick_check(connection: sqlite3.Connection) -> list[str]:
+    """Return what SQLite's quick check finds, a line each; nothing if the file is sound."""
+    try:
+        found = [str(line) for (line,) in connection.execute("PRAGMA quick_check")]
+    except SQLITE_ERRORS as error:
+        # What SQLite says of a damaged file may quote what is stored.
+        return [str(store_error(error))]
+    return [] if found == ["ok"] else [" ".join(line.split()) for line in found]
 
 
 class SQLiteStore(ThreadStore):
@@ -36,13 +238,10 @@ class SQLiteStore(ThreadStore):
         *,
         durability: Durability = "full",
         busy_timeout: float = 10.0,
-        counter: TokenCounter | None = None,
-        cipher: Cipher | None = None,
-        checkpoints: CheckpointRetention = "latest",
-        clock: Callable[[], datetime] | None = None,
+        **options: Unpack[StoreOptions],
     ) -> None:
         """
-        Use the file at *path*, which is made when it is first opened; see `ThreadStore` for the rest.
+        Use the file at *path*, which is made when it is first opened.
 
         Args:
             path: The path; its folder must exist.
@@ -50,10 +249,7 @@ class SQLiteStore(ThreadStore):
                 `relaxed` does not: a crash of the process loses nothing, a power cut may lose the
                 newest commits.
             busy_timeout: How many seconds a write waits for other processes; up to 2,147,483.
-            counter: Counts tokens.
-            cipher: Encrypts what is stored.
-            checkpoints: Which checkpoints are kept.
-            clock: Returns the time, with a time zone.
+            options: What every store takes; see `ThreadStore`.
 
         Raises:
             ConfigError: An argument is invalid.
@@ -62,13 +258,8 @@ class SQLiteStore(ThreadStore):
         place = _file_at(path)
         expect_choice("durability", durability, get_args(Durability))
         expect_seconds("busy_timeout", busy_timeout, most=_LONGEST)
-        super().__init__(
-            SQLiteStorage(place, durability=durability, busy_timeout=busy_timeout),
-            counter=counter,
-            cipher=cipher,
-            checkpoints=checkpoints,
-            clock=clock,
-        )
+        storage = SQLiteStorage(place, durability=durability, busy_timeout=busy_timeout)
+        super().__init__(storage, **options)
 
 
 def _file_at(path: str | Path) -> Path:
