@@ -261,7 +261,8 @@ def data_of(value: object) -> bytes | str:
 def stores(tmp_path: Path, *, both: bool = True) -> list[ThreadStore]:
     # The flush of each commit would take most of the time of these tests.
     sqlite = SQLiteStore(tmp_path / "chat.db", clock=lambda: NOW, durability="relaxed")
-    return [MemoryStore(clock=lambda: NOW), sqlite][: 1 + both]
+    memory = MemoryStore(clock=lambda: NOW)
+    return [memory, sqlite] if both else [memory]
 
 
 def tell(tmp_path: Path, data: bytes | str, *, is_refused: bool | None) -> list[str]:
