@@ -13,9 +13,6 @@ from foldline.threads.storage import StoredThread
 from foldline.threads.stores.memory import MemoryStorage, _Thread  # pyright: ignore[reportPrivateUsage]
 
 
-__all__ = ["FAULTS"]
-
-
 def _committing(fault: Callable[[_Thread, Change], Change]) -> type[MemoryStorage]:
     """Return a storage that makes, of a thread that is there, what *fault* makes of a commit."""
 

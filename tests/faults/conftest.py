@@ -10,7 +10,8 @@ from tests.faults.vfs import why_unhookable
 
 
 @pytest.fixture(autouse=True)
-def _hookable() -> None:
+def hookable() -> None:
+    """Skip where SQLite cannot be hooked."""
     reason = why_unhookable()
     if reason is not None:
         pytest.skip(reason)

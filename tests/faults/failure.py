@@ -12,9 +12,6 @@ from tests.faults.operation import CHANGES, Kind, Operation
 from tests.faults.vfs import hooked
 
 
-__all__ = ["Failures", "Trouble", "failing"]
-
-
 class Trouble(StrEnum):
     """How an operation fails."""
 

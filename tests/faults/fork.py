@@ -15,8 +15,6 @@ from typing import NoReturn
 from msgspec import Struct
 
 
-__all__ = ["Child", "ForkError", "Story", "Teller", "fork"]
-
 _THREADS = Path("/proc/self/task")
 _PATIENCE = 1.0
 

@@ -21,8 +21,6 @@ from tests.faults.scratch import scratch
 from tests.faults.vfs import hooked
 
 
-__all__ = ["Ending", "Moment", "Workload", "endings", "run"]
-
 Workload = Callable[[Path, Callable[[str], None]], None]
 """Works on databases in a folder and acknowledges what has to be there from then on."""
 

@@ -7,9 +7,6 @@ from typing import Protocol
 from msgspec import Struct
 
 
-__all__ = ["CHANGES", "Interposer", "Kind", "Operation"]
-
-
 class Kind(StrEnum):
     """What SQLite asks of its file system."""
 

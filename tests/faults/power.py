@@ -28,8 +28,6 @@ from tests.faults.scratch import scratch
 from tests.faults.trace import Acked, Created, Deleted, Event, Synced, Trace, Truncated, Written
 
 
-__all__ = ["Cut", "cuts", "files_after"]
-
 _SECTOR = 512
 _KEPT, _LOST, _NOISE = range(3)
 # How likely a piece is kept, lost or noise. One even mixture would hardly ever let a whole commit

@@ -7,9 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
 
-__all__ = ["without_privileges"]
-
-
 _Result = TypeVar("_Result")
 
 # See capget(2): the version, and twice the effective, permitted and inheritable set.

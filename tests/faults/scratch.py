@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-__all__ = ["scratch"]
-
 _MEMORY = Path("/dev/shm")
 
 

@@ -1,16 +1,13 @@
 """File operations that fail."""
 
 import sqlite3
-from collections import Counter
 from contextlib import closing
-from itertools import count
 from pathlib import Path
 
 import pytest
 
 from tests.faults.failure import Failures, Trouble, failing
 from tests.faults.operation import Kind
-from tests.faults.scratch import scratch
 from tests.faults.toy import ToyWorkload, broken_promises
 
 
@@ -33,26 +30,6 @@ def _tried(failures: Failures, workload: ToyWorkload, folder: Path) -> tuple[str
     broken = broken_promises(folder, acks)
     workload(folder, acks.append)
     return outcome, broken | broken_promises(folder, acks)
-
-
-@pytest.mark.parametrize("sticky", [False, True])
-@pytest.mark.parametrize("trouble", Trouble)
-def test_failures_lose_nothing(trouble: Trouble, sticky: bool) -> None:
-    """Wherever operations fail, what was acknowledged is there, and later work succeeds."""
-    outcomes: Counter[str] = Counter()
-    for number in count(1):
-        with scratch() as folder, failing() as failures:
-            failures.plan(trouble, number=number, sticky=sticky)
-            outcome, broken = _tried(failures, ToyWorkload(batches=5), folder)
-        outcomes[outcome] += 1
-
-        assert broken == set()
-        if not failures.failed:
-            break
-
-    assert outcomes.total() >= 20
-    assert outcomes["SQLITE_FULL"] > 5 or trouble is Trouble.IO
-    assert outcomes["SQLITE_IOERR_WRITE"] > 5 or trouble is not Trouble.IO
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Processes that are killed at every file operation."""
 
-import asyncio
 import os
 import sqlite3
 import threading
@@ -28,19 +27,6 @@ def _found(workload: Workload, moment: Moment) -> tuple[list[Ending], Counter[st
         seen.append(ending)
         broken.update(broken_promises(ending.folder, ending.acks))
     return seen, broken
-
-
-@pytest.mark.slow
-@MOMENTS
-@pytest.mark.parametrize("synchronous", ["FULL", "NORMAL"])
-def test_kills_lose_nothing(moment: Moment, synchronous: str) -> None:
-    """No kill loses or halves a commit, whichever way SQLite flushes: the system survives it."""
-    seen, broken = _found(ToyWorkload(synchronous=synchronous), moment)
-
-    assert broken == {}
-    assert [ending.number for ending in seen] == list(range(1, len(seen) + 1))
-    assert [ending.killed for ending in seen] == [True] * (len(seen) - 1) + [False]
-    assert len(seen[-1].acks) == 20
 
 
 def test_every_kind_kills() -> None:
@@ -88,56 +74,6 @@ def test_torn_write_leaves_a_half(folder: Path) -> None:
         sizes[moment] = (ending.folder / "toy.db").stat().st_size
 
     assert sizes == {Moment.BEFORE: 0, Moment.TORN: 512}
-
-
-@pytest.mark.slow
-def test_recovery_is_killed_too() -> None:
-    """A run that is killed while it recovers from a kill loses nothing either."""
-    workload = ToyWorkload(batches=4)
-    cases = 0
-    broken: Counter[str] = Counter()
-    for first in endings(workload, step=5):
-        for number in range(1, 20, 3):
-            second = run(workload, first.folder, number=number)
-            broken.update(broken_promises(second.folder, second.acks))
-            cases += 1
-
-    assert broken == {}
-    assert cases > 30
-
-
-def test_loops_and_threads_live_in_the_child() -> None:
-    """A workload may run an event loop and write from its threads."""
-
-    def work(folder: Path, ack: Callable[[str], None]) -> None:
-        async def main() -> None:
-            for _ in range(2):
-                await asyncio.to_thread(ToyWorkload(batches=1), folder, ack)
-
-        asyncio.run(main())
-
-    seen, broken = _found(work, Moment.BEFORE)
-
-    assert broken == {}
-    assert seen[-1].acks == ("0", "1")
-
-
-def test_prepared_folder_is_copied() -> None:
-    """Each run begins with what was prepared once."""
-    prepared: list[Path] = []
-
-    def prepare(folder: Path) -> None:
-        prepared.append(folder)
-        ToyWorkload(batches=3)(folder, lambda _: None)
-
-    seen = [
-        (ending.acks, broken_promises(ending.folder, ["0", "1", "2", *ending.acks]))
-        for ending in endings(ToyWorkload(batches=2), prepare=prepare)
-    ]
-
-    assert len(prepared) == 1
-    assert seen[-1] == (("3", "4"), set())
-    assert all(broken == set() for _, broken in seen)
 
 
 def _stumble(place: Path, ack: Callable[[str], None]) -> None:

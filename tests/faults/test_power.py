@@ -3,7 +3,6 @@
 import shutil
 import sqlite3
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -61,28 +60,6 @@ def test_each_weakness_breaks_its_promise(workload: ToyWorkload, promise: str, l
 def test_missing_flushes_damage_the_file() -> None:
     """Without flushes power cuts leave damaged files."""
     assert _broken(ToyWorkload(synchronous="OFF"))["damaged"] >= 3
-
-
-def test_threads_lose_nothing(folder: Path) -> None:
-    """What several threads commit to one file, each on its own connection, survives power cuts."""
-
-    def write(trace: Trace, thread: int) -> None:
-        with closing(sqlite3.connect(folder / "toy.db", timeout=30)) as connection:
-            connection.execute("PRAGMA wal_autocheckpoint = 10")
-            for batch in range(100 * thread, 100 * thread + 10):
-                with connection:
-                    rows = [(batch, part) for part in (0, 1)]
-                    connection.executemany("INSERT INTO rows VALUES (?, ?, '')", rows)
-                trace.ack(str(batch))
-
-    ToyWorkload(batches=0)(folder, lambda _: None)
-    with record(folder) as trace, ThreadPoolExecutor(3) as pool:
-        list(pool.map(write, [trace] * 3, range(3)))
-    broken: Counter[str] = Counter()
-    for cut in cuts(trace, count=150):
-        broken.update(broken_promises(cut.folder, cut.acks) - {"gap"})
-
-    assert broken == {}
 
 
 def test_state_is_drawn_again_from_its_seed() -> None:

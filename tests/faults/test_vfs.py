@@ -1,15 +1,11 @@
 """The hook in SQLite's file system."""
 
-import math
 import sqlite3
-from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.faults.library import UnhookableError, copy_of_methods, default_vfs
 from tests.faults.operation import CHANGES, Kind, Operation
 from tests.faults.toy import ToyWorkload, broken_promises
 from tests.faults.vfs import HookError, hooked
@@ -64,37 +60,6 @@ def test_connections_of_other_times_are_left_alone(folder: Path) -> None:
     assert 0 < seen == len(after.seen)
 
 
-def test_threads_share_one_database(folder: Path) -> None:
-    """Connections of several threads that share a WAL index pass through the hook at once."""
-    ToyWorkload(batches=1)(folder, _ignore)
-    watcher = Watcher()
-
-    def write(thread: int) -> None:
-        with closing(sqlite3.connect(folder / "toy.db", timeout=30)) as connection:
-            for part in range(25):
-                with connection:
-                    connection.execute("INSERT INTO rows VALUES (?, ?, '')", (thread, part))
-
-    with hooked(watcher), ThreadPoolExecutor(4) as pool:
-        list(pool.map(write, range(1, 5)))
-    with closing(sqlite3.connect(folder / "toy.db")) as connection:
-        counts = connection.execute("SELECT batch, count(*) FROM rows GROUP BY batch").fetchall()
-
-    assert counts == [(0, 2), (1, 25), (2, 25), (3, 25), (4, 25)]
-    assert Counter(watcher.seen)[Kind.SYNC, "toy.db-wal"] >= 100
-
-
-def test_temporary_files_are_left_alone(folder: Path) -> None:
-    """What SQLite spills into a temporary file is not seen."""
-    watcher = Watcher()
-    with hooked(watcher), closing(sqlite3.connect(folder / "toy.db")) as connection:
-        connection.execute("PRAGMA temp_store = FILE")
-        connection.execute("PRAGMA temp.cache_size = 1")
-        connection.execute("CREATE TEMP TABLE spilled AS SELECT randomblob(100000) AS data")
-
-    assert {kind for kind, _ in watcher.seen} <= {Kind.OPEN}
-
-
 def test_two_hooks_are_refused() -> None:
     """A hook inside a hook is an error, and the outer one stays."""
     watcher = Watcher()
@@ -117,18 +82,3 @@ def test_error_of_an_interposer_is_raised(folder: Path) -> None:
     assert isinstance(caught.value.__cause__, LookupError)
     assert isinstance(caught.value.__context__, LookupError | sqlite3.OperationalError)
     assert broken_promises(folder, []) == set()
-
-
-def test_hidden_symbols_are_named() -> None:
-    """A library whose symbols cannot be looked up is refused with the reason."""
-    with pytest.raises(UnhookableError, match="hidden symbols"):
-        default_vfs(math)
-
-
-def test_unknown_method_table_is_refused() -> None:
-    """A method table of a version that is not known is not copied."""
-    from ctypes import addressof, c_int
-
-    version = c_int(4)
-    with pytest.raises(UnhookableError, match="version 4"):
-        copy_of_methods(addressof(version))

@@ -12,18 +12,6 @@ from tests.faults.operation import Kind, Operation
 from tests.faults.vfs import hooked
 
 
-__all__ = [
-    "Acked",
-    "Created",
-    "Deleted",
-    "Event",
-    "Synced",
-    "Trace",
-    "Truncated",
-    "Written",
-    "record",
-]
-
 _CREATE = 0x4
 # SQLite flushes the folder with the first sync of these: rollback, super-journal and WAL.
 _JOURNALS = 0x800 | 0x4000 | 0x80000

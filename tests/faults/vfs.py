@@ -30,8 +30,6 @@ from tests.faults.operation import Interposer, Kind, Operation
 from tests.faults.scratch import scratch
 
 
-__all__ = ["HookError", "hooked", "why_unhookable"]
-
 _DELETE_ON_CLOSE = 0x8
 
 

@@ -13,8 +13,6 @@ from foldline.logs import Session, read_sessions
 from foldline.logs.wire_logs import read_request
 
 
-__all__ = ["recorded_exchanges", "recorded_sessions"]
-
 _ENDPOINTS = {
     "chat/completions": NativeFormat.OPENAI_CHAT,
     "v1/responses": NativeFormat.OPENAI_RESPONSES,

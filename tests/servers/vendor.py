@@ -14,8 +14,6 @@ from typing import Any, Literal, Self
 import yaml
 
 
-__all__ = ["Answer", "Asked", "Recorded", "VendorServer", "read_recordings", "sse"]
-
 _HOST = "127.0.0.1"
 _PATIENCE = 30.0
 _JSON = "application/json"

@@ -10,8 +10,6 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 
-__all__ = ["Fault", "Wire", "wire_before"]
-
 _WHOLE = 1 << 20
 _DELAY = 0.1
 # How long it takes until everybody in this process has heard of an end.

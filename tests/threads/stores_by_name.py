@@ -13,9 +13,6 @@ from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.threads.clock import Clock
 
 
-__all__ = ["EVERY", "store_by_name"]
-
-
 EVERY = ("memory", "sqlite", "postgres", "redis")
 """The names of all stores."""
 

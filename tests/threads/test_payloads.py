@@ -1,6 +1,5 @@
 """Injections and traversals as ids, tenants, metadata keys, names, call ids and search texts."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from itertools import product
@@ -107,6 +106,10 @@ def _stores(folder: Path) -> Iterator[ThreadStore]:
     yield SQLiteStore(folder / "a.db", durability="relaxed")
 
 
+def _names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
 @pytest.mark.parametrize("payload", sorted({*PAYLOADS} - NAMES))
 async def test_no_payload_is_an_id_or_a_tenant(payload: str) -> None:
     """A payload as id or tenant is refused by every method before a storage sees it."""
@@ -122,33 +125,24 @@ async def test_no_payload_is_an_id_or_a_tenant(payload: str) -> None:
 
 
 @pytest.mark.parametrize("name", HARMLESS)
-def test_an_odd_but_plain_name_is_only_a_name(name: str, tmp_path: Path) -> None:
+async def test_an_odd_but_plain_name_is_only_a_name(name: str, tmp_path: Path) -> None:
     """A name that means something to a file system makes one thread and no file."""
+    for store in _stores(tmp_path):
+        async with store:
+            await (await store.thread(name, tenant=name)).add_message(Message.user("u"))
+            assert [one.id async for one in store.threads(tenant=name)] == [name]
+            assert await store.delete(name, tenant=name)
+            assert await store.tenants() == []
 
-    async def used() -> None:
-        for store in _stores(tmp_path):
-            async with store:
-                await (await store.thread(name, tenant=name)).add_message(Message.user("u"))
-                assert [one.id async for one in store.threads(tenant=name)] == [name]
-                assert await store.delete(name, tenant=name)
-                assert await store.tenants() == []
-
-    asyncio.run(used())
-
-    assert {path.name for path in tmp_path.iterdir()} <= {
-        "a.db",
-        "a.db.lock",
-        "a.db-wal",
-        "a.db-shm",
-    }
+    assert _names(tmp_path) <= {"a.db", "a.db.lock", "a.db-wal", "a.db-shm"}
 
 
-def test_payloads_are_only_text(tmp_path: Path) -> None:
+async def test_payloads_are_only_text(tmp_path: Path) -> None:
     """
     As metadata keys and values, names, call ids and messages they come back, and change nothing.
     """
     for store in _stores(tmp_path):
-        asyncio.run(_use(store))
+        await _use(store)
 
 
 async def _use(store: ThreadStore) -> None:
@@ -185,8 +179,8 @@ async def _hits(store: ThreadStore) -> int:
     return hits
 
 
-def test_no_search_text_reaches_another_tenant(tmp_path: Path) -> None:
+async def test_no_search_text_reaches_another_tenant(tmp_path: Path) -> None:
     """Whatever is searched, nothing of another tenant or thread is found, and no query breaks."""
-    hits = [asyncio.run(_hits(store)) for store in _stores(tmp_path)]
+    hits = [await _hits(store) for store in _stores(tmp_path)]
 
     assert hits == [0, 0]

@@ -1,9 +1,6 @@
 """Searching for words."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
-from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import pytest
 
@@ -19,45 +16,6 @@ from foldline.history.parts import (
 )
 from foldline.threads.reader import Query, text_of, words_of
 from foldline.threads.store import ThreadStore
-from foldline.threads.stores.memory import MemoryStore
-from foldline.threads.stores.sqlite.store import SQLiteStore
-from foldline.threads.thread import ConversationThread
-
-
-T = TypeVar("T")
-Use = Callable[[ConversationThread, ThreadStore], Awaitable[T]]
-
-
-class Run(Protocol):
-    """Runs something on a new thread."""
-
-    def __call__(self, use: Use[T]) -> T:
-        """Return what *use* returns."""
-        ...
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
-    """Return what runs something on a new thread in memory or in a file."""
-
-    def run_on_thread(use: Use[T]) -> T:
-        async def running() -> T:
-            path = tmp_path / "a.db"
-            store = MemoryStore() if request.param == "memory" else SQLiteStore(path)
-            async with store:
-                return await use(await store.thread("a"), store)
-
-        return asyncio.run(running())
-
-    return run_on_thread
-
-
-def _numbers(messages: list[Message], text: str, limit: int = 20) -> Use[list[int]]:
-    async def search(thread: ConversationThread, store: ThreadStore) -> list[int]:
-        await thread.add_messages(messages)
-        return [match.number for match in await thread.search(text, limit=limit)]
-
-    return search
 
 
 def test_words_are_runs_without_case_in_one_form() -> None:
@@ -99,10 +57,11 @@ def test_a_text_without_a_word_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("given", [None, 5, b"a", ["a"]])
-def test_what_is_searched_for_is_a_string(run: Run, given: Any) -> None:
+async def test_what_is_searched_for_is_a_string(store: ThreadStore, given: Any) -> None:
     """A search for anything but a string is an error that names its type."""
+    thread = await store.thread("a")
     with pytest.raises(ConfigError, match=r"^text must be a str, got"):
-        run(_numbers([], given))
+        await thread.search(given)
 
 
 def test_everything_that_is_said_is_searched() -> None:
@@ -124,72 +83,70 @@ def test_everything_that_is_said_is_searched() -> None:
     ]  # fmt: skip
 
 
-def test_the_newest_come_first_and_no_more_than_asked_for(run: Run) -> None:
+async def test_the_newest_come_first_and_no_more_than_asked_for(store: ThreadStore) -> None:
     """
     Matches come from the end, up to the limit, each with its number, message and surroundings.
     """
-    messages = [Message.user("fox" if at % 2 else f"dog {at}") for at in range(300)]
+    thread = await store.thread("a")
+    await thread.add_messages([Message.user("fox" if at % 2 else f"dog {at}") for at in range(300)])
 
-    assert run(_numbers(messages, "FOX", 3)) == [299, 297, 295]
+    assert [match.number for match in await thread.search("FOX", limit=3)] == [299, 297, 295]
 
 
-def test_a_match_shows_its_surroundings(run: Run) -> None:
+async def test_a_match_shows_its_surroundings(store: ThreadStore) -> None:
     """The excerpt is the text around the first word that was looked for."""
     message = Message.user("x " * 200 + "needle " + "y " * 200)
+    thread = await store.thread("a")
+    await thread.add_message(message)
+    (match,) = await thread.search("needle")
 
-    async def search(thread: ConversationThread, store: ThreadStore) -> object:
-        await thread.add_message(message)
-        (match,) = await thread.search("needle")
-        return match.message == message, "needle" in match.excerpt, len(match.excerpt)
-
-    assert run(search) == (True, True, 80)
+    assert match.message == message
+    assert "needle" in match.excerpt
+    assert len(match.excerpt) == 80
 
 
-def test_phrases_and_other_scripts_are_found(run: Run) -> None:
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("東京", [0]),
+        ("red", [4, 3, 2]),
+        ('"red fox"', [2]),
+        ("a_b", [5]),
+        ("a", []),
+        ("red 京", []),
+    ],
+)
+async def test_phrases_and_other_scripts_are_found(
+    store: ThreadStore, text: str, found: list[int]
+) -> None:
     """Phrases, full-width letters and scripts without spaces are found."""
-    messages = [
-        Message.user(text)
-        for text in ("東京", "京東", "red fox", "fox red", "\uff32\uff25\uff24", "a_b")
-    ]
+    thread = await store.thread("a")
+    for said in ("東京", "京東", "red fox", "fox red", "\uff32\uff25\uff24", "a_b"):
+        await thread.add_message(Message.user(said))
 
-    texts = ("東京", "red", '"red fox"', "a_b", "a", "red 京")
-
-    async def search(thread: ConversationThread, store: ThreadStore) -> list[list[int]]:
-        await thread.add_messages(messages)
-        found = [await thread.search(text) for text in texts]
-        return [[match.number for match in one] for one in found]
-
-    assert run(search) == [[0], [4, 3, 2], [2], [5], [], []]
+    assert [match.number for match in await thread.search(text)] == found
 
 
-def test_new_rows_are_found_at_once(run: Run) -> None:
+async def test_new_rows_are_found_at_once(store: ThreadStore) -> None:
     """What was said after a search is found by the next one."""
-
-    async def search(thread: ConversationThread, store: ThreadStore) -> list[int]:
-        counts: list[int] = []
-        for number in range(4):
-            counts.append(len(await thread.search("word")))
-            await thread.add_message(Message.user(f"word {number}"))
-        return counts
-
-    assert run(search) == [0, 1, 2, 3]
+    thread = await store.thread("a")
+    for number in range(4):
+        assert len(await thread.search("word")) == number
+        await thread.add_message(Message.user(f"word {number}"))
 
 
 @pytest.mark.parametrize("limit", [0, -1, "5", 1.5, True, None])
-def test_a_limit_is_a_whole_number_above_zero(run: Run, limit: Any) -> None:
+async def test_a_limit_is_a_whole_number_above_zero(store: ThreadStore, limit: Any) -> None:
     """A limit that is no number, or below 1, is refused."""
+    thread = await store.thread("a")
     with pytest.raises(ConfigError, match=r"^limit must be a whole number of at least 1, got"):
-        run(_numbers([], "word", limit))
+        await thread.search("word", limit=limit)
 
 
-def test_a_search_in_a_cleared_thread_is_a_conflict(run: Run) -> None:
-    """Who searches a thread that somebody else has cleared is told so, and not of damage."""
-
-    async def search(thread: ConversationThread, store: ThreadStore) -> None:
-        await thread.add_message(Message.user("word"))
-        other = await store.thread(thread.id)
-        await other.clear()
-        await thread.search("word")
-
+async def test_a_search_in_a_cleared_thread_is_a_conflict(store: ThreadStore) -> None:
+    """Searching a thread that another object has cleared is a conflict, not damage."""
+    thread = await store.thread("a")
+    await thread.add_message(Message.user("word"))
+    await (await store.thread("a")).clear()
     with pytest.raises(ThreadConflictError):
-        run(search)
+        await thread.search("word")

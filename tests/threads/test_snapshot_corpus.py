@@ -1,6 +1,5 @@
 """Snapshots that earlier versions wrote, and those that no version reads."""
 
-import asyncio
 import json
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -21,26 +20,21 @@ from tests.threads.canaries import NOW
 
 
 CORPUS = Path(__file__).parent / "corpus"
-LATER = NOW + timedelta(days=400)
 
 
 def later() -> datetime:
-    return LATER
+    return NOW + timedelta(days=400)
 
 
-def restored(data: bytes) -> dict[str, Any]:
+async def restored(data: bytes) -> dict[str, Any]:
     """Return what the thread in *data* says, as the store reads it back."""
+    async with MemoryStore(clock=later) as store:
+        made = await store.restore(data)
+        found = await store.find(made.id)
 
-    async def run() -> dict[str, Any]:
-        async with MemoryStore(clock=later) as store:
-            made = await store.restore(data)
-            found = await store.find(made.id)
+        assert found is not None
 
-            assert found is not None
-
-            return await facts(found)
-
-    return asyncio.run(run())
+        return await facts(found)
 
 
 async def facts(thread: ConversationThread) -> dict[str, Any]:
@@ -62,16 +56,16 @@ async def facts(thread: ConversationThread) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in CORPUS.glob("good_*.json")))
-def test_the_corpus_is_read(name: str) -> None:
+async def test_the_corpus_is_read(name: str) -> None:
     """A snapshot that some version wrote says what is written beside it."""
     data = (CORPUS / f"{name}.json").read_bytes()
     expected = json.loads((CORPUS / "expected.json").read_bytes())[name]
 
-    assert restored(data) == expected
+    assert await restored(data) == expected
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in CORPUS.glob("good_1_*.json")))
-def test_the_newest_form_is_written_as_it_was(name: str) -> None:
+async def test_the_newest_form_is_written_as_it_was(name: str) -> None:
     """What is read is written again, in the form that reductions and states have now."""
     data = (CORPUS / f"{name}.json").read_bytes().strip()
 
@@ -79,12 +73,11 @@ def test_the_newest_form_is_written_as_it_was(name: str) -> None:
         async with MemoryStore(clock=later) as store:
             return await (await store.restore(written)).to_snapshot()
 
-    written = asyncio.run(again(data))
-
+    written = await again(data)
     before, after = json.loads(data), json.loads(written)
 
     assert {**after, **dict.fromkeys(_CARRIED_OVER)} == {**before, **dict.fromkeys(_CARRIED_OVER)}
-    assert asyncio.run(again(written)) == written
+    assert await again(written) == written
 
 
 _CARRIED_OVER = ("LastReduction", "ExecutionStateJson")
@@ -109,12 +102,12 @@ _REFUSED = {
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in CORPUS.glob("bad_*.json")))
-def test_the_rest_of_the_corpus_is_refused(name: str) -> None:
+async def test_the_rest_of_the_corpus_is_refused(name: str) -> None:
     """What is damaged or newer is refused with the reason, and not a word of it."""
     data = (CORPUS / f"{name}.json").read_bytes()
     kind, text = _REFUSED[name]
     with pytest.raises(kind) as refused:
-        restored(data)
+        await restored(data)
 
     assert text in str(refused.value)
     assert "canary" not in str(refused.value)

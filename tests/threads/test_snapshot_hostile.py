@@ -261,7 +261,8 @@ def data_of(value: object) -> bytes | str:
 def stores(tmp_path: Path, *, both: bool = True) -> list[ThreadStore]:
     # The flush of each commit would take most of the time of these tests.
     sqlite = SQLiteStore(tmp_path / "chat.db", clock=lambda: NOW, durability="relaxed")
-    return [MemoryStore(clock=lambda: NOW), sqlite][: 1 + both]
+    memory = MemoryStore(clock=lambda: NOW)
+    return [memory, sqlite] if both else [memory]
 
 
 def tell(tmp_path: Path, data: bytes | str, *, is_refused: bool | None) -> list[str]:
@@ -322,37 +323,25 @@ def test_odd_values_are_plain_data(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(GADGETS))
-def test_markers_stay_what_they_are(tmp_path: Path, name: str) -> None:
+async def test_markers_stay_what_they_are(tmp_path: Path, name: str) -> None:
     """What could name a class or a program comes back as the same dictionaries and texts."""
     gadget = GADGETS[name]
-
-    async def run(store: ThreadStore) -> None:
+    for store in stores(tmp_path):
         async with store:
             thread = await store.restore(json.dumps(snapshot(Metadata={"a": gadget})))
-
-            assert thread.metadata["a"] == gadget
-
             again = await store.restore(await thread.to_snapshot(), thread_id="again")
 
-            assert again.metadata["a"] == gadget
-
-    for store in stores(tmp_path):
-        asyncio.run(run(store))
+            assert thread.metadata["a"] == again.metadata["a"] == gadget
 
 
-def test_a_snapshot_for_a_path_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["../x", "a/b", "a\0b", " ", ""])
+async def test_a_snapshot_for_a_path_is_refused(tmp_path: Path, name: str) -> None:
     """An id given beside the snapshot is checked like the one within."""
-
-    async def run(store: ThreadStore) -> None:
-        async with store:
-            for thread_id in ("../x", "a/b", "a\0b", " ", ""):
-                with pytest.raises(ThreadIdError):
-                    await store.restore(json.dumps(snapshot()), thread_id=thread_id)
-                with pytest.raises(ThreadIdError):
-                    await store.restore(json.dumps(snapshot()), tenant=thread_id)
-
-            assert [one async for one in store.threads()] == []
-            assert await store.tenants() == []
-
     for store in stores(tmp_path):
-        asyncio.run(run(store))
+        async with store:
+            with pytest.raises(ThreadIdError):
+                await store.restore(json.dumps(snapshot()), thread_id=name)
+            with pytest.raises(ThreadIdError):
+                await store.restore(json.dumps(snapshot()), tenant=name)
+
+            assert await store.tenants() == []

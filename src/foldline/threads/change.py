@@ -31,7 +31,6 @@ from foldline.threads.tools import ToolRun
 
 __all__ = [
     "COMMIT_ID_SIZE",
-    "EPOCH_SIZE",
     "Change",
     "Copy",
     "Document",
@@ -48,9 +47,6 @@ __all__ = [
 
 _Value = TypeVar("_Value")
 
-
-EPOCH_SIZE: Final = 16
-"""The length of the id of an epoch in bytes."""
 
 COMMIT_ID_SIZE: Final = 8
 """The length of the id of a commit in bytes."""

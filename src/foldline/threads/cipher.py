@@ -57,7 +57,7 @@ class AesCipher:
             ConfigError: *key* has not 16, 24 or 32 bytes.
             MissingExtraError: The `crypto` extra is not installed.
         """
-        if not _is_key(key):
+        if type(key) is not bytes or len(key) not in _KEY_SIZES:
             message = "key must be 16, 24 or 32 random bytes"
             raise ConfigError(message)
         try:
@@ -89,10 +89,6 @@ class AesCipher:
 
     def __repr__(self) -> str:
         return "<AesCipher>"
-
-
-def _is_key(key: object) -> bool:
-    return isinstance(key, bytes) and len(key) in _KEY_SIZES
 
 
 class Vault:

@@ -6,6 +6,7 @@ from typing import Any, Final, Literal, TypeAlias, overload
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from foldline.errors import (
     CheckpointError,
@@ -175,27 +176,25 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def next_iteration(self) -> "AgentLoopState":
         """Return the state with the next iteration begun."""
-        return msgspec.structs.replace(self, iteration=self.iteration + 1)
+        return replace(self, iteration=self.iteration + 1)
 
     def with_success(self) -> "AgentLoopState":
         """Return the state with no failures in a row."""
-        return msgspec.structs.replace(self, consecutive_failures=0)
+        return replace(self, consecutive_failures=0)
 
     def with_failure(self) -> "AgentLoopState":
         """Return the state with one more failure in a row."""
-        return msgspec.structs.replace(self, consecutive_failures=self.consecutive_failures + 1)
+        return replace(self, consecutive_failures=self.consecutive_failures + 1)
 
     def with_completed(self, names: Iterable[str]) -> "AgentLoopState":
         """Return the state with the tools *names* called and answered."""
-        return msgspec.structs.replace(
-            self, completed_functions=self.completed_functions.union(names)
-        )
+        return replace(self, completed_functions=self.completed_functions.union(names))
 
     def with_tool_call(self, name: str, signature: str) -> "AgentLoopState":
         """Return the state with a call of the tool *name* noted, *signature* a digest of it."""
         is_repeat = self.last_signatures.get(name) == signature
         repeats = self.repeat_counts.get(name, 0) + 1 if is_repeat else 1
-        return msgspec.structs.replace(
+        return replace(
             self,
             last_signatures={**self.last_signatures, name: signature},
             repeat_counts={**self.repeat_counts, name: repeats},
@@ -203,14 +202,14 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def with_reduction(self, reduction: HistoryReductionState | None) -> "AgentLoopState":
         """Return the state with *reduction* as the active one."""
-        return msgspec.structs.replace(self, active_reduction=reduction)
+        return replace(self, active_reduction=reduction)
 
     def with_service(
         self, thread_id: str | None, watermark: int = 0, *, mark: str = ""
     ) -> "AgentLoopState":
         """Return the state with what the vendor holds, which is nothing if *thread_id* is None."""
         is_held = thread_id is not None
-        return msgspec.structs.replace(
+        return replace(
             self,
             service_thread_id=thread_id,
             service_watermark=watermark if is_held else 0,
@@ -220,7 +219,7 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def with_context_window(self, tokens: int, *, model: str) -> "AgentLoopState":
         """Return the state with the window of *model* known to be *tokens*, or less than that."""
         known = self.context_window if self.context_window_model == model else None
-        return msgspec.structs.replace(
+        return replace(
             self,
             context_window=tokens if known is None else min(known, tokens),
             context_window_model=model,
@@ -228,7 +227,7 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def terminated(self, reason: str) -> "AgentLoopState":
         """Return the state with the run ended for *reason*."""
-        return msgspec.structs.replace(self, is_terminated=True, termination_reason=reason)
+        return replace(self, is_terminated=True, termination_reason=reason)
 
     def validate_consistency(self, count: int, *, allow_stale: bool = False) -> None:
         """

@@ -54,7 +54,7 @@ __all__ = [
 
 
 ORIGIN_SIZE: Final = 16
-"""The length of an origin in bytes."""
+"""The length of an origin, which is the id of an epoch, in bytes."""
 
 SEAL_SIZE: Final = 16
 """The length of a chain hash in bytes."""

@@ -29,7 +29,7 @@ from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState, hash_of, same_hash
 from foldline.reduction.version_1 import carried_over
-from foldline.threads.change import EPOCH_SIZE, Change, Copy, DocumentKind, Epoch
+from foldline.threads.change import Change, Copy, DocumentKind, Epoch
 from foldline.threads.commit import Planned, plan
 from foldline.threads.head import (
     Head,
@@ -42,6 +42,7 @@ from foldline.threads.head import (
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.reader import ThreadReader
+from foldline.threads.row import ORIGIN_SIZE
 from foldline.threads.snapshot import ThreadSnapshot
 from foldline.threads.storage import StoreContext, StoredThread
 from foldline.threads.tools import answer_of
@@ -125,7 +126,7 @@ def plan_new(context: StoreContext, key: ThreadKey, *, expires_at: datetime | No
 
 
 def _new_head(context: StoreContext, created_at: datetime) -> Head:
-    epoch = context.random_bytes(EPOCH_SIZE)
+    epoch = context.random_bytes(ORIGIN_SIZE)
     runs = ((0, epoch),)
     return Head(epoch=epoch, created_at=created_at, last_activity=created_at, runs=runs, rewinds=0)
 
@@ -238,7 +239,7 @@ async def _cut(
 ) -> tuple[ThreadRecord, int]:
     """Return *record* without what comes after *at* messages, in a new epoch, and its row count."""
     seq = await reader.seq_of(at)
-    head = (await reader.head_at(seq)).opened(reader.context.random_bytes(EPOCH_SIZE))
+    head = (await reader.head_at(seq)).opened(reader.context.random_bytes(ORIGIN_SIZE))
     head = head.with_folds({int(one.name): one.reach for one in kept})
     base = replace(record, head=head, execution=None, tools=(), tail=())
     return base.fallen_back(kept), seq

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Final, Protocol, Self, runtime_checkable
+from typing import Final, Protocol, Self, TypedDict, runtime_checkable
 
 from foldline.checks import expect, expect_choice
 from foldline.errors import (
@@ -28,7 +28,7 @@ from foldline.threads.storage import CheckpointRetention, StoreContext, StoredTh
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["MessageStore", "ThreadStore", "stored_threads"]
+__all__ = ["MessageStore", "StoreOptions", "ThreadStore", "stored_threads"]
 
 
 _LOG = logging.getLogger("foldline")
@@ -53,6 +53,15 @@ class MessageStore(Protocol):
     async def get_messages(self) -> list[Message]:
         """Return all messages, oldest first."""
         ...
+
+
+class StoreOptions(TypedDict, total=False):
+    """The options that every store takes; see `ThreadStore`."""
+
+    counter: TokenCounter | None
+    cipher: Cipher | None
+    checkpoints: CheckpointRetention
+    clock: Callable[[], datetime] | None
 
 
 class ThreadStore:

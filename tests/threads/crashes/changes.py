@@ -110,24 +110,24 @@ _OLD = (appending(("a", 6), ("b", 6), ("c", 4)),)
 _FOLDED = (*_OLD, _fold_twice)
 _START = (appending(("first", 2)),)
 
-FORK = Script(name="fork", before=_FOLDED, acts=(_forks,))
+FORK = Script(name="fork", fewest=68, before=_FOLDED, acts=(_forks,))
 
-REWIND = Script(name="rewind", before=_FOLDED, acts=(_rewinds,))
+REWIND = Script(name="rewind", fewest=40, before=_FOLDED, acts=(_rewinds,))
 
-EDIT = Script(name="edit", before=_FOLDED, acts=(_edits,))
+EDIT = Script(name="edit", fewest=42, before=_FOLDED, acts=(_edits,))
 
-UNDO = Script(name="undo", before=_FOLDED, acts=(_undoes,))
+UNDO = Script(name="undo", fewest=30, before=_FOLDED, acts=(_undoes,))
 
-DELETE = Script(name="delete", before=(*_FOLDED, _forks, _other), acts=(_deletes,))
+DELETE = Script(name="delete", fewest=150, before=(*_FOLDED, _forks, _other), acts=(_deletes,))
 
 ERASE = Script(name="erase", before=(*_FOLDED, _forks, _other), acts=(_erases,))
 
-CLEAR = Script(name="clear", before=(*_FOLDED, _other), acts=(_clears,))
+CLEAR = Script(name="clear", fewest=62, before=(*_FOLDED, _other), acts=(_clears,))
 
-SETTINGS = Script(name="settings", before=_OLD, acts=(_settings,))
+SETTINGS = Script(name="settings", fewest=24, before=_OLD, acts=(_settings,))
 
-CREATE = Script(name="create", acts=_START)
+CREATE = Script(name="create", fewest=80, acts=_START)
 
-EMPTY_FILE = Script(name="empty file", found=_empty_file, acts=_START)
+EMPTY_FILE = Script(name="empty file", fewest=80, found=_empty_file, acts=_START)
 
-MIGRATE = Script(name="migrate", found=_file_without_tables, acts=_START)
+MIGRATE = Script(name="migrate", fewest=80, found=_file_without_tables, acts=_START)

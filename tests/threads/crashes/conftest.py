@@ -1,23 +1,6 @@
 """What every test of crashes needs."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
-from tests.faults.scratch import scratch
-from tests.faults.vfs import why_unhookable
+from tests.faults.conftest import folder, hookable
 
 
-@pytest.fixture(autouse=True)
-def _hookable() -> None:
-    reason = why_unhookable()
-    if reason is not None:
-        pytest.skip(reason)
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """Return a new folder in memory."""
-    with scratch() as path:
-        yield path
+__all__ = ["folder", "hookable"]

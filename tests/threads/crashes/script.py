@@ -51,6 +51,9 @@ class Script(Struct, frozen=True, kw_only=True):
 
     name: str
     acts: tuple[Act, ...]
+    # At least so many operations. Lengths of texts and the last connection to be closed move the
+    # number a little, hence no exact one.
+    fewest: int = 0
     before: tuple[Act, ...] = ()
     found: Callable[[Path], None] | None = None
     checkpoints: CheckpointRetention = "latest"

@@ -1,77 +1,21 @@
 """Every script."""
 
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable
 
 import pytest
 
-from tests.threads.crashes.changes import (
-    CLEAR,
-    CREATE,
-    DELETE,
-    EDIT,
-    EMPTY_FILE,
-    FORK,
-    MIGRATE,
-    REWIND,
-    SETTINGS,
-    UNDO,
-)
+from tests.threads.crashes import changes, turns
 from tests.threads.crashes.script import Script
-from tests.threads.crashes.turns import (
-    APPEND,
-    CHECKPOINTS,
-    FOLD,
-    PARALLEL,
-    PLAIN,
-    RESUME,
-    SEQUENTIAL,
-    SHARED,
+
+
+SCRIPTS = tuple(
+    one
+    for module in (turns, changes)
+    for one in vars(module).values()
+    if isinstance(one, Script) and one.fewest
 )
 
-
-TURNS = (APPEND, PLAIN, SEQUENTIAL, PARALLEL, RESUME, FOLD, CHECKPOINTS, SHARED)
-
-_CORE = (APPEND, SEQUENTIAL, FOLD)
-
-CHANGES = (
-    FORK,
-    REWIND,
-    EDIT,
-    UNDO,
-    DELETE,
-    CLEAR,
-    SETTINGS,
-    CREATE,
-    EMPTY_FILE,
-    MIGRATE,
-)
-
-SCRIPTS = (*TURNS, *CHANGES)
-
-# Lengths of texts and the last connection to be closed move the number a little, hence no exact one.
-FEWEST: Mapping[Script, int] = MappingProxyType(
-    {
-        APPEND: 115,
-        PLAIN: 50,
-        SEQUENTIAL: 60,
-        PARALLEL: 52,
-        RESUME: 50,
-        FOLD: 50,
-        CHECKPOINTS: 62,
-        SHARED: 80,
-        FORK: 68,
-        REWIND: 40,
-        EDIT: 42,
-        UNDO: 30,
-        DELETE: 150,
-        CLEAR: 62,
-        SETTINGS: 24,
-        CREATE: 80,
-        EMPTY_FILE: 80,
-        MIGRATE: 80,
-    }
-)
+_CORE = (turns.APPEND, turns.SEQUENTIAL, turns.FOLD)
 
 
 def each(scripts: Iterable[Script] = SCRIPTS) -> pytest.MarkDecorator:

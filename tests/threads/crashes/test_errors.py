@@ -20,7 +20,7 @@ from tests.threads.crashes.changes import DELETE
 from tests.threads.crashes.disk import DATABASE
 from tests.threads.crashes.promise import Promise, promise_of
 from tests.threads.crashes.script import Script
-from tests.threads.crashes.scripts import FEWEST, each
+from tests.threads.crashes.scripts import each
 from tests.threads.crashes.sight import Sights
 from tests.threads.crashes.trouble import Outcome, Plan, killed, tried
 from tests.threads.crashes.turns import SHARED
@@ -31,9 +31,7 @@ _STEP = by_depth(12, 5)
 _TOLD = {"StoreError", "CommitUnknownError", "nothing"}
 
 
-def _outcomes(
-    script: Script, *, step: int, troubles: Sequence[Trouble] = tuple(Trouble)
-) -> Iterator[Outcome]:
+def _outcomes(script: Script, step: int, troubles: Sequence[Trouble]) -> Iterator[Outcome]:
     """Give how *script* fares where every *step*-th operation fails, in every way."""
     promise = promise_of(script)
     with scratch() as top:
@@ -71,17 +69,24 @@ def _summed(script: Script, outcomes: Iterable[Outcome]) -> tuple[Counter[str], 
     return told, broken
 
 
+@pytest.mark.parametrize(
+    ("step", "troubles"),
+    [
+        (_STEP, tuple(Trouble)),
+        *(pytest.param(1, [trouble], marks=pytest.mark.long) for trouble in Trouble),
+    ],
+)
 @each()
-def test_failures_are_told(script: Script) -> None:
+def test_failures_are_told(script: Script, step: int, troubles: Sequence[Trouble]) -> None:
     """
     Wherever the disk fails the caller gets a typed error, and the store works when it is well.
     """
-    told, broken = _summed(script, _outcomes(script, step=_STEP))
+    told, broken = _summed(script, _outcomes(script, step, troubles))
 
     assert +broken == {}
     assert set(told) <= _TOLD
     # Some of its operations in two ways and of its writes, nearly all of them, in four.
-    assert told.total() >= FEWEST[script] * 5 // _STEP - 5
+    assert told.total() >= script.fewest * (2 * len(troubles) - 1) // step - 5
     assert told["StoreError"] > told.total() / 8
 
 
@@ -187,15 +192,3 @@ def test_foreign_failures_are_told(folder: Path) -> None:
     for path in (folder / "absent" / DATABASE, folder / DATABASE, folder):
         with pytest.raises(StoreError):
             asyncio.run(open_at(path))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("trouble", Trouble)
-@each()
-def test_every_failure_is_told(script: Script, trouble: Trouble) -> None:
-    """The same at every operation."""
-    told, broken = _summed(script, _outcomes(script, step=1, troubles=(trouble,)))
-
-    assert +broken == {}
-    assert set(told) <= _TOLD
-    assert told.total() >= 30

@@ -9,7 +9,6 @@ import pytest
 
 from foldline.threads.verify import verify_store
 from tests.faults.kill import Moment, endings
-from tests.faults.vfs import why_unhookable
 from tests.threads.stores.recorded import SQLITE, Json, expected, materialize_sqlite, open_store
 from tests.threads.stores.recorded_answers import answers, comparable
 
@@ -21,7 +20,6 @@ async def _answered(name: str, path: Path) -> tuple[dict[str, Json], list[str]]:
         return await answers(store), faults
 
 
-@pytest.mark.skipif(why_unhookable() is not None, reason="SQLite cannot be hooked here")
 @pytest.mark.parametrize(
     ("name", "moment", "step"),
     [

@@ -12,26 +12,15 @@ from tests.depth import by_depth
 from tests.faults.power import cuts
 from tests.faults.scratch import scratch
 from tests.faults.trace import Trace, record
-from tests.threads.crashes.changes import CLEAR, DELETE, EDIT, FORK, MIGRATE, REWIND, SETTINGS, UNDO
+from tests.threads.crashes.changes import CREATE, EMPTY_FILE
 from tests.threads.crashes.disk import DATABASE, look
 from tests.threads.crashes.promise import broken_after, promise_of
 from tests.threads.crashes.script import Script
 from tests.threads.crashes.scripts import SCRIPTS, each
-from tests.threads.crashes.turns import (
-    APPEND,
-    CHECKPOINTS,
-    FOLD,
-    PARALLEL,
-    PLAIN,
-    RESUME,
-    SEQUENTIAL,
-    SHARED,
-)
+from tests.threads.crashes.turns import APPEND, FOLD, PLAIN
 
 
-_TURNS = (APPEND, PLAIN, SEQUENTIAL, PARALLEL, RESUME, FOLD, CHECKPOINTS, SHARED)
-_CHANGES = (FORK, REWIND, EDIT, UNDO, DELETE, CLEAR, SETTINGS, MIGRATE)
-_CUT = (*_TURNS, *_CHANGES)
+_CUT = [one for one in SCRIPTS if one not in (CREATE, EMPTY_FILE)]
 _STATES = by_depth(150, 500)
 
 # So many of the states are also read and written through the store itself.

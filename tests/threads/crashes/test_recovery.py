@@ -33,11 +33,8 @@ _SAMPLE = by_depth(3, 1)
 _TOOLS = {SEQUENTIAL: 25, PARALLEL: 25, RESUME: 30}
 _PLAIN = {APPEND: 30, FOLD: 10, REWIND: 8, DELETE: 35, CREATE: 20, MIGRATE: 20}
 
-# Behind these a run is open, which only a resume continues with.
-_OPEN = {PLAIN, SEQUENTIAL, PARALLEL, RESUME, CHECKPOINTS}
-
-_WITH_TOOLS = each(_TOOLS)
-_OTHERS = each(_PLAIN)
+# What leaves a run open that has no tools: only a resume continues with it.
+_OPEN = (PLAIN, CHECKPOINTS)
 
 
 def _killed_twice(
@@ -62,16 +59,16 @@ def _killed_twice(
     return cases, broken
 
 
-@_OTHERS
+@each(_PLAIN)
 def test_recovery_may_be_killed(script: Script) -> None:
-    """Killed while it opens and goes on behind a kill, a store shows one moment and works again."""
+    """Killed while it opens and goes on after a kill, a store shows one moment and works again."""
     cases, broken = _killed_twice(script, _APPEND_AGAIN, step=10)
 
     assert broken == {}
     assert cases >= _PLAIN[script] // (_SAMPLE + 1)
 
 
-@_WITH_TOOLS
+@each(_TOOLS)
 def test_resume_may_be_killed(script: Script) -> None:
     """
     A run whose resume is killed too has used no tool twice, and none without a committed intent.
@@ -85,20 +82,10 @@ def test_resume_may_be_killed(script: Script) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("moment", Moment)
 @pytest.mark.parametrize("script", [one for one in SCRIPTS if one not in _OPEN], ids=str)
-def test_every_recovery_may_be_killed(script: Script, moment: Moment) -> None:
-    """The same behind kills of every script that leaves no run open, both ways."""
-    cases, broken = _killed_twice(script, _APPEND_AGAIN, step=3, moment=moment)
+def test_every_continuation_may_be_killed(script: Script, moment: Moment) -> None:
+    """The same after kills of every script, both ways."""
+    second, step = (_RESUME_AGAIN, 2) if script in _TOOLS else (_APPEND_AGAIN, 3)
+    cases, broken = _killed_twice(script, second, step=step, moment=moment)
 
     assert broken == {}
-    assert cases >= 15
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("moment", Moment)
-@_WITH_TOOLS
-def test_every_resume_may_be_killed(script: Script, moment: Moment) -> None:
-    """The same for resumed runs."""
-    cases, broken = _killed_twice(script, _RESUME_AGAIN, step=2, moment=moment)
-
-    assert broken == {}
-    assert cases >= 150
+    assert cases >= (150 if script in _TOOLS else 15)

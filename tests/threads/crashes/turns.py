@@ -277,23 +277,30 @@ _FOLDED = (*_OLD, _turn("first", 6))
 
 APPEND = Script(
     name="append",
+    fewest=115,
     acts=(appending(("a", 1), ("b", 3), ("c", 5)), appending(("d", 30), ("e", 2))),
 )
 
-PLAIN = Script(name="plain turn", before=_OLD, acts=(_turn("first", 6), _turn("second", 9)))
+PLAIN = Script(
+    name="plain turn", fewest=50, before=_OLD, acts=(_turn("first", 6), _turn("second", 9))
+)
 
-SEQUENTIAL = Script(name="sequential tools", before=_OLD, acts=(_with_tools("one by one", 3),))
+SEQUENTIAL = Script(
+    name="sequential tools", fewest=60, before=_OLD, acts=(_with_tools("one by one", 3),)
+)
 
-PARALLEL = Script(name="parallel tools", before=_OLD, acts=(_with_tools("at once", 4),))
+PARALLEL = Script(name="parallel tools", fewest=52, before=_OLD, acts=(_with_tools("at once", 4),))
 
 LATE_INTENT = Script(name="late intent", before=_OLD, acts=(_with_tools("late", 3),))
 
-RESUME = Script(name="resume", before=(*_FOLDED, _interrupted), acts=(resume,))
+RESUME = Script(name="resume", fewest=50, before=(*_FOLDED, _interrupted), acts=(resume,))
 
-FOLD = Script(name="fold and archive", before=_OLD, acts=(_folds,))
+FOLD = Script(name="fold and archive", fewest=50, before=_OLD, acts=(_folds,))
 
-CHECKPOINTS = Script(name="all checkpoints", before=_OLD, acts=(_checkpoints,), checkpoints="full")
+CHECKPOINTS = Script(
+    name="all checkpoints", fewest=62, before=_OLD, acts=(_checkpoints,), checkpoints="full"
+)
 
-SHARED = Script(name="side by side", acts=(_side_by_side,))
+SHARED = Script(name="side by side", fewest=80, acts=(_side_by_side,))
 
 LARGE = Script(name="large", before=_OLD, acts=(_large,))

@@ -8,8 +8,6 @@ from typing import TypeVar
 from foldline.threads.stores.sqlite.store import SQLiteStore
 
 
-__all__ = ["use"]
-
 T = TypeVar("T")
 
 

@@ -11,8 +11,6 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["OPERATIONS", "Operation", "prepare", "texts_of"]
-
 # Enough that the driver of PostgreSQL prepares the next append, in a request of its own.
 WORDS = ("one", "two", "three", "four", "parcel")
 TURN = ("where is it", "in Porto")

@@ -20,21 +20,6 @@ from foldline.threads.stores.redis.store import RedisStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 
 
-__all__ = [
-    "KEY",
-    "NOW",
-    "POSTGRES",
-    "REDIS",
-    "SQLITE",
-    "Json",
-    "expected",
-    "materialize_postgres",
-    "materialize_redis",
-    "materialize_sqlite",
-    "open_store",
-]
-
-
 Json: TypeAlias = "str | float | bool | list[Json] | dict[str, Json] | None"
 """A value of a JSON document."""
 

@@ -23,15 +23,6 @@ from foldline.threads.thread import ConversationThread
 from tests.threads.stores.recorded import Json
 
 
-__all__ = [
-    "CONFIGS",
-    "agent_of",
-    "answers",
-    "comparable",
-    "consequences",
-]
-
-
 TENANTS = ("acme", "globex", "nobody")
 """The tenants that are asked for their threads; the last has none."""
 

@@ -7,8 +7,6 @@ from typing import cast
 from redis.asyncio import Redis
 
 
-__all__ = ["image", "tell"]
-
 # How the content of a key of each type is read.
 _READERS: Mapping[bytes, tuple[str, tuple[str, ...]]] = MappingProxyType(
     {

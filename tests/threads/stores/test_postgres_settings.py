@@ -9,6 +9,7 @@ import pytest
 from foldline.errors import StoreError
 from foldline.history.messages import Message
 from foldline.testing.storage import StorageCheck, StorageConformance
+from foldline.threads.stores.postgres.link import PostgresLink
 from foldline.threads.stores.postgres.store import PostgresStorage, PostgresStore
 from tests.servers.postgres import PostgresServer
 
@@ -77,40 +78,36 @@ def odd_dsn(postgres_server: PostgresServer) -> Iterator[str]:
 )
 def test_odd_settings_break_no_promise(odd_dsn: str, check: StorageCheck) -> None:
     """With any settings of the database, every promise of a storage is kept."""
-    assert asyncio.run(StorageConformance(lambda: PostgresStorage(odd_dsn)).prove(check))
+    assert asyncio.run(
+        StorageConformance(lambda: PostgresStorage(PostgresLink(odd_dsn))).prove(check)
+    )
 
 
-def test_a_database_that_is_read_only(postgres_dsn: str) -> None:
+async def test_a_database_that_is_read_only(postgres_dsn: str) -> None:
     """If transactions are read-only by default the error names that too, and reading works."""
+    async with PostgresStore(postgres_dsn) as store:
+        await (await store.thread("t")).add_message(Message.user("red"))
+    configure(postgres_dsn, {"default_transaction_read_only": "on"})
+    async with PostgresStore(postgres_dsn) as store:
+        thread = await store.thread("t")
+        with pytest.raises(StoreError, match="a replica, or default_transaction_read_only"):
+            await thread.add_message(Message.user("x"))
 
-    async def live() -> list[str]:
-        async with PostgresStore(postgres_dsn) as store:
-            await (await store.thread("t")).add_message(Message.user("red"))
-        configure(postgres_dsn, {"default_transaction_read_only": "on"})
-        async with PostgresStore(postgres_dsn) as store:
-            thread = await store.thread("t")
-            with pytest.raises(StoreError, match="a replica, or default_transaction_read_only"):
-                await thread.add_message(Message.user("x"))
-            return [one.text for one in await thread.get_messages()]
-
-    assert asyncio.run(live()) == ["red"]
+        assert [one.text for one in await thread.get_messages()] == ["red"]
 
 
-def test_a_user_who_may_only_read(postgres_dsn: str) -> None:
+async def test_a_user_who_may_only_read(postgres_dsn: str) -> None:
     """A user who may not write reads and searches."""
-
-    async def live() -> list[int]:
-        async with PostgresStore(postgres_dsn) as store:
+    async with PostgresStore(postgres_dsn) as store:
+        thread = await store.thread("t")
+        await thread.add_messages([Message.user("red fox"), Message.user("blue fox")])
+    execute(postgres_dsn, READER)
+    try:
+        async with PostgresStore(postgres_dsn.replace("postgres@", "reader@")) as store:
             thread = await store.thread("t")
-            await thread.add_messages([Message.user("red fox"), Message.user("blue fox")])
-        execute(postgres_dsn, READER)
-        try:
-            async with PostgresStore(postgres_dsn.replace("postgres@", "reader@")) as store:
-                thread = await store.thread("t")
-                with pytest.raises(StoreError, match="may not use or create"):
-                    await thread.add_message(Message.user("x"))
-                return [one.number for one in await thread.search("fox")]
-        finally:
-            execute(postgres_dsn, "DROP OWNED BY reader; DROP ROLE reader")
+            with pytest.raises(StoreError, match="may not use or create"):
+                await thread.add_message(Message.user("x"))
 
-    assert asyncio.run(live()) == [1, 0]
+            assert [one.number for one in await thread.search("fox")] == [1, 0]
+    finally:
+        execute(postgres_dsn, "DROP OWNED BY reader; DROP ROLE reader")

@@ -1,7 +1,7 @@
 """A Redis whose address suddenly leads to another server, as after a failover."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -50,69 +50,57 @@ async def clients(url: str) -> int:
     return int(told["connected_clients"]) - 1
 
 
-def test_first_write_finds_the_new_primary(failover: Failover) -> None:
+async def test_first_write_finds_the_new_primary(failover: Failover) -> None:
     """A write that the old primary refuses is done by the new one, once, and reads follow it."""
+    async with RedisStore(failover.url) as store:
+        await store.thread("old")
+        await warm(store)
+        await failover.happen()
+        thread = await store.thread("new")
+        await thread.add_message(Message.user("hello"))
 
-    async def live() -> tuple[list[str], object, int]:
-        async with RedisStore(failover.url) as store:
-            await store.thread("old")
-            await warm(store)
-            await failover.happen()
-            thread = await store.thread("new")
-            await thread.add_message(Message.user("hello"))
-            found = await store.find("old")
-            return [one.text for one in await thread.get_messages()], found, thread.head.revision
-
-    assert asyncio.run(live()) == (["hello"], None, 2)
+        assert await store.find("old") is None
+        assert [one.text for one in await thread.get_messages()] == ["hello"]
+        assert thread.head.revision == 2
 
 
-def test_many_writes_find_the_new_primary(failover: Failover) -> None:
+async def test_many_writes_find_the_new_primary(failover: Failover) -> None:
     """
     Of many calls in progress at the failover no write fails, and no connection is left.
     """
+    async with RedisStore(failover.url) as store:
+        await store.thread("old")
+        await warm(store)
+        await failover.happen()
+        calls = (
+            store.thread(f"new{number:02}") if number % 2 else store.find("old")
+            for number in range(80)
+        )
+        await asyncio.gather(*calls)
+        found = [thread.id async for thread in store.threads()]
 
-    async def live() -> tuple[list[str], int]:
-        async with RedisStore(failover.url) as store:
-            await store.thread("old")
-            await warm(store)
-            await failover.happen()
-            calls = (
-                store.thread(f"new{number:02}") if number % 2 else store.find("old")
-                for number in range(80)
-            )
-            await asyncio.gather(*calls)
-            found = [thread.id async for thread in store.threads()]
-            return found, await clients(failover.old.url)
-
-    assert asyncio.run(live()) == ([f"new{number:02}" for number in range(1, 80, 2)], 0)
+        assert found == [f"new{number:02}" for number in range(1, 80, 2)]
+        assert await clients(failover.old.url) == 0
 
 
-def test_read_finds_the_new_primary(failover: Failover) -> None:
+async def test_read_finds_the_new_primary(failover: Failover) -> None:
     """A read that the old primary refuses without its own primary is answered by the new one."""
+    async with RedisStore(failover.url) as store:
+        await store.thread("old")
+        await tell(failover.old.url, "CONFIG", "SET", "replica-serve-stale-data", "no")
+        await failover.happen()
 
-    async def live() -> object:
-        async with RedisStore(failover.url) as store:
-            await store.thread("old")
-            await tell(failover.old.url, "CONFIG", "SET", "replica-serve-stale-data", "no")
-            await failover.happen()
-            return await store.find("old")
-
-    assert asyncio.run(live()) is None
+        assert await store.find("old") is None
 
 
-def test_closing_while_calls_wait(redis_url: str) -> None:
+async def test_closing_while_calls_wait(redis_url: str) -> None:
     """Calls that wait while a store is closed say that it is not open, and connect nowhere."""
-
-    async def live() -> tuple[Sequence[object], int]:
-        store = await RedisStore(redis_url).open()
-        calls = [asyncio.create_task(store.find("t")) for _ in range(100)]
-        await asyncio.sleep(0)
-        await store.close()
-        ended = await asyncio.gather(*calls, return_exceptions=True)
-        return ended, await clients(redis_url)
-
-    ended, left = asyncio.run(live())
+    store = await RedisStore(redis_url).open()
+    calls = [asyncio.create_task(store.find("t")) for _ in range(100)]
+    await asyncio.sleep(0)
+    await store.close()
+    ended = await asyncio.gather(*calls, return_exceptions=True)
 
     assert {type(one) for one in ended} <= {StoreError, type(None)}
     assert "not open" in f"{ended[-1]}"
-    assert left == 0
+    assert await clients(redis_url) == 0

@@ -71,7 +71,7 @@ async def test_a_clear_warns_that_the_log_is_not_empty(
 
 
 async def test_closing_empties_the_log(tmp_path: Path) -> None:
-    """What a reader kept in the log is out of it when the store is closed, whoever has it open."""
+    """What a reader kept in the log leaves it on close, even if others have the store open."""
     path = tmp_path / "chat.db"
     async with SQLiteStore(path) as other:
         async with SQLiteStore(path) as store:

@@ -7,9 +7,6 @@ from foldline.testing.storage.check import Lab
 from foldline.threads.storage import ThreadStorage
 
 
-__all__ = ["lab_of"]
-
-
 @asynccontextmanager
 async def lab_of(storage: ThreadStorage) -> AsyncGenerator[Lab]:
     """Yield *storage*, open, with writers of threads of the tenant `acme`."""

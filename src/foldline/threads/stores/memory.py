@@ -1,18 +1,16 @@
 """Threads in memory: gone with the process, and otherwise like those in any other store."""
 
-from collections.abc import Callable, Iterable
-from datetime import datetime
+from collections.abc import Iterable
+from typing import Unpack
 
 from msgspec import Struct, field
 
 from foldline.errors import ThreadConflictError, ThreadNotFoundError
-from foldline.history.tokens import TokenCounter
 from foldline.threads.change import Change, Copy, Document, DocumentKind
-from foldline.threads.cipher import Cipher
 from foldline.threads.key import ThreadKey
 from foldline.threads.row import StoredRow
-from foldline.threads.storage import LOADED_KINDS, CheckpointRetention, StoredThread
-from foldline.threads.store import ThreadStore
+from foldline.threads.storage import LOADED_KINDS, StoredThread
+from foldline.threads.store import StoreOptions, ThreadStore
 
 
 __all__ = ["MemoryStorage", "MemoryStore"]
@@ -192,15 +190,6 @@ def _stored(key: ThreadKey, thread: _Thread) -> StoredThread:
 class MemoryStore(ThreadStore):
     """Threads in memory, for tests and for conversations that need not outlive their process."""
 
-    def __init__(
-        self,
-        *,
-        counter: TokenCounter | None = None,
-        cipher: Cipher | None = None,
-        checkpoints: CheckpointRetention = "latest",
-        clock: Callable[[], datetime] | None = None,
-    ) -> None:
+    def __init__(self, **options: Unpack[StoreOptions]) -> None:
         """Keep nothing yet; see `ThreadStore` for the options."""
-        super().__init__(
-            MemoryStorage(), counter=counter, cipher=cipher, checkpoints=checkpoints, clock=clock
-        )
+        super().__init__(MemoryStorage(), **options)

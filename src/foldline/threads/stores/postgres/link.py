@@ -110,7 +110,13 @@ class PostgresLink:
     """
 
     def __init__(
-        self, dsn: str, *, schema: str, pool_size: int, timeout: float, durability: Durability
+        self,
+        dsn: str,
+        *,
+        schema: str = "foldline",
+        pool_size: int = 8,
+        timeout: float = 10.0,
+        durability: Durability = "full",
     ) -> None:
         """Use the database at *dsn*, not yet connected; see `PostgresStore` for the options."""
         expect("dsn", dsn, str)
@@ -224,11 +230,7 @@ class PostgresLink:
             await pool.check()
 
     async def close(self) -> None:
-        """
-        Close all connections; harmless when repeated.
-
-        Those of another process are left alone, those of a closed event loop to the system.
-        """
+        """Close all connections, but leave those of another process or of a closed loop alone."""
         if self._pool is not None and self._home.is_lost:
             self._left.append(self._pool)
             self._pool = None

@@ -1,10 +1,9 @@
 """The store for many machines that share a PostgreSQL."""
 
-from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter, itemgetter
-from typing import Any, Final
+from typing import Any, Final, Unpack
 
 from foldline.errors import (
     CommitUnknownError,
@@ -12,13 +11,11 @@ from foldline.errors import (
     ThreadConflictError,
     ThreadNotFoundError,
 )
-from foldline.history.tokens import TokenCounter
 from foldline.threads.change import Change, Document, DocumentKind
-from foldline.threads.cipher import Cipher
 from foldline.threads.key import ThreadKey, listed_key, name_of
 from foldline.threads.row import StoredRow
-from foldline.threads.storage import CheckpointRetention, StoredThread, judge
-from foldline.threads.store import ThreadStore
+from foldline.threads.storage import StoredThread, judge
+from foldline.threads.store import StoreOptions, ThreadStore
 from foldline.threads.stores.postgres.link import Broken, Durability, PostgresLink, Values
 
 
@@ -35,19 +32,9 @@ class PostgresStorage:
     ends_commits = False
     """Whether a commit that has begun ends even if its task is cancelled."""
 
-    def __init__(
-        self,
-        dsn: str,
-        *,
-        schema: str = "foldline",
-        pool_size: int = 8,
-        timeout: float = 10.0,
-        durability: Durability = "full",
-    ) -> None:
-        """Use the database at *dsn*, not yet connected; see `PostgresStore` for the options."""
-        self.link = PostgresLink(
-            dsn, schema=schema, pool_size=pool_size, timeout=timeout, durability=durability
-        )
+    def __init__(self, link: PostgresLink) -> None:
+        """Use the database that *link* leads to."""
+        self.link = link
 
     async def open(self) -> None:
         """Connect, and bring the tables up to date."""
@@ -211,7 +198,7 @@ class PostgresStore(ThreadStore):
     must open its own.
     """
 
-    def __init__(  # noqa: PLR0913 - the options of every store, and of the connection
+    def __init__(
         self,
         dsn: str,
         *,
@@ -219,10 +206,7 @@ class PostgresStore(ThreadStore):
         pool_size: int = 8,
         timeout: float = 10.0,
         durability: Durability = "full",
-        counter: TokenCounter | None = None,
-        cipher: Cipher | None = None,
-        checkpoints: CheckpointRetention = "latest",
-        clock: Callable[[], datetime] | None = None,
+        **options: Unpack[StoreOptions],
     ) -> None:
         """
         Use the database at *dsn*; its tables are created when it is first opened.
@@ -234,18 +218,13 @@ class PostgresStore(ThreadStore):
             timeout: How many seconds a call may take, waiting and connecting included.
             durability: `full` flushes each commit to the server's disk, so that a crash loses
                 nothing. `relaxed` does not: a crash of the server may lose the newest commits.
-            counter: Counts tokens; see `ThreadStore`.
-            cipher: Encrypts; see `ThreadStore`.
-            checkpoints: Which checkpoints are kept.
-            clock: Returns the time, with a time zone.
+            options: What every store takes; see `ThreadStore`.
 
         Raises:
             ConfigError: An argument is invalid.
             MissingExtraError: The `postgres` extra is not installed.
         """
-        storage = PostgresStorage(
+        link = PostgresLink(
             dsn, schema=schema, pool_size=pool_size, timeout=timeout, durability=durability
         )
-        super().__init__(
-            storage, counter=counter, cipher=cipher, checkpoints=checkpoints, clock=clock
-        )
+        super().__init__(PostgresStorage(link), **options)

@@ -170,11 +170,7 @@ class RedisLink:
         return True
 
     async def close(self) -> None:
-        """
-        Close all connections; harmless when repeated.
-
-        Those of another process are left alone, those of a closed event loop to the system.
-        """
+        """Close all connections, but leave those of another process or of a closed loop alone."""
         if self._client is not None and self._home.is_lost:
             self._left.append(self._client)
             self._client = None

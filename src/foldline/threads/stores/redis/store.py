@@ -2,10 +2,9 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
-from datetime import datetime
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, Unpack, cast
 
 import msgspec
 
@@ -20,13 +19,11 @@ from foldline.errors import (
     ThreadConflictError,
     ThreadNotFoundError,
 )
-from foldline.history.tokens import TokenCounter
 from foldline.threads.change import Change, Document, DocumentKind
-from foldline.threads.cipher import Cipher
 from foldline.threads.key import ThreadKey, listed_key
 from foldline.threads.row import StoredRow
-from foldline.threads.storage import CheckpointRetention, StoredThread, judge
-from foldline.threads.store import ThreadStore
+from foldline.threads.storage import StoredThread, judge
+from foldline.threads.store import StoreOptions, ThreadStore
 from foldline.threads.stores.redis.doctor import RedisPromise, check_policy, read_promise
 from foldline.threads.stores.redis.link import RedisLink, Word
 from foldline.threads.stores.redis.migration import FORMAT, OLD_FORMATS, migrate
@@ -348,10 +345,7 @@ class RedisStore(ThreadStore):
         prefix: str = "foldline",
         timeout: float = 10.0,
         allow_eviction: bool = False,
-        counter: TokenCounter | None = None,
-        cipher: Cipher | None = None,
-        checkpoints: CheckpointRetention = "latest",
-        clock: Callable[[], datetime] | None = None,
+        **options: Unpack[StoreOptions],
     ) -> None:
         """
         Use the Redis at *url*.
@@ -361,10 +355,7 @@ class RedisStore(ThreadStore):
             prefix: What all keys begin with; each prefix is a store.
             timeout: How many seconds a call may take, waiting and connecting included.
             allow_eviction: Whether Redis may drop threads when its memory is full.
-            counter: Counts tokens; see `ThreadStore`.
-            cipher: Encrypts; see `ThreadStore`.
-            checkpoints: Which checkpoints are kept.
-            clock: Returns the time, with a time zone.
+            options: What every store takes; see `ThreadStore`.
 
         Raises:
             ConfigError: An argument is invalid.
@@ -372,9 +363,7 @@ class RedisStore(ThreadStore):
         """
         storage = RedisStorage(url, prefix=prefix, timeout=timeout, allow_eviction=allow_eviction)
         self._link = storage.link
-        super().__init__(
-            storage, counter=counter, cipher=cipher, checkpoints=checkpoints, clock=clock
-        )
+        super().__init__(storage, **options)
 
     async def promise(self) -> RedisPromise:
         """

@@ -6,19 +6,16 @@ import sqlite3
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from datetime import datetime
 from pathlib import Path
-from typing import Final, TypeVar, get_args
+from typing import Final, TypeVar, Unpack, get_args
 
 from foldline.checks import expect, expect_choice, expect_seconds
 from foldline.errors import CommitUnknownError, ConfigError, StoreError
-from foldline.history.tokens import TokenCounter
 from foldline.threads.change import Change, Document, DocumentKind
-from foldline.threads.cipher import Cipher
 from foldline.threads.key import ThreadKey, name_of
 from foldline.threads.row import StoredRow
-from foldline.threads.storage import CheckpointRetention, StoredThread
-from foldline.threads.store import ThreadStore
+from foldline.threads.storage import StoredThread
+from foldline.threads.store import StoreOptions, ThreadStore
 from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, store_error
 from foldline.threads.stores.sqlite.file import Durability, StoreFile
 from foldline.threads.stores.sqlite.inline_read import InlineReader
@@ -241,13 +238,10 @@ class SQLiteStore(ThreadStore):
         *,
         durability: Durability = "full",
         busy_timeout: float = 10.0,
-        counter: TokenCounter | None = None,
-        cipher: Cipher | None = None,
-        checkpoints: CheckpointRetention = "latest",
-        clock: Callable[[], datetime] | None = None,
+        **options: Unpack[StoreOptions],
     ) -> None:
         """
-        Use the file at *path*, which is made when it is first opened; see `ThreadStore` for the rest.
+        Use the file at *path*, which is made when it is first opened.
 
         Args:
             path: The path; its folder must exist.
@@ -255,10 +249,7 @@ class SQLiteStore(ThreadStore):
                 `relaxed` does not: a crash of the process loses nothing, a power cut may lose the
                 newest commits.
             busy_timeout: How many seconds a write waits for other processes; up to 2,147,483.
-            counter: Counts tokens.
-            cipher: Encrypts what is stored.
-            checkpoints: Which checkpoints are kept.
-            clock: Returns the time, with a time zone.
+            options: What every store takes; see `ThreadStore`.
 
         Raises:
             ConfigError: An argument is invalid.
@@ -267,13 +258,8 @@ class SQLiteStore(ThreadStore):
         place = _file_at(path)
         expect_choice("durability", durability, get_args(Durability))
         expect_seconds("busy_timeout", busy_timeout, most=_LONGEST)
-        super().__init__(
-            SQLiteStorage(place, durability=durability, busy_timeout=busy_timeout),
-            counter=counter,
-            cipher=cipher,
-            checkpoints=checkpoints,
-            clock=clock,
-        )
+        storage = SQLiteStorage(place, durability=durability, busy_timeout=busy_timeout)
+        super().__init__(storage, **options)
 
 
 def _file_at(path: str | Path) -> Path:
