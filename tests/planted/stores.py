@@ -76,7 +76,7 @@ Redis makes a fork of what is left
 + if not copied then
 Redis prunes what a kept epoch needs
 - if kept[one.id] then
-+ if one.id == current then
++ if place == #epochs_of(id) then
 tenants share the keys in Redis
 - return base .. '/' .. kind .. '/' .. tenant .. '/' .. name
 + return base .. '/' .. kind .. '/' .. name

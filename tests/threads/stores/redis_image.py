@@ -23,13 +23,13 @@ async def image(url: str) -> dict[bytes, object]:
     """Return every key of the Redis at *url* with its content."""
     async with Redis.from_url(url) as client:
         keys = [key async for key in client.scan_iter()]
-    return {key: await _content(url, key) for key in keys}
+        return {key: await _content(client, key) for key in keys}
 
 
-async def _content(url: str, key: bytes) -> object:
-    kind = await tell(url, "TYPE", key)
-    command, options = _READERS[cast("bytes", kind)]
-    return await tell(url, command, key, *options)
+async def _content(client: Redis, key: bytes) -> object:
+    command, options = _READERS[cast("bytes", await client.type(key))]
+    ask = cast("Callable[..., Awaitable[object]]", client.execute_command)
+    return await ask(command, key, *options)
 
 
 async def tell(url: str, *words: str | bytes) -> object:

@@ -1,21 +1,43 @@
-"""A user of Redis who lacks a command: refused when opening."""
+"""A user of Redis who lacks a command: refused when opening, or before the first write."""
 
 import asyncio
 import re
+from collections.abc import Awaitable, Callable, Mapping
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Final
 
 import pytest
 
 from foldline.errors import StoreError
 from foldline.history.messages import Message
+from foldline.threads.change import Change
+from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.stores.redis.store import RedisStore
+from foldline.threads.thread import ConversationThread
+from foldline.threads.tools import ToolRun
 from tests.servers.redis import RedisServer
 from tests.threads.stores.redis_image import image, tell
 
 
 _SCRIPT: Final = files("foldline.threads.stores.redis") / "store.lua"
 CALLED: Final = sorted(set(re.findall(r"redis\.call\('([A-Z]+)'", _SCRIPT.read_text())))
+
+Move = Callable[[RedisStore, ConversationThread], Awaitable[object]]
+MOVES: Mapping[str, Move] = MappingProxyType(
+    {
+        "make": lambda store, _: store.thread("made"),
+        "add": lambda _, thread: thread.add_messages([Message.system("x"), Message.user("y")]),
+        "tool": lambda _, thread: thread.commit(Change(tools=[ToolRun(call_id="c", name="f")])),
+        "metadata": lambda _, thread: thread.set_metadata({"a": 1}),
+        "fork": lambda _, thread: thread.fork("forked"),
+        "rewind": lambda _, thread: thread.rewind(1),
+        "edit": lambda _, thread: thread.edit(1, Message.user("edited")),
+        "clear": lambda _, thread: thread.clear(),
+        "prune": lambda store, thread: ThreadCheckpointer(store).prune(thread.id, keep_latest=0),
+        "delete": lambda store, thread: store.delete(thread.id),
+    }
+)
 
 
 async def allow(server: RedisServer, *rights: str) -> str:
@@ -68,3 +90,31 @@ def test_a_reader_reads(redis_server: RedisServer, redis_url: str) -> None:
             return texts, await image(redis_url) == before
 
     assert asyncio.run(live()) == (["a"], True)
+
+
+@pytest.mark.usefixtures("redis_url")
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(one, marks=[] if one in {"HSET", "LTRIM"} else [pytest.mark.slow])
+        for one in CALLED
+    ],
+)
+async def test_a_right_that_is_taken_later_leaves_nothing_half(
+    redis_server: RedisServer, command: str
+) -> None:
+    """If a right is taken from a user whose store is open, a write is made whole or not at all."""
+    async with RedisStore(await allow(redis_server, "+@all"), checkpoints="full") as store:
+        for name, move in MOVES.items():
+            redis_server.flush()
+            thread = await store.thread(name)
+            await thread.add_messages([Message.system("a"), Message.user("b"), Message.user("c")])
+            await thread.rewind(2)
+            await thread.add_message(Message.user("d"))
+            before = await image(redis_server.url)
+            await allow(redis_server, "+@all", f"-{command.lower()}")
+            try:
+                await move(store, thread)
+            except StoreError:
+                assert await image(redis_server.url) == before, name
+            await allow(redis_server, "+@all")

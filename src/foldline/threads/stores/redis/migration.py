@@ -61,17 +61,14 @@ async def _flatten(link: RedisLink, base: str, tenant: str, id: str) -> None:
     starts = {part.epoch: part.spans[0].start for part in parts if part.spans}
     if own:
         starts[own[0].name] = 0
-    words: list[Word] = [
-        id,
-        len(own),
-        *(f"{one.name}{starts.get(one.name, one.at)}" for one in own),
-    ]
+    opened = (f"{one.name}{starts.get(one.name, one.at)}" for one in own)
+    words: list[Word] = [id, len(own), *opened]
     for part in parts:
         target = "" if part.epoch == own[0].name else str(part.epoch)
         for span in part.spans:
             name = str(span.branch)
-            words += [target, name, bytes.fromhex(name)]
-            words += [branches[name].at, span.start, span.stop]
+            origin, first = bytes.fromhex(name), branches[name].at
+            words += [target, name, origin, first, span.start, span.stop]
     await link.run(base, "flatten", tenant, *words, str(own[-1].name) if own else "")
 
 

@@ -14,8 +14,9 @@
 --
 -- The base is in braces, so that a cluster keeps all of it in one slot. No tenant, id or epoch has a
 -- slash, so no two of these keys are ever the same. Sets whose scores are all 0 are in order of
--- bytes. Redis undoes nothing if a script fails, so everything is checked before the first write;
--- once a script has written, Redis refuses it nothing for lack of memory.
+-- bytes. Redis undoes nothing if a script fails, so everything is checked before the first write, the
+-- rights of the user too; once a script has written, Redis refuses it nothing for lack of memory. What
+-- can still end it half way: a key that another program made here, or one that the user may not use.
 
 local FORMAT = '2'
 -- How many values one call is given: Lua has room for 8,000.
@@ -25,7 +26,7 @@ local EPOCH = 32
 
 local base, action, tenant = ARGV[1], ARGV[2], ARGV[3]
 local tenants, threads = base .. '/tenants', base .. '/threads/' .. tenant
-local cursor = 3
+local none, cursor = base .. '/none', 3
 
 local function take()
   cursor = cursor + 1
@@ -131,6 +132,31 @@ local function stored(id)
   return {id, revision, head, expires, strays, contents(id, fields)}
 end
 
+-- Returns calls of every command: some that read before the first write only, some that read later
+-- too, some that change nothing while their key is missing, and some that together leave nothing.
+local function trials()
+  return {
+    {'GET', none}, {'HGET', none, ''}, {'HLEN', none}, {'HMGET', none, ''}, {'LINDEX', none, 0}, {'LLEN', none},
+    {'ZRANGE', none, 0, 0}, {'ZRANGEBYLEX', none, '-', '+'}, {'ZRANGEBYSCORE', none, 0, 0},
+  }, {
+    {'LRANGE', none, 0, 0}, {'ZCARD', none}, {'ZREVRANGEBYLEX', none, '+', '-'},
+  }, {
+    {'UNLINK', none}, {'HDEL', none, ''}, {'LTRIM', none, 0, -1}, {'SET', none, '', 'XX'},
+    {'ZADD', none, 'XX', 0, ''}, {'ZREM', none, ''},
+  }, {
+    {'HSET', none, '', ''}, {'UNLINK', none}, {'RPUSH', none, ''}, {'UNLINK', none},
+  }
+end
+
+-- Fails, before anything has changed, if this user has lost the right to a command.
+local function rehearse()
+  for _, calls in ipairs({select(2, trials())}) do
+    for _, words in ipairs(calls) do
+      redis.call(unpack(words))
+    end
+  end
+end
+
 -- Deletes all rows and epochs of a thread.
 local function forget(id)
   for _, one in ipairs(epochs_of(id)) do
@@ -160,11 +186,7 @@ local function replace(id, epoch, at, length)
 end
 
 -- Deletes the rows that were replaced before the first of the kept epochs ended.
-local function prune(id, current, keeps)
-  local kept = {[current] = true}
-  for _, epoch in ipairs(keeps) do
-    kept[epoch] = true
-  end
+local function prune(id, kept)
   for place, one in ipairs(epochs_of(id)) do
     redis.call('UNLINK', one.key)
     if kept[one.id] then
@@ -221,12 +243,9 @@ end
 
 -- Makes one commit.
 function actions.commit()
-  local known, id, change, head = take(), take(), cjson.decode(take()), take()
+  local id, change, head = take(), cjson.decode(take()), take()
   local thread, names, live = of('thread', id), of('names', id), of('live', id)
   local is_new, at, first = change.revision == 0, change.at, change.first
-  if known ~= fence() then
-    return {'refused', fence()}
-  end
   local actual, current = unpack(redis.call('HMGET', thread, 'revision', 'epoch'))
   actual = tonumber(actual) or 0
   if actual ~= change.revision then
@@ -250,6 +269,16 @@ function actions.commit()
     return {'damaged'}
   end
 
+  if not change.clears and not change.keeps then
+    -- If memory is short, Redis refuses this, but not a commit that frees some.
+    redis.call('ZADD', names, 'XX', 0, '')
+  end
+  if is_new or at or change.keeps or change.drops > 0 then
+    rehearse()
+  else
+    -- Then rows come first, so RPUSH needs no trial.
+    redis.call('HSET', thread, 'revision', actual)
+  end
   if is_new then
     redis.call('SET', base .. '/format', FORMAT)
     -- An evicted thread may have left some of its keys.
@@ -273,7 +302,12 @@ function actions.commit()
     redis.call('RPUSH', of('epochs', id), change.after .. at)
   end
   if change.keeps then
-    prune(id, change.after, change.keeps)
+    prune(id, change.keeps)
+  end
+  local documents = cursor + change.drops + 2 * change.puts
+  for place = documents + 1, #ARGV, CHUNK do
+    local rows = {unpack(ARGV, place, math.min(place + CHUNK - 1, #ARGV))}
+    append(id, live, rows, first + place - documents - 1)
   end
   for _ = 1, change.drops do
     -- A name, or a kind without a slash, of which all go.
@@ -289,10 +323,6 @@ function actions.commit()
     redis.call('HSET', thread, field, take())
     redis.call('ZADD', names, 0, field)
   end
-  for place = cursor + 1, #ARGV, CHUNK do
-    local rows = {unpack(ARGV, place, math.min(place + CHUNK - 1, #ARGV))}
-    append(id, live, rows, first + place - cursor - 1)
-  end
   redis.call('HSET', thread, 'revision', change.revision + 1, 'head', head, 'epoch', change.after,
     'active', change.active, 'expires', change.expires or '')
   return {'done', 1}
@@ -300,11 +330,8 @@ end
 
 -- Deletes a thread; a revision of -1 is not compared.
 function actions.delete()
-  local known, id, expected, head = take(), take(), tonumber(take()), take()
+  local id, expected, head = take(), tonumber(take()), take()
   local thread = of('thread', id)
-  if known ~= fence() then
-    return {'refused', fence()}
-  end
   local actual, found = unpack(redis.call('HMGET', thread, 'revision', 'head'))
   actual = tonumber(actual) or 0
   if expected >= 0 and expected ~= actual then
@@ -317,6 +344,7 @@ function actions.delete()
     -- The thread was deleted and made again, and has come to the same revision.
     return {'conflict', 0}
   end
+  rehearse()
   forget(id)
   redis.call('UNLINK', thread, of('names', id))
   redis.call('ZREM', threads, id)
@@ -343,23 +371,12 @@ end
 -- What a store of another format is asked, while it is opened and migrated.
 local opening = {}
 
--- Checks whether this user may run every command of this script: without one of them it could end
--- half way. A user who may write nothing at all is refused before anything, and may read.
+-- Names a command of this script that this user may not run. One who may write nothing may read.
 function opening.check()
-  local key = base .. '/check'
-  local reads = {
-    {'GET', key}, {'HGET', key, ''}, {'HLEN', key}, {'HMGET', key, ''}, {'LINDEX', key, 0}, {'LLEN', key},
-    {'LRANGE', key, 0, 0}, {'ZCARD', key}, {'ZRANGE', key, 0, 0}, {'ZRANGEBYLEX', key, '-', '+'},
-    {'ZRANGEBYSCORE', key, 0, 0}, {'ZREVRANGEBYLEX', key, '+', '-'},
-  }
-  -- These change nothing while the key is missing.
-  local writes = {
-    {'UNLINK', key}, {'HDEL', key, ''}, {'HSET', key, '', '', ''}, {'LTRIM', key, 0, -1}, {'SET', key, '', 'XX'},
-    {'ZADD', key, 'XX', 0, ''}, {'ZREM', key, ''},
-  }
-  local function denied(commands)
+  local reads, later, writes, others = trials()
+  local function denied(calls)
     local found = {}
-    for _, words in ipairs(commands) do
+    for _, words in ipairs(calls) do
       local answer = redis.pcall(unpack(words))
       local text = type(answer) == 'table' and answer.err or ''
       if string.find(text, 'NOPERM', 1, true) or string.find(text, "can't run this command", 1, true)
@@ -369,14 +386,13 @@ function opening.check()
     end
     return found
   end
-  local refused, unwritten = denied(reads), denied(writes)
+  local unwritten = denied(writes)
   if #unwritten == 0 then
-    unwritten = denied({{'RPUSH', key, ''}})
-    redis.pcall('UNLINK', key)
+    unwritten = denied(others)
   elseif #unwritten == #writes then
     unwritten = {}
   end
-  local name = refused[1] or unwritten[1]
+  local name = denied(reads)[1] or denied(later)[1] or unwritten[1]
   return name and {'denied', name} or {'ok', redis.call('GET', base .. '/format')}
 end
 
@@ -395,6 +411,7 @@ function opening.flatten()
   if not redis.call('HGET', thread, 'branch') then
     return {'ok'}
   end
+  rehearse()
   for _ = 1, count do
     redis.call('RPUSH', of('epochs', id), take())
   end
@@ -417,5 +434,8 @@ end
 local format = redis.call('GET', base .. '/format')
 if actions[action] and format and format ~= FORMAT then
   return {'version', format}
+end
+if (action == 'commit' or action == 'delete') and take() ~= fence() then
+  return {'refused', fence()}
 end
 return (actions[action] or opening[action])()

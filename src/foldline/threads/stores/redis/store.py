@@ -50,8 +50,8 @@ class RedisStorage:
     """
     Rows and documents in one Redis, which any number of machines may share.
 
-    A commit is one script, which Redis runs alone. All keys begin with `{prefix}`, so that a cluster
-    keeps a store in one slot; no key expires by itself.
+    A commit is one script, which Redis runs alone; see `store.lua` for what could end it half way. All
+    keys begin with `{prefix}`, so that a cluster keeps a store in one slot; none expires by itself.
     """
 
     ends_commits = False
@@ -236,7 +236,6 @@ class RedisStorage:
         return None
 
     async def _ask(self, *words: Word, writes: bool = False) -> list[Any]:
-        """Return the answer of the script to an action, a tenant and more."""
         answer = await self.link.run(self._base, *words, writes=writes)
         if answer[0] == b"version":
             raise _newer(answer[1])
@@ -256,6 +255,7 @@ def _newer(found: bytes) -> StoreVersionError:
 def _plan(change: Change) -> bytes:
     """Return what the script needs of *change* beside its bytes."""
     opens, copies = change.opens, change.copies
+    keeps = {one.hex(): True for one in (*(change.keeps or ()), change.current_epoch)}
     plan = {
         "revision": change.revision,
         "epoch": change.epoch.hex(),
@@ -267,7 +267,7 @@ def _plan(change: Change) -> bytes:
         "source": None if copies is None else copies.source.id,
         "source_epoch": None if copies is None else copies.epoch.hex(),
         "count": None if copies is None else copies.count,
-        "keeps": None if change.keeps is None else [one.hex() for one in change.keeps],
+        "keeps": None if change.keeps is None else keeps,
         "first": change.rows[0].seq if change.rows else None,
         "drops": len(change.drop),
         "puts": len(change.put),
@@ -329,7 +329,8 @@ class RedisStore(ThreadStore):
     """
     Threads in one Redis, shared by any number of tasks, processes and machines.
 
-    A commit is always whole. Whether a crash of Redis may lose the newest ones is a setting of Redis:
+    A commit is made whole or not at all, as long as no other program writes keys under this prefix and
+    the user keeps its right to all of them. Whether a crash of Redis may lose the newest is a setting:
     with `appendonly yes` and `appendfsync always` it loses none; see `promise`. A failover loses what
     the replica has not received. The first write that the old primary refuses goes where the address
     leads then, and so does every later call; until then the old primary answers reads.
