@@ -207,9 +207,11 @@ class ThreadConflictError(UsageError):
         self.thread_id = thread_id
         self.expected = expected
         self.actual = actual
+        problem = f"is at revision {actual}, not {expected}"
+        if actual == expected:
+            problem = "was rewound, or another reduction was stored"
         super().__init__(
-            f"thread {thread_id!r} is at revision {actual}, not {expected}: "
-            "`await thread.refresh()`, then decide again"
+            f"thread {thread_id!r} {problem}: `await thread.refresh()`, then decide again"
         )
 
 
