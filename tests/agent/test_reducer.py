@@ -137,25 +137,6 @@ def test_the_circuit_breaker_folds_reports_and_stops_then_goes_on() -> None:
     assert second.verdict.kind == "hit"
 
 
-def test_a_failing_summarizer_falls_back_to_the_digest() -> None:
-    """An error, a timeout, nothing, or no text at all never fails the turn."""
-
-    def slow(request: SummaryRequest) -> str:
-        raise TimeoutError
-
-    for step in (ValueError("secret text"), slow, "", lambda _: 7):
-        scripted = ScriptedSummarizer(repeat=step)  # type: ignore[arg-type]
-        reduced = reducer(scripted).reduce_sync(talk(9))
-
-        assert reduced.event is not None
-        assert reduced.event.status == "performed"
-        assert reduced.event.reason is Reason.FOLDED_BY_FALLBACK
-        assert reduced.event.summarizer == "digest"
-        assert reduced.event.summarizer_calls == 3
-        assert len(reduced.event.failures) == 2
-        assert "secret" not in str(reduced.event.failures)
-
-
 def test_the_digest_has_no_time_limit() -> None:
     """The digest writes its summary however short the timeout of summarizers is."""
     event = HistoryReducer(CONFIG, timeout=1e-9).reduce_sync(talk(9)).event

@@ -233,9 +233,7 @@ def test_keys_are_never_shown() -> None:
 
 @pytest.mark.parametrize("vendor", COMMON_VENDORS)
 def test_common_vendors_are_vendors(vendor: str) -> None:
-    """
-    The vendors that the error for an unknown one lists are known: they need a key or a package.
-    """
+    """The vendors that the error for an unknown one lists are known: each needs something."""
     with pytest.raises((ConfigError, MissingExtraError), match="needs") as caught:
         open_model(f"{vendor}:x")
 
