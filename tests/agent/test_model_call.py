@@ -26,7 +26,8 @@ class Own:
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
         assert request.messages
-        return self._responses.pop(0)
+        response: ChatResponse = self._responses.pop(0)
+        return response
 
 
 class OwnStream(Own):

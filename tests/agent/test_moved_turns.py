@@ -1,7 +1,6 @@
 """Threads that are moved in the middle of a turn, and those behind which somebody has spoken."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 
 import pytest
 from msgspec import Struct
@@ -9,11 +8,9 @@ from msgspec import Struct
 from foldline import Agent, AgentOptions, ConversationThread, MemoryStore
 from foldline.errors import ModelError
 from foldline.testing.model import ModelStep, ScriptedModel, calls
-from foldline.threads.change import Change
-from foldline.threads.key import ThreadKey
 from foldline.threads.store import ThreadStore
-from foldline.threads.stores.memory import MemoryStorage
 from tests.threads.canaries import NOW
+from tests.threads.watched import Watched
 
 
 class Moment(Struct, frozen=True):
@@ -21,23 +18,6 @@ class Moment(Struct, frozen=True):
 
     snapshot: bytes
     paid: tuple[int, ...]
-
-
-class Watched(MemoryStorage):
-    """A storage that tells somebody of each commit, once it is made."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.watcher: Callable[[], Awaitable[None]] | None = None
-
-    async def commit(self, key: ThreadKey, change: Change) -> None:
-        await super().commit(key, change)
-        if self.watcher is not None:
-            await self.watcher()
-
-
-def now() -> datetime:
-    return NOW
 
 
 def payer(paid: list[int], steps: Sequence[ModelStep], *, options: AgentOptions) -> Agent:
@@ -53,15 +33,16 @@ def payer(paid: list[int], steps: Sequence[ModelStep], *, options: AgentOptions)
 async def moments(steps: Sequence[ModelStep], options: AgentOptions) -> list[Moment]:
     """Return the thread of a turn behind each of its commits."""
     storage, paid, seen = Watched(), list[int](), list[Moment]()
-    store = ThreadStore(storage, clock=now)
+    store = ThreadStore(storage, clock=lambda: NOW)
     thread = await store.thread("t")
 
     async def watch() -> None:
         found = await store.find("t")
         assert found is not None
         seen.append(Moment(await found.to_snapshot(), tuple(paid)))
+        storage.commits = 1
 
-    storage.watcher = watch
+    storage.commits, storage.act = 1, watch
     try:
         await payer(paid, steps, options=options).run("pay", thread=thread)
     except ModelError:
@@ -70,7 +51,7 @@ async def moments(steps: Sequence[ModelStep], options: AgentOptions) -> list[Mom
 
 
 async def restored(snapshot: bytes) -> ConversationThread:
-    return await MemoryStore(clock=now).restore(snapshot)
+    return await MemoryStore(clock=lambda: NOW).restore(snapshot)
 
 
 # The vendor numbers the calls of each response from one.

@@ -137,25 +137,6 @@ def test_the_circuit_breaker_folds_reports_and_stops_then_goes_on() -> None:
     assert second.verdict.kind == "hit"
 
 
-def test_a_failing_summarizer_falls_back_to_the_digest() -> None:
-    """An error, a timeout, nothing, or no text at all never fails the turn."""
-
-    def slow(request: SummaryRequest) -> str:
-        raise TimeoutError
-
-    for step in (ValueError("secret text"), slow, "", lambda _: 7):
-        scripted = ScriptedSummarizer(repeat=step)  # type: ignore[arg-type]
-        reduced = reducer(scripted).reduce_sync(talk(9))
-
-        assert reduced.event is not None
-        assert reduced.event.status == "performed"
-        assert reduced.event.reason is Reason.FOLDED_BY_FALLBACK
-        assert reduced.event.summarizer == "digest"
-        assert reduced.event.summarizer_calls == 3
-        assert len(reduced.event.failures) == 2
-        assert "secret" not in str(reduced.event.failures)
-
-
 def test_the_digest_has_no_time_limit() -> None:
     """The digest writes its summary however short the timeout of summarizers is."""
     event = HistoryReducer(CONFIG, timeout=1e-9).reduce_sync(talk(9)).event
@@ -427,6 +408,34 @@ def test_a_failed_fold_never_shows_what_was_not_in_force() -> None:
     assert reduced.event is not None
     assert (reduced.event.status, reduced.event.summary) == ("failed", None)
     assert reduced.state is stale
+
+
+@pytest.mark.parametrize(
+    ("replies", "says"),
+    [
+        ([""] * 2, "summarizer scripted failed (The text is empty): digest wrote the summary"),
+        (
+            ["", "what was said so far"],
+            "summarizer scripted failed (The text is empty): scripted wrote the summary",
+        ),
+    ],
+)
+def test_the_log_says_who_failed_and_who_wrote(
+    caplog: pytest.LogCaptureFixture, replies: list[str], says: str
+) -> None:
+    """One warning names the summarizer that failed, each reason once, and what wrote instead."""
+    HistoryReducer(CONFIG, summarizer=ScriptedSummarizer(replies)).reduce_sync(talk(9))
+
+    assert [one.getMessage() for one in caplog.records if one.name == "foldline"] == [says]
+
+
+def test_the_log_says_that_nothing_was_written(caplog: pytest.LogCaptureFixture) -> None:
+    """If all summarizers failed, the warning says that there is no summary."""
+    failing = HistoryReducer(CONFIG, summarizer=ScriptedSummarizer(repeat=""))
+    failing._summarizers = failing._summarizers[:1]  # pyright: ignore[reportPrivateUsage]
+    failing.reduce_sync(talk(9))
+
+    assert caplog.messages[-1].endswith("(The text is empty): no summary was written")
 
 
 def test_the_text_of_an_error_is_logged_for_debugging_alone(

@@ -30,7 +30,11 @@ FILES = {
     "state.json": b'{"summary_content": 3}',
     "empty.state": b"",
     "newline\nname.json": b"x",
+    "agent.json": b'{"Name": 7}',
+    "mute.json": b'[{"role": "user", "content": "x"}]',
 }
+CHAT = "chat --message x"
+DEMO = f"{CHAT} --model scripted:demo"
 BAD = {
     "not JSON": ("reduce text.json", "not JSON"),
     "wrong shape": ("reduce shape.json", "no known format fits"),
@@ -100,6 +104,65 @@ BAD = {
     "unknown option": ("reduce good.json --tagret 3", "No such option"),
     "unknown command": ("redcue good.json", "No such command 'redcue'"),
     "too many arguments": ("plan good.json other.json", "unexpected extra argument"),
+    "no store": ("threads list", "no store is named"),
+    "missing store": ("threads list --store none.db", "no store at none.db"),
+    "folder as store": ("threads list --store .", "is not a file"),
+    "unknown store": ("threads list --store mysql://x", "must be a path or a postgresql://"),
+    "import into a missing folder": (
+        "threads import good.json --store no/where.db",
+        "folder does not exist",
+    ),
+    "store in a missing folder": (
+        "threads list --store no/where.db",
+        "its folder does not exist; check the path",
+    ),
+    "verify without a store": ("verify --store none.db", "no store at none.db"),
+    "backup without a store": ("backup copy.db --store none.db", "no store at none.db"),
+    "doctor without a store": ("doctor --store none.db", "no store at none.db"),
+    "doctor of nothing": ("doctor", "no store is named"),
+    "backup of PostgreSQL": ("backup x --store postgresql://x", "pg_dump"),
+    "backup of Redis": ("backup x --store redis://x", "BGSAVE"),
+    "unknown command of threads": ("threads nothing", "No such command"),
+    "chat without a model": (
+        CHAT,
+        "no model is named: give --model vendor:model, or try --model scripted:demo",
+    ),
+    "model without a vendor": (f"{CHAT} --model gpt", "--model 'gpt': write vendor:model"),
+    "unknown vendor": (
+        f"{CHAT} --model opnai:gpt-5",
+        "unknown vendor 'opnai': did you mean 'openai' or ",
+    ),
+    "no key": (
+        f"{CHAT} --model openai:gpt-5-mini",
+        "needs OPENAI_API_KEY: set it in the environment",
+    ),
+    "no recording": (
+        f"{CHAT} --model scripted:",
+        "name a file (scripted:session.json), or",
+    ),
+    "missing recording": (f"{CHAT} --model scripted:none.json", "cannot read none.json: No such"),
+    "text as recording": (f"{CHAT} --model scripted:text.json", "text.json: "),
+    "recording without answers": (
+        f"{CHAT} --model scripted:mute.json",
+        "has no message of the assistant",
+    ),
+    "address of a recording": (f"{DEMO} --base-url http://x", "--base-url has no effect"),
+    "delay of a vendor": (f"{CHAT} --model openai:x --delay 1", "--delay has no effect without"),
+    "endless delay": (f"{DEMO} --delay inf", "'--delay'"),
+    "text as store": (f"{DEMO} --store text.json", "not a SQLite database"),
+    "chat in a missing folder": (f"{DEMO} --store no/chat.db", "its folder does not exist"),
+    "odd thread": (f"{DEMO} --thread a\tb", "thread id of 3 characters"),
+    "chat without its config": (f"{DEMO} --config none.toml", "cannot read none.toml"),
+    "chat with text as config": (f"{DEMO} --config text.json", "text.json: not TOML"),
+    "piped config": (f"{DEMO} --config -", "the standard input is for your messages"),
+    "chat with a binary config": (
+        f"{DEMO} --config binary.toml",
+        "binary.toml: neither JSON nor TOML",
+    ),
+    "wrong agent": (f"{DEMO} --config agent.json", "agent.json: "),
+    "missing instructions": (f"{DEMO} --instructions @none", "cannot read none"),
+    "chat with target 0": (f"{DEMO} --target 0", "target_count must be"),
+    "nothing to say": ("chat --model scripted:demo --message \t", "there is nothing to say"),
 }
 
 
@@ -125,7 +188,7 @@ def test_bad_input_is_one_line(run: Run, folder: Path, case: str) -> None:
     command, expected = BAD[case]
     before = _content(folder)
 
-    outcome = run(*command.split())
+    outcome = run(*command.split(" "))
 
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.count("\n") == 1

@@ -12,51 +12,6 @@ from tests.apps.conftest import Run
 from tests.servers.vendor import Answer, VendorServer
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        ((), "no model is named: give --model vendor:model, or try --model scripted:demo"),
-        (("--model", "gpt"), "--model 'gpt': write vendor:model"),
-        (("--model", "opnai:gpt-5"), "unknown vendor 'opnai': did you mean 'openai' or "),
-        (("--model", "openai:gpt-5-mini"), "needs OPENAI_API_KEY: set it in the environment"),
-        (("--model", "scripted:"), "name a file (scripted:session.json), or"),
-        (("--model", "scripted:none.json"), "cannot read none.json: No such file"),
-        (("--model", "scripted:text.txt"), "text.txt: "),
-        (("--model", "scripted:mute.json"), "has no message of the assistant"),
-        (("--model", "scripted:demo", "--base-url", "http://x"), "--base-url has no effect"),
-        (("--model", "openai:x", "--delay", "1"), "--delay has no effect without"),
-        (("--model", "scripted:demo", "--delay", "inf"), "'--delay'"),
-        (("--model", "scripted:demo", "--store", "text.txt"), "not a SQLite database"),
-        (("--model", "scripted:demo", "--store", "no/chat.db"), "its folder does not exist"),
-        (("--model", "scripted:demo", "--thread", "a b"), "thread id of 3 characters"),
-        (("--model", "scripted:demo", "--config", "none.toml"), "cannot read none.toml"),
-        (("--model", "scripted:demo", "--config", "text.txt"), "text.txt: not TOML"),
-        (("--model", "scripted:demo", "--config", "-"), "the standard input is for your messages"),
-        (("--model", "scripted:demo", "--config", "bytes"), "bytes: neither JSON nor TOML"),
-        (("--model", "scripted:demo", "--config", "agent.json"), "agent.json: "),
-        (("--model", "scripted:demo", "--instructions", "@none"), "cannot read none"),
-        (("--model", "scripted:demo", "--target", "0"), "target_count must be"),
-        (("--model", "scripted:demo", "--message", " "), "there is nothing to say"),
-    ],
-)
-def test_what_cannot_be_used_is_one_line(
-    run: Run, tmp_path: Path, arguments: tuple[str, ...], told: str
-) -> None:
-    """A wrong call is one line that says what to do, with the exit code 2."""
-    (tmp_path / "text.txt").write_text("no conversation = at all =\n" * 9, encoding="utf-8")
-    (tmp_path / "agent.json").write_text('{"Name": 7}', encoding="utf-8")
-    (tmp_path / "bytes").write_bytes(b"name = '\xff'")
-    (tmp_path / "mute.json").write_text('[{"role": "user", "content": "x"}]', encoding="utf-8")
-
-    outcome = run("chat", "--message", "x", *arguments)
-
-    assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err.startswith("foldline: error: ")
-    assert outcome.err.count("\n") == 1
-    assert told in outcome.err
-    assert not (tmp_path / "chat.db").exists()
-
-
 def test_a_missing_package_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the packages of a vendor the line says how to install them."""
     monkeypatch.setitem(sys.modules, "openai", None)

@@ -224,39 +224,6 @@ def test_deleting_needs_a_yes(run: Run, store: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["threads", "list"], "no store is named"),
-        (["threads", "list", "--store", "none.db"], "no store at none.db"),
-        (["threads", "list", "--store", "."], "is not a file"),
-        (["threads", "list", "--store", "mysql://x"], "must be a path or a postgresql://"),
-        (["threads", "import", "-", "--store", "no/where.db"], "folder does not exist"),
-        (
-            ["threads", "list", "--store", "no/where.db"],
-            "its folder does not exist; check the path",
-        ),
-        (["verify", "--store", "none.db"], "no store at none.db"),
-        (["backup", "copy.db", "--store", "none.db"], "no store at none.db"),
-        (["doctor", "--store", "none.db"], "no store at none.db"),
-        (["doctor"], "no store is named"),
-        (["backup", "x", "--store", "postgresql://x"], "pg_dump"),
-        (["backup", "x", "--store", "redis://x"], "BGSAVE"),
-        (["threads", "nothing"], "No such command"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_what_cannot_be_used_is_one_line(
-    run: Run, tmp_path: Path, arguments: list[str], said: str
-) -> None:
-    """A mistake is one line with the code 2, and makes no file."""
-    outcome = run(*arguments, stdin=b'[{"role": "user", "content": "Hello"}]')
-
-    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
-    assert said in outcome.err
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
     "arguments",
     [
         ["show", "none"],

@@ -4,9 +4,9 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
 import pytest
 
@@ -35,18 +35,12 @@ with open(report, "w") as file:
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class Trace:
-    """What an import did."""
+class Trace(NamedTuple):
+    """What was printed, which files were opened for writing, and which foreign packages loaded."""
 
     printed: str
-    """What came out, on both streams."""
-
     written: list[str]
-    """The files that were opened for writing."""
-
     foreign: set[str]
-    """The packages that were loaded, without the standard library and foldline."""
 
 
 def _trace(folder: Path, *names: str) -> Trace:

@@ -1,7 +1,7 @@
 """A conversation of one agent, and what every conversation promises."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pytest
 
@@ -71,29 +71,6 @@ async def test_without_a_thread_one_in_memory_is_made() -> None:
     assert result.turn_number == 2
 
 
-def test_several_agents_need_an_orchestrator() -> None:
-    """Without one the error names the number of agents."""
-    agents = [agent_named("a"), agent_named("b"), agent_named("c")]
-
-    with pytest.raises(ConfigError, match="3 agents needs an orchestrator"):
-        Conversation(agents)
-
-
-@pytest.mark.parametrize("agents", [[], {}], ids=["sequence", "mapping"])
-def test_no_agents_is_an_error(agents: Sequence[Agent] | Mapping[str, Agent]) -> None:
-    """A conversation needs somebody who answers, with an orchestrator too."""
-    with pytest.raises(ConfigError, match="agents must not be empty"):
-        Conversation(agents, orchestrator=RoundRobin())
-
-
-def test_names_are_unique() -> None:
-    """Two agents cannot have one name, and the key of an agent is its name."""
-    with pytest.raises(ConfigError, match="different names, got a twice"):
-        Conversation([agent_named("a"), agent_named("a")], orchestrator=RoundRobin())
-    with pytest.raises(ConfigError, match="the key of an agent must be its name"):
-        Conversation({"b": agent_named("a")})
-
-
 def test_agents_are_given_by_name_too() -> None:
     """A mapping by name is the same as a sequence."""
     agents = {"a": agent_named("a"), "b": agent_named("b")}
@@ -106,13 +83,21 @@ def test_agents_are_given_by_name_too() -> None:
     [
         ({"agents": "openai:gpt-5"}, "agent must be an Agent, got str"),
         ({"agents": [3]}, "agent must be an Agent, got int"),
+        ({"agents": [*map(agent_named, "abc")]}, "3 agents needs an orchestrator"),
+        ({"agents": [], "orchestrator": RoundRobin()}, "agents must not be empty"),
+        ({"agents": {}, "orchestrator": RoundRobin()}, "agents must not be empty"),
+        (
+            {"agents": [*map(agent_named, "aa")], "orchestrator": RoundRobin()},
+            "different names, got a twice",
+        ),
+        ({"agents": {"b": agent_named("a")}}, "the key of an agent must be its name"),
         ({"orchestrator": RoundRobin}, "orchestrator must be an Orchestrator or None, got type"),
         ({"orchestrator": "round robin"}, "orchestrator must be an Orchestrator or None, got str"),
         ({"thread": "t"}, "thread must be a ConversationThread or None, got str"),
     ],
 )
 def test_a_wrong_part_is_refused(arguments: Mapping[str, object], text: str) -> None:
-    """What is no agent, orchestrator or thread is named by its kind."""
+    """What is no agent, orchestrator or thread is named, and so is a wrong number or name."""
     given: dict[str, object] = {"agents": agent_named("a"), **arguments}
 
     with pytest.raises(ConfigError, match=text):
@@ -124,9 +109,9 @@ def test_a_wrong_message_is_refused(message: object) -> None:
     """A message is a text or messages, and nothing is stored of anything else."""
     conversation = Conversation(agent_named("a"))
 
-    with pytest.raises(ConfigError, match=r"^message.* must be a Message"):
+    with pytest.raises(ConfigError, match=r"^message.* must be a (str or )?Message"):
         asyncio.run(conversation.send(message))  # type: ignore[arg-type]  # what is refused
-    with pytest.raises(ConfigError, match=r"^message.* must be a Message"):
+    with pytest.raises(ConfigError, match=r"^message.* must be a (str or )?Message"):
         conversation.send_stream(message)  # type: ignore[arg-type]  # what is refused
     assert conversation.thread is None
 
@@ -226,3 +211,9 @@ async def test_two_handles_of_one_thread_do_not_mix() -> None:
                 [agent_named("a"), agent_named("b")], orchestrator=RoundRobin(), thread=yours
             ).send("no, me")
         assert texts(await mine.get_messages()) == ["me first", "a here"]
+
+
+def test_the_name_of_the_single_agent_is_a_str() -> None:
+    """Another type is refused when the orchestrator is made."""
+    with pytest.raises(ConfigError, match=r"^name must be a str, got int$"):
+        SingleAgent(3)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]

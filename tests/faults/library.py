@@ -8,7 +8,6 @@ import _sqlite3
 import ctypes
 import sqlite3
 from contextlib import closing
-from types import ModuleType
 
 
 OpenCall = ctypes.CFUNCTYPE(
@@ -87,9 +86,9 @@ def copy_of_methods(address: int) -> MethodTable:
     return table
 
 
-def default_vfs(extension: ModuleType = _sqlite3) -> VfsTable:
-    """Return the default file system of the SQLite that *extension* was linked with, in place."""
-    library = _library(extension)
+def default_vfs() -> VfsTable:
+    """Return the default file system of SQLite, in place."""
+    library = _library()
     try:
         find, source = library.sqlite3_vfs_find, library.sqlite3_sourceid
     except AttributeError as error:
@@ -108,10 +107,10 @@ def default_vfs(extension: ModuleType = _sqlite3) -> VfsTable:
     return VfsTable.from_address(address)
 
 
-def _library(extension: ModuleType) -> ctypes.CDLL:
+def _library() -> ctypes.CDLL:
     # A symbol is looked up in the extension module and in the libraries that it was linked with,
     # hence in the very one that it calls. A module without a file is part of the interpreter.
-    path: str | None = getattr(extension, "__file__", None)
+    path: str | None = getattr(_sqlite3, "__file__", None)
     try:
         return ctypes.CDLL(path)
     except (OSError, TypeError) as error:

@@ -45,36 +45,26 @@ class ToyWorkload(Struct, frozen=True):
         connection.execute("COMMIT")
 
 
-class State(Struct, frozen=True):
-    """What a database holds after a crash."""
-
-    integrity: str
-    rows: tuple[tuple[int, int], ...]
-
-
-def state_of(folder: Path) -> State:
-    """Return what plain sqlite3 finds in *folder*."""
-    with closing(sqlite3.connect(folder / "toy.db")) as connection:
-        integrity: str = connection.execute("PRAGMA integrity_check").fetchone()[0]
-        if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0:
-            return State(integrity, ())
-        rows = connection.execute("SELECT batch, part FROM rows ORDER BY batch, part").fetchall()
-        return State(integrity, tuple(rows))
-
-
 def broken_promises(folder: Path, acks: Sequence[str]) -> set[str]:
     """Return which promises the database in *folder* breaks, given what was acknowledged."""
     try:
-        state = state_of(folder)
+        with closing(sqlite3.connect(folder / "toy.db")) as connection:
+            integrity = connection.execute("PRAGMA integrity_check").fetchall()
+            rows = _rows(connection)
     except sqlite3.DatabaseError:
         return {"damaged"}
-    if state.integrity != "ok":
+    if integrity != [("ok",)]:
         return {"damaged"}
-    batches = sorted({batch for batch, _ in state.rows})
-    parts = [(batch, part) for batch in batches for part in (0, 1)]
+    batches = sorted({batch for batch, _ in rows})
     found = {
         "lost": not set(map(int, acks)) <= set(batches),
-        "half": list(state.rows) != parts,
+        "half": rows != [(batch, part) for batch in batches for part in (0, 1)],
         "gap": batches != list(range(len(batches))),
     }
     return {name for name, is_broken in found.items() if is_broken}
+
+
+def _rows(connection: sqlite3.Connection) -> list[tuple[int, int]]:
+    if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0:
+        return []
+    return connection.execute("SELECT batch, part FROM rows ORDER BY batch, part").fetchall()

@@ -117,9 +117,7 @@ def test_exchanges_are_cut_at_user_messages(words: str, keep: int, expected: int
 
 
 def test_a_giant_exchange_can_be_cut_in_other_units() -> None:
-    """
-    One exchange of many tool calls is cut between its groups with messages or tokens as the unit.
-    """
+    """With messages or tokens as the unit, one exchange of many calls is cut between its groups."""
     history = _history("u c1 r1 c2 r2 c3 r3")
     two = history.tokens(5)
 

@@ -195,9 +195,7 @@ def test_brackets_in_a_text_are_not_nesting() -> None:
 
 
 def test_the_projection_is_pinned() -> None:
-    """
-    The bytes behind a digest are written out here: a change of them needs a new version number.
-    """
+    """These bytes are what a digest is made of: changing them needs a new version number."""
     call = '{"id":"call_1","name":"search","type":"tool_call","value":{"days":[1,2],"to":"OSL"}}'
     steps = (
         '[2,"user","ada",[{"content":"How far?","type":"text"}]]',

@@ -53,9 +53,7 @@ def _is_one_answer(first: Message, second: Message) -> bool:
 
 @given(MESSAGES)
 def test_it_is_the_sequence_of_what_is_not_system(messages: list[Message]) -> None:
-    """
-    Length, iteration, index, slice and membership see the messages that are not system messages.
-    """
+    """Length, iteration, index, slice and membership leave system messages out."""
     history, visible = History(messages), _visible(messages)
 
     assert len(history) == len(visible)
@@ -67,19 +65,11 @@ def test_it_is_the_sequence_of_what_is_not_system(messages: list[Message]) -> No
 
 @given(MESSAGES)
 def test_everything_gives_back_what_went_in(messages: list[Message]) -> None:
-    """All messages come back in order, system messages at their places."""
+    """All messages come back in order, system messages at their places, at once and one by one."""
     history = History(messages)
 
     assert history.everything() == messages
-    assert history.total == len(messages)
-
-
-@given(MESSAGES)
-def test_an_index_among_all_messages_gives_that_message(messages: list[Message]) -> None:
-    """`at` counts system messages too, and an index behind the end is an error."""
-    history = History(messages)
-
-    assert [history.at(index) for index in range(len(messages))] == messages
+    assert [history.at(index) for index in range(history.total)] == messages
     with pytest.raises(IndexError):
         history.at(len(messages))
 
@@ -144,9 +134,7 @@ def test_index_keeping_is_the_first_that_fits(messages: list[Message], drawn: in
 
 @given(MESSAGES, st.integers(0, 40))
 def test_index_within_is_the_last_that_fits(messages: list[Message], tokens: int) -> None:
-    """
-    It is the last index up to which at most the tokens lie, one message further where there is one.
-    """
+    """It is the last index up to which at most the tokens lie, but never less than one message."""
     history, visible = History(messages, counter=COUNTER), _visible(messages)
 
     for start in range(len(visible) + 1):
@@ -166,9 +154,7 @@ def test_the_last_user_is_found(messages: list[Message]) -> None:
 
 @given(MESSAGES)
 def test_a_message_reaches_to_the_earliest_call_that_it_answers(messages: list[Message]) -> None:
-    """
-    An answer belongs to the newest call of its id that waits; the earliest such call is the reach.
-    """
+    """An answer is of the newest waiting call of its id; the earliest such call is the reach."""
     history, visible = History(messages), _visible(messages)
     pairs, _ = pairs_of(visible)
 
@@ -179,9 +165,7 @@ def test_a_message_reaches_to_the_earliest_call_that_it_answers(messages: list[M
 
 @given(MESSAGES)
 def test_a_whole_index_parts_nothing(messages: list[Message]) -> None:
-    """
-    Neither a call and its result nor neighboring messages of an assistant span a whole index.
-    """
+    """No call and its result, and no neighboring messages of an assistant, span a whole index."""
     history, visible = History(messages), _visible(messages)
     pairs, _ = pairs_of(visible)
     whole = [
@@ -263,11 +247,17 @@ class Words(str):
     __slots__ = ()
 
 
+def test_what_is_no_message_is_named_with_its_place() -> None:
+    """Among several the error says which one it is."""
+    with pytest.raises(FormatError, match=r"^messages\[1\] must be a Message, got int$"):
+        History([Message.user("a"), unchecked(1)])
+
+
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ("text", "not a Message, but a str"),
-        (None, "not a Message, but a NoneType"),
+        ("text", "message must be a Message, got str"),
+        (None, "message must be a Message, got NoneType"),
         (Message(role="user", parts=(TextPart(Words("x")),)), "objects of type Words"),
         (
             Message(role="user", parts=(TextPart(unchecked(None)),)),

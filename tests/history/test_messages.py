@@ -9,6 +9,7 @@ from foldline.errors import ConfigError
 from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.history.parts import (
     BlobPart,
+    Part,
     ReasoningPart,
     TextPart,
     ToolCallPart,
@@ -52,20 +53,18 @@ def test_an_assistant_that_says_nothing_has_no_text_part() -> None:
     assert Message.assistant().parts == ()
 
 
-def test_the_text_of_a_message_is_its_text_parts() -> None:
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        ((ReasoningPart("hm"), TextPart("one"), CALL, TextPart("two")), "one\ntwo"),
+        ((CALL,), ""),
+        ((BlobPart("image", "image/png", "AAAA"),), ""),
+        ((), ""),
+    ],
+)
+def test_the_text_of_a_message_is_its_text_parts(parts: tuple[Part, ...], text: str) -> None:
     """`text` joins the text parts by newlines and leaves every other part out."""
-    parts = (ReasoningPart("hm"), TextPart("one"), CALL, TextPart("two"))
-
-    assert Message(role="assistant", parts=parts).text == "one\ntwo"
-
-
-def test_a_message_without_text_parts_has_an_empty_text() -> None:
-    """`text` is empty for a message of calls, of pictures, or of nothing."""
-    picture = BlobPart("image", "image/png", "AAAA")
-
-    assert Message.assistant(tool_calls=[CALL]).text == ""
-    assert Message(role="user", parts=(picture,)).text == ""
-    assert Message(role="user").text == ""
+    assert Message(role="assistant", parts=parts).text == text
 
 
 def test_calls_and_answers_keep_their_order() -> None:

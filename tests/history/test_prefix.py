@@ -40,14 +40,8 @@ REDUCERS = {unit: _reducer(unit) for unit in COUNTING_UNITS}
 
 def _system_at(full: History) -> tuple[int, ...]:
     """Return how many messages that are not system messages stand before each system message."""
-    places: list[int] = []
-    before = 0
-    for message in full.everything():
-        if message.role == "system":
-            places.append(before)
-        else:
-            before += 1
-    return tuple(places)
+    places = (at for at, message in enumerate(full.everything()) if message.role == "system")
+    return tuple(at - earlier for earlier, at in enumerate(places))
 
 
 def _window(full: History, cut: int, *, pinned: int | None = None) -> History:
@@ -89,7 +83,6 @@ def _state(full: History, cut: int, unit: CountingUnit) -> HistoryReductionState
 
 
 def _drawn(random: Random) -> tuple[History, int]:
-    """Return a history of both kinds, and a safe cut of it."""
     while True:
         draw = random.choice((legal_history, damaged_history))
         full = History(draw(random, exchanges=random.choice((1, 3, 8))))
@@ -100,9 +93,7 @@ def _drawn(random: Random) -> tuple[History, int]:
 
 @pytest.mark.parametrize("unit", COUNTING_UNITS)
 def test_a_window_answers_like_the_whole(unit: CountingUnit) -> None:
-    """
-    From the cut on digests, tokens, counts, cuts and open calls are those of the whole history.
-    """
+    """From the cut on, digests, tokens, counts and cuts are those of the whole history."""
     random = Random(unit)
     for _ in range(ROUNDS):
         full, cut = _drawn(random)
@@ -129,9 +120,7 @@ def test_a_window_answers_like_the_whole(unit: CountingUnit) -> None:
 
 @pytest.mark.parametrize("unit", COUNTING_UNITS)
 def test_a_window_is_reduced_like_the_whole(unit: CountingUnit) -> None:
-    """
-    Verdict, view, tokens and the next fold are the same, pinned message included, as it grows.
-    """
+    """As it grows, verdict, view, tokens and next fold are the same, the pinned message too."""
     random, reducer = Random(f"fold {unit}"), REDUCERS[unit]
     folds = 0
     for _ in range(ROUNDS // 3):

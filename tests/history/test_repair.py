@@ -93,9 +93,7 @@ def _answers(messages: Sequence[Message]) -> dict[str, str]:
 
 
 def _answered_directly(messages: Sequence[Message]) -> dict[str, str]:
-    """
-    Return the label of the answer by that of its call; fail where a rule of a block is broken.
-    """
+    """Return the label of each call's answer; fail where a rule of a block is broken."""
     answers: dict[str, str] = {}
     waiting: dict[str, str] = {}
     seen = {""}
@@ -329,9 +327,7 @@ def test_an_item_that_cannot_be_read_is_not_kept() -> None:
 
 @given(WORDS)
 def test_every_call_is_directly_followed_by_its_answer(words: list[str]) -> None:
-    """
-    Behind each call block stand exactly its answers, by the rule that the newest call is answered.
-    """
+    """After each block of calls come exactly its answers, each for the newest call of its id."""
     messages = _labelled(words)
     answers = _answers(messages)
 
@@ -362,9 +358,7 @@ def test_repairing_twice_is_repairing_once(words: list[str]) -> None:
 
 @given(BLOCKS, st.randoms(use_true_random=False))
 def test_a_generated_stretch_in_order_stays(blocks: list[list[int]], random: Random) -> None:
-    """
-    Blocks of any shape, answered in any order, by one message or by several, come back as they are.
-    """
+    """Blocks of any shape, answered in any order by one message or several, are unchanged."""
     messages: list[Message] = []
     for at, block in enumerate(blocks):
         ids = [f"{at}.{number}" for number in range(sum(block))]

@@ -66,9 +66,7 @@ ENGLISH = "The customer wrote twice, because the parcel had still not arrived on
     ],
 )
 def test_small_texts_keep_their_estimates(text: str, tokens: int) -> None:
-    """
-    The weights are frozen: a changed estimate is a decision, since sums of older ones are kept.
-    """
+    """The weights are frozen, as sums of older estimates are kept: changing one is a decision."""
     assert ESTIMATOR.count(text) == tokens
 
 
@@ -115,9 +113,7 @@ def test_the_sums_say_what_a_loop_says(text: str) -> None:
 
 @pytest.mark.parametrize("size", [1_039, 1_040, 1_041, 2_080, 5_000])
 def test_no_sum_is_too_large(size: int) -> None:
-    """
-    A text of nothing but the dearest byte is counted to the last one, over any number of pieces.
-    """
+    """Text of nothing but the dearest byte is counted exactly, over any number of pieces."""
     dearest = max(range(128), key=LEVELS.__getitem__)
 
     assert ESTIMATOR.count(chr(dearest) * size) == int(

@@ -11,11 +11,9 @@ def lines(*values: Any) -> bytes:
 
 
 def read(*values: Any, **options: Any) -> tuple[Session, ...]:
-    """Return the sessions in a log of the lines *values*."""
     return read_sessions(lines(*values), **options)
 
 
 def read_one(*values: Any) -> Session:
-    """Return the only session in a log of the lines *values*."""
     (session,) = read(*values)
     return session

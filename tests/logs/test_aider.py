@@ -36,11 +36,7 @@ def said(session: Session) -> list[tuple[str, str]]:
 
 
 def test_a_transcript_is_cut_into_sessions() -> None:
-    """
-    Every heading of aider opens a session, and the marks of the lines between say who speaks.
-
-    A session in which nothing was said is none.
-    """
+    """Headings open sessions, marks say who speaks, and what was printed answers no call."""
     first, second = read_sessions(TRANSCRIPT.encode())
 
     assert said(first) == [
@@ -53,15 +49,9 @@ def test_a_transcript_is_cut_into_sessions() -> None:
     ]
     assert said(second) == [("assistant", "Hello.")]
     assert (first.id, second.id) == ("2031-02-03 04:05:06", "2031-02-04 00:00:00")
-    assert first.messages[0].created_at == datetime(2031, 2, 3, 4, 5, 6, tzinfo=UTC)
-
-
-def test_what_aider_printed_keeps_its_place() -> None:
-    """Printed lines answer no call, so they are text with the program's name, not a response."""
-    printed = read_sessions(TRANSCRIPT.encode())[0].messages[0]
-
-    assert printed.name == "aider"
-    assert printed.tool_call_responses == ()
+    printed = first.messages[0]
+    assert printed.created_at == datetime(2031, 2, 3, 4, 5, 6, tzinfo=UTC)
+    assert (printed.name, printed.tool_call_responses) == ("aider", ())
 
 
 def test_lines_before_the_first_heading_are_a_session() -> None:

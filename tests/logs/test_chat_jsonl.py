@@ -50,9 +50,7 @@ def test_a_list_a_line_is_a_session_a_line() -> None:
 
 
 def test_calls_pair_by_id_and_keep_no_second_copy() -> None:
-    """
-    The order of a log's keys is not what was sent, so nothing has to be kept beside the parts.
-    """
+    """The order of keys in a log is not what was sent, so nothing is kept beside the parts."""
     function = {"arguments": "{}", "name": "look"}
     (session,) = read(
         [
@@ -102,9 +100,7 @@ def test_times_have_zones(time: Any, created_at: datetime | None) -> None:
 
 
 def test_calls_without_ids_are_answered_in_order() -> None:
-    """
-    Answers without ids answer the calls without ids before them; what is left over was printed.
-    """
+    """Answers without ids answer the calls before them that have none; the rest was printed."""
     call = {"function": {"name": "look", "arguments": {"at": 1}}}
     (session,) = read(
         [
@@ -158,9 +154,7 @@ def test_other_vendors_messages_in_a_log_are_read_as_theirs() -> None:
 
 @pytest.mark.parametrize("key", ["conversation_id", "thread_id", "session_id"])
 def test_lines_are_sorted_by_conversation(key: str) -> None:
-    """
-    Mixed lines are one session for each conversation; a line that names none follows the last.
-    """
+    """Mixed lines are a session per conversation; a line that names none follows the last."""
     lines = [
         {"role": "system", "content": "S"},
         *({**item, key: name} for item in HI for name in ("a", "b")),

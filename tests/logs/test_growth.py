@@ -23,18 +23,6 @@ def recording(*messages: Message, id: str = "", answer: Iterable[Message] = ()) 
     return Recording(session=session, sent=len(messages))
 
 
-def test_growing_requests_are_one_session() -> None:
-    """The longest one is the conversation, and each of them was a call of the model."""
-    sessions = joined(
-        [recording(U, id="x"), recording(U, A, V), recording(U, A, V, B, W, answer=[A])]
-    )
-
-    (session,) = sessions
-    assert (session.id, session.messages) == ("x", (U, A, V, B, W, A))
-    assert session.calls == (1, 3, 5)
-    assert session.notes[0].startswith("this session is 3 records")
-
-
 OTHER = Message.user("other")
 
 

@@ -36,6 +36,7 @@ def dumped(kind: str, **kwargs: Any) -> dict[str, Any]:
     return {"lc": 1, "type": "constructor", "id": path, "kwargs": kwargs}
 
 
+USE = {"type": "tool_use", "id": "c", "name": "look", "input": {"at": 1}}
 CALL = {"name": "look", "args": {"at": 1}, "id": "c", "type": "tool_call"}
 
 
@@ -137,10 +138,7 @@ def test_counts_and_identity_are_carried() -> None:
             {"type": "file", "source_type": "base64", "data": "QQ=="},
             BlobPart("document", "", "QQ=="),
         ),
-        (
-            {"type": "tool_use", "id": "c", "name": "look", "input": {"at": 1}},
-            ToolCallPart("c", "look", '{"at":1}'),
-        ),
+        (USE, ToolCallPart("c", "look", '{"at":1}')),
         (
             {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{"},
             ToolCallPart("c", "look", "{"),
@@ -151,13 +149,6 @@ def test_counts_and_identity_are_carried() -> None:
 def test_blocks_become_parts(block: Any, part: Any) -> None:
     """Every kind of block has its part."""
     assert ai(content=[block]).parts == (part,)
-
-
-def test_a_call_stands_once() -> None:
-    """A call that is among the blocks as well is read from `tool_calls`."""
-    block = {"type": "tool_use", "id": "c", "name": "look", "input": {"at": 1}}
-
-    assert ai(content=[block], tool_calls=[CALL]).parts == (ToolCallPart("c", "look", '{"at":1}'),)
 
 
 @pytest.mark.parametrize(
@@ -179,10 +170,11 @@ def test_a_call_stands_once() -> None:
             {"additional_kwargs": {"function_call": {"name": "look", "arguments": "{}"}}},
             ToolCallPart("", "look", "{}"),
         ),
+        ({"content": [USE], "tool_calls": [CALL]}, ToolCallPart("c", "look", '{"at":1}')),
     ],
 )
 def test_calls_of_other_kinds(body: dict[str, Any], part: ToolCallPart) -> None:
-    """Calls with broken arguments and calls of older versions are read."""
+    """Broken and older calls are read, and a call that is among the blocks too is read once."""
     assert ai(**body).parts == (part,)
 
 

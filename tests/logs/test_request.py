@@ -67,7 +67,6 @@ def test_wrong_bodies_are_named(native: NativeFormat, body: Any, error: str) -> 
 
 @pytest.fixture(scope="module")
 def exchanges(shared_data: Path) -> list[tuple[NativeFormat, Any, Any]]:
-    """Return every recorded exchange with a vendor."""
     paths = sorted((shared_data / "provider-cassettes").glob("*.yaml"))
     return [exchange for path in paths for exchange in recorded_exchanges(path)]
 

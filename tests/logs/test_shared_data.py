@@ -26,7 +26,6 @@ def read(shared_data: Path) -> Read:
 
 
 def counts(sessions: list[Session]) -> dict[str, int]:
-    """Return how many messages there are of each role, and how many calls and responses."""
     messages = [message for session in sessions for message in session.messages]
     found = Counter[str](message.role for message in messages)
     found["messages"] = len(messages)

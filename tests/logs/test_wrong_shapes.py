@@ -21,7 +21,6 @@ def pi(**message: Any) -> dict[str, Any]:
 
 
 def swe(**item: Any) -> dict[str, Any]:
-    """Return a trajectory whose second message is *item*."""
     said = [{"role": "user"}, item]
     return {"history": [{"agent": "main", "content": "", **one} for one in said]}
 

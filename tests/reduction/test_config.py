@@ -1,5 +1,7 @@
 """How a configuration is checked, and what its limits are."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -117,19 +119,17 @@ def test_a_value_that_is_not_allowed_is_named(fields: dict[str, object], said: s
     assert said in str(caught.value)
 
 
-def test_an_override_is_checked() -> None:
-    """A run cannot ask for a behavior that does not exist."""
-    with pytest.raises(
-        ConfigError, match="history_reduction_behavior_override must be 'continue' or"
-    ):
-        AgentRunConfig(history_reduction_behavior_override="stop")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("field", ["skip_history_reduction", "trigger_history_reduction"])
-@pytest.mark.parametrize("value", ["no", 1, None])
-def test_a_switch_of_a_run_is_true_or_false(field: str, value: object) -> None:
-    """A text that says no would otherwise count as yes."""
-    with pytest.raises(ConfigError, match=f"{field} must be a bool, got"):
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("history_reduction_behavior_override", "stop", "'continue' or"),
+        *(("skip_history_reduction", value, "a bool, got") for value in ("no", 1, None)),
+        ("trigger_history_reduction", "no", "a bool, got"),
+    ],
+)
+def test_options_of_a_run_are_checked(field: str, value: object, told: str) -> None:
+    """A behavior that does not exist is refused, and a str that would otherwise count as yes."""
+    with pytest.raises(ConfigError, match=f"{field} must be {told}"):
         AgentRunConfig(**{field: value})  # type: ignore[arg-type]
 
 
@@ -183,3 +183,12 @@ def test_message_counting_knows_no_summarizer() -> None:
 
     assert fingerprint(counting, ["a"]) == fingerprint(other, ["b"])
     assert len(fingerprint(counting)) == 16
+
+
+@pytest.mark.parametrize("field", ["provider_key", "model_name", "api_key", "base_url"])
+def test_a_provider_has_text_fields(field: str) -> None:
+    """A field of another type is refused when the provider is made."""
+    fields: Any = {"provider_key": "openai", "model_name": "gpt-5-mini", field: 3}
+
+    with pytest.raises(ConfigError, match=f"^{field} must be a str.*, got int$"):
+        ProviderConfig(**fields)

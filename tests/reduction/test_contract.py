@@ -257,9 +257,7 @@ def judge_answer(text: str) -> tuple[str, ...]:
     ],
 )
 def test_the_next_answer_is_refused(text: str) -> None:
-    """
-    How an assistant begins, refuses or ends an answer is known, and the defect says what it is.
-    """
+    """How an assistant begins, refuses or ends an answer is recognized and named as a defect."""
     assert judge_answer(text) == (CONTINUES,)
 
 

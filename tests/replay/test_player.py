@@ -5,7 +5,6 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-import msgspec
 import pytest
 
 from foldline.agent.reducer import HistoryReducer
@@ -16,7 +15,6 @@ from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.request import SummaryRequest
 from foldline.replay.player import ReadingLog, Replay, play, spans
-from foldline.replay.record import ReplayReport
 from foldline.replay.tape import Tape
 
 
@@ -61,7 +59,6 @@ def test_folds_follow_the_law(chat_tape: MakeTape, unit: Any, size: int, thresho
 
 @pytest.fixture(scope="module", params=CONFIGS)
 def played(request: pytest.FixtureRequest, tool_tape: MakeTape) -> tuple[str, Replay]:
-    """Return the name of each configuration, and a session that was played under it."""
     return request.param, play(tool_tape(15), CONFIGS[request.param], name=request.param)
 
 
@@ -121,13 +118,6 @@ def test_a_system_message_in_the_middle_is_valid(tool_tape: MakeTape, name: str)
     totals = play(tape, CONFIGS[name], name=name).report.totals
 
     assert (totals.folds > 1, totals.invalid_requests) == (True, 0)
-
-
-def test_a_report_survives_json(tool_tape: MakeTape) -> None:
-    """A report reads back from JSON as the same record."""
-    report = play(tool_tape(12), CONFIGS["rolling"], name="rolling").report
-
-    assert msgspec.json.decode(msgspec.json.encode(report), type=ReplayReport) == report
 
 
 def test_the_tokens_of_a_view_add_up(tool_tape: MakeTape) -> None:

@@ -38,7 +38,6 @@ def _read(page: str) -> _Tags:
 
 @pytest.fixture(scope="module")
 def reports(tool_tape: Callable[..., Tape]) -> Reports:
-    """Return the reports of one session."""
     return compare(tool_tape(40), USUAL, check=False).reports
 
 

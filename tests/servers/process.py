@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from signal import Signals
+from typing import Self
 
 
 _PATIENCE = 30.0
@@ -118,3 +119,43 @@ class ServerProcess:
         if self._keeper.stdin is not None:
             self._keeper.stdin.write(f"{line}\n".encode())
             self._keeper.stdin.flush()
+
+
+class Server:
+    """A server with a folder of its own, started; as a context it ends with `close`."""
+
+    folder: Path
+    _process: ServerProcess
+
+    @property
+    def pid(self) -> int | None:
+        """Return the number of its first process, or None where it is stopped."""
+        return self._process.pid
+
+    def start(self) -> None:
+        """Start it; return when it takes connections."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """Stop it in order."""
+        raise NotImplementedError
+
+    def kill(self) -> None:
+        """Stop it at once."""
+        raise NotImplementedError
+
+    def restart(self) -> None:
+        """Stop it in order if it runs, and start it again."""
+        self.stop()
+        self.start()
+
+    def close(self) -> None:
+        """Stop it at once and delete all it held."""
+        self.kill()
+        self._process.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -5,10 +5,9 @@ import socket
 import tempfile
 from pathlib import Path
 from signal import Signals
-from types import TracebackType
-from typing import Literal, Self
+from typing import Literal
 
-from tests.servers.process import ServerProcess
+from tests.servers.process import Server, ServerProcess
 
 
 Sync = Literal["always", "everysec", "no"]
@@ -27,7 +26,7 @@ _OPTIONS = {
 }
 
 
-class RedisServer:
+class RedisServer(Server):
     """A fresh Redis, started; it ends with `close`, and with this process at the latest."""
 
     def __init__(self, *, appendfsync: Sync = "always") -> None:
@@ -58,16 +57,6 @@ class RedisServer:
         """Return its address."""
         return f"unix://{self.socket}"
 
-    @property
-    def pid(self) -> int | None:
-        """Return the number of its process, or None where it is stopped."""
-        return self._process.pid
-
-    @property
-    def log(self) -> str:
-        """Return what it has said so far."""
-        return self._process.log
-
     def start(self) -> None:
         """Start it; return when it takes commands, after it has read what it wrote before."""
         options = {**_OPTIONS, "appendfsync": self._appendfsync}
@@ -82,16 +71,6 @@ class RedisServer:
         """Kill it at once."""
         self._process.end(Signals.SIGKILL)
 
-    def restart(self) -> None:
-        """Stop it in order if it runs, and start it again."""
-        self.stop()
-        self.start()
-
-    def close(self) -> None:
-        """Kill it and delete all it held."""
-        self.kill()
-        self._process.close()
-
     def flush(self) -> None:
         """Delete every key of every database; start the server where it was left stopped."""
         if self.pid is None:
@@ -100,17 +79,6 @@ class RedisServer:
         if answer != b"+OK\r\n":
             message = f"Redis flushed nothing: {answer!r}"
             raise RuntimeError(message)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _ready(self, pid: int) -> bool:
         try:

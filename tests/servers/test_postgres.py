@@ -1,8 +1,5 @@
 """PostgreSQL as the tests run it."""
 
-import os
-import signal
-
 import psycopg
 import pytest
 
@@ -44,20 +41,7 @@ def test_a_database_is_empty(postgres_server: PostgresServer) -> None:
 
 def test_stopped_server_is_woken(postgres_server: PostgresServer) -> None:
     """A server that one test left stopped runs again for the next one."""
-    postgres_server.stop_immediate()
+    postgres_server.kill()
 
     with postgres_server.database() as dsn:
         assert _setting(dsn, "fsync") == "on"
-
-
-@pytest.mark.slow
-def test_close_leaves_nothing() -> None:
-    """A second server need not flush, and leaves neither process nor folder."""
-    with PostgresServer(fsync=False) as server:
-        pid = server.pid
-        assert pid is not None
-        assert _setting(server.dsn, "fsync") == "off"
-
-    assert not server.folder.exists()
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, signal.SIG_DFL)

@@ -1,13 +1,11 @@
 """Redis as the tests run it."""
 
 import asyncio
-import os
-import signal
 
 import pytest
 from redis.asyncio import Redis
 
-from tests.servers.redis import RedisServer, Sync
+from tests.servers.redis import RedisServer
 from tests.threads.stores.redis_image import tell
 
 
@@ -32,18 +30,3 @@ def test_stopped_server_is_woken(redis_server: RedisServer) -> None:
     redis_server.flush()
 
     assert asyncio.run(tell(redis_server.url, "GET", "kept")) is None
-
-
-@pytest.mark.parametrize("mode", ["always", "everysec", "no"])
-def test_close_leaves_nothing(mode: Sync) -> None:
-    """
-    A second server is separate, flushes as configured, and leaves neither process nor folder.
-    """
-    with RedisServer(appendfsync=mode) as server:
-        pid = server.pid
-        assert pid is not None
-        assert asyncio.run(_setting(server.url, "appendfsync")) == mode
-
-    assert not server.folder.exists()
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, signal.SIG_DFL)

@@ -169,7 +169,6 @@ MARKED = {**TEXT, "cache_control": {"type": "ephemeral"}}
 
 
 def turns(*contents: Any) -> list[dict[str, Any]]:
-    """Return messages of these contents, the user's first."""
     roles = ("user", "assistant")
     return [{"role": roles[at % 2], "content": content} for at, content in enumerate(contents)]
 

@@ -17,11 +17,9 @@ from foldline.threads.stores.memory import MemoryStorage
 class Door:
     """Opens and closes, and nothing more."""
 
-    async def open(self) -> None:
-        """Do nothing."""
+    async def open(self) -> None: ...
 
-    async def close(self) -> None:
-        """Do nothing."""
+    async def close(self) -> None: ...
 
 
 class Mute(MemoryStorage):

@@ -1,9 +1,7 @@
-"""A clock that the tests set."""
+"""Clocks of the tests."""
 
-from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
-from foldline.threads.store import ThreadStore
 from tests.threads.canaries import NOW
 
 
@@ -22,4 +20,10 @@ class Clock:
         return self.now
 
 
-Story = Callable[[ThreadStore, Clock], Awaitable[None]]
+class Hourly(Clock):
+    """A clock that moves on one hour at each question."""
+
+    def __call__(self) -> datetime:
+        """Return the time, an hour later than before."""
+        self.now += timedelta(hours=1)
+        return self.now

@@ -1,7 +1,5 @@
 """How much is read to find a checkpoint."""
 
-from datetime import datetime, timedelta
-
 from foldline.history.messages import Message
 from foldline.threads.change import Document, DocumentKind
 from foldline.threads.checkpointer import ThreadCheckpointer
@@ -9,7 +7,8 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import Checkpoint
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage
-from tests.threads.canaries import NOW, open_state
+from tests.threads.canaries import open_state
+from tests.threads.clock import Hourly
 
 
 COUNT = 300
@@ -30,21 +29,10 @@ class CountingStorage(MemoryStorage):
         return found
 
 
-class Clock:
-    """A clock that goes on one hour at each question."""
-
-    def __init__(self) -> None:
-        self.now = NOW
-
-    def __call__(self) -> datetime:
-        self.now += timedelta(hours=1)
-        return self.now
-
-
 async def _saved() -> tuple[CountingStorage, ThreadCheckpointer, list[Checkpoint]]:
     """Make a thread with many checkpoints, a message before each, and return them."""
     storage = CountingStorage()
-    store = ThreadStore(storage, clock=Clock(), checkpoints="full")
+    store = ThreadStore(storage, clock=Hourly(), checkpoints="full")
     checkpointer = ThreadCheckpointer(store)
     thread = await store.thread("chat")
     for step in range(COUNT):

@@ -1,7 +1,7 @@
 """Checkpoints: the last one alone, or all of them."""
 
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -18,20 +18,10 @@ from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
 from tests.threads.canaries import NOW, open_state, reduction_of
+from tests.threads.clock import Hourly
 
 
 HOUR = timedelta(hours=1)
-
-
-class Clock:
-    """A clock that goes on one hour at each question."""
-
-    def __init__(self) -> None:
-        self.now = NOW
-
-    def __call__(self) -> datetime:
-        self.now += HOUR
-        return self.now
 
 
 @pytest.fixture
@@ -44,8 +34,8 @@ def kept() -> CheckpointRetention:
 def store(request: pytest.FixtureRequest, kept: CheckpointRetention, tmp_path: Path) -> ThreadStore:
     """Return a store of each kind."""
     if request.param == "memory":
-        return MemoryStore(clock=Clock(), checkpoints=kept)
-    return SQLiteStore(tmp_path / "chat.db", clock=Clock(), checkpoints=kept)
+        return MemoryStore(clock=Hourly(), checkpoints=kept)
+    return SQLiteStore(tmp_path / "chat.db", clock=Hourly(), checkpoints=kept)
 
 
 @pytest.fixture

@@ -351,16 +351,6 @@ async def test_what_an_earlier_reduction_archived_is_worked_with_again() -> None
         assert await moved.working_messages() == said
 
 
-@pytest.mark.parametrize("written", [-(2**70), -1, 3, 2**70])
-async def test_no_more_is_archived_than_was_said(written: int) -> None:
-    """A count that the messages, system messages left out, do not reach is refused by its key."""
-    said = [plain("system", "s"), plain("user", "hello"), plain("assistant", "yes")]
-    data = document(MessageStoreSnapshot={"Messages": said}, ArchivedCount=written)
-
-    with pytest.raises(FormatError, match="`ArchivedCount` is not between 0 and 2"):
-        await restored(data)
-
-
 @pytest.mark.parametrize("form", ["text", "NaN", "half a character"])
 async def test_messages_are_not_left_out(form: str) -> None:
     """A snapshot of today without its messages is refused, by the key, and is no empty thread."""

@@ -1,7 +1,5 @@
 """What a turn reads of a thread with many system messages, and what it refuses."""
 
-import asyncio
-
 import pytest
 from msgspec.structs import replace
 
@@ -80,48 +78,44 @@ async def _turn(storage: MemoryStorage) -> ThreadWindow:
     return await thread.window()
 
 
-def _costs(messages: list[Message]) -> tuple[int, int]:
+async def _costs(messages: list[Message]) -> tuple[int, int]:
     """
     Return the calls and the rows of a turn on a thread of *messages*, and check what it reads.
     """
+    storage = CountingStorage()
+    await _kept(storage, messages)
+    storage.calls = storage.rows_read = 0
+    window = await _turn(storage)
 
-    async def run() -> tuple[int, int]:
-        storage = CountingStorage()
-        await _kept(storage, messages)
-        storage.calls = storage.rows_read = 0
-        window = await _turn(storage)
+    assert window.history.system == tuple(one for one in messages if one.role == "system")
+    assert window.history.total == len(messages)
 
-        assert window.history.system == tuple(one for one in messages if one.role == "system")
-        assert window.history.total == len(messages)
-
-        return storage.calls, storage.rows_read
-
-    return asyncio.run(run())
+    return storage.calls, storage.rows_read
 
 
 @pytest.mark.parametrize("count", [0, 1, 1000])
-def test_system_messages_in_front_cost_no_calls(count: int) -> None:
+async def test_system_messages_in_front_cost_no_calls(count: int) -> None:
     """
     A turn on a thread whose system messages stand in front is four calls, however many they are.
     """
     front = [Message.system(f"rule {number}") for number in range(count)]
-    calls, rows = _costs([*front, *_apart(0, 0), Message.user("and?")])
+    calls, rows = await _costs([*front, *_apart(0, 0), Message.user("and?")])
 
     assert calls <= 4
     assert rows <= count + 10
 
 
-def test_system_messages_near_each_other_are_checked_together() -> None:
+async def test_system_messages_near_each_other_are_checked_together() -> None:
     """500 system messages among 4,500 others are checked in pieces of 1,000 rows."""
-    calls, rows = _costs(_apart(500, 9))
+    calls, rows = await _costs(_apart(500, 9))
 
     assert calls <= 4 + 6
     assert rows <= 2 * 5_000
 
 
-def test_system_messages_far_apart_cost_no_row_between() -> None:
+async def test_system_messages_far_apart_cost_no_row_between() -> None:
     """Of system messages that are far apart only the row before each is read."""
-    calls, rows = _costs(_apart(40, 100))
+    calls, rows = await _costs(_apart(40, 100))
 
     assert calls <= 4 + 40
     assert rows <= 2 * 40 + 10
@@ -160,8 +154,10 @@ async def test_a_row_between_is_not_blamed() -> None:
         await _turn(storage)
 
 
-def test_a_request_long_ago_is_found_in_few_calls() -> None:
+async def test_a_request_long_ago_is_found_in_few_calls() -> None:
     """Of a run of 4,000 messages after one request the request is found in ever larger steps."""
-    calls, _ = _costs([Message.user("do it"), *(Message.assistant(str(n)) for n in range(4_000))])
+    calls, _ = await _costs(
+        [Message.user("do it"), *(Message.assistant(str(n)) for n in range(4_000))]
+    )
 
     assert calls <= 4 + 3 + 4

@@ -267,8 +267,18 @@ def encode_metadata(display_name: str, metadata: Mapping[str, object]) -> bytes:
     try:
         return encode_json(_Metadata(display_name, dict(metadata)))
     except (TypeError, ValueError, RecursionError) as error:
-        message = f"metadata cannot be stored as JSON: {type(error).__name__}"
+        wrong = (f"metadata[{key!r}]" for key in metadata if not _is_json(metadata[key]))
+        name = next(wrong, "metadata")
+        message = f"{name} cannot be stored as JSON: {type(error).__name__}"
         raise FormatError(message) from error
+
+
+def _is_json(value: object) -> bool:
+    try:
+        encode_json(value)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
 
 
 def as_stored(metadata: Mapping[str, object]) -> Mapping[str, object]:

@@ -37,14 +37,11 @@ _MOST = 1 << 32
 
 
 class WholeRows(Struct, frozen=True, kw_only=True):
-    """
-    Every message of a thread that is whole by itself, by its number, and what is known of the rest.
-
-    `total` is None if the head is damaged.
-    """
+    """Every whole message of a thread by its number, and what is known of the rest."""
 
     record: ThreadRecord
     messages: Mapping[int, Message]
+    # None if the head is damaged.
     total: int | None
     faults: tuple[str, ...]
 

@@ -55,11 +55,9 @@ class Verified(Struct, frozen=True, kw_only=True):
 
 async def verify_thread(context: StoreContext, key: ThreadKey) -> Verified | None:
     """
-    Recompute everything about a thread; None if there is no such thread.
+    Recompute the rows, up to the first bad one, the head and the documents; None without a thread.
 
-    That is: every row with its origin, chain hash, counts and digest, up to the first bad one; the
-    head; every document, and whether it belongs to these rows. Damage is never raised; another key
-    is, and that others wrote to it all the time.
+    Damage is never raised; another key is, and that others wrote to the thread all the time.
     """
     seen: list[Verified] = []
     while len(seen) < _ATTEMPTS:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from foldline.agent.agent import Agent
 from foldline.agent.tools import ToolContext, tool
@@ -30,7 +31,6 @@ from tests.agent.crashes.scenes import (
 )
 
 
-_EACH = pytest.mark.parametrize("scene", ALL, ids=str)
 _CORE = pytest.mark.parametrize("scene", mostly_slow(ALL, PLAIN, AT_ONCE, WITH_FOLD), ids=str)
 _ONE = pytest.mark.parametrize("scene", mostly_slow(ALL, AT_ONCE), ids=str)
 
@@ -54,6 +54,10 @@ _FEWEST: Mapping[Scene, int] = MappingProxyType(
 """How many moments a scene has: fewer mean that it has lost commits, or the harness its sight."""
 
 
+def _long(depth: int) -> list[ParameterSet]:
+    return [pytest.param(one, depth, marks=pytest.mark.long) for one in (in_memory, in_file)]
+
+
 @_CORE
 def test_an_end_breaks_no_promise(scene: Scene) -> None:
     """Wherever a process ends, its run is resumed: nothing is lost, doubled or done twice."""
@@ -64,41 +68,33 @@ def test_an_end_breaks_no_promise(scene: Scene) -> None:
 
 
 @_ONE
-def test_an_end_breaks_no_promise_in_a_file(scene: Scene) -> None:
-    """The same at every other moment on a file, with a new store on it for each process."""
-    count, broken = killed(scene, in_file, step=2)
+@pytest.mark.parametrize("step", [2, pytest.param(1, marks=pytest.mark.long)])
+def test_an_end_breaks_no_promise_in_a_file(scene: Scene, step: int) -> None:
+    """The same at every moment, or every other, on a file with a new store for each process."""
+    count, broken = killed(scene, in_file, step=step)
 
     assert broken == {}
-    assert count >= _FEWEST[scene] // 2
+    assert count >= _FEWEST[scene] // step
 
 
 @_ONE
-def test_a_second_end_breaks_no_promise(scene: Scene) -> None:
+@pytest.mark.parametrize(("grounds", "step"), [(in_memory, 5), *_long(1)])
+def test_a_second_end_breaks_no_promise(scene: Scene, grounds: Grounds, step: int) -> None:
     """The same where the process that resumes ends too."""
-    count, broken = killed_twice(scene, in_memory, step=5)
+    count, broken = killed_twice(scene, grounds, step=step)
 
     assert broken == {}
-    assert count >= _FEWEST[scene] // 3
+    assert count >= (_FEWEST[scene] // 3 if step > 1 else _FEWEST[scene] ** 2 // 4)
 
 
 @_ONE
-def test_any_number_of_ends_breaks_no_promise(scene: Scene) -> None:
+@pytest.mark.parametrize(("grounds", "seeds"), [(in_memory, 8), *_long(200)])
+def test_any_number_of_ends_breaks_no_promise(scene: Scene, grounds: Grounds, seeds: int) -> None:
     """The same where four processes end, the one behind the other."""
-    count, broken = killed_often(scene, in_memory, seeds=8)
+    count, broken = killed_often(scene, grounds, seeds=seeds)
 
     assert broken == {}
-    assert count >= 8
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("grounds", [in_memory, in_file])
-@_EACH
-def test_any_number_of_ends_never_breaks_a_promise(scene: Scene, grounds: Grounds) -> None:
-    """The same many times."""
-    count, broken = killed_often(scene, grounds, seeds=200)
-
-    assert broken == {}
-    assert count >= 200
+    assert count >= seeds
 
 
 def test_the_same_call_has_another_key_in_each_iteration() -> None:
@@ -116,24 +112,3 @@ def test_the_same_call_has_another_key_in_each_iteration() -> None:
 
     assert result.is_complete
     assert len(keys) == len(set(keys)) == 2
-
-
-@pytest.mark.long
-@_EACH
-def test_every_end_breaks_no_promise_in_a_file(scene: Scene) -> None:
-    """The same at every moment on a file."""
-    count, broken = killed(scene, in_file)
-
-    assert broken == {}
-    assert count >= _FEWEST[scene]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("grounds", [in_memory, in_file])
-@_EACH
-def test_every_second_end_breaks_no_promise(scene: Scene, grounds: Grounds) -> None:
-    """The same at every moment of both."""
-    count, broken = killed_twice(scene, grounds)
-
-    assert broken == {}
-    assert count >= _FEWEST[scene] ** 2 // 4

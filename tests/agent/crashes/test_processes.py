@@ -33,7 +33,6 @@ _MOST = 300
 
 # So many writes, flushes, truncates and deletes it takes at least; lengths of texts move them.
 _FEWEST = {AT_ONCE: 60, ONE_BY_ONE: 60, WITH_FOLD: 60, WATCHED: 60}
-_EACH = pytest.mark.parametrize("scene", _FEWEST, ids=str)
 _ONE = pytest.mark.parametrize("scene", mostly_slow(_FEWEST, AT_ONCE), ids=str)
 
 
@@ -113,12 +112,20 @@ def test_a_kill_breaks_no_promise(scene: Scene) -> None:
 
 
 @pytest.mark.slow
-def test_a_resumed_agent_may_be_killed() -> None:
+@pytest.mark.parametrize(
+    ("scene", "step", "fewest"),
+    [
+        (AT_ONCE, 17, 10),
+        *(pytest.param(scene, 5, 100, marks=pytest.mark.long) for scene in _FEWEST),
+    ],
+    ids=str,
+)
+def test_a_resumed_agent_may_be_killed(scene: Scene, step: int, fewest: int) -> None:
     """The same where the process that resumes is killed too."""
-    count, broken = _killed_twice(AT_ONCE, step=17)
+    count, broken = _killed_twice(scene, step=step)
 
     assert broken == {}
-    assert count >= 10
+    assert count >= fewest
 
 
 @pytest.mark.long
@@ -130,13 +137,3 @@ def test_every_kill_breaks_no_promise(scene: Scene, moment: Moment) -> None:
 
     assert broken == {}
     assert count >= 30
-
-
-@pytest.mark.long
-@_EACH
-def test_every_resumed_agent_may_be_killed(scene: Scene) -> None:
-    """The same for many more pairs of kills."""
-    count, broken = _killed_twice(scene, step=5)
-
-    assert broken == {}
-    assert count >= 100

@@ -76,9 +76,7 @@ SPHINX = """
     ],
 )
 def test_sections_are_read_in_each_style(text: str, others: dict[str, str]) -> None:
-    """
-    All paragraphs before the first section are the description, and each parameter has one line.
-    """
+    """All before the first section is the description, and each parameter has one line."""
     read = read_docstring(text)
 
     assert read.description == "Look something up.\n\nIt may take a while: be patient."

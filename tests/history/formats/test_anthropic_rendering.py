@@ -16,13 +16,8 @@ from foldline.history.formats.renderings import (
 from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.history.parts import GenericPart, TextPart
 from foldline.testing.grammars import check_anthropic
+from tests.history.formats.test_anthropic import CALL, MARK, RESULT, THOUGHT
 from tests.history.formats.wire_values import SOME_TEXT, read_with_originals
-
-
-MARK = {"cache_control": {"type": "ephemeral"}}
-CALL = {"type": "tool_use", "id": "c1", "name": "look", "input": {"a": 1}}
-RESULT = {"type": "tool_result", "tool_use_id": "c1", "content": "found"}
-THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "s"}
 
 
 def rendered(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -78,59 +73,76 @@ def test_an_opening_is_given() -> None:
     ]
 
 
-def test_neighbors_are_merged_results_first() -> None:
-    """Neighbors of one role are one message, in which results come first."""
-    other_call, other_result = {**CALL, "id": "c2"}, {**RESULT, "tool_use_id": "c2"}
-    and_text = {"type": "text", "text": "and"}
-
-    assert rendered(
-        [
-            {"role": "user", "content": "a"},
-            {"role": "user", "content": "b"},
-            {"role": "assistant", "content": [CALL]},
-            {"role": "assistant", "content": [other_call]},
-            {"role": "user", "content": [RESULT]},
-            {"role": "user", "content": [and_text, other_result]},
-        ]
-    ) == [
-        {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
-        {"role": "assistant", "content": [CALL, other_call]},
-        {"role": "user", "content": [RESULT, other_result, and_text]},
-    ]
+AND = {"type": "text", "text": "and"}
+BLANK = {"type": "text", "text": " \n"}
+IMAGE = {"type": "image", "source": {"type": "url", "url": "https://example.org"}}
+CALL_2, RESULT_2 = {**CALL, "id": "c2"}, {**RESULT, "tool_use_id": "c2"}
 
 
-def test_results_move_in_front_within_one_message() -> None:
-    """A message that puts words before a result is put in order."""
-    and_text = {"type": "text", "text": "and"}
+@pytest.mark.parametrize(
+    ("said", "sent"),
+    [
+        pytest.param(
+            [
+                ("user", "a"),
+                ("user", "b"),
+                ("assistant", [CALL]),
+                ("assistant", [CALL_2]),
+                ("user", [AND, RESULT]),
+                ("user", [AND, RESULT_2]),
+            ],
+            [
+                ("user", [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]),
+                ("assistant", [CALL, CALL_2]),
+                ("user", [RESULT, RESULT_2, AND, AND]),
+            ],
+            id="neighbors of one role are one message, in which results come first",
+        ),
+        pytest.param(
+            [("user", "a"), ("assistant", [CALL]), ("user", [AND, RESULT])],
+            [("user", "a"), ("assistant", [CALL]), ("user", [RESULT, AND])],
+            id="results come first within one message too",
+        ),
+        pytest.param(
+            [
+                ("user", [BLANK]),
+                ("assistant", ""),
+                ("assistant", [BLANK, {"type": "thinking", "thinking": "x"}]),
+                ("assistant", [{"type": "text", "text": "so "}, CALL]),
+                ("user", [{**RESULT, "content": [BLANK]}]),
+                ("assistant", [{"type": "text", "text": "end "}]),
+            ],
+            [
+                ("user", [{"type": "text", "text": EMPTY_NOTE}]),
+                ("assistant", [{"type": "text", "text": "so "}, CALL]),
+                ("user", [{**RESULT, "content": []}]),
+                ("assistant", [{"type": "text", "text": "end"}]),
+            ],
+            id="blank text and unsigned thinking go, empty user messages become a note",
+        ),
+        pytest.param(
+            [
+                ("user", [IMAGE]),
+                ("user", [CALL, {"type": "thinking", "thinking": "x"}]),
+                ("assistant", [{**RESULT, "content": None}]),
+            ],
+            [("user", [IMAGE]), ("assistant", [CALL]), ("user", [{**RESULT, "content": ""}])],
+            id="results of the assistant and calls of the user go to their own side",
+        ),
+        pytest.param(
+            [("user", "a"), ("assistant", [CALL]), ("user", [{**RESULT, "content": None}])],
+            [("user", "a"), ("assistant", [CALL]), ("user", [{**RESULT, "content": []}])],
+            id="a result whose content is null gets an empty list",
+        ),
+    ],
+)
+def test_messages_are_put_in_order(
+    said: list[tuple[str, Any]], sent: list[tuple[str, Any]]
+) -> None:
+    """What the vendor refuses is merged, moved or left out."""
+    items = [{"role": role, "content": content} for role, content in said]
 
-    assert rendered(
-        [
-            {"role": "user", "content": "a"},
-            {"role": "assistant", "content": [CALL]},
-            {"role": "user", "content": [and_text, RESULT]},
-        ]
-    )[2] == {"role": "user", "content": [RESULT, and_text]}
-
-
-def test_blanks_are_left_out() -> None:
-    """Blank text and unsigned thinking go, empty user messages become a note."""
-    blank = {"type": "text", "text": " \n"}
-
-    assert rendered(
-        [
-            {"role": "user", "content": [blank]},
-            {"role": "assistant", "content": ""},
-            {"role": "assistant", "content": [blank, {"type": "thinking", "thinking": "x"}]},
-            {"role": "assistant", "content": [{"type": "text", "text": "so "}, CALL]},
-            {"role": "user", "content": [{**RESULT, "content": [blank]}]},
-            {"role": "assistant", "content": [{"type": "text", "text": "end "}]},
-        ]
-    ) == [
-        {"role": "user", "content": [{"type": "text", "text": EMPTY_NOTE}]},
-        {"role": "assistant", "content": [{"type": "text", "text": "so "}, CALL]},
-        {"role": "user", "content": [{**RESULT, "content": []}]},
-        {"role": "assistant", "content": [{"type": "text", "text": "end"}]},
-    ]
+    assert [(item["role"], item["content"]) for item in rendered(items)] == sent
 
 
 def test_what_cannot_be_said_is_a_note() -> None:
@@ -179,34 +191,6 @@ def test_an_id_is_given_once() -> None:
 
     assert messages[1]["content"][0]["id"] == "c1"
     assert messages[3]["content"][0]["id"] != "c1"
-
-
-def test_misplaced_blocks_find_their_side() -> None:
-    """Results in the assistant's mouth and calls in the user's are taken to their own side."""
-    image = {"type": "image", "source": {"type": "url", "url": "https://example.org"}}
-
-    assert rendered(
-        [
-            {"role": "user", "content": [image]},
-            {"role": "user", "content": [CALL, {"type": "thinking", "thinking": "x"}]},
-            {"role": "assistant", "content": [{**RESULT, "content": None}]},
-        ]
-    ) == [
-        {"role": "user", "content": [image]},
-        {"role": "assistant", "content": [CALL]},
-        {"role": "user", "content": [{**RESULT, "content": ""}]},
-    ]
-
-
-def test_a_result_without_content_is_sent_empty() -> None:
-    """A result whose content is null gets an empty list, which the vendor accepts."""
-    turn: list[dict[str, Any]] = [
-        {"role": "user", "content": "go"},
-        {"role": "assistant", "content": [CALL]},
-        {"role": "user", "content": [{**RESULT, "content": None}]},
-    ]
-
-    assert rendered(turn)[2] == {"role": "user", "content": [{**RESULT, "content": []}]}
 
 
 def test_the_newest_cache_marks_stay() -> None:

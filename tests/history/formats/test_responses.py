@@ -22,61 +22,55 @@ def streamed(native: NativeFormat, *events: Any) -> Message:
     return read_response(joined_stream(stream, native), native)[-1]
 
 
-def test_a_chat_answer() -> None:
-    """The message carries the vendor's id, the model and the counts."""
-    response = {
-        "id": "r",
-        "model": "tiny-1",
-        "choices": [{"message": {"role": "assistant", "content": "Yes.", "refusal": None}}],
-        "usage": {
-            "prompt_tokens": 4,
-            "completion_tokens": 1,
-            "prompt_tokens_details": {"cached_tokens": 2},
-        },
-    }
-
-    assert read_response(response, CHAT) == (
-        Message(
-            role="assistant",
-            parts=(TextPart("Yes."),),
-            id="r",
-            metadata={"model": "tiny-1"},
-            usage=Usage(input_tokens=4, output_tokens=1, cache_read_tokens=2),
+@pytest.mark.parametrize(
+    ("native", "answer", "usage"),
+    [
+        (
+            CHAT,
+            {
+                "choices": [{"message": {"role": "assistant", "content": "Yes.", "refusal": None}}],
+                "usage": {
+                    "prompt_tokens": 4,
+                    "completion_tokens": 1,
+                    "prompt_tokens_details": {"cached_tokens": 2},
+                },
+            },
+            Usage(input_tokens=4, output_tokens=1, cache_read_tokens=2),
         ),
-    )
-
-
-def test_an_anthropic_answer() -> None:
-    """Its content becomes one message of the assistant."""
-    response = {
-        "id": "r",
-        "content": [{"type": "text", "text": "Yes."}],
-        "usage": {"input_tokens": 3, "output_tokens": 1},
-    }
-    (message,) = read_response(response, ANTHROPIC)
+        (
+            ANTHROPIC,
+            {
+                "content": [{"type": "text", "text": "Yes."}],
+                "usage": {"input_tokens": 3, "output_tokens": 1},
+            },
+            Usage(input_tokens=3, output_tokens=1),
+        ),
+        (
+            RESPONSES,
+            {
+                "output": [
+                    {"type": "reasoning", "id": "r", "summary": []},
+                    {"role": "assistant", "content": [{"type": "output_text", "text": "Yes."}]},
+                ],
+                "usage": {
+                    "input_tokens": 3,
+                    "output_tokens": 2,
+                    "output_tokens_details": {"reasoning_tokens": 1},
+                },
+            },
+            Usage(input_tokens=3, output_tokens=2, reasoning_tokens=1),
+        ),
+    ],
+)
+def test_an_answer_is_one_message(
+    native: NativeFormat, answer: dict[str, Any], usage: Usage
+) -> None:
+    """The assistant's message carries the vendor's id, the model and the counts."""
+    (message,) = read_response({"id": "r", "model": "tiny-1", **answer}, native)
 
     assert (message.role, message.text, message.id) == ("assistant", "Yes.", "r")
-    assert message.usage == Usage(input_tokens=3, output_tokens=1)
-
-
-def test_a_responses_answer() -> None:
-    """Its items are one message of the assistant, and the counts are with it."""
-    content = [{"type": "output_text", "text": "Yes."}]
-    response = {
-        "output": [
-            {"type": "reasoning", "id": "i", "summary": []},
-            {"type": "message", "role": "assistant", "content": content},
-        ],
-        "usage": {
-            "input_tokens": 3,
-            "output_tokens": 2,
-            "output_tokens_details": {"reasoning_tokens": 1},
-        },
-    }
-    (said,) = read_response(response, RESPONSES)
-
-    assert (said.id, said.text) == ("i", "Yes.")
-    assert said.usage == Usage(input_tokens=3, output_tokens=2, reasoning_tokens=1)
+    assert message.metadata == {"model": "tiny-1"}
+    assert message.usage == usage
 
 
 def test_of_a_compaction_only_the_summary_is_new() -> None:

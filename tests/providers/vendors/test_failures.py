@@ -283,9 +283,7 @@ def test_an_error_without_a_request() -> None:
 
 @pytest.mark.parametrize("spec", SPECS)
 async def test_a_slow_vendor(vendor: VendorServer, spec: str) -> None:
-    """
-    A vendor that does not answer within the timeout of the settings is an error without a status.
-    """
+    """A vendor that does not answer within the timeout is an error without a status."""
     # On a slow machine even the beginning may come too late, and the client asks again.
     vendor.otherwise = Answer(body=b'{"id"', end="hang")
     request = request_of(Message.user("x"), timeout=httpx2.Timeout(60, read=0.1))

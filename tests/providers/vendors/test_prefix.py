@@ -60,9 +60,7 @@ async def grown(
 async def test_old_messages_are_the_same_bytes(
     vendor: VendorServer, recordings: Recordings, name: str, spec: str, streams: bool
 ) -> None:
-    """
-    Over six turns of recorded answers, each request begins with all that the one before it sent.
-    """
+    """Over six turns of recorded answers, each request begins with all of the one before it."""
     recorded = [one.answer for one in recordings(name)]
     answers = (recorded * 6)[:6]
 

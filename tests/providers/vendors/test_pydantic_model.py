@@ -225,9 +225,7 @@ def test_an_empty_answer_and_a_held_conversation() -> None:
 
 
 async def test_a_known_model_keeps_its_own_client(vendor: VendorServer) -> None:
-    """
-    A model of pydantic-ai for OpenAI is spoken to by us, through its client, which stays open.
-    """
+    """A model of pydantic-ai for OpenAI is asked by us through its client, which stays open."""
     whole = {"id": "c", "choices": [{"message": {"role": "assistant", "content": "yes"}}]}
     vendor.answers = [Answer.of(whole), Answer.of(whole)]
     provider = OpenAIProvider(api_key=KEY, base_url=f"{vendor.url}/v1")

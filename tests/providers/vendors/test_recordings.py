@@ -50,9 +50,7 @@ def native(message: Message) -> Any:
 
 
 def test_a_chat_stream_with_a_call(vendor: VendorServer, recordings: Recordings) -> None:
-    """
-    A recorded Chat stream gives the call in pieces, then whole, then the answer to its result.
-    """
+    """A recorded Chat stream gives the call in pieces, then whole, then the answer."""
     recorded = recordings("openai--run_stream_sync_streams_real_model")
 
     first, second = streamed(vendor, recorded, "openai-chat:gpt-4o-mini", CHAT)
@@ -99,9 +97,7 @@ def test_a_request_is_the_recorded_one(
 
 
 def test_the_prompt_cache_of_chat(vendor: VendorServer, recordings: Recordings) -> None:
-    """
-    What Chat wrote to its cache and read from it is counted, and part of what was read in all.
-    """
+    """What Chat wrote to its cache and read from it is counted within the input."""
     recorded = recordings("openai_prompt_cache--openai_chat_prompt_cache_e2e")
 
     first, second = played(vendor, recorded, "openai-chat:gpt-5.6-sol", CHAT)
@@ -180,9 +176,7 @@ def test_a_thinking_stream_of_anthropic(vendor: VendorServer, recordings: Record
     ],
 )
 def test_a_compaction_of_anthropic(vendor: VendorServer, recordings: Recordings, name: str) -> None:
-    """
-    A compaction block of Anthropic, sent or streamed back, stays in the conversation as it came.
-    """
+    """A compaction block of Anthropic, sent or streamed back, stays as it came."""
     recorded = recordings(name)
     is_stream = recorded[0].asked["stream"]
     edits = recorded[0].asked["context_management"]

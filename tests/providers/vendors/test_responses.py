@@ -215,9 +215,7 @@ def test_a_refusal_is_text(vendor: VendorServer) -> None:
 
 
 def test_reasoning_travels_sealed(vendor: VendorServer) -> None:
-    """
-    A model that reasons is asked for sealed reasoning, which goes back item by item as it came.
-    """
+    """A model that reasons is asked for sealed reasoning, which goes back as it came."""
     vendor.answers = [Answer.of(whole(REASONING, CALL)), Answer.of(whole(SAID))]
     model = opened(vendor, THINKER)
 
@@ -260,9 +258,7 @@ def test_a_conversation_that_the_vendor_holds(vendor: VendorServer) -> None:
 
 @pytest.mark.parametrize("is_listed", [True, False])
 def test_the_pieces_of_a_stream(vendor: VendorServer, is_listed: bool) -> None:
-    """
-    Summaries, texts and calls come in pieces; a server that leaves its last object empty is read.
-    """
+    """Summaries, texts and calls come in pieces; an empty last object does no harm."""
     done = [{"type": "response.output_item.done", "item": item} for item in (REASONING, CALL, SAID)]
     final = whole(*((REASONING, CALL, SAID) if is_listed else ()))
     events = [
@@ -308,9 +304,7 @@ def test_the_pieces_of_a_stream(vendor: VendorServer, is_listed: bool) -> None:
 
 
 def test_a_streamed_call(vendor: VendorServer) -> None:
-    """
-    Calls between words come in pieces, each with its number, and those of the vendor's own do not.
-    """
+    """Calls come in numbered pieces, and those of the vendor's own tools do not."""
 
     def started(index: int, **block: Any) -> dict[str, Any]:
         return {"type": "content_block_start", "index": index, "content_block": block}

@@ -99,9 +99,7 @@ async def test_line_ends_of_a_stream(vendor: VendorServer, spec: str) -> None:
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("end", ["whole", "cut"])
 async def test_cut_streams_are_errors(vendor: VendorServer, spec: str, end: Any) -> None:
-    """
-    A stream that ends early, in order or not, gives its text and then an error, never a response.
-    """
+    """A stream that ends early gives its text and then an error, never a response."""
     vendor.answers = [Answer.stream(BEGINNINGS[spec], end=end)]
 
     async with opened(vendor, spec) as model, aclosing(model.stream(REQUEST)) as pieces:

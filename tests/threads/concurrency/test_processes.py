@@ -12,8 +12,7 @@ import pytest
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState
 from tests.depth import IS_DEEP, by_depth
-from tests.threads.concurrency.stores import store_at
-from tests.threads.concurrency.writers import BATCH, THREAD, Report, work
+from tests.threads.concurrency.writers import BATCH, THREAD, Report, store_at, work
 
 
 _BATCHES = by_depth(12, 60)

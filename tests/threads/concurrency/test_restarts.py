@@ -128,7 +128,7 @@ def test_postgres_stopped_under_load(postgres_server: PostgresServer, postgres_d
     """PostgreSQL stopped at once again and again under load loses and doubles no turn."""
     stops = under_stops(
         lambda: PostgresStore(postgres_dsn),
-        postgres_server.stop_immediate,
+        postgres_server.kill,
         postgres_server.start,
         by_depth(2, 5),
     )

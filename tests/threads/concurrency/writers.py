@@ -14,13 +14,24 @@ from foldline.reduction.request import SummaryRequest
 from foldline.threads.change import Change
 from foldline.threads.loop_state import COMPLETED, AgentLoopState
 from foldline.threads.store import ThreadStore
-from tests.threads.concurrency.stores import store_at
+from foldline.threads.stores.postgres.store import PostgresStore
+from foldline.threads.stores.redis.store import RedisStore
+from foldline.threads.stores.sqlite.store import SQLiteStore
 
 
 THREAD = "shared"
 BATCH = 3
 FOLDED = "folded"
 Report = dict[str, int]
+
+
+def store_at(address: str) -> ThreadStore:
+    """Return the store at *address*: a file, or the URL of a server."""
+    if address.startswith(("postgres", "host=")):
+        return PostgresStore(address)
+    if address.startswith(("redis", "unix:")):
+        return RedisStore(address)
+    return SQLiteStore(address)
 
 
 async def write_batches(store: ThreadStore, name: str, count: int) -> Report:

@@ -117,7 +117,7 @@ def test_sqlite_serves_every_loop(tmp_path: Path) -> None:
     assert found is None
 
 
-def test_a_job_is_answered_or_refused() -> None:
+async def test_a_job_is_answered_or_refused() -> None:
     """However a stop from another thread falls together with calls, each of them ends."""
 
     async def ask(worker: Worker) -> bool:
@@ -126,16 +126,11 @@ def test_a_job_is_answered_or_refused() -> None:
         except StoreError:
             return False
 
-    async def race() -> None:
-        for _ in range(10):
-            worker = Worker(
-                lambda: sqlite3.connect(":memory:", check_same_thread=False), name="race"
-            )
-            stopping = threading.Thread(target=worker.stop)
-            stopping.start()
-            async with asyncio.timeout(30):
-                await asyncio.gather(*(ask(worker) for _ in range(20)))
-            stopping.join()
-            await worker.ended()
-
-    asyncio.run(race())
+    for _ in range(10):
+        worker = Worker(lambda: sqlite3.connect(":memory:", check_same_thread=False), name="race")
+        stopping = threading.Thread(target=worker.stop)
+        stopping.start()
+        async with asyncio.timeout(30):
+            await asyncio.gather(*(ask(worker) for _ in range(20)))
+        stopping.join()
+        await worker.ended()

@@ -48,7 +48,7 @@ def test_restart_between_calls_heals(postgres_server: PostgresServer, postgres_d
     async def live() -> int:
         async with PostgresStore(postgres_dsn, pool_size=6) as store:
             threads = await asyncio.gather(*(store.thread(f"t{n}") for n in range(6)))
-            for restart in (postgres_server.restart, postgres_server.stop_immediate):
+            for restart in (postgres_server.restart, postgres_server.kill):
                 await asyncio.to_thread(restart)
                 if postgres_server.pid is None:
                     await asyncio.to_thread(postgres_server.start)
@@ -62,7 +62,7 @@ async def test_stopped_server(postgres_server: PostgresServer, postgres_dsn: str
     """While the server is down calls fail in time, and when it is back the next one does not."""
     async with PostgresStore(postgres_dsn, timeout=2.0) as store:
         thread = await store.thread("t")
-        await asyncio.to_thread(postgres_server.stop_immediate)
+        await asyncio.to_thread(postgres_server.kill)
         began = time.monotonic()
         with pytest.raises(StoreError, match="cannot be reached"):
             await thread.add_message(Message.user("lost"))
@@ -90,7 +90,7 @@ async def test_waiting_call_outlives_a_restart(
     monkeypatch.setattr(AsyncConnectionPool, "check", watched)
     async with PostgresStore(postgres_dsn, timeout=60.0) as store:
         thread = await store.thread("t")
-        await asyncio.to_thread(postgres_server.stop_immediate)
+        await asyncio.to_thread(postgres_server.kill)
         writing = asyncio.create_task(thread.add_message(Message.user("x")))
         await failed.wait()
         await asyncio.to_thread(postgres_server.start)

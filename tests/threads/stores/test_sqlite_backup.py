@@ -45,16 +45,13 @@ def test_the_copy_holds_the_same(path: Path, tmp_path: Path) -> None:
     assert (tmp_path / "copy.db").stat().st_mode & 0o777 == 0o600
 
 
-def test_what_is_in_the_log_alone_is_copied(path: Path, tmp_path: Path) -> None:
+async def test_what_is_in_the_log_alone_is_copied(path: Path, tmp_path: Path) -> None:
     """A copy of a store that is open has what is not yet folded back into its file."""
+    async with SQLiteStore(path) as store:
+        thread = await store.thread("new")
+        await thread.add_message(Message.user("Is this in the log?"))
 
-    async def run() -> int:
-        async with SQLiteStore(path) as store:
-            thread = await store.thread("new")
-            await thread.add_message(Message.user("Is this in the log?"))
-            return back_up(path, tmp_path / "copy.db").threads
-
-    assert asyncio.run(run()) == 4
+        assert back_up(path, tmp_path / "copy.db").threads == 4
 
 
 @pytest.mark.parametrize("name", SQLITE[::2])

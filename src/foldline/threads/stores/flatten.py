@@ -38,12 +38,8 @@ class Part(Struct, frozen=True):
 
 
 def flatten(own: Sequence[Branch], branches: Mapping[int | str, Branch]) -> Iterator[Part]:
-    """
-    Yield the parts of the thread that opened *own*: the replaced rows of each epoch, then the live.
-
-    *own* are the branches that it still has, the oldest first; each later one was opened by a
-    rewind, an edit or a clear.
-    """
+    """Yield what each epoch of a thread replaced, then its live rows; *own* are its branches."""
+    # The oldest first: a rewind, an edit or a clear opened each later one.
     first, *later = own
     live = _lineage(first, branches)
     for branch in later:

@@ -30,14 +30,10 @@ def read_statements() -> Mapping[str, bytes]:
 
 
 async def migrate(run: _Run, sql: Mapping[str, bytes], schema: str) -> None:
-    """
-    Bring the tables in *schema* up to date, all of it in one transaction.
-
-    *run* runs a statement on a connection that nobody else uses. A user without the right to create
-    tables can use those that are up to date.
-    """
+    """Bring the tables in *schema* up to date in one transaction, on a connection of its own."""
     known, place = migrations(PACKAGE), {"schema": schema}
     newest = known[-1][0]
+    # A user without the right to create tables can use those that are up to date.
     if await _version(run, sql, place) == newest:
         return
     await run(b"BEGIN")

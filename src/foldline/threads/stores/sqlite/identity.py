@@ -33,11 +33,10 @@ _NOT_ALLOWED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 class FileNumber(NamedTuple):
     """What the header of a file says of it."""
 
+    # What tells the file from others; 0 in files of early versions.
     own: int
-    """What tells the file from others; 0 in files of early versions."""
-
+    # The version of its tables.
     schema: int
-    """The version of its tables."""
 
     def write(self, connection: sqlite3.Connection) -> None:
         """Write the first page of the file, even if it says this already; draw `own` if it is 0."""
