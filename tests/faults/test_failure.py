@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.failure import Failures, Trouble, failing
+from tests.faults.failure import Trouble, failing
 from tests.faults.operation import Kind
 
 
