@@ -185,7 +185,7 @@ class ThreadNotFoundError(UsageError, LookupError):
 
     def __init__(self, *, thread_id: str) -> None:
         self.thread_id = thread_id
-        super().__init__(f"no thread {thread_id!r} for this tenant")
+        super().__init__(f"no thread {thread_id!r}: check the id and the tenant")
 
 
 class ThreadExistsError(UsageError):

@@ -16,7 +16,7 @@ from foldline.history.messages import Message
 from foldline.history.tokens import TokenCounter, count_message
 from foldline.reduction.state import HistoryReductionState, is_kept
 from foldline.threads.change import Document, DocumentKind
-from foldline.threads.cipher import Vault
+from foldline.threads.cipher import DAMAGE_ADVICE, Vault
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState, Checkpoint
 from foldline.threads.row import (
@@ -197,7 +197,7 @@ def decode_head(data: bytes) -> Head:
             raise StoreVersionError(what="a thread", found=found, known=HEAD_FORMAT)
         return _HEAD.decode(data)
     except (msgspec.MsgspecError, RecursionError) as error:
-        message = "the head of a thread cannot be read: `foldline verify` names what is damaged"
+        message = f"the head of a thread cannot be read: {DAMAGE_ADVICE}"
         raise StoreCorruptError(message) from error
 
 
@@ -206,7 +206,7 @@ def open_head(vault: Vault, stored: StoredThread) -> Head:
     key = stored.key
     head = decode_head(vault.open_up(stored.head, "head", key.tenant, key.id, str(stored.revision)))
     if head.revision != stored.revision:
-        message = f"the head of thread {key.id!r} is of another revision"
+        message = f"the head of thread {key.id!r} is of another revision: {DAMAGE_ADVICE}"
         raise StoreCorruptError(message)
     return head
 
@@ -312,10 +312,7 @@ def _opened(vault: Vault, key: ThreadKey, stored: Document) -> object:
         what = f"a {stored.kind} of thread {key.id!r}"
         raise StoreVersionError(what=what, found=error.found, known=error.known) from None
     except (FormatError, msgspec.MsgspecError) as error:
-        message = (
-            f"a {stored.kind} of thread {key.id!r} cannot be read: "
-            "`foldline verify` names what is damaged"
-        )
+        message = f"a {stored.kind} of thread {key.id!r} cannot be read: {DAMAGE_ADVICE}"
         raise StoreCorruptError(message) from error
 
 

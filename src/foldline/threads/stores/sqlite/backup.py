@@ -23,12 +23,17 @@ _PAGES = 1024
 
 
 class Backup(Struct, frozen=True, kw_only=True):
-    """A copy that was made; `problems` are what SQLite's quick check finds in it."""
+    """
+    A copy that was made; `problems` are what SQLite's quick check finds in it.
+
+    With `is_checked` they are also what is wrong with its messages.
+    """
 
     path: str
     size: int
     threads: int
     problems: tuple[str, ...] = ()
+    is_checked: bool = False
 
 
 def back_up(
