@@ -23,11 +23,7 @@ _PAGES = 1024
 
 
 class Backup(Struct, frozen=True, kw_only=True):
-    """
-    A copy that was made; `problems` are what SQLite's quick check finds in it.
-
-    With `is_checked` they are also what is wrong with its messages.
-    """
+    """A copy; `problems` are what a quick check finds in it, with `is_checked` in messages too."""
 
     path: str
     size: int
