@@ -147,7 +147,7 @@ def test_a_fork_goes_on_by_itself(typed: Typing, run: Run) -> None:
         ("/x", "unknown command '/x': /help lists them"),
         ("/rewind", "give a number of messages, for example /rewind 4"),
         ("/rewind all", "give a number of messages"),
-        ("/rewind 99", "from 0 to 4"),
+        ("/rewind 99", "the thread has 4 messages: give a number from 0 to 4"),
         ("/fork chat", "thread 'chat' is there already"),
         ("/history -1", "give a number of messages, for example /history 20"),
         ("/fold much", "give a number of messages, for example /fold 10"),
