@@ -212,7 +212,6 @@ class ThreadReader:
         )
 
     async def _last_user(self, stop: int) -> KnownRow | None:
-        """Return the last user message among the first *stop* rows."""
         stride = _STRIDE
         while stop > 0:
             start = max(0, stop - stride)

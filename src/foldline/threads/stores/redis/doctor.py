@@ -105,6 +105,5 @@ async def redis_facts(url: str) -> AsyncIterator[Fact]:
 
 
 async def _fact(link: RedisLink, name: str) -> str:
-    """Return a value of `INFO` by its name."""
     facts: dict[str, object] = await link.ask("INFO")
     return str(facts.get(name, "unknown"))

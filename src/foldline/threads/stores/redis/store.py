@@ -236,7 +236,6 @@ class RedisStorage:
         return None
 
     async def _ask(self, *words: Word, writes: bool = False) -> list[Any]:
-        """Return the answer of the script to an action, a tenant and more."""
         answer = await self.link.run(self._base, *words, writes=writes)
         if answer[0] == b"version":
             raise _newer(answer[1])
