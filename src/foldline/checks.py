@@ -30,6 +30,8 @@ def expect(name: str, value: object, kind: type | UnionType, *, hint: str = "") 
 
 def _named(kind: type | UnionType) -> str:
     kinds = kind.__args__ if isinstance(kind, UnionType) else (kind,)
+    if kind is bytes:
+        return "bytes"
     names = ["None" if one is type(None) else one.__name__ for one in kinds]
     article = "an" if names[0][0] in "AEIOUaeiou" else "a"
     return f"{article} {' or '.join(names)}"

@@ -185,7 +185,7 @@ class ThreadNotFoundError(UsageError, LookupError):
 
     def __init__(self, *, thread_id: str) -> None:
         self.thread_id = thread_id
-        super().__init__(f"no thread {thread_id!r} for this tenant")
+        super().__init__(f"no thread {thread_id!r}: check the id and the tenant")
 
 
 class ThreadExistsError(UsageError):
@@ -207,9 +207,11 @@ class ThreadConflictError(UsageError):
         self.thread_id = thread_id
         self.expected = expected
         self.actual = actual
+        problem = f"is at revision {actual}, not {expected}"
+        if actual == expected:
+            problem = "was rewound, or another reduction was stored"
         super().__init__(
-            f"thread {thread_id!r} is at revision {actual}, not {expected}: "
-            "`await thread.refresh()`, then decide again"
+            f"thread {thread_id!r} {problem}: `await thread.refresh()`, then decide again"
         )
 
 
@@ -373,9 +375,9 @@ class CommitUnknownError(StoreError):
     """
     A connection broke in a commit: it may be there or not.
 
-    Where it has a `commit_id`, it can be made again under that, behind a `refresh`, and is made once
-    at most, as long as fewer than eight others have written since. Elsewhere a `refresh` shows what
-    is there, or `find` where a thread was to be made.
+    If it has a `commit_id`, call `refresh` and commit the same change again under that id: it is
+    stored once at most, as long as fewer than eight others have written since. Otherwise `refresh`
+    shows what is stored, or `find` if a thread was to be made.
     """
 
     code = "commit_unknown"

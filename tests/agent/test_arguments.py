@@ -8,7 +8,7 @@ import pytest
 
 from foldline import Agent, AgentConfig, AgentOptions, ReductionCache
 from foldline.agent.reducer import HistoryReducer
-from foldline.errors import ConfigError
+from foldline.errors import ConfigError, FormatError
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.reduction.config import HistoryReductionConfig, ProviderConfig
@@ -136,9 +136,9 @@ def test_wrong_options_are_refused(options: dict[str, Any], said: str) -> None:
     [
         ([ITEM], r"message\[0\] must be a Message, got dict"),
         ((Message.user("a"), "b"), r"message\[1\] must be a Message, got str"),
-        (ITEM, "message must be a Message or Sequence, got dict"),
+        (ITEM, "message must be a str or Message or Sequence, got dict"),
         (b"text", r"message\[0\] must be a Message, got int"),
-        (7, "message must be a Message or Sequence, got int"),
+        (7, "message must be a str or Message or Sequence, got int"),
     ],
 )
 def test_a_wrong_input_is_refused(message: Any, said: str) -> None:
@@ -210,3 +210,23 @@ def test_a_model_by_name_needs_its_summarizer() -> None:
     with pytest.raises(ConfigError, match="pass the summarizer"):
         HistoryReducer(config)
     assert HistoryReducer(config, summarizer=ScriptedSummarizer()).plan(TALK).kind == "skip"
+
+
+@pytest.mark.parametrize("scope", [3, None])
+def test_a_scope_is_a_str(scope: Any) -> None:
+    """Another type is refused before anything is folded."""
+    with pytest.raises(ConfigError, match=r"^scope must be a str, got "):
+        HistoryReducer(CONFIG).reduce_sync(TALK, scope=scope)
+
+
+@pytest.mark.parametrize(
+    ("item", "says"),
+    [
+        ({"content": "x"}, "message 0: it has no role"),
+        ({"role": "robot", "content": "x"}, "not one of system, developer, user, assistant, tool,"),
+    ],
+)
+def test_a_wrong_role_is_named_with_all_that_are_read(item: dict[str, Any], says: str) -> None:
+    """Without a sign of a vendor the roles are those of OpenAI Chat, which has the most."""
+    with pytest.raises(FormatError, match=says):
+        HistoryReducer(CONFIG).reduce_sync([item])

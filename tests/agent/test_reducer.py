@@ -410,6 +410,34 @@ def test_a_failed_fold_never_shows_what_was_not_in_force() -> None:
     assert reduced.state is stale
 
 
+@pytest.mark.parametrize(
+    ("replies", "says"),
+    [
+        ([""] * 2, "summarizer scripted failed (The text is empty): digest wrote the summary"),
+        (
+            ["", "what was said so far"],
+            "summarizer scripted failed (The text is empty): scripted wrote the summary",
+        ),
+    ],
+)
+def test_the_log_says_who_failed_and_who_wrote(
+    caplog: pytest.LogCaptureFixture, replies: list[str], says: str
+) -> None:
+    """One warning names the summarizer that failed, each reason once, and what wrote instead."""
+    HistoryReducer(CONFIG, summarizer=ScriptedSummarizer(replies)).reduce_sync(talk(9))
+
+    assert [one.getMessage() for one in caplog.records if one.name == "foldline"] == [says]
+
+
+def test_the_log_says_that_nothing_was_written(caplog: pytest.LogCaptureFixture) -> None:
+    """If all summarizers failed, the warning says that there is no summary."""
+    failing = HistoryReducer(CONFIG, summarizer=ScriptedSummarizer(repeat=""))
+    failing._summarizers = failing._summarizers[:1]  # pyright: ignore[reportPrivateUsage]
+    failing.reduce_sync(talk(9))
+
+    assert caplog.messages[-1].endswith("(The text is empty): no summary was written")
+
+
 def test_the_text_of_an_error_is_logged_for_debugging_alone(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

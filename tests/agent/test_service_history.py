@@ -86,6 +86,20 @@ def test_tool_results_are_sent_alone() -> None:
     assert model.requests[1].service_thread_id == "conversation-1"
 
 
+async def test_rewritten_call_ids_end_the_tracking() -> None:
+    """Once a call was given another id than the vendor knows, the next request has everything."""
+    steps = [calls(("look", {})), Message.assistant("seen")]
+    model = HoldingModel(lambda _: steps.pop(0))
+
+    def look() -> str:
+        return "saw"
+
+    await Agent(model, tools=[look]).run("look")
+
+    assert model.requests[1].service_thread_id is None
+    assert [one.role for one in model.requests[1].messages] == ["user", "assistant", "tool"]
+
+
 async def test_a_fold_begins_a_new_conversation() -> None:
     """The vendor gets the whole view once more, and the next turn continues that conversation."""
     model = HoldingModel()

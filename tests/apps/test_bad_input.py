@@ -99,7 +99,7 @@ BAD = {
     ),
     "both": ("reduce good.json --force --skip", "exclude each other"),
     "no number": ("reduce good.json --target many", "Invalid value for '--target'"),
-    "no argument": ("reduce", "Missing argument"),
+    "no argument": ("replay", "'FILE'. (foldline replay --help lists what there is)"),
     "no value": ("reduce good.json --target", "requires an argument"),
     "unknown option": ("reduce good.json --tagret 3", "No such option"),
     "unknown command": ("redcue good.json", "No such command 'redcue'"),

@@ -26,8 +26,10 @@ from foldline.history.messages import Message
 from foldline.logs import read_sessions
 from foldline.logs.importer import Session
 from foldline.threads.stores.memory import MemoryStore
+from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.apps.chat_recordings import FIRST, SECOND, break_off, recording, tool_loop
 from tests.apps.conftest import Run
+from tests.threads.canaries import reduction_of
 
 
 Typing = Callable[..., str]
@@ -145,7 +147,7 @@ def test_a_fork_goes_on_by_itself(typed: Typing, run: Run) -> None:
         ("/x", "unknown command '/x': /help lists them"),
         ("/rewind", "give a number of messages, for example /rewind 4"),
         ("/rewind all", "give a number of messages"),
-        ("/rewind 99", "from 0 to 4"),
+        ("/rewind 99", "the thread has 4 messages: give a number from 0 to 4"),
         ("/fork chat", "thread 'chat' is there already"),
         ("/history -1", "give a number of messages, for example /history 20"),
         ("/fold much", "give a number of messages, for example /fold 10"),
@@ -395,3 +397,23 @@ def test_an_interrupted_call_of_a_repeated_id(tmp_path: Path) -> None:
         return await thread.get_messages()
 
     assert results_of(asyncio.run(run())) == results_of([*session.messages])
+
+
+def test_nothing_steers_the_terminal(type_lines: Run, tmp_path: Path) -> None:
+    """Neither a streamed answer nor a stored summary steers the terminal."""
+
+    async def fill() -> None:
+        async with SQLiteStore(tmp_path / "chat.db") as store:
+            thread = await store.thread("chat")
+            messages = [Message.user("one"), Message.assistant("two"), Message.user("three")]
+            await thread.add_messages(messages)
+            await thread.save_reduction(reduction_of(messages, 2, "blue \x1b[34m text"))
+
+    asyncio.run(fill())
+    recording(tmp_path / "short.json", "two", "red \x1b[31m text")
+
+    outcome = type_lines(("chat", "--model", "scripted:short.json"), "/summary", "one")
+
+    assert "blue \ufffd[34m text" in outcome.out
+    assert "red \ufffd[31m text" in outcome.out
+    assert "\x1b" not in outcome.out + outcome.err

@@ -2,13 +2,26 @@
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from foldline.apps.cli.chat.screen import Screen
 from foldline.apps.cli.files import check_targets, write_files
-from foldline.apps.cli.terminal import clean, command_name, first_line
+from foldline.apps.cli.terminal import (
+    clean,
+    command_name,
+    error_console,
+    first_line,
+    note,
+    output_console,
+    say,
+)
+from foldline.apps.cli.viewing import show_view
 from foldline.errors import ExternalError, UsageError
+from foldline.history.messages import SUMMARY_KEY, Message
+from foldline.history.parts import TextPart
 
 
 @pytest.mark.parametrize(
@@ -133,3 +146,25 @@ def test_what_is_read_is_never_written_over(
         check_targets({"--output": "log.link"}, reads=["log"])
     with pytest.raises(UsageError, match="this command reads it"):
         check_targets({"--state": "config"}, reads=["-", "config.link"])
+
+
+HOSTILE = "red \x1b[31m text"
+SUMMARY = Message(role="assistant", parts=(TextPart(HOSTILE),), metadata={SUMMARY_KEY: True})
+PRINTERS: dict[str, Callable[[], None]] = {
+    "say": lambda: say(HOSTILE),
+    "note": lambda: note(HOSTILE),
+    "note of a turn": lambda: Screen(output_console(), error_console()).note(HOSTILE),
+    "summary": lambda: output_console().print(show_view([SUMMARY])),
+}
+
+
+@pytest.mark.parametrize("show", PRINTERS.values(), ids=PRINTERS)
+def test_no_printed_text_steers_the_terminal(
+    show: Callable[[], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Everything that prints text of others replaces what a terminal would obey."""
+    show()
+
+    printed = capsys.readouterr()
+    assert "red \ufffd[31m text" in printed.out + printed.err
+    assert "\x1b" not in printed.out + printed.err

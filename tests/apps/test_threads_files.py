@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from foldline.history.messages import Message
+from foldline.history.messages import Message, Role
 from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart
 from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState
@@ -53,6 +53,8 @@ def test_47_of_48_messages_come_back(run: Run, long: Path, tmp_path: Path) -> No
 
     saved = run("threads", "export", "long", "--whole-rows", "--output", "saved.json")
     back = run("threads", "import", "saved.json", "--id", "saved")
+    held = "47 messages and 1 note of what is missing"
+    assert (saved.out, back.out) == (f"saved.json: {held} as snapshot\n", f"saved: {held}\n")
     texts = _texts(run("threads", "export", "saved", *CHAT).out)
 
     assert (refused.code, saved.code, back.code, run("verify", "saved").code) == (1, 1, 0, 0)
@@ -77,6 +79,21 @@ def test_damage_of_a_row_costs_one_message(
     assert (outcome.code, outcome.err.count("\n")) == (1, 1)
     assert texts[1:] == [f"Word {n}" for n in range(1, LONG)]
     assert "47 of 48 messages of thread 'long' are whole; missing: 0 (" in outcome.err
+
+
+@pytest.mark.parametrize("role", ["user", "system"])
+def test_damage_says_what_to_do(run: Run, tmp_path: Path, role: Role) -> None:
+    """A thread that lacks a row is refused, and the commands that help are named."""
+    said = [Message(role=role, parts=(TextPart("first"),)), Message.user("second")]
+    path = _stored(tmp_path / "s.db", "a", said)
+    delete_row(path, "a", 0)
+
+    outcome = run("threads", "show", "a", "--store", "s.db")
+
+    assert outcome.code == 1
+    for command in ("foldline verify", "foldline threads export ID --whole-rows"):
+        assert command in outcome.err
+    assert "1 of the rows 0 to 1: " in outcome.err or role == "system"
 
 
 def test_damaged_neighbors_are_one_gap(run: Run, long: Path) -> None:

@@ -3,13 +3,14 @@
 import asyncio
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.apps.conftest import Run
-from tests.apps.damage import execute, smash, zero_row
+from tests.apps.damage import change_row, delete_row, execute, smash, zero_row
 from tests.threads.sample import fill
 
 
@@ -42,6 +43,18 @@ def test_the_first_bad_row_is_named(run: Run, store: Path) -> None:
     assert run("verify", "two").code == 0
 
 
+def test_deleted_reductions_are_named(run: Run, store: Path) -> None:
+    """A thread whose reductions have archived messages is damaged without them."""
+    execute(store, "DELETE FROM documents")
+
+    outcome = run("verify", "one")
+
+    assert (
+        outcome.code,
+        "reduction: the newest one that archived messages is missing" in outcome.out,
+    ) == (1, True)
+
+
 def test_damage_below_the_threads_is_named(run: Run, store: Path) -> None:
     """Every command fails on a file that SQLite cannot read, and says what to do."""
     smash(store, "threads")
@@ -51,6 +64,7 @@ def test_damage_below_the_threads_is_named(run: Run, store: Path) -> None:
 
     assert [one.code for one in outcomes] == [1, 1]
     assert all("foldline restore BACKUP STORE" in one.out + one.err for one in outcomes)
+    assert all("sqlite3 STORE .recover" in one.out + one.err for one in outcomes)
     (found,) = (one for one in doctor.json()["facts"] if one["name"] == "file")
     assert (doctor.code, found["is_danger"]) == (1, True)
 
@@ -141,6 +155,7 @@ def test_without_its_key_a_store_is_left_as_it_was(
 
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
     assert "key" in outcome.err
+    assert "short" in command or "(--key-file names the file of a key)" in outcome.err
     assert secret.read_bytes() == before
     assert [run("verify", "--key-file", name).code for name in ("right", "hex")] == [0, 0]
 
@@ -163,6 +178,47 @@ def test_a_backup_reports_damage(run: Run, store: Path) -> None:
 
     assert (made.code, made.out.endswith("bytes, damaged\n")) == (1, True)
     assert (store.parent / "copy.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (partial(delete_row, thread="one", number=10), "row 10: it is missing"),
+        (partial(change_row, thread="one", number=10), "row 10: its chain hash does not fit"),
+        (lambda path: execute(path, "UPDATE threads SET head = zeroblob(9)"), "head: it was"),
+    ],
+    ids=["row", "byte", "head"],
+)
+def test_a_copy_is_checked_as_verify_does(
+    run: Run, store: Path, harm: Callable[[Path], object], said: str
+) -> None:
+    """A backup and a restored one name damage that SQLite knows nothing of, with the code 1."""
+    harm(store)
+    before = store.read_bytes()
+
+    made = run("backup", "copy.db")
+    back = run("restore", "copy.db", "back.db", "--json")
+
+    assert (made.code, made.out.endswith("bytes, damaged\n"), said in made.out) == (1, True, True)
+    assert (back.code, said in back.json()["problems"][0]) == (1, True)
+    assert [Path(name).exists() for name in ("copy.db", "back.db")] == [True, True]
+    assert (store.read_bytes(), list(store.parent.glob(".*"))) == (before, [])
+
+
+def test_an_encrypted_copy_is_checked_with_the_key(run: Run, secret: Path) -> None:
+    """Without the key a note says what was not checked, and with another one nothing is copied."""
+    Path("right").write_bytes(bytes(32))
+    Path("wrong").write_bytes(bytes(31) + b"x")
+    change_row(secret, "one", 10)
+
+    blind = run("backup", "blind.db")
+    seen = run("restore", "blind.db", "seen.db", "--key-file", "right")
+    wrong = run("backup", "wrong.db", "--key-file", "wrong")
+
+    assert (blind.code, "the messages of the copy were not checked: " in blind.err) == (0, True)
+    assert blind.out.endswith("bytes, messages not checked\n")
+    assert (seen.code, "row 10: " in seen.out) == (1, True)
+    assert (wrong.code, Path("wrong.db").exists()) == (2, False)
 
 
 def test_a_backup_is_brought_back(run: Run, store: Path) -> None:
@@ -190,7 +246,7 @@ def test_a_backup_is_brought_back(run: Run, store: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("none.db", "x.db"), "no store at none.db"),
+        (("none.db", "x.db"), "no backup at none.db: check the path (`foldline backup` makes"),
         (("store.db", "no/x.db"), "its folder does not exist"),
         (("redis://host", "x.db"), "BGSAVE"),
         (("text", "x.db"), "not a SQLite database"),

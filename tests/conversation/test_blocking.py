@@ -1,6 +1,7 @@
 """Conversations, agents and stores without an event loop."""
 
 from concurrent.futures import ThreadPoolExecutor
+from inspect import CORO_CLOSED, getcoroutinestate
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,9 @@ import pytest
 from foldline.agent.agent import Agent
 from foldline.conversation.conversation import Conversation, call_sync
 from foldline.conversation.orchestrator import RoundRobin
-from foldline.errors import BlockingCallError
+from foldline.errors import BlockingCallError, ConfigError
 from foldline.testing.model import ScriptedModel
+from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.conversation.stories import agent_named, texts
 
@@ -70,3 +72,13 @@ async def test_inside_a_loop_it_is_refused() -> None:
         conversation.send_sync("hi")
     with pytest.raises(BlockingCallError):
         call_sync(conversation.messages)
+
+
+def test_a_coroutine_is_not_called() -> None:
+    """A call instead of a function is refused with an example, and is closed."""
+    store = MemoryStore()
+    given = store.thread("a")
+
+    with pytest.raises(ConfigError, match=r"^call_sync takes a function and its arguments: call_"):
+        call_sync(given)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType, reportCallIssue]
+    assert getcoroutinestate(given) == CORO_CLOSED

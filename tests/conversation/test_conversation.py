@@ -109,9 +109,9 @@ def test_a_wrong_message_is_refused(message: object) -> None:
     """A message is a text or messages, and nothing is stored of anything else."""
     conversation = Conversation(agent_named("a"))
 
-    with pytest.raises(ConfigError, match=r"^message.* must be a Message"):
+    with pytest.raises(ConfigError, match=r"^message.* must be a (str or )?Message"):
         asyncio.run(conversation.send(message))  # type: ignore[arg-type]  # what is refused
-    with pytest.raises(ConfigError, match=r"^message.* must be a Message"):
+    with pytest.raises(ConfigError, match=r"^message.* must be a (str or )?Message"):
         conversation.send_stream(message)  # type: ignore[arg-type]  # what is refused
     assert conversation.thread is None
 
@@ -211,3 +211,9 @@ async def test_two_handles_of_one_thread_do_not_mix() -> None:
                 [agent_named("a"), agent_named("b")], orchestrator=RoundRobin(), thread=yours
             ).send("no, me")
         assert texts(await mine.get_messages()) == ["me first", "a here"]
+
+
+def test_the_name_of_the_single_agent_is_a_str() -> None:
+    """Another type is refused when the orchestrator is made."""
+    with pytest.raises(ConfigError, match=r"^name must be a str, got int$"):
+        SingleAgent(3)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.failure import Failures, Trouble, failing
+from tests.faults.failure import Trouble, failing
 from tests.faults.operation import Kind
-from tests.faults.toy import ToyWorkload, broken_promises
 
 
 def _connected(path: Path, journal: str) -> sqlite3.Connection:
@@ -16,20 +15,6 @@ def _connected(path: Path, journal: str) -> sqlite3.Connection:
     connection.execute(f"PRAGMA journal_mode = {journal}")
     connection.execute("CREATE TABLE rows (batch)")
     return connection
-
-
-def _tried(failures: Failures, workload: ToyWorkload, folder: Path) -> tuple[str, set[str]]:
-    acks: list[str] = []
-    try:
-        workload(folder, acks.append)
-    except sqlite3.OperationalError as error:
-        outcome = error.sqlite_errorname
-    else:
-        outcome = "done"
-    failures.heal()
-    broken = broken_promises(folder, acks)
-    workload(folder, acks.append)
-    return outcome, broken | broken_promises(folder, acks)
 
 
 @pytest.mark.parametrize(

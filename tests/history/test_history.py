@@ -247,11 +247,17 @@ class Words(str):
     __slots__ = ()
 
 
+def test_what_is_no_message_is_named_with_its_place() -> None:
+    """Among several the error says which one it is."""
+    with pytest.raises(FormatError, match=r"^messages\[1\] must be a Message, got int$"):
+        History([Message.user("a"), unchecked(1)])
+
+
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ("text", "not a Message, but a str"),
-        (None, "not a Message, but a NoneType"),
+        ("text", "message must be a Message, got str"),
+        (None, "message must be a Message, got NoneType"),
         (Message(role="user", parts=(TextPart(Words("x")),)), "objects of type Words"),
         (
             Message(role="user", parts=(TextPart(unchecked(None)),)),

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from foldline.errors import FormatError
 from foldline.history.messages import Usage
 from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart, UriPart
 from foldline.logs import read_sessions
@@ -32,6 +33,14 @@ def metadata(id: str, *ids: str, response: str = "r1") -> dict[str, Any]:
 def read(*events: dict[str, Any]) -> Session:
     numbered = [{"id": id, "source": "agent", **event} for id, event in enumerate(events)]
     return read_one({"instance_id": "i", "history": numbered})
+
+
+def test_another_format_is_no_conversation_of_events() -> None:
+    """Records that are no events make no messages, and a log of these alone is refused."""
+    said = b'{"role": "user", "content": "x"}\n{"role": "assistant", "content": "y"}'
+
+    with pytest.raises(FormatError, match="the input is openhands, but it has no messages"):
+        read_sessions(said, format="openhands")
 
 
 def test_a_response_is_one_message_however_many_actions_it_led_to() -> None:

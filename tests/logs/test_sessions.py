@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from foldline.errors import FormatError, UnknownFormatError
+from foldline.errors import ConfigError, FormatError, UnknownFormatError
 from foldline.history.codec import encode_history
 from foldline.history.messages import Message
 from foldline.logs.sessions import FORMATS, read_sessions
@@ -181,3 +181,12 @@ def test_no_two_sessions_share_an_id() -> None:
     sessions = read_sessions(lines(*({"id": id, "messages": [HI]} for id in given)), name="log")
 
     assert [session.id for session in sessions] == ["a", "a#2", "a#2#2", "log", "log#2"]
+
+
+@pytest.mark.parametrize(("data", "got"), [("sessions.jsonl", "str"), (None, "None")])
+def test_a_path_is_not_data(data: Any, got: str) -> None:
+    """What is not bytes is an error that says to read the file."""
+    expected = f"^data must be bytes, got {got}: read the file first$"
+
+    with pytest.raises(ConfigError, match=expected):
+        read_sessions(data)

@@ -75,6 +75,11 @@ ONLY: list[tuple[str, Any, str]] = [
     ("otel", [OTEL, 7], "document: message 1: the message is not an object"),
     ("otel", {"gen_ai.input.messages": "["}, "document: gen_ai.input.messages: not JSON"),
     ("otel", {"gen_ai.input.messages": 7}, "document: gen_ai.input.messages: the value is not"),
+    (
+        "foldline",
+        {"role": "user", "content": "x"},
+        "line 1: not a foldline message: it has content",
+    ),
     ("foldline", {"format": 9, "messages": []}, "document: history format 9 is newer than "),
     ("openai-chat", {"messages": 7}, "document: messages is not a list"),
     ("chat-jsonl", {"role": "user", "content": 5}, "line 1: content"),

@@ -57,6 +57,11 @@ a stream that is left does not wait for its turn
 -             await ended([work])
 +             work.cancel()
 
+agent/model_call.py: agent/test_service_history.py::test_rewritten_call_ids_end_the_tracking
+a vendor gets results of calls that it does not know
+-             service = service if own is one else None
++             pass
+
 agent/progress.py: agent/crashes/test_handles.py::test_a_turn_goes_on_where_somebody_notes_something
 every conflict ends the turn
 - await self.thread.retry(_decide)

@@ -107,6 +107,16 @@ no seal is checked
 - bad = check_chain(rows, before, self._head.runs)
 + bad = check_chain(rows[:0], None)
 
+threads/reader.py: threads/test_window.py::test_a_moved_system_flag_is_found
+a digest is read at a wrong place
+- if known.counts.position != position:
++ if False:
+
+threads/reader.py: threads/test_window.py::test_another_last_row_is_refused
+the last row is not compared with the head
+- if stop == self._head.count and rows and rows[-1].seal != self._head.seal:
++ if False:
+
 threads/rescue.py: threads/test_verify.py
 a rescue believes a row that does not fit
 - is_damaged = bool(before) and is_proven and not is_right
@@ -124,6 +134,11 @@ threads/row.py: threads/test_row.py::test_a_row_of_another_origin_is_found
 rows of another origin are taken
 - if not data.startswith(origin):
 + if not data:
+
+threads/snapshot.py: threads/stores/test_recordings.py::test_a_new_reduction_of_old_rows_is_moved
+a snapshot has digests that continue those of version 1
+-         reduction = msgspec.structs.replace(reduction, message_hash=known)
++         pass
 
 threads/start.py: threads/test_archived.py
 what a dropped fold archived stays archived
@@ -179,6 +194,11 @@ a commit ignores the revision that it was decided on
 - if change.expected not in {None, head.revision}:
 + if change.expected == -1:
 
+threads/thread.py: threads/test_expiry.py::test_nothing_is_written_to_an_expired_thread
+an expired thread is written to
+-         if is_expired(self._context, self._record):
++         if False:
+
 threads/thread.py: threads/test_gone_threads.py
 what was said to a deleted thread enters the new one of its name
 - if created_at not in {None, record.head.created_at}:
@@ -206,4 +226,17 @@ threads/thread.py: threads/test_thread.py::test_a_reduction_of_other_messages_is
 a reduction of other messages is stored
 - if not same_hash(known, reduction.message_hash):
 + if index < 0:
+
+threads/thread.py: threads/test_thread.py::test_a_reduction_decided_before_another_is_refused
+a background fold replaces a reduction that it did not know
+- began and newest == known
++ began
+reductions are compared by number alone
+- newest = self._record.reduction_name, self._record.reduction
++ newest = self._record.reduction_name, known[1]
+
+threads/verify.py: threads/test_verify.py::test_a_row_after_the_last_is_named
+a row after the end is not noticed
+- if await self._rows(head.epoch, head.count, head.count + 1):
++ if False:
 """)

@@ -1,5 +1,7 @@
 """How a configuration is checked, and what its limits are."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -181,3 +183,12 @@ def test_message_counting_knows_no_summarizer() -> None:
 
     assert fingerprint(counting, ["a"]) == fingerprint(other, ["b"])
     assert len(fingerprint(counting)) == 16
+
+
+@pytest.mark.parametrize("field", ["provider_key", "model_name", "api_key", "base_url"])
+def test_a_provider_has_text_fields(field: str) -> None:
+    """A field of another type is refused when the provider is made."""
+    fields: Any = {"provider_key": "openai", "model_name": "gpt-5-mini", field: 3}
+
+    with pytest.raises(ConfigError, match=f"^{field} must be a str.*, got int$"):
+        ProviderConfig(**fields)

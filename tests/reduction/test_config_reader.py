@@ -100,7 +100,7 @@ def test_toml_reads_with_or_without_a_table(table: str) -> None:
     [
         ('{"Target": 3}', "unknown key 'Target'; the nearest known one is 'target_count'"),
         ('{"SumarizationThreshold": 3}', "nearest known one is 'summarization_threshold'"),
-        ('{"zzz": 3}', "unknown key 'zzz'; the nearest known one is"),
+        ('{"zzz": 3}', "unknown key 'zzz'; use enabled, strategy, "),
         ('{"TargetCount": 1, "target_count": 2}', "target_count is given twice"),
         ('{"TargetMessageCount": 1, "target_count": 2}', "target_count is given twice"),
         ('{"TargetCount": "many"}', "target_count='many': expected `int`, got `str`"),

@@ -94,8 +94,8 @@ ILL_TYPED: dict[str, tuple[str, Fields]] = {
     ),
     "role": ("role", message(role="bot")),
     "parts": ("parts", message(parts=None)),
-    "id": (r"`\$\.id`", message(id=5)),
-    "name": (r"`\$\.name`", message(name=5)),
+    "id": (r"\]\.id cannot", message(id=5)),
+    "name": (r"\]\.name cannot", message(name=5)),
     "created_at": ("created_at", message(created_at="now")),
     "usage": ("usage", message(usage=Usage(input_tokens="5"))),  # type: ignore[arg-type]
     "usage dict": ("usage must be an? Usage or None, got dict", message(usage={})),
@@ -181,7 +181,7 @@ async def test_a_message_that_is_added_alone_is_checked_too(store: ThreadStore) 
     bad = Message(role="user", parts=("x",))  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
     thread = await begun(store)
     for write in (thread.add_message(bad), thread.append([bad]), thread.edit(0, bad)):
-        with pytest.raises(ConfigError, match=r"^messages\[0\] cannot be stored: .*parts\[0\]"):
+        with pytest.raises(ConfigError, match=r"^messages\[0\]\.parts\[0\] cannot be stored: "):
             await write
 
 
@@ -281,9 +281,9 @@ async def test_a_tenant_that_cannot_be_has_no_threads_to_list(
 ) -> None:
     """Listing the threads of an owner that no thread can have is an error."""
     await begun(store)
-    with pytest.raises(ThreadIdError, match="tenant of "):
+    with pytest.raises((ThreadIdError, ConfigError), match=r"tenant (of|must be a str)"):
         await ThreadCheckpointer(store).list_ids(tenant=tenant)
-    with pytest.raises(ThreadIdError, match="tenant of "):
+    with pytest.raises((ThreadIdError, ConfigError), match=r"tenant (of|must be a str)"):
         await store.delete_inactive(timedelta(days=1), tenant=tenant)
 
 

@@ -241,7 +241,7 @@ def test_search_reads_what_is_encrypted(tmp_path: Path) -> None:
 def test_another_key_is_refused(tmp_path: Path, key: bytes) -> None:
     """The refusal names the thread and says that the key is another one."""
     assert refusal(written(tmp_path), key) == (
-        "the head of thread 'hidden' was encrypted with another key"
+        "the head of thread 'hidden' was encrypted with another key: open this store with that one"
     )
 
 

@@ -116,6 +116,23 @@ async def test_an_expired_thread_is_found_by_nothing(store: ThreadStore, clock: 
     assert await checkpointer.prune("brief") == 0
 
 
+@pytest.mark.parametrize("way", ["message", "no expiry"])
+async def test_nothing_is_written_to_an_expired_thread(
+    store: ThreadStore, clock: Clock, way: str
+) -> None:
+    """A thread that has expired takes no message and is not revived, though nobody purged it."""
+    thread = await store.thread("brief", ttl=DAY)
+    clock.now = NOW + DAY
+
+    with pytest.raises(ThreadNotFoundError):
+        await (
+            thread.set_expiry(None)
+            if way == "no expiry"
+            else thread.add_message(Message.user("late"))
+        )
+    assert await store.purge_expired() == 1
+
+
 async def test_a_thread_can_be_prolonged(store: ThreadStore, clock: Clock) -> None:
     """A later end, and none at all, keep every message."""
     thread = await store.thread("brief", ttl=DAY)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from foldline.errors import ThreadIdError
+from foldline.errors import ConfigError, ThreadIdError
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 
 
@@ -27,10 +27,10 @@ def test_other_names_are_refused_without_showing_them(name: str) -> None:
     assert not name or len(name) == 1 or name not in str(id_error.value)
 
 
-@pytest.mark.parametrize("value", [None, 7, b"a"])
-def test_a_name_is_text(value: object) -> None:
-    """What is not text is no name."""
-    with pytest.raises(ThreadIdError):
+@pytest.mark.parametrize(("value", "got"), [(None, "None"), (7, "int"), (b"a", "bytes")])
+def test_a_name_is_a_str(value: object, got: str) -> None:
+    """The error for another type names the type."""
+    with pytest.raises(ConfigError, match=f"^thread id must be a str, got {got}$"):
         ThreadKey("a", value)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
 
 

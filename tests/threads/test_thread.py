@@ -109,7 +109,7 @@ async def test_metadata_that_cannot_be_kept_is_refused(store: ThreadStore) -> No
     for key in ("", " ", "\n"):
         with pytest.raises(ConfigError, match="must not be blank"):
             await thread.set_metadata({key: 1})
-    with pytest.raises(FormatError, match="metadata cannot be stored"):
+    with pytest.raises(FormatError, match=r"^metadata\['.*'\] cannot be stored"):
         await thread.set_metadata({"k": object()})
     assert thread.metadata == {"k": 1}
 
@@ -161,6 +161,24 @@ async def test_a_reduction_of_an_earlier_epoch_is_refused(store: ThreadStore, wa
     await thread.refresh()
     assert thread.last_reduction is None
     await thread.save_reduction(_reduction(TALK, 2))
+
+
+@pytest.mark.parametrize("is_name_used_again", [False, True])
+async def test_a_reduction_decided_before_another_is_refused(
+    store: ThreadStore, *, is_name_used_again: bool
+) -> None:
+    """A fold never replaces a reduction that it did not know, even if it covers more messages."""
+    thread = await store.thread("a")
+    await thread.add_messages(TALK)
+    if is_name_used_again:
+        await thread.save_reduction(_reduction(TALK, 2))
+    other = await store.find("a")
+    assert other is not None
+    await other.undo_reduction()
+    await other.save_reduction(_reduction(TALK, 1))
+    with pytest.raises(ThreadConflictError, match="was rewound, or another reduction was stored: "):
+        await thread.save_reduction(_reduction(TALK, 3))
+    assert thread.last_reduction == other.last_reduction == _reduction(TALK, 1)
 
 
 async def test_undoing_gives_the_archived_messages_back(store: ThreadStore) -> None:

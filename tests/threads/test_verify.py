@@ -176,6 +176,14 @@ def test_flags_and_ends_are_verified(path: Path, damage: str, lost: int) -> None
     assert len(found.messages) == COUNT - lost
 
 
+def test_a_row_after_the_last_is_named(path: Path) -> None:
+    """A row that is stored after the end of a thread is a fault."""
+    last = f"SELECT {_row(COUNT)}, system, data FROM rows WHERE id = {_row(COUNT - 1)}"
+    _damage(path, f"INSERT INTO rows (id, system, data) {last}")
+
+    assert _verify(path) == [f"row {COUNT}: it is after the last row"]
+
+
 @pytest.mark.parametrize("damage", ROWS.values(), ids=ROWS)
 def test_all_other_rows_are_saved(path: Path, damage: str) -> None:
     """Every whole message comes back in order, also after the bad one, with a marker for that."""

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from foldline.errors import StoreCorruptError
 from foldline.history.messages import Message
+from foldline.threads.head import extended
 from foldline.threads.key import ThreadKey
 from foldline.threads.read_only import ThreadWindow
 from foldline.threads.row import StoredRow
@@ -152,6 +153,38 @@ async def test_a_row_between_is_not_blamed() -> None:
     storage.instead = {9: None}
     with pytest.raises(StoreCorruptError, match="message row 9 of thread 't' is damaged"):
         await _turn(storage)
+
+
+async def test_another_last_row_is_refused() -> None:
+    """A last row that continues the rows before it is refused if the head does not end with it."""
+    storage = CountingStorage()
+    store = ThreadStore(storage)
+    thread = await store.thread("t")
+    await thread.add_message(Message.user("Shall I?"))
+    before, context = thread.head, store.context
+    await thread.add_message(Message.user("no"))
+    (other,), _ = extended(before, [Message.user("yes")], context.counter, context.vault)
+    storage.instead = {1: other.row}
+    found = await store.find("t")
+    assert found is not None
+
+    with pytest.raises(StoreCorruptError, match="message row 1 of thread 't' is damaged"):
+        await found.get_messages()
+
+
+async def test_a_moved_system_flag_is_found() -> None:
+    """If another row is flagged as the system message, no digest is read at the wrong place."""
+    storage = CountingStorage()
+    thread = await ThreadStore(storage).thread("t")
+    messages = [Message.system("rules"), *map(Message.user, "abcd")]
+    await thread.add_messages(messages)
+    rows = await storage.rows(thread.key, thread.head.epoch, 0, thread.count)
+    storage.instead = {0: replace(rows[3], system=True)}
+    found = await ThreadStore(storage).find("t")
+    assert found is not None
+
+    with pytest.raises(StoreCorruptError, match="message row 2 of thread 't' is damaged"):
+        await found.save_reduction(reduction_of(messages, 3, "summary"))
 
 
 async def test_a_request_long_ago_is_found_in_few_calls() -> None:

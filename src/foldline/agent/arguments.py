@@ -32,7 +32,7 @@ def checked_input(given: object, *, thread: object = None, config: object = None
         return [Message.user(given)]
     if isinstance(given, Message):
         return [given]
-    expect("message", given, Message | Sequence, hint=_HINT)
+    expect("message", given, str | Message | Sequence, hint=_HINT)
     messages = list(cast("Sequence[Message]", given))
     for place, one in enumerate(messages):
         expect(f"message[{place}]", one, Message, hint=_HINT)

@@ -33,7 +33,7 @@ from foldline.reduction.event import (
     Reason,
     ReductionStatus,
 )
-from foldline.reduction.fold import DEFAULT_SUMMARY_BUDGET, FoldOptions, FoldResult, fold
+from foldline.reduction.fold import DEFAULT_SUMMARY_BUDGET, FoldOptions, FoldResult, Writing, fold
 from foldline.reduction.request import Reply, SummaryFailure, SummaryRequest, run_flow
 from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.reduction.verdict import Verdict, decide, outcome_of
@@ -264,6 +264,8 @@ class HistoryReducer:
             expect("state", state, HistoryReductionState, hint=hint)
         if overrides is not None:
             expect("overrides", overrides, AgentRunConfig)
+        if scope != "":
+            expect("scope", scope, str)
         items = read_items(messages, format, self._counter)
         verdict = self._decided(items.history, state, overrides)
         if state is not None and verdict.state is None:
@@ -328,7 +330,7 @@ class HistoryReducer:
             if self._cache is not None and result.state is not None:
                 self._cache.put(result.state, scope=call.scope)
             if writing.failures:
-                _LOG.warning("summarizing went wrong (fold %s): %s", status, writing.failures)
+                _LOG.warning("%s", self._what_failed(writing))
             reduced = self._shown(
                 call,
                 result.state or call.verdict.state,
@@ -343,6 +345,13 @@ class HistoryReducer:
             if made is not None and reduced.event is not None:
                 made(reduced.event)
         return reduced
+
+    def _what_failed(self, writing: Writing) -> str:
+        wrote, names = writing.summarizer, [one.name for one in self._summarizers]
+        failed = ", ".join(names[: wrote or 1] if wrote is not None else names)
+        why = "; ".join(dict.fromkeys(one.rstrip(".") for one in writing.failures))
+        end = "no summary was written" if wrote is None else f"{names[wrote]} wrote the summary"
+        return f"summarizer {failed} failed ({why}): {end}"
 
     async def _fold(self, call: _Call) -> FoldResult:
         history = call.items.history

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
+from inspect import iscoroutine
 from os import urandom
 from types import MappingProxyType
 from typing import ParamSpec, TypeVar, cast
@@ -228,5 +229,11 @@ def call_sync(
 
     Raises:
         BlockingCallError: An event loop is running in this thread.
+        ConfigError: *function* is a coroutine.
     """
+    if iscoroutine(function):
+        function.close()
+        example = "call_sync(thread.add_message, message)"
+        message = f"call_sync takes a function and its arguments: {example}"
+        raise ConfigError(message)
     return PORTAL.run(partial(function, *args, **kwargs))

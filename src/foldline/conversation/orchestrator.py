@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
+from foldline.checks import expect
 from foldline.conversation.orchestrated_agent import OrchestratedAgent
 from foldline.conversation.orchestration import (
     ConversationEvent,
@@ -98,6 +99,7 @@ class SingleAgent:
     """None: no message is needed."""
 
     def __init__(self, name: str) -> None:
+        expect("name", name, str)
         self._name = name
 
     async def orchestrate(

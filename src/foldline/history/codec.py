@@ -142,7 +142,7 @@ def not_a_message(value: object) -> FormatError | None:
     It names the field and the type of what is wrong, never a value.
     """
     if not isinstance(value, Message):
-        return FormatError(f"not a Message, but a {type(value).__name__}")
+        return FormatError(f"message must be a Message, got {type(value).__name__}")
     try:
         decode_message(encode_message(value))
     except FormatError as error:

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias, get_args, overload
 
 from msgspec import Struct
 
-from foldline.errors import MessagesNotLoadedError
+from foldline.errors import FormatError, MessagesNotLoadedError
 from foldline.history.codec import not_a_message
 from foldline.history.digest import DIGEST_SIZE, EMPTY_DIGEST, chain_digest
 from foldline.history.messages import Message
@@ -176,8 +176,12 @@ class History(Sequence[Message]):
 
     def extend(self, messages: Iterable[Message]) -> None:
         """Append *messages* in order."""
-        for message in messages:
-            self.append(message)
+        for place, message in enumerate(messages):
+            try:
+                self.append(message)
+            except FormatError as error:
+                text = f"messages[{place}]: {error}".replace(": message must", " must", 1)
+                raise FormatError(text) from error
 
     def _pair(self, message: Message, position: int) -> int:
         """Return the position of the earliest call that *message* answers, or its own."""

@@ -95,8 +95,8 @@ def _messages(event: Object, run: _Run) -> tuple[Message, ...]:
     if response:
         return _responded(response, run)
     kind = first_text(event, "action")
-    if kind in _SILENT:
-        run.skipped[kind] += 1
+    if not kind or kind in _SILENT:
+        run.skipped[kind or "unknown"] += 1
         return ()
     return (_acted(event, kind, run),)
 

@@ -10,6 +10,7 @@ from difflib import get_close_matches
 
 from msgspec.structs import replace
 
+from foldline.checks import expect
 from foldline.errors import FormatError, UnknownFormatError
 from foldline.logs.aider import AIDER
 from foldline.logs.chat_jsonl import CHAT_JSONL
@@ -48,10 +49,12 @@ def read_sessions(data: bytes, *, format: str | None = None, name: str = "") -> 
     Return the conversations in *data*; *name* is the id of sessions that have none.
 
     Raises:
+        ConfigError: *data* is not bytes.
         UnknownFormatError: *format* is unknown, or none was given and none fits.
         FormatError: *data* cannot be read, has another shape, holds no conversation, or shows
             another vendor's shapes than *format* names.
     """
+    expect("data", data, bytes, hint="read the file first")
     named = None if format is None else _named(format)
     document = read_document(data)
     importer = named or _detected(document)

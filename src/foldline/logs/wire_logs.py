@@ -145,16 +145,20 @@ def _is_own(document: Document) -> bool:
     return {"role", "parts"} <= fields.keys()
 
 
+def _own_message(fields: Object) -> Message:
+    if "content" in fields and "parts" not in fields:
+        message = "not a foldline message: it has content instead of parts"
+        raise FormatError(message)
+    return decode_message(json_text(fields))
+
+
 def _read_own(document: Document) -> tuple[Session, ...]:
     if "messages" in maybe_object(document.first):
         histories = read_each(
             document.records, lambda one: decode_history(json_text(one)), "the record"
         )
     else:
-        lines = read_each(
-            document.records, lambda one: decode_message(json_text(one)), "the record"
-        )
-        histories = [tuple(lines)]
+        histories = [tuple(read_each(document.records, _own_message, "the record"))]
     return tuple(Session(format=FOLDLINE.name, messages=messages) for messages in histories)
 
 

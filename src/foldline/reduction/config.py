@@ -68,6 +68,12 @@ class ProviderConfig(Struct, frozen=True, kw_only=True):
     base_url: str | None = None
     """The address of a compatible server; None is the vendor's own."""
 
+    def __post_init__(self) -> None:
+        expect("provider_key", self.provider_key, str)
+        expect("model_name", self.model_name, str)
+        expect("api_key", self.api_key, str | None)
+        expect("base_url", self.base_url, str | None)
+
     def __repr__(self) -> str:
         secret = None if self.api_key is None else "***"
         return (

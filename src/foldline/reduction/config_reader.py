@@ -145,8 +145,10 @@ def read_fields(
 
 
 def _unknown(key: str, known: Mapping[str, str], where: str) -> str:
-    nearest = get_close_matches(_plain(key), known, n=1, cutoff=0.0)
-    return f"{where}: unknown key {key!r}; the nearest known one is {known[nearest[0]]!r}"
+    nearest = get_close_matches(_plain(key), known, n=1)
+    known_ones = ", ".join(dict.fromkeys(known.values()))
+    hint = f"the nearest known one is {known[nearest[0]]!r}" if nearest else f"use {known_ones}"
+    return f"{where}: unknown key {key!r}; {hint}"
 
 
 def _choice(value: Any, choices: tuple[str, ...]) -> Any:

@@ -284,7 +284,8 @@ def check_fields(name: str, value: object, kind: type) -> None:
     else:
         return
     # Outside the handlers, since an error of msgspec may quote text of a conversation.
-    message = f"{name} cannot be stored: {reason}"
+    reason, _, field = reason.partition(" - at `$")
+    message = f"{name}{field.rstrip('`')} cannot be stored: {reason}"
     raise ConfigError(message)
 
 

@@ -7,12 +7,18 @@ from typing import Final, Protocol, runtime_checkable
 from foldline.errors import ConfigError, MissingExtraError, StoreCorruptError, StoreKeyError
 
 
-__all__ = ["KEY_ID_SIZE", "AesCipher", "Cipher", "Vault"]
+__all__ = ["DAMAGE_ADVICE", "KEY_ID_SIZE", "AesCipher", "Cipher", "Vault"]
 
 
 _KEY_SIZES = (16, 24, 32)
 _NONCE_SIZE = 12
 _CHECK_SIZE = 16
+
+DAMAGE_ADVICE: Final = (
+    "`foldline verify` names what is damaged, `foldline threads export ID --whole-rows` saves what "
+    "is whole"
+)
+"""What to do about a damaged thread."""
 
 KEY_ID_SIZE: Final = 8
 """The length of the id of a key in bytes."""
@@ -144,7 +150,9 @@ class Vault:
         except ValueError:
             if key_id == self._cipher.key_id:
                 raise _damaged(place) from None
-            message = f"{_named(place)} was encrypted with another key"
+            message = (
+                f"{_named(place)} was encrypted with another key: open this store with that one"
+            )
             raise StoreKeyError(message) from None
         if key_id != self._cipher.key_id:
             raise _damaged(place)
@@ -172,7 +180,7 @@ def _row_context(branch: bytes, seq: int, *, system: bool) -> bytes:
 
 
 def _damaged(place: tuple[str, ...]) -> StoreCorruptError:
-    return StoreCorruptError(f"{_named(place)} is damaged: `foldline verify` names what is damaged")
+    return StoreCorruptError(f"{_named(place)} is damaged: {DAMAGE_ADVICE}")
 
 
 def _named(place: tuple[str, ...]) -> str:

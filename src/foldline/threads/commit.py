@@ -41,7 +41,7 @@ from foldline.threads.storage import StoreContext
 from foldline.threads.tools import document_name
 
 
-__all__ = ["OneLoopLock", "Planned", "carry_out", "plan"]
+__all__ = ["OneLoopLock", "Planned", "carry_out", "fold_name", "plan"]
 
 
 _row_of = attrgetter("row")
@@ -128,7 +128,7 @@ def _after(
     if change.reduction is not UNSET:
         # The store keeps every reduction by itself, so none has to carry those before it.
         reduction = replace(change.reduction, previous=None)
-        name = _fold_name(head.folds) if is_fold or not name else name
+        name = fold_name(head.folds) if is_fold or not name else name
     execution = record.execution
     if change.execution is not UNSET:
         execution = change.execution
@@ -174,10 +174,11 @@ def _dropped(
 def _thinned(fold: int) -> list[tuple[DocumentKind, str | None]]:
     """Return the reductions that go when *fold* is stored: see `is_kept`."""
     ages = takewhile(lambda age: age < fold, (FOLD_STRIDE**power for power in count(1)))
-    return [("reduction", _fold_name(fold - age)) for age in ages if not is_kept(fold - age, fold)]
+    return [("reduction", fold_name(fold - age)) for age in ages if not is_kept(fold - age, fold)]
 
 
-def _fold_name(fold: int) -> str:
+def fold_name(fold: int) -> str:
+    """Return the name of the reduction number *fold*."""
     return f"{fold:012d}"
 
 
@@ -210,7 +211,7 @@ def _moments(
     head, state = after.head, after.execution
     assert state is not None
     moment = Checkpoint(
-        id=_fold_name(head.revision),
+        id=fold_name(head.revision),
         created_at=head.last_activity,
         source=change.source,
         step=state.iteration,
@@ -219,7 +220,7 @@ def _moments(
         state=state.to_json().decode(),
     )
     root = Checkpoint(
-        id=_fold_name(0), created_at=head.created_at, source="root", step=-1, message_index=-1
+        id=fold_name(0), created_at=head.created_at, source="root", step=-1, message_index=-1
     )
     return [
         document(context.vault, after.key, "checkpoint", encode_json(one), name=one.id)

@@ -16,7 +16,7 @@ from foldline.history.messages import Message
 from foldline.history.tokens import TokenCounter, count_message
 from foldline.reduction.state import HistoryReductionState, is_kept
 from foldline.threads.change import Document, DocumentKind
-from foldline.threads.cipher import Vault
+from foldline.threads.cipher import DAMAGE_ADVICE, Vault
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState, Checkpoint
 from foldline.threads.row import (
@@ -197,18 +197,14 @@ def decode_head(data: bytes) -> Head:
             raise StoreVersionError(what="a thread", found=found, known=HEAD_FORMAT)
         return _HEAD.decode(data)
     except (msgspec.MsgspecError, RecursionError) as error:
-        message = "the head of a thread cannot be read: `foldline verify` names what is damaged"
+        message = f"the head of a thread cannot be read: {DAMAGE_ADVICE}"
         raise StoreCorruptError(message) from error
 
 
 def open_head(vault: Vault, stored: StoredThread) -> Head:
     """Return the head of *stored*; raise StoreCorruptError if it is of another thread or revision."""
     key = stored.key
-    head = decode_head(vault.open_up(stored.head, "head", key.tenant, key.id, str(stored.revision)))
-    if head.revision != stored.revision:
-        message = f"the head of thread {key.id!r} is of another revision"
-        raise StoreCorruptError(message)
-    return head
+    return decode_head(vault.open_up(stored.head, "head", key.tenant, key.id, str(stored.revision)))
 
 
 class StoredReduction(Struct, frozen=True):
@@ -267,8 +263,18 @@ def encode_metadata(display_name: str, metadata: Mapping[str, object]) -> bytes:
     try:
         return encode_json(_Metadata(display_name, dict(metadata)))
     except (TypeError, ValueError, RecursionError) as error:
-        message = f"metadata cannot be stored as JSON: {type(error).__name__}"
+        wrong = (f"metadata[{key!r}]" for key in metadata if not _is_json(metadata[key]))
+        name = next(wrong, "metadata")
+        message = f"{name} cannot be stored as JSON: {type(error).__name__}"
         raise FormatError(message) from error
+
+
+def _is_json(value: object) -> bool:
+    try:
+        encode_json(value)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
 
 
 def as_stored(metadata: Mapping[str, object]) -> Mapping[str, object]:
@@ -302,10 +308,7 @@ def _opened(vault: Vault, key: ThreadKey, stored: Document) -> object:
         what = f"a {stored.kind} of thread {key.id!r}"
         raise StoreVersionError(what=what, found=error.found, known=error.known) from None
     except (FormatError, msgspec.MsgspecError) as error:
-        message = (
-            f"a {stored.kind} of thread {key.id!r} cannot be read: "
-            "`foldline verify` names what is damaged"
-        )
+        message = f"a {stored.kind} of thread {key.id!r} cannot be read: {DAMAGE_ADVICE}"
         raise StoreCorruptError(message) from error
 
 

@@ -4,6 +4,7 @@ import re
 
 from msgspec import Struct
 
+from foldline.checks import expect
 from foldline.errors import ThreadIdError
 
 
@@ -49,6 +50,7 @@ def name_of(word: bytes | None) -> str:
     return (word or b"").decode("utf-8", "replace")
 
 
-def _check(name: str, value: object) -> None:
-    if not isinstance(value, str) or not _ALLOWED.fullmatch(value):
-        raise ThreadIdError(name=name, length=len(str(value)))
+def _check(name: str, value: str) -> None:
+    expect(name, value, str)
+    if not _ALLOWED.fullmatch(value):
+        raise ThreadIdError(name=name, length=len(value))

@@ -22,6 +22,7 @@ from foldline.history.parts import (
     ToolCallResponsePart,
 )
 from foldline.reduction.state import HistoryReductionState, hash_text
+from foldline.threads.cipher import DAMAGE_ADVICE
 from foldline.threads.head import Head
 from foldline.threads.key import ThreadKey
 from foldline.threads.row import (
@@ -211,7 +212,6 @@ class ThreadReader:
         )
 
     async def _last_user(self, stop: int) -> KnownRow | None:
-        """Return the last user message among the first *stop* rows."""
         stride = _STRIDE
         while stop > 0:
             start = max(0, stop - stride)
@@ -228,7 +228,8 @@ class ThreadReader:
         rows = await self._storage.rows(self._key, head.epoch, 0, head.count, system=True)
         if len(rows) != head.system:
             message = (
-                f"thread {self._key.id!r} has {len(rows)} system messages instead of {head.system}"
+                f"thread {self._key.id!r} has {len(rows)} system messages instead of "
+                f"{head.system}: {DAMAGE_ADVICE}"
             )
             raise StoreCorruptError(message)
         self._system = rows
@@ -247,8 +248,8 @@ class ThreadReader:
             rows = await self._storage.rows(self._key, self._head.epoch, first, stop)
         if len(rows) != stop - first:
             message = (
-                f"thread {self._key.id!r} has {len(rows)} of the rows {first} to {stop}: "
-                "`foldline verify` names what is damaged"
+                f"thread {self._key.id!r} has {len(rows)} of the rows {first} to {stop - 1}: "
+                f"{DAMAGE_ADVICE}"
             )
             raise StoreCorruptError(message)
         self._check(rows, NO_SEAL if first == 0 else None)
@@ -279,8 +280,7 @@ class ThreadReader:
 
     def _damaged(self, seq: int) -> StoreCorruptError:
         return StoreCorruptError(
-            f"message row {seq} of thread {self._key.id!r} is damaged: "
-            "`foldline threads export --whole-rows` saves what is whole"
+            f"message row {seq} of thread {self._key.id!r} is damaged: {DAMAGE_ADVICE}"
         )
 
 

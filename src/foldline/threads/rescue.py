@@ -112,7 +112,6 @@ async def whole_rows(context: StoreContext, key: ThreadKey) -> WholeRows:
 
 
 def _named(context: StoreContext, stored: StoredThread, head: Head | None) -> ThreadRecord:
-    """Return the thread with its name and metadata, if these are whole."""
     key, now = stored.key, context.clock()
     head = head or Head(epoch=b"", created_at=now, last_activity=now)
     named = [one for one in stored.documents if one.kind == "metadata"]
@@ -123,7 +122,6 @@ def _named(context: StoreContext, stored: StoredThread, head: Head | None) -> Th
 
 
 def _whole(rows: Iterable[StoredRow], vault: Vault) -> Iterator[tuple[int, Message]]:
-    """Yield the numbers and messages of *rows* that are whole."""
     seals: tuple[bytes, ...] = (NO_SEAL,)
     following, is_proven = 0, True
     for row in rows:

@@ -30,7 +30,7 @@ from foldline.history.codec import decode_message, encode_message
 from foldline.history.history import History
 from foldline.history.messages import Message, Role
 from foldline.history.parts import TextPart
-from foldline.threads.cipher import Vault
+from foldline.threads.cipher import DAMAGE_ADVICE, Vault
 
 
 __all__ = [
@@ -171,7 +171,7 @@ def _unpacked(payload: bytes, seq: int) -> MessageRow:
     try:
         return _decode(payload)
     except (msgspec.MsgspecError, RecursionError) as error:
-        message = f"message row {seq} cannot be read: `foldline verify` names what is damaged"
+        message = f"message row {seq} cannot be read: {DAMAGE_ADVICE}"
         raise StoreCorruptError(message) from error
 
 
@@ -190,8 +190,7 @@ def read_rows(rows: Iterable[StoredRow], vault: Vault) -> list[KnownRow]:
             message = Message(role=role, parts=(TextPart(body[1:].decode()),))
         if (message.role == "system") is not row.system:
             text = (
-                f"message row {row.seq} is marked with another role than its own: "
-                "`foldline threads export --whole-rows` saves what is whole"
+                f"message row {row.seq} is marked with another role than its own: {DAMAGE_ADVICE}"
             )
             raise StoreCorruptError(text)
         found.append(KnownRow(row, counts, message))

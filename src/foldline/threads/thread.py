@@ -297,6 +297,7 @@ class ConversationThread(ReadOnlyThread):
         Raises:
             ConfigError: There is no message at *index*, or *message* is a system message.
         """
+        expect("message", message, Message)
         check_messages([message])
         await self._redo(partial(edited, index=index, message=message))
 

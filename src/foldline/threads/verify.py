@@ -16,6 +16,7 @@ from foldline.errors import (
 from foldline.history.digest import EMPTY_DIGEST, follows
 from foldline.reduction.state import hash_text, same_hash
 from foldline.threads.change import Document
+from foldline.threads.commit import fold_name
 from foldline.threads.head import (
     Head,
     active,
@@ -246,6 +247,9 @@ class _Check:
                 documents += await storage.documents(key, kind)
             except StoreCorruptError as error:
                 self._faults.append(f"{kind}: {error}")
+        newest = max((str(one.name) for one in documents if one.kind == "reduction"), default="")
+        if head.archives and newest < fold_name(head.archives[-1][0]):
+            self._faults.append("reduction: the newest one that archived messages is missing")
         for one in documents:
             try:
                 problem = await self._problem(head, one, is_whole=is_whole)

@@ -174,7 +174,7 @@ READ: list[tuple[dict[str, Any], str, tuple[Part, ...]]] = [
 
 WRONG: list[tuple[Any, str]] = [
     ([], "message 1: the message is not an object"),
-    ({"content": "x"}, "role which is not a string"),
+    ({"content": "x"}, "it has no role"),
     ({"role": "tool", "content": "x"}, "role 'tool' is not one of"),
     ({"role": "user", "content": 5}, "content is neither a string nor a list"),
     ({"role": "user", "content": ["x"]}, r"content\[0\] is not an object"),

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.errors import FormatError
+from foldline import formats
+from foldline.errors import ConfigError, FormatError
 from foldline.history.codec import decode_message, encode_json, encode_message
 from foldline.history.digest import prefix_digest
 from foldline.history.formats.anthropic import ANTHROPIC
@@ -14,6 +15,7 @@ from foldline.history.formats.converter import Converter
 from foldline.history.formats.openai_chat import OPENAI_CHAT
 from foldline.history.formats.openai_responses import OPENAI_RESPONSES
 from foldline.history.formats.otel import OTEL
+from foldline.history.messages import Message
 
 
 def text(role: str, words: str, **more: Any) -> dict[str, Any]:
@@ -175,3 +177,25 @@ def test_what_is_written_is_read_alike(items: list[dict[str, Any]], converter: C
     again = converter.items(converter.messages(written))
 
     assert encode_json(again) == encode_json(written)
+
+
+@pytest.mark.parametrize(
+    ("write", "reader"),
+    [
+        (formats.to_openai_chat, "from_openai_chat"),
+        (formats.to_openai_responses, "from_openai_responses"),
+        (formats.to_anthropic, "from_anthropic"),
+        (formats.to_otel, "from_otel"),
+        (formats.render_openai_chat, "from_openai_chat"),
+        (formats.render_openai_responses, "from_openai_responses"),
+        (formats.render_anthropic, "from_anthropic"),
+    ],
+)
+def test_an_item_must_be_read_before_it_is_written(write: Any, reader: str) -> None:
+    """The error for an item in place of a message names the place and the function that reads it."""
+    expected = rf"^messages\[1\] must be a Message, got dict: read it with {reader}$"
+
+    with pytest.raises(ConfigError, match=expected):
+        write([Message.user("a"), text("user", "hi")])
+    with pytest.raises(ConfigError, match=r"^messages must be an Iterable, got None$"):
+        write(None)

@@ -137,7 +137,7 @@ READ: list[tuple[dict[str, Any], str, tuple[Part, ...]]] = [
 
 WRONG: list[tuple[Any, str]] = [
     ("text", "message 1: the message is not an object"),
-    ({"content": "x"}, "message 1: role which is not a string is not one of"),
+    ({"content": "x"}, "message 1: it has no role"),
     ({"role": "wizard", "content": "x"}, "message 1: role 'wizard' is not one of"),
     ({"role": "user", "content": 5}, "message 1: content is neither a string nor a list"),
     ({"role": "user", "content": ["x"]}, r"message 1: content\[0\] is not an object"),

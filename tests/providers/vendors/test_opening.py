@@ -171,6 +171,26 @@ def test_a_vendor_whose_sdk_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
+    ("spec", "kind", "says"),
+    [
+        ("opnai:x", ConfigError, "unknown vendor 'opnai': did you mean 'openai'"),
+        ("cohere:x", MissingExtraError, "pydantic-ai-slim is not installed"),
+        ("google-vertex:x", MissingExtraError, "pydantic-ai-slim is not installed"),
+    ],
+)
+def test_a_typo_is_no_missing_package(
+    monkeypatch: pytest.MonkeyPatch, spec: str, kind: type[Exception], says: str
+) -> None:
+    """Without pydantic-ai a misspelled vendor is reported as such, and its own vendors are not."""
+    for name in [one for one in sys.modules if one.startswith("pydantic_ai")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "pydantic_ai", None)
+
+    with pytest.raises(kind, match=says):
+        open_model(spec)
+
+
+@pytest.mark.parametrize(
     ("vendor", "module", "package", "extra"),
     [
         ("deepseek", "pydantic_ai.models", "pydantic-ai-slim", "llm"),

@@ -8,7 +8,10 @@ from typing import cast
 import pytest
 from _pytest.mark import ParameterSet
 
+from foldline.history.messages import Message
+from foldline.reduction.state import HistoryReductionState
 from tests.threads.stores.recorded import (
+    NOW,
     POSTGRES,
     REDIS,
     SQLITE,
@@ -81,3 +84,27 @@ async def test_a_redis_is_what_it_was(name: str, redis_url: str) -> None:
     """A recorded Redis answers and continues as it did."""
     await materialize_redis(name, redis_url)
     await _check(name, redis_url)
+
+
+async def test_a_new_reduction_of_old_rows_is_moved(tmp_path: Path) -> None:
+    """A snapshot carries a reduction whose digest continues that of rows of version 1."""
+    materialize_sqlite("sqlite-1", tmp_path / "a.db")
+    async with open_store("sqlite-1", tmp_path / "a.db") as store:
+        thread = await store.find("orphan", tenant="acme")
+        assert thread is not None
+        await thread.add_messages([Message.user("new"), Message.assistant("newer")])
+        history = (await thread.window()).history
+        state = HistoryReductionState.create(
+            history,
+            "summary",
+            len(history),
+            target_count=2,
+            reduction_threshold=1,
+            message_count_at_reduction=len(history),
+            created_at=NOW,
+        )
+        await thread.save_reduction(state)
+        moved = await store.restore(await thread.to_snapshot(), thread_id="moved")
+
+    assert moved.last_reduction is not None
+    assert moved.last_reduction.summary_content == "summary"

@@ -93,7 +93,8 @@ def _explained(error: Exception) -> tuple[str, int]:
     # Errors of the command line are classes of a private module of typer; this all of them have.
     format_message = getattr(error, "format_message", None)
     if format_message is not None:
-        return f"{format_message()} (foldline --help lists what there is)", _MISUSED
+        command = getattr(getattr(error, "ctx", None), "command_path", "foldline")
+        return f"{format_message()} ({command} --help lists what there is)", _MISUSED
     name = type(error).__name__
     return f"unexpected {name}: set FOLDLINE_DEBUG=1 to see where it comes from", _FAILED
 

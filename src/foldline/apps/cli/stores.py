@@ -26,6 +26,7 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.threads.cipher import AesCipher
 from foldline.threads.key import DEFAULT_TENANT
 from foldline.threads.store import ThreadStore
+from foldline.threads.stores.sqlite.doctor import DAMAGED_FILE
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
 from foldline.threads.stores.sqlite.identity import check_log, log_of
 from foldline.threads.stores.sqlite.store import SQLiteStore
@@ -34,7 +35,7 @@ from foldline.threads.thread import ConversationThread
 
 __all__ = [
     "DAMAGED",
-    "WAY_FORWARD",
+    "KeyFileOption",
     "KeyOptions",
     "StoreOptions",
     "TenantOptions",
@@ -54,12 +55,6 @@ __all__ = [
 
 DAMAGED: Final = 1
 """The exit code if something is damaged."""
-
-WAY_FORWARD: Final = (
-    "restore a backup (`foldline restore BACKUP STORE`), or save what can be read "
-    "(`foldline threads export ID --whole-rows`)"
-)
-"""What to do about a damaged store."""
 
 _VARIABLE: Final = "FOLDLINE_STORE"
 _Result = TypeVar("_Result")
@@ -82,6 +77,17 @@ _SERVERS = {
 _HEXADECIMAL = re.compile(rb"\s*([0-9a-fA-F]{32}|[0-9a-fA-F]{48}|[0-9a-fA-F]{64})\s*").fullmatch
 
 
+KeyFileOption = Annotated[
+    str | None,
+    typer.Option(
+        "--key-file",
+        metavar="FILE",
+        help="The key of an encrypted store: 16, 24 or 32 bytes, or these in hexadecimal.",
+    ),
+]
+"""The option of what reads an encrypted store."""
+
+
 class StoreOptions(Struct, frozen=True, kw_only=True):
     """Which store to use."""
 
@@ -102,14 +108,7 @@ class StoreOptions(Struct, frozen=True, kw_only=True):
 class KeyOptions(StoreOptions, frozen=True, kw_only=True):
     """Which store to use, and how to read what is encrypted in it."""
 
-    key_file: Annotated[
-        str | None,
-        typer.Option(
-            "--key-file",
-            metavar="FILE",
-            help="The key of an encrypted store: 16, 24 or 32 bytes, or these in hexadecimal.",
-        ),
-    ] = None
+    key_file: KeyFileOption = None
 
 
 class TenantOptions(KeyOptions, frozen=True, kw_only=True):
@@ -148,8 +147,11 @@ def opened_store(
                 yield runner, store
             finally:
                 runner.run(store.close())
-    except (StoreKeyError, StoreVersionError) as error:
+    except StoreKeyError as error:
         # Nothing has failed: another key, or a newer foldline, is needed.
+        message = f"{error} (--key-file names the file of a key)"
+        raise UsageError(message) from error
+    except StoreVersionError as error:
         raise UsageError(str(error)) from error
     except StoreCorruptError as error:
         raise with_way_forward(error) from error
@@ -169,9 +171,9 @@ def with_store(
 def with_way_forward(error: StoreCorruptError) -> StoreCorruptError:
     """Return *error*, with what to do if it is SQLite that cannot read the file."""
     text = str(error)
-    if _RESULT_CODE not in text or WAY_FORWARD in text:
+    if _RESULT_CODE not in text or DAMAGED_FILE in text:
         return error
-    return StoreCorruptError(f"{text}: {WAY_FORWARD}")
+    return StoreCorruptError(f"{text}: {DAMAGED_FILE}")
 
 
 def _store(options: KeyOptions, path: Path | None) -> ThreadStore:

@@ -37,7 +37,7 @@ from foldline.history.messages import Message
 from foldline.logs.importer import Session
 from foldline.threads.head import as_stored
 from foldline.threads.key import ThreadKey
-from foldline.threads.rescue import WholeRows, whole_rows
+from foldline.threads.rescue import GAP_KEY, WholeRows, whole_rows
 from foldline.threads.snapshot import ThreadSnapshot, decode_snapshot
 from foldline.threads.start import make_room, plan_restore
 from foldline.threads.store import ThreadStore
@@ -96,14 +96,21 @@ def import_threads(source: SourceOptions, options: _ImportOptions) -> None:
 
     made = with_store(options, _work, may_make=True)
     new = {one["id"] for one in made}
+    gaps = {one.id: sum(GAP_KEY in (m.metadata or ()) for m in one.messages) for one in threads}
     there = [one.id for one in threads if one.id not in new]
     if options.json:
         print_json({"tenant": options.tenant, "threads": made, "already_there": there})
         return
     for one in made:
-        say(f"{one['id']}: {counted(one['messages'], 'message')}")
+        say(f"{one['id']}: {_counted(one['messages'], gaps[one['id']])}")
     if there:
         say(f"already there: {counted(len(there), 'thread')}")
+
+
+def _counted(messages: int, gaps: int) -> str:
+    """Return how many of *messages* there are without the notes in *gaps*, and how many of these."""
+    notes = f" and {counted(gaps, 'note')} of what is missing" if gaps else ""
+    return f"{counted(messages - gaps, 'message')}{notes}"
 
 
 async def _is_there(
@@ -213,6 +220,7 @@ class _Export(Struct):
     data: bytes
     damage: str = ""
     left_out: str = ""
+    gaps: int = 0
 
 
 @takes(_ExportOptions)
@@ -242,7 +250,8 @@ def export_thread(options: _ExportOptions) -> None:
         size = {"messages": export.messages, "bytes": len(export.data) + 1}
         print_json({"id": options.id, "file": options.output, **size})
     elif options.output is not None:
-        say(f"{options.output}: {counted(export.messages, 'message')} as {options.to}")
+        shown = _counted(export.messages + export.gaps, export.gaps)
+        say(f"{options.output}: {shown} as {options.to}")
     if export.damage:
         raise typer.Exit(DAMAGED)
 
@@ -269,8 +278,11 @@ async def _exported(store: ThreadStore, options: _ExportOptions) -> _Export:
     if not found.messages and found.total != 0:
         raise StoreCorruptError(damage)
     if options.to == _SNAPSHOT:
-        return _Export(len(found.messages), found.to_snapshot(), damage)
-    return _of_messages([*found.messages.values()], found.marked(), options.to, damage)
+        export = _Export(len(found.messages), found.to_snapshot(), damage)
+    else:
+        export = _of_messages([*found.messages.values()], found.marked(), options.to, damage)
+    export.gaps = len(found.gaps())
+    return export
 
 
 def _of_messages(

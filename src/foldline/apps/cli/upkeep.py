@@ -3,22 +3,25 @@
 import asyncio
 import platform
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import copyfile
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.text import Text
 
 from foldline.apps.cli.files import check_targets, print_json
 from foldline.apps.cli.options import JsonOption, takes
 from foldline.apps.cli.stores import (
     DAMAGED,
-    WAY_FORWARD,
+    KeyFileOption,
     KeyOptions,
     StoreOptions,
     address_of,
@@ -39,12 +42,12 @@ from foldline.apps.cli.terminal import (
     progress,
     say,
 )
-from foldline.errors import StoreCorruptError, ThreadNotFoundError, UsageError
+from foldline.errors import StoreCorruptError, StoreError, ThreadNotFoundError, UsageError
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.storage import Fact
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.sqlite.backup import Backup, back_up
-from foldline.threads.stores.sqlite.doctor import sqlite_facts
+from foldline.threads.stores.sqlite.doctor import DAMAGED_FILE, sqlite_facts
 from foldline.threads.verify import Verified, list_keys, verify_store, verify_thread
 
 
@@ -97,20 +100,28 @@ def verify(options: _VerifyOptions) -> None:
         ]
         print_json({**facts, "damaged": listed, "store": below})
     else:
-        for key, one in damaged:
-            first, *others = one.faults
-            more = f" (and {len(others):,} more)" if others else ""
-            say(f"thread {key.id} of tenant {key.tenant}: {first}{more}", style="red")
-        for fault in below:
-            say(f"the store itself: {fault}", style="red")
+        for line in _damage(found):
+            say(line, style="red")
         say(
             f"{counted(threads, 'thread')} with {counted(messages, 'whole message')}, "
             f"{len(damaged):,} damaged"
         )
         if damaged or below:
-            say(f"what to do: {WAY_FORWARD}")
+            say(f"what to do: {DAMAGED_FILE}")
     if damaged or below:
         raise typer.Exit(DAMAGED)
+
+
+def _damage(found: Sequence[Verified]) -> list[str]:
+    lines: list[str] = []
+    for one in found:
+        if one.key is None:
+            lines += [f"the store itself: {fault}" for fault in one.faults]
+        elif one.faults:
+            first, *others = one.faults
+            more = f" (and {len(others):,} more)" if others else ""
+            lines.append(f"thread {one.key.id} of tenant {one.key.tenant}: {first}{more}")
+    return lines
 
 
 async def _verified(store: ThreadStore, options: _VerifyOptions) -> list[Verified]:
@@ -132,7 +143,7 @@ async def _verified(store: ThreadStore, options: _VerifyOptions) -> list[Verifie
     return found
 
 
-class _BackupOptions(StoreOptions, frozen=True, kw_only=True):
+class _BackupOptions(KeyOptions, frozen=True, kw_only=True):
     target: Annotated[
         str, typer.Argument(metavar="TARGET", help="The file to create; it must not exist.")
     ]
@@ -143,16 +154,17 @@ def backup(options: _BackupOptions) -> None:
     """
     Copy a SQLite store into a new file, as of one moment, while others keep writing.
 
-    The copy is checked: SQLite's integrity check, and the chain hash of every message. What is
-    damaged is damaged in the store too, and makes the exit code 1. An encrypted store needs no key.
-    PostgreSQL and Redis have programs of their own for this.
+    The copy is checked as `foldline verify` does: SQLite's integrity check, and the chain hash of
+    every message. What is damaged is damaged in the store too, and makes the exit code 1. An
+    encrypted store can be copied without its key; a note says then that only SQLite's check was
+    made. PostgreSQL and Redis have programs of their own for this.
 
-    With --json: an object with "file", "bytes", "threads" and "problems".
+    With --json: an object with "file", "bytes", "threads", "problems" and "is_checked".
     """
     source = file_of(options)
     if source is None:
         raise UsageError(_NO_FILE)
-    _finish(_copied(source, path_of(options.target)), as_json=options.json)
+    _finish(_copied(source, path_of(options.target), options.key_file), as_json=options.json)
 
 
 class _RestoreOptions(Struct, frozen=True, kw_only=True):
@@ -164,6 +176,7 @@ class _RestoreOptions(Struct, frozen=True, kw_only=True):
     ]
     force: Annotated[bool, typer.Option("--force", help="Overwrite without asking.")] = False
     json: JsonOption = False
+    key_file: KeyFileOption = None
 
 
 @takes(_RestoreOptions)
@@ -172,10 +185,16 @@ def restore(options: _RestoreOptions) -> None:
     Bring a backup of a SQLite store back.
 
     An existing STORE is overwritten, after a question on a terminal or with --force. Its `-wal` and
-    `-shm` files, which SQLite would apply to the backup, are renamed to end in `.stale`.
+    `-shm` files, which SQLite would apply to the backup, are renamed to end in `.stale`. What is
+    restored is checked as by `foldline backup`; damage makes the exit code 1.
 
-    With --json: an object with "file", "bytes", "threads" and "problems".
+    With --json: an object with "file", "bytes", "threads", "problems" and "is_checked".
     """
+    if "://" not in options.source and not path_of(options.source).exists():
+        message = (
+            f"no backup at {options.source}: check the path (`foldline backup` makes a backup)"
+        )
+        raise UsageError(message)
     source = file_of(StoreOptions(store=options.source))
     if source is None:
         raise UsageError(_NO_FILE)
@@ -187,7 +206,7 @@ def restore(options: _RestoreOptions) -> None:
     draft.unlink(missing_ok=True)
     check_targets({"STORE": str(target)}, reads=[str(source)])
     try:
-        made = _copied(source, draft)
+        made = _copied(source, draft, options.key_file)
         for end in ("-wal", "-shm"):
             _move_away(target.with_name(target.name + end))
         draft.replace(target)
@@ -196,13 +215,32 @@ def restore(options: _RestoreOptions) -> None:
     _finish(made, as_json=options.json, path=target)
 
 
-def _copied(source: Path, target: Path) -> Backup:
+def _copied(source: Path, target: Path, key_file: str | None) -> Backup:
     check_targets({"TARGET": str(target)}, reads=[str(source)])
     with progress("copying") as step:
         try:
-            return back_up(source, target, on_step=lambda left, size: step(size - left, size))
+            made = back_up(source, target, on_step=lambda left, size: step(size - left, size))
         except StoreCorruptError as error:
             raise with_way_forward(error) from error
+    try:
+        return replace(made, problems=_problems(target, key_file), is_checked=True)
+    except StoreCorruptError as error:
+        return replace(made, problems=made.problems or (str(error),), is_checked=True)
+    except (OSError, StoreError, UsageError) as error:
+        if key_file is not None and isinstance(error, UsageError):
+            target.unlink()
+            raise
+        note(f"the messages of the copy were not checked: {error}")
+        return made
+
+
+def _problems(path: Path, key_file: str | None) -> tuple[str, ...]:
+    # Opening a store makes a log for it, and may migrate it: the copy stays as it was made.
+    with TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
+        file = Path(folder) / "checked"
+        copyfile(path, file)
+        options = _VerifyOptions(store=str(file), key_file=key_file)
+        return tuple(_damage(with_store(options, lambda store: _verified(store, options))))
 
 
 def _move_away(path: Path) -> None:
@@ -220,11 +258,12 @@ def _finish(made: Backup, *, as_json: bool, path: Path | None = None) -> None:
     file = str(path or made.path)
     if as_json:
         facts = {"file": file, "bytes": made.size, "threads": made.threads}
-        print_json({**facts, "problems": made.problems})
+        print_json({**facts, "problems": made.problems, "is_checked": made.is_checked})
     else:
         for problem in made.problems:
             say(problem, style="red")
-        state = "damaged" if made.problems else "no damage found"
+        whole = "no damage found" if made.is_checked else "messages not checked"
+        state = "damaged" if made.problems else whole
         say(f"{file}: {counted(made.threads, 'thread')}, {made.size:,} bytes, {state}")
     if made.problems:
         raise typer.Exit(DAMAGED)

@@ -20,7 +20,14 @@ from msgspec.structs import replace
 
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json
-from foldline.history.formats.wire import Object, as_object, is_list, json_text, listed_blocks
+from foldline.history.formats.wire import (
+    Object,
+    as_object,
+    checked_messages,
+    is_list,
+    json_text,
+    listed_blocks,
+)
 from foldline.history.messages import Message, Native, NativeFormat
 from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
 
@@ -70,7 +77,7 @@ class Converter(Struct, frozen=True, kw_only=True):
         """Write *messages* as items; those that were read from this format come out as they were."""
         items: list[Object] = []
         blocks: list[Any] | None = None
-        for message in messages:
+        for message in checked_messages(messages, self.format):
             own = self.own_items(message)
             native = message.native
             continues = native is not None and native.format is self.format and native.continues

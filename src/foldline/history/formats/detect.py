@@ -59,8 +59,8 @@ BLOCKS = {
 }
 """The formats that have a content block of each type; an unknown type may be in any of them."""
 
-_RULES_ROLE = "system"
-_PLAIN_ROLES = ("user", "assistant", _RULES_ROLE)
+_TURNS = ("user", "assistant")
+_PLAIN_ROLES = (*_TURNS, "system")
 _PLAIN_SIZE = 2
 """A role and a content."""
 
@@ -86,7 +86,8 @@ def detect_items(items: Iterable[Mapping[str, Any]]) -> NativeFormat:
             message = f"message {index} {seen}: pass format="
             raise FormatError(message)
         possible &= found
-        has_rules = has_rules or item.get("role") == _RULES_ROLE
+        # A role that nobody has is reported with the roles of OpenAI Chat, which has the most.
+        has_rules = has_rules or item.get("role") not in _TURNS
     return _chosen(possible, has_rules=has_rules)
 
 

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, TypeAlias, TypeGuard
 
+from foldline.checks import expect
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json, encode_json
-from foldline.history.messages import Message
+from foldline.history.messages import Message, NativeFormat
 from foldline.history.parts import (
     BlobPart,
     CompactionPart,
@@ -35,6 +36,7 @@ __all__ = [
     "at",
     "blocks_in",
     "check_role",
+    "checked_messages",
     "data_url",
     "first_text",
     "is_failed",
@@ -129,10 +131,24 @@ def as_text_or_none(value: Any, field: str) -> str | None:
     return None if value is None else as_text(value, field)
 
 
+def checked_messages(messages: Iterable[object], format: NativeFormat) -> Iterator[Message]:
+    """Yield *messages*, to be written in *format*; `ConfigError` for an item that is not read yet."""
+    expect("messages", messages, Iterable)
+    for place, one in enumerate(messages):
+        if isinstance(one, Message):
+            yield one
+        else:
+            reader = f"from_{format.value.replace('-', '_')}"
+            expect(f"messages[{place}]", one, Message, hint=f"read it with {reader}")
+
+
 def check_role(role: Any, known: Iterable[str]) -> str:
     """Return *role*, which has to be one of *known*."""
     if isinstance(role, str) and role in known:
         return role
+    if role is None:
+        message = "it has no role"
+        raise FormatError(message)
     shown = repr(role[:_ROLE_SHOWN]) if isinstance(role, str) else "which is not a string"
     message = f"role {shown} is not one of {', '.join(known)}"
     raise FormatError(message)

@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
+from importlib.util import find_spec
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
@@ -80,6 +81,7 @@ _WIRE_MODELS: Mapping[str, type[WireModel]] = MappingProxyType(
 # Who signs in instead of sending a key is left to pydantic-ai.
 _SIGNED_IN = frozenset({"GitHubCopilotModel", "OpenAICodexModel"})
 _SIGNED_IN_VENDORS = frozenset({"openai-chatgpt"})
+_DIVIDER = re.compile("[-/]")
 _VARIABLE = re.compile(r"`([A-Z][A-Z0-9_]{3,})`")
 _GROUP = re.compile(r"pydantic-ai-slim\[([\w-]+)\]")
 
@@ -242,10 +244,14 @@ def _check_vendor(vendor: str) -> None:
     try:
         infer_provider_class(vendor)
     except ValueError:
-        near = get_close_matches(vendor, COMMON_VENDORS)
-        hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
-        message = f"unknown vendor {vendor!r}: {hint}common ones are {', '.join(COMMON_VENDORS)}"
-        raise ConfigError(message) from None
+        raise _unknown(vendor, get_close_matches(vendor, COMMON_VENDORS)) from None
+
+
+def _unknown(vendor: str, near: list[str]) -> ConfigError:
+    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    return ConfigError(
+        f"unknown vendor {vendor!r}: {hint}common ones are {', '.join(COMMON_VENDORS)}"
+    )
 
 
 def _check_address(config: ProviderConfig) -> None:
@@ -298,6 +304,11 @@ def _provider(config: ProviderConfig) -> "Provider[Any]":
 
 def _missing(vendor: str, error: ImportError) -> Exception:
     cause = error.__cause__
+    # Without pydantic-ai its vendors are not known, so only what looks like a typo is one.
+    if not set(_DIVIDER.split(vendor)) & set(COMMON_VENDORS):
+        near = get_close_matches(vendor, COMMON_VENDORS)
+        if near and find_spec("pydantic_ai") is None:
+            return _unknown(vendor, near)
     name = error.name or (cause.name if isinstance(cause, ImportError) else None) or ""
     if package := _EXTRA.get(name.partition(".")[0]):
         return MissingExtraError(package=package, extra="llm")

@@ -13,7 +13,7 @@ __all__ = ["migrations", "statements"]
 
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 _STATEMENTS = re.compile(r"statements\.sql")
-_MIGRATION = re.compile(r"\d{4}_\w+\.sql")
+_MIGRATION = re.compile(r"\d{4}_[a-z_]+\.sql")
 _COMMENT = re.compile(r"^[ \t]*--.*\n", re.MULTILINE)
 
 

@@ -223,7 +223,11 @@ async def _undo(chat: Chat, _: str, console: Console) -> None:
 
 async def _rewind(chat: Chat, argument: str, console: Console) -> None:
     before = chat.thread.head.length
-    await chat.thread.rewind(_number(argument, "/rewind 4"))
+    number = _number(argument, "/rewind 4")
+    if number > before:
+        message = f"the thread has {counted(before, 'message')}: give a number from 0 to {before:,}"
+        raise UsageError(message)
+    await chat.thread.rewind(number)
     taken = counted(before - chat.thread.head.length, "message")
     console.print(f"taken back: {taken}; the thread has {chat.thread.head.length:,}")
 

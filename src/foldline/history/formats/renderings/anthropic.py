@@ -20,7 +20,13 @@ from foldline.history.formats.renderings.sending import (
     sent_items,
     tool_name,
 )
-from foldline.history.formats.wire import is_object, listed_blocks, object_from_json, text_block
+from foldline.history.formats.wire import (
+    checked_messages,
+    is_object,
+    listed_blocks,
+    object_from_json,
+    text_block,
+)
 from foldline.history.messages import Message
 
 
@@ -66,7 +72,7 @@ def render_anthropic(view: Iterable[Message], *, original: Original | None = Non
     ids = CallIds(_CALL_ID)
     system: list[dict[str, Any]] = []
     turns: list[_Turn] = []
-    for message in view:
+    for message in checked_messages(view, ANTHROPIC.format):
         items = sent_items(message, _CONVERTER, original, _is_misplaced)
         if message.role == "system":
             blocks = chain.from_iterable(listed_blocks(item.get("content")) for item in items)

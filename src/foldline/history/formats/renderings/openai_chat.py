@@ -16,7 +16,7 @@ from foldline.history.formats.renderings.sending import (
     sent_items,
     tool_name,
 )
-from foldline.history.formats.wire import is_object, json_text, listed_blocks
+from foldline.history.formats.wire import checked_messages, is_object, json_text, listed_blocks
 from foldline.history.messages import Message
 
 
@@ -42,7 +42,7 @@ def render_openai_chat(
     """
     ids = CallIds(_CALL_ID)
     items: list[dict[str, Any]] = []
-    for message in view:
+    for message in checked_messages(view, OPENAI_CHAT.format):
         for item in sent_items(message, OPENAI_CHAT, original, _is_legacy):
             _append(items, _valid(item, ids))
     return items or [{"role": "user", "content": OPENING_NOTE}]

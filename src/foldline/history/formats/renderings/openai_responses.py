@@ -15,6 +15,7 @@ from foldline.history.formats.renderings.sending import (
     sent_items,
     tool_name,
 )
+from foldline.history.formats.wire import checked_messages
 from foldline.history.messages import Message
 
 
@@ -46,7 +47,7 @@ def render_openai_responses(
     items: list[dict[str, Any]] = []
     own_ids: set[str] = set()
     is_proven = False
-    for message in view:
+    for message in checked_messages(view, OPENAI_RESPONSES.format):
         for item in sent_items(message, OPENAI_RESPONSES, original):
             kind, is_new = _kind(item), _is_new(item, own_ids)
             if kind == "reasoning" and not is_new:

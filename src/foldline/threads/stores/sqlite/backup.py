@@ -23,12 +23,13 @@ _PAGES = 1024
 
 
 class Backup(Struct, frozen=True, kw_only=True):
-    """A copy that was made; `problems` are what SQLite's quick check finds in it."""
+    """A copy; `problems` are what a quick check finds in it, with `is_checked` in messages too."""
 
     path: str
     size: int
     threads: int
     problems: tuple[str, ...] = ()
+    is_checked: bool = False
 
 
 def back_up(

@@ -18,16 +18,19 @@ from foldline.threads.stores.sqlite.migration import NEWEST_SCHEMA
 from foldline.threads.stores.sqlite.store import quick_check
 
 
-__all__ = ["sqlite_facts"]
+__all__ = ["DAMAGED_FILE", "sqlite_facts"]
 
+
+DAMAGED_FILE: Final = (
+    "restore a backup (`foldline restore BACKUP STORE`), or save what can be read (`foldline "
+    "threads export ID --whole-rows`); if that fails too, `sqlite3 STORE .recover | sqlite3 NEW` "
+    "is the last resort"
+)
+"""What to do about a damaged file."""
 
 _MEGABYTE: Final = 1024 * 1024
 _LEAST_FREE: Final = 100 * _MEGABYTE
 _UNWRITABLE: Final = "make the file and its folder writable, or copy it to a folder that is"
-_DAMAGED: Final = (
-    "restore a backup with `foldline restore`, or save what can be read with "
-    "`foldline threads export ID --whole-rows`"
-)
 
 
 def sqlite_facts(path: Path) -> Iterator[Fact]:
@@ -50,7 +53,7 @@ def sqlite_facts(path: Path) -> Iterator[Fact]:
         yield Fact(name="file", value=str(error), is_danger=True)
     except SQLITE_ERRORS as error:
         found = store_error(error)
-        advice = _DAMAGED if isinstance(found, StoreCorruptError) else _UNWRITABLE
+        advice = DAMAGED_FILE if isinstance(found, StoreCorruptError) else _UNWRITABLE
         yield Fact(name="file", value=str(found), advice=advice, is_danger=True)
     yield from _outside(path)
 
@@ -72,7 +75,7 @@ def _inside(connection: sqlite3.Connection) -> Iterator[Fact]:
         (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
         yield Fact(name=name, value=f"{count:,}")
     problems = quick_check(connection)
-    value, advice = (problems[0], _DAMAGED) if problems else ("no damage found", "")
+    value, advice = (problems[0], DAMAGED_FILE) if problems else ("no damage found", "")
     yield Fact(name="quick check", value=value, advice=advice, is_danger=bool(problems))
 
 

@@ -158,7 +158,6 @@ class Worker:
         _close(connection)
 
     def _next_jobs(self) -> tuple[list[_Waiting[Any]], bool]:
-        """Return all jobs that wait, and whether more may come."""
         jobs: list[_Waiting[Any]] = []
         while (job := self._jobs.get()) is not None:
             jobs.append(job)

@@ -1,0 +1,36 @@
+"""Bugs of the command."""
+
+from tests.planted.bug import bugs_in
+
+
+__all__ = ["BUGS"]
+
+BUGS = bugs_in(r"""
+apps/cli/chat/screen.py: apps/test_chat_typed.py::test_nothing_steers_the_terminal
+a streamed answer steers the terminal
+- shown = "\n".join(map(clean, text.split("\n")))
++ shown = text
+
+apps/cli/chat/screen.py: apps/test_terminal.py::test_no_printed_text_steers_the_terminal
+a note of a turn steers the terminal
+- Text(clean(text), style=style)
++ Text(text, style=style)
+
+apps/cli/chat/session.py: apps/test_chat_typed.py::test_nothing_steers_the_terminal
+a summary in a chat steers the terminal
+- clean(reduction.summary_content) or
++ reduction.summary_content or
+
+apps/cli/terminal.py: apps/test_terminal.py::test_no_printed_text_steers_the_terminal
+a printed line steers the terminal
+- Text(clean(text), style=style)
++ Text(text, style=style)
+a note on the standard error steers the terminal
+- f"note: {clean(text)}"
++ f"note: {text}"
+
+apps/cli/viewing.py: apps/test_terminal.py::test_no_printed_text_steers_the_terminal
+a summary in a view steers the terminal
+- return clean(text)
++ return text
+""")
