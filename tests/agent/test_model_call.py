@@ -45,7 +45,7 @@ ILL_TYPED: dict[str, tuple[str, Any]] = {
         "own must return assistant messages, got role",
         {"messages": (Message.user("secret"),)},
     ),
-    "id": (r"got `int` - at `\$\.id`", {"id": 12345}),
+    "id": (r"own\.id cannot be stored: .* got `int`", {"id": 12345}),
     "model": ("model", {"model": b"m"}),
     "service_thread_id": ("service_thread_id", {"service_thread_id": 7}),
     "finish_reason": ("finish_reason", {"finish_reason": "tired"}),

@@ -220,11 +220,7 @@ def origin_of(runs: Runs, seq: int) -> tuple[bytes, int]:
 def check_chain(
     rows: Sequence[StoredRow], before: bytes | None, runs: Runs | None = None
 ) -> int | None:
-    """
-    Return the place of the first of *rows* whose origin or chain hash is wrong; None if all fit.
-
-    Without the chain hash *before* them the first one is believed; without *runs*, any origin is.
-    """
+    """Return the place of the first of *rows* that does not fit; without *before* the first one does."""
     origin, change = b"", 0
     # Most of what reading a thread takes is here, so it does what `seal_of` does by itself.
     for place, row in enumerate(rows):

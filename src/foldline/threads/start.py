@@ -78,20 +78,7 @@ RunStart: TypeAlias = Literal["fresh", "continue", "resume"]
 def run_start(
     thread_id: str, state: AgentLoopState | None, *, count: int, has_input: bool
 ) -> RunStart:
-    """
-    Return how a run on a thread starts.
-
-    Args:
-        thread_id: The thread, for errors.
-        state: The execution state that is stored with it.
-        count: How many messages it holds, system messages included.
-        has_input: Whether there are new messages.
-
-    Raises:
-        RunStartError: There is nothing to start from, or an open run and new messages.
-        CheckpointStaleError: The open run belongs to a history of another length.
-        CheckpointError: The state of the open run is invalid.
-    """
+    """Return how a run on a thread starts; raise RunStartError or CheckpointStaleError."""
     if state is None or not state.is_open:
         if not has_input and not count:
             message = (

@@ -27,11 +27,7 @@ _LOGGER = logging.getLogger("foldline")
 
 
 class WriteLog:
-    """
-    What SQLite writes first, and folds back into the file now and then.
-
-    Its bytes stay until it is emptied, which readers of an older state delay.
-    """
+    """What SQLite writes first; its bytes stay until no reader needs them and it is emptied."""
 
     def __init__(self, path: Path, *, busy_timeout: float) -> None:
         self._path = log_of(path)
