@@ -122,10 +122,13 @@ class Vault:
 
     def open_up(self, stored: bytes, *place: str) -> bytes:
         """Return the data in *stored*; StoreCorruptError or StoreKeyError if it does not fit."""
-        if type(stored) is not bytes or not all(type(word) is str for word in place):
+        try:
+            context = "\0".join(place).encode("utf-8", "surrogatepass")
+        except TypeError:
+            context = b""
+        if not context or type(stored) is not bytes:
             # A damaged file may return values and names of any type.
             raise _damaged(place)
-        context = "\0".join(place).encode("utf-8", "surrogatepass")
         mark, rest = stored[:_MARK_SIZE], stored[_MARK_SIZE:]
         if mark == _ENCRYPTED:
             return self._decrypted(rest, place, context)
