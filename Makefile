@@ -29,13 +29,13 @@ demo: $(VENV)/.demo ## Replay a recorded session; needs no key, no network and n
 	@$(BIN)/foldline demo
 
 test: $(VENV)/.dev ## Run the checks and the tests that fit into three minutes on two cores
-	@$(call both,$(MAKE) --no-print-directory check,-m "not slow and not long",)
+	@$(call both,$(MAKE) --no-print-directory check,-m "not slow and not long",,true)
 
 test-all: check test-rest ## Run every check, and every test with coverage; takes ten minutes
 
 test-rest: $(VENV)/.dev ## Run what `make test` leaves out: the other type checker, slow tests, coverage
 	@export HYPOTHESIS_PROFILE=thorough; \
-	$(call both,$(RUN) mypy,-m "not long",--cov --cov-report=)
+	$(call both,true,-m "not long",--cov --cov-report=,$(RUN) mypy)
 	@$(RUN) coverage report
 	@$(RUN) coverage report --include='src/foldline/history/*,src/foldline/reduction/*' \
 		--fail-under=100
@@ -99,13 +99,13 @@ APART := tests/faults tests/properties tests/threads/crashes tests/threads/concu
 	tests/scenarios tests/threads/stores/test_network.py
 PYTEST := $(RUN) pytest
 
-# both,STATIC CHECKS,ARGUMENTS,COVERAGE
+# both,CHECKS BEFORE THE FIRST,ARGUMENTS,COVERAGE,CHECKS BEFORE THE OTHER
 define both
 { $(1) && $(PYTEST) $(2) $(APART); } > $(VENV)/apart.log 2>&1 & \
 apart=$$!; \
 trap 'kill $$apart; exit 130' INT TERM; \
 status=0; \
-{ $(PYTEST) $(2) $(3) $(APART:%=--ignore=%) 2>&1; echo $$? > $(VENV)/rest.status; } \
+{ $(4) 2>&1 && $(PYTEST) $(2) $(3) $(APART:%=--ignore=%) 2>&1; echo $$? > $(VENV)/rest.status; } \
 	| tee $(VENV)/rest.log; \
 read status < $(VENV)/rest.status; \
 wait $$apart || status=$$?; \

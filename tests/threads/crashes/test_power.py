@@ -21,7 +21,7 @@ from tests.threads.crashes.turns import APPEND, FOLD, PLAIN
 
 
 _CUT = [one for one in SCRIPTS if one not in (CREATE, EMPTY_FILE)]
-_STATES = by_depth(150, 500)
+_STATES, _RELAXED = by_depth(150, 500), by_depth(150, 300)
 
 # So many of the states are also read and written through the store itself.
 _SAMPLED = 20
@@ -69,10 +69,10 @@ def test_power_cuts_lose_nothing(script: Script) -> None:
 @each([APPEND, PLAIN, FOLD])
 def test_relaxed_power_cuts_lose_the_end(script: Script) -> None:
     """With relaxed flushes power cuts take acknowledged commits: whole ones, from the end."""
-    broken = _broken(structs.replace(script, durability="relaxed"), count=_STATES)
+    broken = _broken(structs.replace(script, durability="relaxed"), count=_RELAXED)
 
     assert set(broken) == {"lost"}
-    assert broken["lost"] >= _STATES // 10
+    assert broken["lost"] >= _RELAXED // 10
 
 
 @pytest.mark.long
