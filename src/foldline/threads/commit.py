@@ -261,9 +261,7 @@ async def carry_out(
     """
     Make the commit *planned*; one that has begun ends even if the task is cancelled.
 
-    Once it was made, *adopt* gets the thread and its new rows, before anything is raised or
-    returned. If an empty commit was made in its place, so that it cannot arrive any more, the rows
-    are None. It raises what `ThreadStorage.commit` does.
+    Once made, *adopt* gets the thread and its rows; None if an empty commit took its place.
     """
     commit = _commit(context, planned, adopt)
     try:

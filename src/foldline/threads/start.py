@@ -78,7 +78,13 @@ RunStart: TypeAlias = Literal["fresh", "continue", "resume"]
 def run_start(
     thread_id: str, state: AgentLoopState | None, *, count: int, has_input: bool
 ) -> RunStart:
-    """Return how a run on a thread starts; raise RunStartError or CheckpointStaleError."""
+    """
+    Return how a run starts on the thread *thread_id*, which holds *count* messages of any role.
+
+    Raises:
+        RunStartError: There is nothing to start from, or an open run and new messages.
+        CheckpointStaleError: The open run belongs to a history that has changed since.
+    """
     if state is None or not state.is_open:
         if not has_input and not count:
             message = (

@@ -256,11 +256,7 @@ class PostgresLink:
         return await self._run(name, values, self._until())
 
     async def settle(self, broken: Broken, name: str, values: Values) -> Answer | None:
-        """
-        End the session whose answer was lost, and then read; None if it cannot be ended.
-
-        A session that is still open could do its work after the read.
-        """
+        """End the session whose answer was lost, so that it cannot write any more; then read."""
         until = max(broken.until, asyncio.get_running_loop().time() + _GRACE)
         session = {"session": broken.session, "wait": math.ceil(1000 * _GRACE / 2)}
         with suppress(StoreError):
