@@ -61,7 +61,7 @@ class CurrentMessages(Sequence[Message]):
     def __init__(
         self, count: int = 0, digest: bytes = EMPTY_DIGEST, *, history: History | None = None
     ) -> None:
-        """Stand for *count* messages, system messages included, which have the prefix *digest*."""
+        """Refer to *count* messages, system messages included, which have the prefix *digest*."""
         self._count = count
         self.digest = digest
         """The prefix digest of the messages that are not system messages."""

@@ -50,7 +50,7 @@ class RedisStorage:
     """
     Rows and documents in one Redis, which any number of machines may share.
 
-    A commit is one script, which Redis runs alone; see `store.lua` for what could end it half way. All
+    A commit is one script, which Redis runs alone; see `store.lua` for what could stop it halfway. All
     keys begin with `{prefix}`, so that a cluster keeps a store in one slot; none expires by itself.
     """
 
@@ -68,7 +68,7 @@ class RedisStorage:
         """Use the Redis at *url*, not yet connected; see `RedisStore` for the options."""
         expect("prefix", prefix, str)
         if not _PREFIX.fullmatch(prefix):
-            message = "prefix must be 1 to 200 of A-Z a-z 0-9 . _ : -"
+            message = "prefix must be 1 to 200 characters of A-Z a-z 0-9 . _ : -"
             raise ConfigError(message)
         expect_seconds("timeout", timeout)
         self.link = RedisLink(url, timeout=timeout)
@@ -213,9 +213,9 @@ class RedisStorage:
 
     async def _give_up(self, key: ThreadKey, fence: bytes, until: float, reason: str) -> _Outcome:
         """
-        Have a write that was sent with *fence* refused if it still arrives, and return the outcome.
+        Make Redis refuse a write that was sent with *fence* if it still arrives; return the outcome.
 
-        It may wait in a buffer on the way for any time, so a read alone would settle nothing.
+        It may be in a buffer on the way for any length of time, so reading once proves nothing.
         """
         until = max(until, asyncio.get_running_loop().time() + _GRACE)
         answer: list[Any] | None = None
@@ -247,7 +247,7 @@ class RedisStorage:
 
 def _newer(found: bytes) -> StoreVersionError:
     known = int(FORMAT)
-    # What is not a number was not written by this version either.
+    # This version writes a number; anything else was not written by it.
     number = int(found[:9]) if found.isdigit() else known + 1
     return StoreVersionError(what="the store", found=number, known=known)
 
@@ -330,8 +330,8 @@ class RedisStore(ThreadStore):
     Threads in one Redis, shared by any number of tasks, processes and machines.
 
     A commit is made whole or not at all, as long as no other program writes keys under this prefix and
-    the user keeps its right to all of them. Whether a crash of Redis may lose the newest is a setting:
-    with `appendonly yes` and `appendfsync always` it loses none; see `promise`. A failover loses what
+    the user keeps its right to all of them. Whether a crash of Redis may lose the newest commits is a
+    matter of its settings: with `appendonly yes` and `appendfsync always` it loses none; see `promise`. A failover loses what
     the replica has not received. The first write that the old primary refuses goes where the address
     leads then, and so does every later call; until then the old primary answers reads.
 
