@@ -176,8 +176,7 @@ class Tables(Struct, frozen=True):
                 state, has_state = one.data, True
             else:
                 others.append(one)
-        epoch = change.epoch if change.opens is None else change.opens.id
-        head = (change.revision + 1, live, epoch, change.head)
+        head = (change.revision + 1, live, change.current_epoch, change.head)
         self.run("set_head", *head, change.active_at, change.gone_at, has_state, state, pk)
         return others
 
