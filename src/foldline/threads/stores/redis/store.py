@@ -57,14 +57,7 @@ class RedisStorage:
     ends_commits = False
     """Whether a commit that has begun ends even if its task is cancelled."""
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        prefix: str = "foldline",
-        timeout: float = 10.0,
-        allow_eviction: bool = False,
-    ) -> None:
+    def __init__(self, url: str, *, prefix: str, timeout: float, allow_eviction: bool) -> None:
         """Use the Redis at *url*, not yet connected; see `RedisStore` for the options."""
         expect("prefix", prefix, str)
         if not _PREFIX.fullmatch(prefix):
