@@ -176,7 +176,8 @@ class Tables(Struct, frozen=True):
                 state, has_state = one.data, True
             else:
                 others.append(one)
-        head = (change.revision + 1, live, change.current_epoch, change.head)
+        epoch = change.epoch if change.opens is None else change.opens.id
+        head = (change.revision + 1, live, epoch, change.head)
         self.run("set_head", *head, change.active_at, change.gone_at, has_state, state, pk)
         return others
 
