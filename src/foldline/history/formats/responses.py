@@ -127,9 +127,16 @@ def _events(text: str) -> Iterator[Object]:
 
 
 def _joined_responses(events: list[Object]) -> Object:
+    items: list[Any] = []
     for event in events:
-        if _kind(event) in _FINAL:
-            return maybe_object(event.get("response"))
+        kind = _kind(event)
+        if kind == "response.output_item.done":
+            items.append(maybe_object(event.get("item")))
+        elif kind in _FINAL:
+            response = maybe_object(event.get("response"))
+            # Some servers say it item by item and leave the last object empty.
+            output = maybe_list(response.get("output")) or items
+            return {**response, "output": output} if response else response
     raise FormatError(_CUT_OFF)
 
 

@@ -229,7 +229,6 @@ ENCRYPTS = "openai_supports_encrypted_reasoning_content"
 """What says in a profile that a model returns its reasoning encrypted."""
 
 _SEALED = "reasoning.encrypted_content"
-_FINAL = frozenset({"response.completed", "response.incomplete", "response.failed"})
 _TEXT = frozenset({"response.output_text.delta", "response.refusal.delta"})
 _THOUGHT = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
 _ARGUMENTS = frozenset(
@@ -241,13 +240,13 @@ _CALLS = frozenset({"function_call", "custom_tool_call"})
 class _ResponsesReader(StreamReader):
     def __init__(self) -> None:
         super().__init__()
-        self._final: Object = {}
-        self._items: list[Any] = []
+        self._events: list[Object] = []
 
     def deltas(self, event: Object) -> Iterator[ChatDelta]:
         kind, piece = maybe_text(event.get("type")), maybe_text(event.get("delta"))
         place = maybe_count(event.get("output_index"))
         item = maybe_object(event.get("item"))
+        self._events.append(event)
         if kind in _TEXT:
             yield TextDelta(piece)
         elif kind in _THOUGHT:
@@ -258,15 +257,9 @@ class _ResponsesReader(StreamReader):
             yield ReasoningDelta("\n")
         elif kind == "response.output_item.added" and item.get("type") in _CALLS:
             yield self._started(place, item.get("call_id"), item.get("name"))
-        elif kind == "response.output_item.done":
-            self._items.append(item)
-        elif kind in _FINAL:
-            self._final = maybe_object(event.get("response"))
 
     def whole(self) -> Object | None:
-        # Some servers say it item by item and leave the last object empty.
-        output = maybe_list(self._final.get("output")) or self._items
-        return {**self._final, "output": output} if self._final else None
+        return joined_events(self._events, NativeFormat.OPENAI_RESPONSES) or None
 
 
 class OpenAIResponses(WireModel):
