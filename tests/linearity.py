@@ -132,6 +132,7 @@ def pumps(sample: list[str]) -> Iterator[tuple[str, str]]:
             yield "".join(sample[:start]), "".join(sample[start:end])
     whole = "".join(sample)
     yield from (("", whole + separator) for separator in SEPARATORS)
+    yield "", "\n"
 
 
 def seconds(use: Use, text: str, *, times: int) -> float:

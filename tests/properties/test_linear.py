@@ -22,6 +22,7 @@ SLOW: dict[str, re.Pattern[str] | Use] = {
     "entries of a docstring": re.compile(r"\*{0,2}(\w+)\s*(?:\(.*?\))?\s*:(?:\s+|$)(.*)").fullmatch,
     "quoted values": re.compile(r""" (['"]).*\1(?= - at |$)""", re.DOTALL),
     "last lines": re.compile(r"(?:=+ (?:.* )?\d+ (?:failed|errors?)\b.* in \d|npm error )").match,
+    "comments": re.compile(r"^\s*--.*\n", re.MULTILINE),
 }
 """Shapes that earlier versions had, used as they were."""
 

@@ -32,6 +32,7 @@ from foldline.history.messages import Message, NativeFormat, Usage
 
 __all__ = [
     "anthropic_usage",
+    "first_choice",
     "joined_events",
     "joined_stream",
     "openai_usage",
@@ -127,9 +128,16 @@ def _events(text: str) -> Iterator[Object]:
 
 
 def _joined_responses(events: list[Object]) -> Object:
+    items: list[Any] = []
     for event in events:
-        if _kind(event) in _FINAL:
-            return maybe_object(event.get("response"))
+        kind = _kind(event)
+        if kind == "response.output_item.done":
+            items.append(maybe_object(event.get("item")))
+        elif kind in _FINAL:
+            response = maybe_object(event.get("response"))
+            # Some servers say it item by item and leave the last object empty.
+            output = maybe_list(response.get("output")) or items
+            return {**response, "output": output} if response else response
     raise FormatError(_CUT_OFF)
 
 
@@ -185,8 +193,7 @@ def _joined_chat(events: list[Object]) -> Object:
         response |= scalars(event, ("id", "model"))
         if event.get("usage"):
             response["usage"] = event["usage"]
-        choices = maybe_list(event.get("choices"))
-        delta = maybe_object(maybe_object(choices[0] if choices else None).get("delta"))
+        delta = maybe_object(first_choice(event).get("delta"))
         for call in map(maybe_object, maybe_list(delta.get("tool_calls"))):
             _grow_call(calls.setdefault(maybe_count(call.get("index")), ({}, [], [])), call)
         for key in ("content", "refusal", "reasoning_content"):
@@ -199,6 +206,12 @@ def _joined_chat(events: list[Object]) -> Object:
     if calls:
         message["tool_calls"] = list(map(_whole_call, calls.values()))
     return {**response, "choices": [{"message": message}]}
+
+
+def first_choice(fields: Object) -> Object:
+    """Return the first of the choices that an answer or an event has in *fields*, or an empty one."""
+    choices = maybe_list(fields.get("choices"))
+    return maybe_object(choices[0] if choices else None)
 
 
 def _grow_call(call: _Call, delta: Object) -> None:

@@ -23,11 +23,12 @@ from foldline.history.formats.renderings import (
     render_openai_chat,
     render_openai_responses,
 )
-from foldline.history.formats.responses import anthropic_usage, joined_events
+from foldline.history.formats.responses import anthropic_usage, first_choice, joined_events
 from foldline.history.formats.wire import (
     Object,
     is_object,
     json_text,
+    listed_blocks,
     maybe_count,
     maybe_list,
     maybe_object,
@@ -102,7 +103,7 @@ class _ChatReader(StreamReader):
             self._is_ended = True
             return
         self._response |= {key: event[key] for key in ("id", "model", "usage") if event.get(key)}
-        choice = _choice(event)
+        choice = first_choice(event)
         self._finish = maybe_text(choice.get("finish_reason")) or self._finish
         delta = maybe_object(choice.get("delta"))
         for key in _TEXTS:
@@ -190,17 +191,12 @@ class OpenAIChat(WireModel):
         return function | ({"strict": True} if is_promised else {})
 
     def _messages(self, whole: Object) -> tuple[Message, ...]:
-        given = maybe_object(_choice(whole).get("message"))
+        given = maybe_object(first_choice(whole).get("message"))
         messages = super()._messages(_readable(whole, given))
         return tuple(_with_reasoning(message, given) for message in messages)
 
     def _stopped(self, whole: Object) -> str:
-        return maybe_text(_choice(whole).get("finish_reason"))
-
-
-def _choice(event: Object) -> Object:
-    choices = maybe_list(event.get("choices"))
-    return maybe_object(choices[0] if choices else None)
+        return maybe_text(first_choice(whole).get("finish_reason"))
 
 
 def _readable(whole: Object, given: Object) -> Object:
@@ -229,7 +225,6 @@ ENCRYPTS = "openai_supports_encrypted_reasoning_content"
 """What says in a profile that a model returns its reasoning encrypted."""
 
 _SEALED = "reasoning.encrypted_content"
-_FINAL = frozenset({"response.completed", "response.incomplete", "response.failed"})
 _TEXT = frozenset({"response.output_text.delta", "response.refusal.delta"})
 _THOUGHT = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
 _ARGUMENTS = frozenset(
@@ -241,13 +236,13 @@ _CALLS = frozenset({"function_call", "custom_tool_call"})
 class _ResponsesReader(StreamReader):
     def __init__(self) -> None:
         super().__init__()
-        self._final: Object = {}
-        self._items: list[Any] = []
+        self._events: list[Object] = []
 
     def deltas(self, event: Object) -> Iterator[ChatDelta]:
         kind, piece = maybe_text(event.get("type")), maybe_text(event.get("delta"))
         place = maybe_count(event.get("output_index"))
         item = maybe_object(event.get("item"))
+        self._events.append(event)
         if kind in _TEXT:
             yield TextDelta(piece)
         elif kind in _THOUGHT:
@@ -258,15 +253,9 @@ class _ResponsesReader(StreamReader):
             yield ReasoningDelta("\n")
         elif kind == "response.output_item.added" and item.get("type") in _CALLS:
             yield self._started(place, item.get("call_id"), item.get("name"))
-        elif kind == "response.output_item.done":
-            self._items.append(item)
-        elif kind in _FINAL:
-            self._final = maybe_object(event.get("response"))
 
     def whole(self) -> Object | None:
-        # Some servers say it item by item and leave the last object empty.
-        output = maybe_list(self._final.get("output")) or self._items
-        return {**self._final, "output": output} if self._final else None
+        return joined_events(self._events, NativeFormat.OPENAI_RESPONSES) or None
 
 
 class OpenAIResponses(WireModel):
@@ -393,9 +382,8 @@ class AnthropicMessages(WireModel):
             return {_MARK: dict(_EPHEMERAL)}
         # A server that does not support the field of the request is asked inside the messages.
         last = messages[-1]
-        content = last["content"]
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        marked: Object = {"messages": [*messages[:-1], {**last, "content": _mark_last(blocks)}]}
+        blocks = _mark_last(listed_blocks(last["content"]))
+        marked: Object = {"messages": [*messages[:-1], {**last, "content": blocks}]}
         return marked | ({"system": _mark_last(system)} if system else {})
 
     def _send(self, client: Any, body: Object, options: Object) -> AbstractAsyncContextManager[Any]:

@@ -113,10 +113,10 @@ class PostgresLink:
         self,
         dsn: str,
         *,
-        schema: str = "foldline",
-        pool_size: int = 8,
-        timeout: float = 10.0,
-        durability: Durability = "full",
+        schema: str,
+        pool_size: int,
+        timeout: float,
+        durability: Durability,
     ) -> None:
         """Use the database at *dsn*, not yet connected; see `PostgresStore` for the options."""
         expect("dsn", dsn, str)

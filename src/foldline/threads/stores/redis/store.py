@@ -20,7 +20,7 @@ from foldline.errors import (
     ThreadNotFoundError,
 )
 from foldline.threads.change import Change, Document, DocumentKind
-from foldline.threads.key import ThreadKey, listed_key
+from foldline.threads.key import ThreadKey, listed_key, name_of
 from foldline.threads.row import StoredRow
 from foldline.threads.storage import StoredThread, judge
 from foldline.threads.store import StoreOptions, ThreadStore
@@ -57,14 +57,7 @@ class RedisStorage:
     ends_commits = False
     """Whether a commit that has begun ends even if its task is cancelled."""
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        prefix: str = "foldline",
-        timeout: float = 10.0,
-        allow_eviction: bool = False,
-    ) -> None:
+    def __init__(self, url: str, *, prefix: str, timeout: float, allow_eviction: bool) -> None:
         """Use the Redis at *url*, not yet connected; see `RedisStore` for the options."""
         expect("prefix", prefix, str)
         if not _PREFIX.fullmatch(prefix):
@@ -156,7 +149,7 @@ class RedisStorage:
             _, *page = await self._ask("threads", tenant, last, most)
             for entry in page:
                 last = entry[0]
-                key = listed_key(tenant, entry[0].decode("utf-8", "replace"))
+                key = listed_key(tenant, name_of(entry[0]))
                 stored = None if key is None else _listed(key, entry)
                 if stored is not None:
                     found.append(stored)
@@ -167,7 +160,7 @@ class RedisStorage:
     async def tenants(self) -> list[str]:
         """Return every tenant that has a thread, in order."""
         _, found = await self._ask("tenants", "")
-        return [tenant.decode("utf-8", "replace") for tenant in found]
+        return [name_of(tenant) for tenant in found]
 
     async def check(self) -> list[str]:
         """Find nothing: a thread that has lost keys is reported when it is read."""
