@@ -8,6 +8,7 @@ often it runs and on whichever thread; up to Python 3.11 each comprehension is o
 import asyncio
 import sys
 import threading
+from argparse import ArgumentParser
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -93,8 +94,16 @@ def functions(name: str) -> set[Function]:
 
 
 if __name__ == "__main__":
-    for one in sys.argv[1:] or CALLS:
+    parser = ArgumentParser(
+        prog="python -m bench.functions",
+        description="Count the functions that a call runs through.",
+    )
+    parser.add_argument("calls", metavar="CALL", nargs="*", help="turn or commit, listed in full")
+    wanted = parser.parse_args().calls
+    if unknown := set(wanted) - set(CALLS):
+        parser.error(f"CALL must be {' or '.join(CALLS)}, got {', '.join(sorted(unknown))}")
+    for one in wanted or CALLS:
         run_through = sorted(functions(one))
-        for function in run_through if sys.argv[1:] else ():
+        for function in run_through if wanted else ():
             print(f"{function.path}:{function.line} {function.name}")
         print(f"{one}: {len(run_through)} functions")

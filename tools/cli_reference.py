@@ -67,13 +67,17 @@ def _commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:
 
 def _command(name: str, command: Any) -> Iterator[str]:
     arguments = [one for one in command.params if one.param_type_name == "argument"]
-    named = "".join(f" {one.metavar}" for one in arguments)
+    named = "".join(f" {_shown(one)}" for one in arguments)
     yield f"## `foldline {name}`\n"
     yield f"    foldline {name} [OPTIONS]{named}\n"
     yield f"{inspect.cleandoc(command.help or '')}\n"
     for one in arguments:
-        yield _item(one.metavar, one.help)
+        yield _item(_shown(one), one.help)
     yield from _options(command.params)
+
+
+def _shown(argument: Any) -> str:
+    return argument.metavar if argument.required else f"[{argument.metavar}]"
 
 
 def _options(parameters: Sequence[Any]) -> Iterator[str]:

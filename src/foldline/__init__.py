@@ -1,7 +1,7 @@
 """Keep long conversations of LLM agents inside a budget without losing a message.
 
 A history is everything that was said. A view is what the model is sent. A reduction is the record
-that turns one into the other: a summary, and the digest of the exact prefix that it stands for.
+that turns one into the other: a summary, and the digest of the exact prefix that it replaces.
 
 Names are loaded when they are first used.
 """

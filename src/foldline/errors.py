@@ -9,7 +9,7 @@ FoldlineError
 │   │   ├── NewerFormatError   an input was written by a newer foldline
 │   │   └── UnknownFormatError no known format fits, or the named one does not exist
 │   ├── HistoryTooShortError   a reduction covers more messages than were given
-│   ├── IntegrityError         a reduction stands for other messages than those given
+│   ├── IntegrityError         a reduction covers other messages than those given
 │   ├── MessagesNotLoadedError a message that is not in memory was asked for
 │   ├── ThreadIdError          an id or a tenant has characters that are not allowed
 │   ├── ThreadNotFoundError    there is no such thread
@@ -140,7 +140,7 @@ class HistoryTooShortError(UsageError, ValueError):
 
 
 class IntegrityError(UsageError, ValueError):
-    """A reduction stands for other messages than those that were given."""
+    """A reduction covers other messages than those that were given."""
 
     code = "integrity"
 

@@ -398,7 +398,7 @@ async def test_where_the_first_is_cancelled_the_next_takes_over() -> None:
 
 
 def test_a_failed_fold_never_shows_what_was_not_in_force() -> None:
-    """Where the state passed in stands for other messages, a failed fold sends the full history."""
+    """Where the state passed in covers other messages, a failed fold sends the full history."""
     stale = HistoryReducer(CONFIG).reduce_sync(talk(9, "other ")).state
     failing = HistoryReducer(CONFIG, summarizer=ScriptedSummarizer(repeat=""))
     failing._summarizers = failing._summarizers[:1]  # pyright: ignore[reportPrivateUsage]

@@ -155,7 +155,7 @@ def test_without_its_key_a_store_is_left_as_it_was(
 
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
     assert "key" in outcome.err
-    assert "short" in command or "(--key-file names the file of a key)" in outcome.err
+    assert "short" in command or "(option --key-file)" in outcome.err
     assert secret.read_bytes() == before
     assert [run("verify", "--key-file", name).code for name in ("right", "hex")] == [0, 0]
 
@@ -249,6 +249,7 @@ def test_a_backup_is_brought_back(run: Run, store: Path) -> None:
         (("none.db", "x.db"), "no backup at none.db: check the path (`foldline backup` makes"),
         (("store.db", "no/x.db"), "its folder does not exist"),
         (("redis://host", "x.db"), "BGSAVE"),
+        (("store.db", "redis://host"), "STORE must be a path, got an address"),
         (("text", "x.db"), "not a SQLite database"),
         (("store.db", "store.db", "--force"), "cannot write"),
     ],

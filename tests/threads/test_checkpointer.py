@@ -93,7 +93,7 @@ async def test_the_last_checkpoint_alone_has_no_history(
         await asked[name]()
 
     assert str(refused.value) == (
-        f"{name} needs a store with checkpoints='full': this one keeps only the last one"
+        f"{name} needs a store with checkpoints='full': this one keeps only the newest checkpoint"
     )
 
 

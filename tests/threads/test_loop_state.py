@@ -191,6 +191,8 @@ def test_a_newer_state_is_refused_and_an_older_one_is_read() -> None:
         '{"run_id":"r","conversation_id":"c","started_at":"secret"}',
         _with('"current_messages":{"count":1,"digest":"secret"}'),
         _with('"current_messages":7'),
+        _with('"current_messages":{"count":-1,"digest":""}'),
+        _with(f'"current_messages":{{"count":{1 << 63},"digest":""}}'),
         '{"format":"\\ud800"}',
         '{"format":1,"run_id":["\\ud800"],"conversation_id":"c"}',
         "[" * 100_000,

@@ -21,7 +21,7 @@ _ABANDONED: set[asyncio.Task[object]] = set()
 
 
 class Outcome(Struct, Generic[_Value], frozen=True, kw_only=True):
-    """How a piece of work has ended: with a value, an error, or because its time was over."""
+    """How a piece of work has ended: with a value, an error, or because its time was up."""
 
     value: _Value | None = None
     error: BaseException | None = None

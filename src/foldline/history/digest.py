@@ -161,7 +161,7 @@ def _steps(message: Message) -> list[_Step]:
             steps.append((_VERSION, role, name, said))
         else:
             said.append(projection)
-    # Only of an answer nothing may be nothing: it may be the rest of the one before.
+    # An empty answer may have no steps, since it may be the rest of the one before it.
     return steps if steps or role == "assistant" else [(_VERSION, role, name, [])]
 
 

@@ -414,7 +414,7 @@ class History(Sequence[Message]):
 
     def whole_indexes(self, top: int, above: int) -> Iterator[int]:
         """
-        Yield each index from *top* down to just over *above* that parts nothing.
+        Yield each index from *top* down to just over *above* where a cut tears nothing apart.
 
         Neither a call from its result nor two neighboring messages of one assistant lie on both
         sides of it.

@@ -7,8 +7,8 @@ of such messages. `repair` returns the stretch in an order that every vendor acc
 
 - A **call block** is a run of neighboring assistant messages of which the first calls tools. Directly
   after it come the results of exactly its calls, each once.
-- A late result moves up to its call. A call without result gets one that says so. A result of nothing
-  is left out, and so is a second result of the same call.
+- A late result moves up to its call. A call without result gets one that says so. A result
+  without a call is left out, and so is a second result of the same call.
 - A second call under an id that is taken gets an id of its own, and so does its result.
 - System messages stay as they are.
 - Only the assistant calls tools, and never answers: a call by anybody else is left out, and a

@@ -53,7 +53,7 @@ COMMIT_ID_SIZE: Final = 8
 
 DocumentKind: TypeAlias = Literal["metadata", "execution", "reduction", "tool", "checkpoint"]
 """
-What a document is.
+What a document holds.
 
 `metadata`: display name and values of the owner. `execution`: the state of the last run.
 `reduction`: one for each fold that is kept. `tool`: the intent or the result of a call whose answer
@@ -65,7 +65,7 @@ class Document(Struct, frozen=True, gc=False):
     """One named document of a thread."""
 
     kind: DocumentKind
-    """What it is."""
+    """What it holds."""
 
     name: str
     """Its name among those of its kind; of two reductions or checkpoints the newer has the greater."""
@@ -161,7 +161,7 @@ class Change(Struct, frozen=True, kw_only=True):
     The ids of the epochs that stay readable beside the current one; all of them if None.
 
     Replaced rows that none of them needs are deleted, and the epochs before the earliest of them
-    are forgotten. Unknown ids count for nothing.
+    are forgotten. Unknown ids are ignored.
     """
 
     head: bytes = b""

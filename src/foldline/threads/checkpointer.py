@@ -211,7 +211,7 @@ class ThreadCheckpointer:
     def _need_all(self, name: str) -> None:
         if not self.keeps_all:
             need = f"{name} needs a store with checkpoints='full'"
-            message = f"{need}: this one keeps only the last one"
+            message = f"{need}: this one keeps only the newest checkpoint"
             raise CheckpointError(message)
 
 

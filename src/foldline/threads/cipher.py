@@ -125,9 +125,9 @@ class Vault:
         try:
             context = "\0".join(place).encode("utf-8", "surrogatepass")
         except TypeError:
-            context = b""
-        if not context or type(stored) is not bytes:
             # A damaged file may return values and names of any type.
+            raise _damaged(place) from None
+        if type(stored) is not bytes:
             raise _damaged(place)
         mark, rest = stored[:_MARK_SIZE], stored[_MARK_SIZE:]
         if mark == _ENCRYPTED:

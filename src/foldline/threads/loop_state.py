@@ -1,8 +1,9 @@
 """The execution state of a run between two steps."""
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, Literal, TypeAlias, overload
+from typing import Annotated, Any, Final, Literal, TypeAlias, overload
 
 import msgspec
 from msgspec import Struct
@@ -61,7 +62,7 @@ class CurrentMessages(Sequence[Message]):
     def __init__(
         self, count: int = 0, digest: bytes = EMPTY_DIGEST, *, history: History | None = None
     ) -> None:
-        """Stand for *count* messages, system messages included, which have the prefix *digest*."""
+        """Refer to *count* messages, system messages included, which have the prefix *digest*."""
         self._count = count
         self.digest = digest
         """The prefix digest of the messages that are not system messages."""
@@ -341,8 +342,6 @@ def _from_plain(kind: type, value: Any) -> Any:
     if kind is not CurrentMessages:
         raise NotImplementedError
     plain = msgspec.convert(value, _Plain)
-    if plain.count < 0:
-        raise msgspec.ValidationError("count")  # noqa: EM101
     try:
         return CurrentMessages(plain.count, bytes.fromhex(plain.digest))
     except ValueError as error:
@@ -350,7 +349,8 @@ def _from_plain(kind: type, value: Any) -> Any:
 
 
 class _Plain(Struct):
-    count: int
+    # As `len` can return it.
+    count: Annotated[int, msgspec.Meta(ge=0, le=sys.maxsize)]
     digest: str
 
 

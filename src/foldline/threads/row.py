@@ -60,7 +60,7 @@ SEAL_SIZE: Final = 16
 """The length of a chain hash in bytes."""
 
 NO_SEAL: Final = bytes(SEAL_SIZE)
-"""What stands for the chain hash of the row before the first."""
+"""The chain hash that the first row continues, since no row comes before it."""
 
 _HEADER = ORIGIN_SIZE + SEAL_SIZE
 _SEQ_SIZE = 8

@@ -160,15 +160,7 @@ def _in_utc(moment: datetime | None) -> datetime | None:
 
 
 def _execution(written: str | None) -> AgentLoopState | None:
-    if written is None:
-        return None
-    state = AgentLoopState.from_json(written)
-    try:
-        len(state.current_messages)
-    except OverflowError:
-        message = "not an execution state: its count of messages is out of range"
-        raise FormatError(message) from None
-    return state
+    return None if written is None else AgentLoopState.from_json(written)
 
 
 def _reduction(written: Any) -> HistoryReductionState | None:

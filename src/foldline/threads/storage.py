@@ -60,13 +60,13 @@ class ThreadStorage(Protocol):
 
     It stores bytes, compares revisions and knows nothing of what they mean. A thread has rows,
     numbered from 0 without gaps, named documents, and *epochs*: a new one begins at each rewind,
-    edit and clear. Opening epoch k at row n turns the rows from n on into replaced rows of k; new
-    rows are then appended from n. At an earlier epoch e, each number has the replaced row of the
-    smallest epoch after e that replaced it, or else the current row; after the last row that e had,
-    nothing is promised.
+    edit and clear. When epoch k opens at row n, the rows from n on are no longer current: they are
+    kept as the rows that k replaced, and new rows are appended from n. To read row i as of an earlier
+    epoch, look at the epochs after that one, the oldest first: it is the row i that the first of them
+    replaced, or else the current one. After the last row that the epoch had, anything may be returned.
 
     The name of a document is any string, with NUL and lone surrogates too; a commit with one that
-    the database cannot hold raises StoreError. What goes wrong below always does.
+    the database cannot hold raises StoreError, as does every failure of the database.
 
     `foldline.testing.storage.StorageConformance` checks whether a storage keeps its promises.
     """

@@ -12,17 +12,16 @@ import pytest
 from foldline.errors import StoreError
 from foldline.threads.key import ThreadKey
 from foldline.threads.storage import ThreadStorage
-from foldline.threads.stores.postgres.link import PostgresLink
-from foldline.threads.stores.postgres.store import PostgresStorage
-from foldline.threads.stores.redis.store import RedisStorage
+from foldline.threads.stores.postgres.store import PostgresStore
+from foldline.threads.stores.redis.store import RedisStore
 from foldline.threads.stores.sqlite.store import SQLiteStorage
 from foldline.threads.stores.sqlite.worker import Worker
 
 
 KEY = ThreadKey("acme", "one")
 KINDS: dict[str, Callable[[str], ThreadStorage]] = {
-    "postgres_dsn": lambda dsn: PostgresStorage(PostgresLink(dsn)),
-    "redis_url": RedisStorage,
+    "postgres_dsn": lambda dsn: PostgresStore(dsn).context.storage,
+    "redis_url": lambda url: RedisStore(url).context.storage,
 }
 
 

@@ -15,7 +15,7 @@ from foldline.errors import (
 )
 from foldline.history.messages import Message
 from foldline.threads.stores.postgres.link import PostgresLink, store_error
-from foldline.threads.stores.postgres.store import PostgresStorage, PostgresStore
+from foldline.threads.stores.postgres.store import PostgresStore
 from tests.servers.postgres import PostgresServer
 
 
@@ -148,14 +148,15 @@ async def test_exhausted_pool(postgres_dsn: str) -> None:
         threads = await asyncio.gather(*(store.thread(f"t{n}") for n in range(60)))
         await asyncio.gather(*(one.add_message(Message.user("x")) for one in threads))
         most = sessions(postgres_dsn)
-    storage = PostgresStorage(PostgresLink(postgres_dsn, pool_size=1, timeout=2.0))
-    await storage.open()
-    link = storage.link
+    link = PostgresLink(
+        postgres_dsn, schema="foldline", pool_size=1, timeout=2.0, durability="full"
+    )
+    await link.open()
     link.sql = {**link.sql, "sleep": b"SELECT pg_sleep(1.5)"}
     calls = [link.read("sleep", {}) for _ in range(3)]
     done = await asyncio.gather(*calls, return_exceptions=True)
     assert [one for one in done if isinstance(one, StoreBusyError)]
-    await storage.close()
+    await link.close()
 
     assert most <= 2
 

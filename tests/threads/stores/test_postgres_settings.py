@@ -9,8 +9,7 @@ import pytest
 from foldline.errors import StoreError
 from foldline.history.messages import Message
 from foldline.testing.storage import StorageCheck, StorageConformance
-from foldline.threads.stores.postgres.link import PostgresLink
-from foldline.threads.stores.postgres.store import PostgresStorage, PostgresStore
+from foldline.threads.stores.postgres.store import PostgresStore
 from tests.servers.postgres import PostgresServer
 
 
@@ -79,7 +78,7 @@ def odd_dsn(postgres_server: PostgresServer) -> Iterator[str]:
 def test_odd_settings_break_no_promise(odd_dsn: str, check: StorageCheck) -> None:
     """With any settings of the database, every promise of a storage is kept."""
     assert asyncio.run(
-        StorageConformance(lambda: PostgresStorage(PostgresLink(odd_dsn))).prove(check)
+        StorageConformance(lambda: PostgresStore(odd_dsn).context.storage).prove(check)
     )
 
 

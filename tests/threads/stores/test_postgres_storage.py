@@ -10,8 +10,7 @@ import pytest
 from foldline.errors import ThreadConflictError, ThreadNotFoundError
 from foldline.history.messages import Message
 from foldline.testing.storage import StorageCheck, StorageConformance
-from foldline.threads.stores.postgres.link import PostgresLink
-from foldline.threads.stores.postgres.store import PostgresStorage, PostgresStore
+from foldline.threads.stores.postgres.store import PostgresStore
 from foldline.threads.thread import ConversationThread
 from tests.servers.postgres import PostgresServer
 from tests.threads.stores.writing import lab_of
@@ -78,7 +77,7 @@ def execute(dsn: str, script: str) -> None:
 def test_conformance(dsn: str, check: StorageCheck) -> None:
     """PostgreSQL keeps every promise of a storage, and nothing is left of what a check wrote."""
     applies = asyncio.run(
-        StorageConformance(lambda: PostgresStorage(PostgresLink(dsn))).prove(check)
+        StorageConformance(lambda: PostgresStore(dsn).context.storage).prove(check)
     )
 
     assert applies
@@ -161,7 +160,7 @@ async def waiting(
     dsn: str, change: str
 ) -> AsyncGenerator[tuple[psycopg.AsyncConnection, asyncio.Future[bool]]]:
     """Yield a connection with an open transaction, and a deletion that waits for it."""
-    async with lab_of(PostgresStorage(PostgresLink(dsn))) as lab:
+    async with lab_of(PostgresStore(dsn).context.storage) as lab:
         scribe = lab.scribe("t")
         await scribe.write(1)
         stored = await scribe.stored()

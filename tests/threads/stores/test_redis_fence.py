@@ -42,7 +42,7 @@ async def test_late_making_makes_nothing(redis_server: RedisServer, redis_url: s
     A first commit that arrives after it was given up makes no thread, and spoils none made since.
     """
     async with wire_before(redis_server.socket) as wire:
-        storage, made = RedisStorage(address(wire)), first()
+        storage, made = RedisStore(address(wire)).context.storage, first()
         await storage.open()
         await storage.commit(ThreadKey("acme", "other"), first())
         await wire.strike(Fault.LATE_REQUEST)
@@ -131,7 +131,7 @@ async def test_a_fence_that_never_rests(redis_url: str) -> None:
             super().__setattr__(name, b"0" if name == "_fence" else value)
 
     await tell(redis_url, "SET", FENCE, "1")
-    storage = Restless(redis_url)
+    storage = Restless(redis_url, prefix="foldline", timeout=10.0, allow_eviction=False)
     await storage.open()
     with pytest.raises(StoreBusyError, match="broke repeatedly"):
         await storage.commit(KEY, first())

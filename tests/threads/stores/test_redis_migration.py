@@ -12,7 +12,7 @@ from foldline.testing.storage.check import Lab
 from foldline.threads.stores.flatten import Branch
 from foldline.threads.stores.redis.link import RedisLink
 from foldline.threads.stores.redis.migration import ordered
-from foldline.threads.stores.redis.store import RedisStorage
+from foldline.threads.stores.redis.store import RedisStore
 from tests.servers.redis import RedisServer
 from tests.threads.stores.recorded import Json, materialize_redis, open_store
 from tests.threads.stores.recorded_answers import answers
@@ -51,7 +51,7 @@ def counted(most: float = inf) -> Generator[list[str]]:
 
 async def migrate(url: str) -> None:
     """Open and close a store."""
-    storage = RedisStorage(url)
+    storage = RedisStore(url).context.storage
     await storage.open()
     await storage.close()
 
@@ -103,7 +103,7 @@ def test_a_killed_migration_continues(
 
 async def test_a_store_that_is_being_migrated_is_refused(redis_url: str) -> None:
     """While a migration is unfinished a store that is already open neither reads nor writes."""
-    storage = RedisStorage(redis_url)
+    storage = RedisStore(redis_url).context.storage
     await storage.open()
     scribe = Lab(storage, lambda: storage, tenant="acme").scribe()
     await scribe.write(1)

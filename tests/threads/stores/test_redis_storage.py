@@ -9,7 +9,7 @@ from foldline.errors import StoreCorruptError
 from foldline.history.messages import Message
 from foldline.testing.storage import StorageCheck, StorageConformance
 from foldline.threads.change import Document
-from foldline.threads.stores.redis.store import RedisStorage, RedisStore
+from foldline.threads.stores.redis.store import RedisStore
 from tests.threads.stores.redis_image import image, tell
 from tests.threads.stores.writing import lab_of
 
@@ -25,7 +25,9 @@ def key_of(kind: str, name: str = "t") -> bytes:
 @pytest.mark.parametrize("check", StorageConformance.checks(), ids=lambda one: one.name)
 def test_conformance(redis_url: str, check: StorageCheck) -> None:
     """Redis keeps every promise of a storage, and no key is left of what a check wrote."""
-    assert asyncio.run(StorageConformance(lambda: RedisStorage(redis_url)).prove(check))
+    assert asyncio.run(
+        StorageConformance(lambda: RedisStore(redis_url).context.storage).prove(check)
+    )
 
     assert asyncio.run(image(redis_url)) == {}
 
@@ -35,7 +37,7 @@ def test_gap_is_refused(redis_url: str, start: int) -> None:
     """Rows whose numbers do not follow the stored ones are refused with all of their commit."""
 
     async def attempt() -> tuple[object, object]:
-        async with lab_of(RedisStorage(redis_url)) as lab:
+        async with lab_of(RedisStore(redis_url).context.storage) as lab:
             scribe = lab.scribe("t")
             await scribe.write(4)
             before = await image(redis_url)
@@ -61,7 +63,7 @@ def test_a_damaged_thread_hides_no_other(redis_url: str, damage: tuple[str | byt
     """A thread that has lost keys is refused as damaged, listed without head, and can be deleted."""
 
     async def attempt() -> list[tuple[str, bool]]:
-        async with lab_of(RedisStorage(redis_url)) as lab:
+        async with lab_of(RedisStore(redis_url).context.storage) as lab:
             for name in "at":
                 await lab.scribe(name).write(1, put=[Document("metadata", "", b"m")])
             await tell(redis_url, *damage)
@@ -77,7 +79,7 @@ def test_a_damaged_thread_hides_no_other(redis_url: str, damage: tuple[str | byt
 
 async def test_a_thread_can_be_made_in_place_of_an_evicted_one(redis_url: str) -> None:
     """If Redis has dropped the hash of a thread, one made again has nothing of its other keys."""
-    async with lab_of(RedisStorage(redis_url)) as lab:
+    async with lab_of(RedisStore(redis_url).context.storage) as lab:
         old = lab.scribe("t")
         await old.write(3, system=(0,), put=[Document("tool", "a", b"x")])
         await old.rewind(1, 1)
@@ -95,7 +97,7 @@ async def test_a_thread_can_be_made_in_place_of_an_evicted_one(redis_url: str) -
 
 async def test_many_system_messages(redis_url: str) -> None:
     """System messages come alone, in order, however many there are, at earlier epochs too."""
-    async with lab_of(RedisStorage(redis_url)) as lab:
+    async with lab_of(RedisStore(redis_url).context.storage) as lab:
         scribe = lab.scribe()
         await scribe.write(2_500, system=range(0, 2_500, 2))
         await scribe.rewind(2_000, 100)
@@ -107,7 +109,7 @@ async def test_many_system_messages(redis_url: str) -> None:
 
 async def test_tenant_is_in_every_key(redis_url: str) -> None:
     """Every key begins with the prefix in braces, and every key of a thread names its tenant."""
-    async with lab_of(RedisStorage(redis_url, prefix="app:1")) as lab:
+    async with lab_of(RedisStore(redis_url, prefix="app:1").context.storage) as lab:
         scribe = lab.scribe("t")
         await scribe.write(4, system=(1,), put=[Document("tool", "a/b\0", b"x")])
         await scribe.rewind(2)

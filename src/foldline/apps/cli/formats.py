@@ -77,7 +77,7 @@ def _held(message: Message) -> set[str]:
 class _FormatsOptions(Struct, frozen=True, kw_only=True):
     file: Annotated[
         str | None,
-        typer.Argument(metavar="[FILE]", help="List the sessions of this file instead."),
+        typer.Argument(metavar="FILE", help="List the sessions of this file instead."),
     ] = None
     format: FormatOption = None
     json: JsonOption = False

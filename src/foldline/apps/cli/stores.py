@@ -149,7 +149,7 @@ def opened_store(
                 runner.run(store.close())
     except StoreKeyError as error:
         # Nothing has failed: another key, or a newer foldline, is needed.
-        message = f"{error} (--key-file names the file of a key)"
+        message = f"{error} (option --key-file)"
         raise UsageError(message) from error
     except StoreVersionError as error:
         raise UsageError(str(error)) from error

@@ -63,7 +63,7 @@ _EXTRAS = {"cli": "typer", "crypto": "cryptography", "postgres": "psycopg", "red
 
 
 class _VerifyOptions(KeyOptions, frozen=True, kw_only=True):
-    id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Only this thread.")] = None
+    id: Annotated[str | None, typer.Argument(metavar="ID", help="Only this thread.")] = None
     tenant: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="The owner of the threads; all tenants by default."),
@@ -198,6 +198,9 @@ def restore(options: _RestoreOptions) -> None:
     source = file_of(StoreOptions(store=options.source))
     if source is None:
         raise UsageError(_NO_FILE)
+    if "://" in options.target:
+        message = "STORE must be a path, got an address: only SQLite stores can be restored"
+        raise UsageError(message)
     target = path_of(options.target).resolve()
     if target.exists() and not options.force:
         question = f"Overwrite {target}?"
@@ -274,8 +277,8 @@ def doctor(options: StoreOptions) -> None:
     """
     Check a store's environment: versions, modes, locks, sizes and the disk.
 
-    Nothing is changed. A danger may lose data, and makes the exit code 1. Of a SQLite file the
-    quick check is run too; `foldline verify` checks the data.
+    Nothing is changed. What may lose data is reported as a danger, and makes the exit code 1. For a
+    SQLite file, SQLite's quick check is run too; `foldline verify` checks the data.
 
     With --json: an object with "facts", each with "name", "value", "advice" and "is_danger".
     """

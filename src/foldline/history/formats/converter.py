@@ -262,7 +262,7 @@ class Converter(Struct, frozen=True, kw_only=True):
 
 
 def _is_same(built: list[Object], items: list[Object]) -> bool:
-    """Whether both are surely the same JSON, without the care for what msgspec cannot write."""
+    """Whether both are the same JSON; False also if msgspec cannot write one of them."""
     # The bytes tell 1 from 1.0 and the order of keys, the values NaN from null.
     try:
         return built == items and _encode(built) == _encode(items)

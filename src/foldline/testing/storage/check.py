@@ -8,17 +8,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.errors import ThreadConflictError, ThreadNotFoundError
-from foldline.threads.change import Change, Copy, DocumentKind, Epoch
+from foldline.threads.change import COMMIT_ID_SIZE, Change, Copy, DocumentKind, Epoch
 from foldline.threads.key import ThreadKey
-from foldline.threads.row import StoredRow
+from foldline.threads.row import ORIGIN_SIZE, StoredRow
 from foldline.threads.storage import StoredThread, ThreadStorage
 
 
 __all__ = ["Lab", "Scribe", "StorageCheck", "expect", "expect_error", "facts_of"]
 
 
-_EPOCH_SIZE = 16
-_COMMIT_SIZE = 8
 _NOW = 1_800_000_000.0
 _SHOWN = 200
 
@@ -61,7 +59,7 @@ class Scribe:
         self.key = key
         self.revision = 0
         self.head = b""
-        self.epoch = lab.draw(_EPOCH_SIZE)
+        self.epoch = lab.draw(ORIGIN_SIZE)
         self.rows: list[StoredRow] = []
         self.left: dict[bytes, list[StoredRow]] = {}
         """The rows of each epoch that was left, as they were then."""
@@ -81,7 +79,7 @@ class Scribe:
     def change(self, rows: Sequence[StoredRow] = (), **fields: object) -> Change:
         """Return a commit of *rows* and other *fields* of a `Change`, not yet made."""
         plain = Change(
-            id=self._lab.draw(_COMMIT_SIZE),
+            id=self._lab.draw(COMMIT_ID_SIZE),
             revision=self.revision,
             epoch=self.epoch,
             head=self._lab.draw(64),
@@ -92,7 +90,7 @@ class Scribe:
 
     def rewinding(self, at: int, count: int = 0, **fields: object) -> Change:
         """Return a commit that opens an epoch at row *at* and appends *count* rows there."""
-        opens = Epoch(self._lab.draw(_EPOCH_SIZE), at)
+        opens = Epoch(self._lab.draw(ORIGIN_SIZE), at)
         return self.change(self.drawn(count, at=at), opens=opens, **fields)
 
     async def commit(self, change: Change) -> None:

@@ -1,4 +1,4 @@
-"""The process and the event loop in which a store was opened, where alone it works."""
+"""The process and the event loop in which a store was opened; it works in no others."""
 
 import asyncio
 import os
@@ -28,7 +28,7 @@ class Home:
         return not self.is_same_process or (self._loop is not None and self._loop.is_closed())
 
     def check(self) -> None:
-        """Raise StoreError unless this is the place."""
+        """Raise StoreError in any other process or event loop."""
         if os.getpid() != self._process:
             message = "the store was opened in another process: open one of your own after the fork"
             raise StoreError(message)

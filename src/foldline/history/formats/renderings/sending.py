@@ -52,8 +52,8 @@ def sent_items(
     """
     Return the caller's or the vendor's own items for *message*, if there are some to be sent.
 
-    Else it is written from its parts; a person or a rule that says nothing sendable leaves its
-    place. A summary is written as what the model said.
+    Otherwise it is written from its parts; a user or system message with nothing to send becomes an
+    empty item. A summary is written as what the model said.
     """
     if message.is_summary:
         return [scrubbed({"role": "assistant", "content": summary_text(message)})]

@@ -113,16 +113,16 @@ class PostgresLink:
         self,
         dsn: str,
         *,
-        schema: str = "foldline",
-        pool_size: int = 8,
-        timeout: float = 10.0,
-        durability: Durability = "full",
+        schema: str,
+        pool_size: int,
+        timeout: float,
+        durability: Durability,
     ) -> None:
         """Use the database at *dsn*, not yet connected; see `PostgresStore` for the options."""
         expect("dsn", dsn, str)
         expect("schema", schema, str)
         if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_"):
-            message = "schema must be 1 to 63 of a-z 0-9 _, and begin with neither a digit nor pg_"
+            message = "schema must be 1 to 63 characters of a-z 0-9 _, and begin with neither a digit nor pg_"
             raise ConfigError(message)
         expect_whole("pool_size", pool_size, 1)
         expect_seconds("timeout", timeout, most=_LONGEST)

@@ -58,7 +58,7 @@ _TROUBLE: Mapping[str, str] = MappingProxyType(
         "OOM": "Redis has reached its maxmemory: give it more, or delete threads",
         "READONLY": "this Redis is a replica: give the address of the primary",
         "WRONGPASS": "Redis refuses this user or password",
-        "WRONGTYPE": "a key of this store is of another program: choose another prefix",
+        "WRONGTYPE": "a key of this store belongs to another program: choose another prefix",
     }
 )
 _BUSY: Final = frozenset({"BUSY", "LOADING"})

@@ -16,7 +16,7 @@
 -- slash, so no two of these keys are ever the same. Sets whose scores are all 0 are in order of
 -- bytes. Redis undoes nothing if a script fails, so everything is checked before the first write, the
 -- rights of the user too; once a script has written, Redis refuses it nothing for lack of memory. What
--- can still end it half way: a key that another program made here, or one that the user may not use.
+-- can still stop it halfway: a key that another program made here, or one that the user may not use.
 
 local FORMAT = '2'
 -- How many values one call is given: Lua has room for 8,000.

@@ -20,7 +20,7 @@ from foldline.errors import (
     ThreadNotFoundError,
 )
 from foldline.threads.change import Change, Document, DocumentKind
-from foldline.threads.key import ThreadKey, listed_key
+from foldline.threads.key import ThreadKey, listed_key, name_of
 from foldline.threads.row import StoredRow
 from foldline.threads.storage import StoredThread, judge
 from foldline.threads.store import StoreOptions, ThreadStore
@@ -50,25 +50,18 @@ class RedisStorage:
     """
     Rows and documents in one Redis, which any number of machines may share.
 
-    A commit is one script, which Redis runs alone; see `store.lua` for what could end it half way. All
+    A commit is one script, which Redis runs alone; see `store.lua` for what could stop it halfway. All
     keys begin with `{prefix}`, so that a cluster keeps a store in one slot; none expires by itself.
     """
 
     ends_commits = False
     """Whether a commit that has begun ends even if its task is cancelled."""
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        prefix: str = "foldline",
-        timeout: float = 10.0,
-        allow_eviction: bool = False,
-    ) -> None:
+    def __init__(self, url: str, *, prefix: str, timeout: float, allow_eviction: bool) -> None:
         """Use the Redis at *url*, not yet connected; see `RedisStore` for the options."""
         expect("prefix", prefix, str)
         if not _PREFIX.fullmatch(prefix):
-            message = "prefix must be 1 to 200 of A-Z a-z 0-9 . _ : -"
+            message = "prefix must be 1 to 200 characters of A-Z a-z 0-9 . _ : -"
             raise ConfigError(message)
         expect_seconds("timeout", timeout)
         self.link = RedisLink(url, timeout=timeout)
@@ -156,7 +149,7 @@ class RedisStorage:
             _, *page = await self._ask("threads", tenant, last, most)
             for entry in page:
                 last = entry[0]
-                key = listed_key(tenant, entry[0].decode("utf-8", "replace"))
+                key = listed_key(tenant, name_of(entry[0]))
                 stored = None if key is None else _listed(key, entry)
                 if stored is not None:
                     found.append(stored)
@@ -167,7 +160,7 @@ class RedisStorage:
     async def tenants(self) -> list[str]:
         """Return every tenant that has a thread, in order."""
         _, found = await self._ask("tenants", "")
-        return [tenant.decode("utf-8", "replace") for tenant in found]
+        return [name_of(tenant) for tenant in found]
 
     async def check(self) -> list[str]:
         """Find nothing: a thread that has lost keys is reported when it is read."""
@@ -213,9 +206,9 @@ class RedisStorage:
 
     async def _give_up(self, key: ThreadKey, fence: bytes, until: float, reason: str) -> _Outcome:
         """
-        Have a write that was sent with *fence* refused if it still arrives, and return the outcome.
+        Make Redis refuse a write that was sent with *fence* if it still arrives; return the outcome.
 
-        It may wait in a buffer on the way for any time, so a read alone would settle nothing.
+        It may be in a buffer on the way for any length of time, so reading once proves nothing.
         """
         until = max(until, asyncio.get_running_loop().time() + _GRACE)
         answer: list[Any] | None = None
@@ -247,7 +240,7 @@ class RedisStorage:
 
 def _newer(found: bytes) -> StoreVersionError:
     known = int(FORMAT)
-    # What is not a number was not written by this version either.
+    # This version writes a number; anything else was not written by it.
     number = int(found[:9]) if found.isdigit() else known + 1
     return StoreVersionError(what="the store", found=number, known=known)
 
@@ -330,8 +323,8 @@ class RedisStore(ThreadStore):
     Threads in one Redis, shared by any number of tasks, processes and machines.
 
     A commit is made whole or not at all, as long as no other program writes keys under this prefix and
-    the user keeps its right to all of them. Whether a crash of Redis may lose the newest is a setting:
-    with `appendonly yes` and `appendfsync always` it loses none; see `promise`. A failover loses what
+    the user keeps its right to all of them. Whether a crash of Redis may lose the newest commits is a
+    matter of its settings: with `appendonly yes` and `appendfsync always` it loses none; see `promise`. A failover loses what
     the replica has not received. The first write that the old primary refuses goes where the address
     leads then, and so does every later call; until then the old primary answers reads.
 

@@ -78,7 +78,7 @@ class WriteLog:
         while self._done < self._asked:
             self._wait = _ATTEMPT
             with suppress(StoreBusyError):
-                # The log is tidied after whatever is done.
+                # The log is tidied after every job.
                 await writer.run(lambda _: None)
             if self._failure is not None:
                 raise self._failure
