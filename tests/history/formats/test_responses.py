@@ -169,6 +169,18 @@ def test_a_responses_stream_ends_in_the_response() -> None:
     assert message.text == "Yes."
 
 
+def test_a_responses_stream_may_say_its_items_one_by_one() -> None:
+    """If the last event holds no items, those that were said before are the answer."""
+    item = {"type": "message", "role": "assistant", "content": "Yes."}
+    message = streamed(
+        RESPONSES,
+        {"type": "response.output_item.done", "item": item},
+        {"type": "response.completed", "response": {"id": "r", "output": []}},
+    )
+
+    assert message.text == "Yes."
+
+
 @pytest.mark.parametrize("native", [CHAT, RESPONSES, ANTHROPIC])
 @pytest.mark.parametrize("stream", ["", "data: {", "data: {}", "data: 7"])
 def test_a_stream_without_a_whole_answer_is_an_error(native: NativeFormat, stream: str) -> None:
