@@ -122,7 +122,8 @@ class PostgresLink:
         expect("dsn", dsn, str)
         expect("schema", schema, str)
         if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_"):
-            message = "schema must be 1 to 63 characters of a-z 0-9 _, and begin with neither a digit nor pg_"
+            rule = "1 to 63 characters of a-z 0-9 _, and begin with neither a digit nor pg_"
+            message = f"schema must be {rule}"
             raise ConfigError(message)
         expect_whole("pool_size", pool_size, 1)
         expect_seconds("timeout", timeout, most=_LONGEST)

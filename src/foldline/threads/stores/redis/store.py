@@ -322,11 +322,12 @@ class RedisStore(ThreadStore):
     """
     Threads in one Redis, shared by any number of tasks, processes and machines.
 
-    A commit is made whole or not at all, as long as no other program writes keys under this prefix and
-    the user keeps its right to all of them. Whether a crash of Redis may lose the newest commits is a
-    matter of its settings: with `appendonly yes` and `appendfsync always` it loses none; see `promise`. A failover loses what
-    the replica has not received. Once the old primary refuses a write, that write and every later
-    call go where the address leads then; until then the old primary answers reads.
+    A commit is made whole or not at all, as long as no other program writes keys under this prefix
+    and the user keeps its right to all of them. Whether a crash of Redis may lose the newest
+    commits is a matter of its settings: with `appendonly yes` and `appendfsync always` it loses
+    none; see `promise`. A failover loses what the replica has not received. Once the old primary
+    refuses a write, that write and every later call go where the address leads then; until then the
+    old primary answers reads.
 
     An open store belongs to the event loop in which it was opened: another loop or a forked process
     must open its own.
