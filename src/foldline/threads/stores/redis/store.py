@@ -325,8 +325,8 @@ class RedisStore(ThreadStore):
     A commit is made whole or not at all, as long as no other program writes keys under this prefix and
     the user keeps its right to all of them. Whether a crash of Redis may lose the newest commits is a
     matter of its settings: with `appendonly yes` and `appendfsync always` it loses none; see `promise`. A failover loses what
-    the replica has not received. The first write that the old primary refuses goes where the address
-    leads then, and so does every later call; until then the old primary answers reads.
+    the replica has not received. Once the old primary refuses a write, that write and every later
+    call go where the address leads then; until then the old primary answers reads.
 
     An open store belongs to the event loop in which it was opened: another loop or a forked process
     must open its own.
