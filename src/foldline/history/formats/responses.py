@@ -143,6 +143,7 @@ def _joined_responses(events: list[Object]) -> Object:
 
 def _joined_anthropic(events: list[Object]) -> Object:
     response: Object = {}
+    end: Object = {}
     usage: Object = {}
     # For each block what came of each of its fields, to be joined once.
     blocks: dict[int, dict[str, list[Any]]] = {}
@@ -158,12 +159,14 @@ def _joined_anthropic(events: list[Object]) -> Object:
             block = blocks.setdefault(maybe_count(event.get("index")), {})
             _grow(block, maybe_object(event.get("delta")))
         elif kind == "message_delta":
+            end.update(maybe_object(event.get("delta")))
             # Null means: as reported before.
             report = maybe_object(event.get("usage"))
             usage.update({key: value for key, value in report.items() if value is not None})
     if not response:
         raise FormatError(_CUT_OFF)
-    return {**response, "content": list(map(_whole_block, blocks.values())), "usage": usage}
+    content = list(map(_whole_block, blocks.values()))
+    return {**response, "content": content, "usage": usage, **end}
 
 
 def _grow(pieces: dict[str, list[Any]], delta: Object) -> None:

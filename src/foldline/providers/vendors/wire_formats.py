@@ -314,7 +314,6 @@ class _MessageReader(StreamReader):
     def __init__(self) -> None:
         super().__init__()
         self._events: list[Object] = []
-        self._end: Object = {}
         self._is_ended = False
 
     def deltas(self, event: Object) -> Iterator[ChatDelta]:
@@ -328,8 +327,6 @@ class _MessageReader(StreamReader):
                 yield TextDelta(text)
         elif kind == "content_block_delta":
             yield from self._piece(maybe_object(event.get("delta")), place)
-        elif kind == "message_delta":
-            self._end |= maybe_object(event.get("delta"))
         elif kind == "message_stop":
             self._is_ended = True
 
@@ -345,9 +342,7 @@ class _MessageReader(StreamReader):
                 pass
 
     def whole(self) -> Object | None:
-        if not self._is_ended:
-            return None
-        return joined_events(self._events, NativeFormat.ANTHROPIC) | self._end
+        return joined_events(self._events, NativeFormat.ANTHROPIC) if self._is_ended else None
 
 
 class AnthropicMessages(WireModel):
