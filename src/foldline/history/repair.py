@@ -53,7 +53,8 @@ _Taken: TypeAlias = dict[str, int]
 
 def repair(messages: Sequence[Message]) -> tuple[Message, ...]:
     """Return *messages* with each tool call followed by its one result, and no other results."""
-    if not any(message.tool_calls or message.tool_call_responses for message in messages):
+    parts = (part for message in messages for part in message.parts)
+    if not any(_is_call(part) or _is_response(part) for part in parts):
         return tuple(messages)
     return tuple(_repaired(messages, _pair(messages)))
 
