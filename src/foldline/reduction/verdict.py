@@ -23,16 +23,22 @@ the same at any length.
 """
 
 from collections.abc import Set as AbstractSet
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
 from foldline.history.boundaries import safe_cut
 from foldline.history.history import CountingUnit, History
+from foldline.history.signed import is_signed
+from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.event import EarlierReduction, Reason
+from foldline.reduction.fitting import cleared, clipped, saved, squeezed
+from foldline.reduction.quotes import Pins
+from foldline.reduction.shortening import Shortened, fitting
 from foldline.reduction.state import HistoryReductionState, hash_of, same_hash
+from foldline.reduction.view import view_tokens
 
 
 __all__ = [
@@ -57,22 +63,19 @@ VerdictKind: TypeAlias = Literal["skip", "hit", "fold", "halt", "cannot"]
 """What to do before a model call."""
 
 Fact: TypeAlias = Literal[
-    "enabled", "skipped", "empty", "forced", "due", "cached", "cuttable", "breaker"
-]
+    "enabled", "skipped", "empty", "forced", "full", "clearable", "clipped", "repinned", "due",
+    "looping", "cached", "cuttable", "breaker",
+]  # fmt: skip
 """
 What a row of the table may ask for.
 
 `enabled`: reduction is on. `skipped`: the run wants the full history. `empty`: there are no
-messages. `forced`: the run wants a fold. `due`: the trigger calls for a fold. `cached`: there is an
-active reduction. `cuttable`: there is a safe cut beyond it. `breaker`: a new fold ends the turn.
+messages. `forced`: the run wants a fold. `full`: the request comes near its ceiling. `clearable`:
+clearing alone is enough. `clipped`: a message is too large, or the view can be squeezed. `repinned`:
+the pins have changed. `due`: target and threshold call for a fold. `looping`: an open tool loop
+holds signed reasoning. `cached`: there is an active reduction. `cuttable`: there is a safe cut
+beyond it. `breaker`: a new fold ends the turn.
 """
-
-
-_FACTS = get_args(Fact)
-# Verdicts are taken before every model call, so facts are bits there.
-_ENABLED, _SKIPPED, _EMPTY, _FORCED, _DUE, _CACHED, _CUTTABLE, _BREAKER = (
-    1 << place for place in range(len(_FACTS))
-)
 
 
 class Row(NamedTuple):
@@ -90,25 +93,29 @@ VERDICTS: tuple[Row, ...] = (
     Row("skip", Reason.NO_MESSAGES, {"empty"}),
     Row("halt", Reason.FORCED, {"forced", "cuttable", "breaker"}),
     Row("fold", Reason.FORCED, {"forced", "cuttable"}),
-    Row("hit", Reason.NO_SAFE_CUT, {"due", "cached"}, lacks={"cuttable"}),
-    Row("cannot", Reason.NO_SAFE_CUT, {"due"}, lacks={"cuttable"}),
+    Row("fold", Reason.CLEARED, {"clearable"}),
+    Row("halt", Reason.CEILING_REACHED, {"full", "cuttable", "breaker"}),
+    Row("fold", Reason.CEILING_REACHED, {"full", "cuttable"}),
+    Row("hit", Reason.OPEN_TOOL_LOOP, {"due", "looping", "cached"}, lacks={"full", "clipped"}),
+    Row("skip", Reason.OPEN_TOOL_LOOP, {"due", "looping"}, lacks={"full", "clipped"}),
+    Row("halt", Reason.THRESHOLD_EXCEEDED, {"due", "cuttable", "breaker"}, lacks={"looping"}),
+    Row("fold", Reason.THRESHOLD_EXCEEDED, {"due", "cuttable"}, lacks={"looping"}),
+    Row("fold", Reason.CLIPPED, {"clipped"}),
+    Row("fold", Reason.PINS_CHANGED, {"repinned"}),
+    Row("hit", Reason.NO_SAFE_CUT, {"due", "cached"}),
+    Row("cannot", Reason.NO_SAFE_CUT, {"due"}),
+    Row("hit", Reason.NO_SAFE_CUT, {"full", "cached"}),
+    Row("cannot", Reason.NO_SAFE_CUT, {"full"}),
     Row("hit", Reason.NOTHING_TO_CUT, {"forced", "cached"}),
     Row("cannot", Reason.NOTHING_TO_CUT, {"forced"}),
-    Row("halt", Reason.THRESHOLD_EXCEEDED, {"due", "breaker"}),
-    Row("fold", Reason.THRESHOLD_EXCEEDED, {"due"}),
     Row("hit", Reason.REDUCTION_VALID, {"cached"}),
     Row("skip", Reason.BELOW_THRESHOLD),
 )
 """The table, first match first."""
 
 
-def _row(bits: int) -> Row:
-    facts = {fact for place, fact in enumerate(_FACTS) if bits >> place & 1}
+def _row(facts: AbstractSet[Fact]) -> Row:
     return next(row for row in VERDICTS if row.holds <= facts and not row.lacks & facts)
-
-
-# The table is searched once for each set of facts, not before every model call.
-_ROWS = tuple(map(_row, range(1 << len(_FACTS))))
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -132,13 +139,50 @@ class Verdict(Struct, frozen=True, kw_only=True):
     messages: int = 0
     """How many messages the history has, system messages not included."""
 
+    shortened: tuple[Shortened, ...] = ()
+    """The messages that a batch shows clipped or cleared: a fold that leaves the cut where it is."""
+
     @property
     def folds(self) -> bool:
         """Whether a new reduction is to be made."""
         return self.kind in {"fold", "halt"}
 
+    @property
+    def is_batch(self) -> bool:
+        """Whether the new reduction has the cut of the active one, and needs no summarizer."""
+        return self.folds and self.reason in _BATCHES
 
+
+_BATCHES = frozenset({Reason.CLEARED, Reason.CLIPPED, Reason.PINS_CHANGED})
 _NO_OVERRIDES = AgentRunConfig()
+
+
+class _Case(Struct, frozen=True, kw_only=True):
+    """What a verdict on an enabled reduction is taken from."""
+
+    history: History
+    config: HistoryReductionConfig
+    budget: Budget
+    active: HistoryReductionState | None
+
+    @property
+    def cut(self) -> int:
+        return 0 if self.active is None else self.active.summarized_up_to_index
+
+    @property
+    def pinned(self) -> int | None:
+        return None if self.active is None else self.active.pinned_index
+
+    @property
+    def keep(self) -> int:
+        return self.budget.keep(self.history.system_tokens)
+
+    @property
+    def entries(self) -> tuple[Shortened, ...]:
+        if self.active is None:
+            return ()
+        known = self.active.shortened
+        return fitting(self.history, known, cut=self.cut, pinned=self.pinned)
 
 
 def decide(
@@ -148,6 +192,8 @@ def decide(
     *,
     config_fingerprint: str,
     overrides: AgentRunConfig | None = None,
+    budget: Budget | None = None,
+    pins: Pins | None = None,
 ) -> Verdict:
     """
     Return the verdict for *history*, without any call and without changing anything.
@@ -158,61 +204,147 @@ def decide(
         state: The reduction of the previous call, if there was one.
         config_fingerprint: What shapes summaries now; a reduction made otherwise is not used.
         overrides: What this run changes.
+        budget: What the request may hold; by default that of *config* alone.
+        pins: Every pinned message before the cut; None if only those marked as pinned are.
     """
-    run = overrides or _NO_OVERRIDES
-    length = len(history)
-    facts = _facts_of_run(config, run) | (0 if length else _EMPTY)
-    if facts & (_ENABLED | _SKIPPED | _EMPTY) != _ENABLED:
-        row = _ROWS[facts]
+    length, facts = len(history), _facts_of_run(config, overrides or _NO_OVERRIDES)
+    if not length:
+        facts.add("empty")
+    if facts & {"skipped", "empty"} or not config.enabled:
+        row = _row(facts)
         return Verdict(kind=row.kind, reason=row.reason, messages=length)
     active = active_reduction(
-        history, state, unit=config.counting_unit, config_fingerprint=config_fingerprint
+        history, state, unit=config.unit, config_fingerprint=config_fingerprint
     )
-    cut = 0
+    case = _Case(
+        history=history, config=config, budget=budget or budget_of(config), active=active
+    )
+    units, limits = history.count(config.unit, case.cut), config.limits
     if active is not None:
-        facts |= _CACHED
-        cut = active.summarized_up_to_index
-    units = history.count(config.counting_unit, cut)
-    if units > config.limits.ceiling:
-        facts |= _DUE
-    row = _ROWS[facts]
-    if row is not _ROWS[facts | _CUTTABLE]:
-        wished = _wished_cut(history, config, cut)
+        facts.add("cached")
+    if limits is not None and units > limits.ceiling:
+        facts.add("due")
+        if _is_looping(history, case.cut):
+            facts.add("looping")
+    view = view_tokens(history, active)
+    if view > case.budget.full:
+        facts.add("full")
+    if pins is not None and _pinned_in(active) != {at for at, _ in pins if at < case.cut}:
+        facts.add("repinned")
+    shortened, cut = _shortened(case, view, facts), case.cut
+    if facts & {"forced", "due", "full"} and "clearable" not in facts:
+        wished = _wished_cut(case, view, is_full="full" in facts)
         if wished is not None:
-            row, cut = _ROWS[facts | _CUTTABLE], wished
+            facts.add("cuttable")
+            cut = wished
+    row = _row(facts)
+    is_moved = row.kind in {"fold", "halt"} and row.reason not in _BATCHES
     return Verdict(
-        kind=row.kind, reason=row.reason, state=active, cut=cut, units=units, messages=length
+        kind=row.kind,
+        reason=row.reason,
+        state=active,
+        cut=cut if is_moved else case.cut,
+        units=units,
+        messages=length,
+        shortened=shortened,
     )
 
 
-def _facts_of_run(config: HistoryReductionConfig, run: AgentRunConfig) -> int:
+def _facts_of_run(config: HistoryReductionConfig, run: AgentRunConfig) -> set[Fact]:
     behavior = run.history_reduction_behavior_override or config.behavior
-    return (
-        _ENABLED * config.enabled
-        | _SKIPPED * run.skip_history_reduction
-        | _FORCED * run.trigger_history_reduction
-        | _BREAKER * (behavior == "circuit_breaker")
-    )
+    facts: dict[Fact, bool] = {
+        "enabled": config.enabled,
+        "skipped": run.skip_history_reduction,
+        "forced": run.trigger_history_reduction,
+        "breaker": behavior == "circuit_breaker",
+    }
+    return {fact for fact, holds in facts.items() if holds}
 
 
-def _wished_cut(history: History, config: HistoryReductionConfig, above: int) -> int | None:
+def _is_looping(history: History, cut: int) -> bool:
+    """Whether the newest exchange is a tool loop without an answer yet, with signed reasoning."""
+    user = history.last_user()
+    if user is None or history[len(history) - 1].role != "tool":
+        return False
+    return any(is_signed(history[at]) for at in range(max(user + 1, cut), len(history)))
+
+
+def _pinned_in(active: HistoryReductionState | None) -> set[int]:
+    return set() if active is None else {one.index for one in active.quotes if one.kind == "pin"}
+
+
+def _shortened(case: _Case, view: int, facts: set[Fact]) -> tuple[Shortened, ...]:
+    """Return what a batch would shorten, and add to *facts* whether it would."""
+    history, config, budget, entries = case.history, case.config, case.budget, case.entries
+    largest = budget.largest(config.largest_message)
+    # What was larger when the reduction was made has been looked at.
+    seen = case.cut if case.active is None else max(case.cut, case.active.history_length)
+    found = entries
+    if config.largest_message is not None and history.largest(seen) > largest:
+        new = range(seen, len(history))
+        found = clipped(history, entries, indexes=new, limit=largest, budget=budget)
+    if found != entries:
+        facts.add("clipped")
+    if _may_clear(config, facts):
+        cut, keep = case.cut, case.keep
+        short = cleared(history, found, cut=cut, keep=keep, config=config, budget=budget)
+        after = view - saved(history, short) + saved(history, entries)
+        if _is_enough(case, view, after):
+            facts.add("clearable")
+            return short
+    if "full" in facts and view - saved(history, found) + saved(history, entries) > budget.full:
+        squeezed_more = squeezed(
+            history,
+            found,
+            cut=case.cut,
+            pinned=case.pinned,
+            excess=view - budget.relieved,
+            keep=case.keep,
+            config=config,
+            budget=budget,
+        )
+        if squeezed_more != entries:
+            facts.add("clipped")
+            return squeezed_more
+    return found
+
+
+def _may_clear(config: HistoryReductionConfig, facts: AbstractSet[Fact]) -> bool:
+    if config.strategy == "clearing":
+        return bool(facts & {"full", "due"})
+    return config.clear_tool_results and "full" in facts
+
+
+def _is_enough(case: _Case, view: int, after: int) -> bool:
+    """Whether clearing alone makes the view small enough for the next calls."""
+    if case.config.strategy == "clearing":
+        return view - after >= case.budget.beside and after <= case.budget.full
+    return after <= case.budget.relieved
+
+
+def _wished_cut(case: _Case, view: int, *, is_full: bool) -> int | None:
     """
     Return the cut to fold up to, if there is a safe one and enough would leave the view.
 
-    The last user message stays in the view wherever the cut is, so it does not count.
+    The last user message stays in the view wherever the cut is, so it does not count. A request
+    near its ceiling is cut so that a quarter stays, if its target and unit would keep more.
     """
-    limits = config.limits
-    cut = safe_cut(
-        history,
-        unit=config.counting_unit,
-        keep=limits.target,
-        slack=limits.threshold,
-        above=above,
-    )
-    if cut is None:
-        return None
-    least = LEAST_FOLD if config.strategy == "summarizing" else 1
-    return cut if leaving_tokens(history, above, cut) >= least else None
+    limits, history, above = case.config.limits, case.history, case.cut
+    least = LEAST_FOLD if case.config.strategy == "summarizing" else 1
+    if limits is not None:
+        cut = safe_cut(
+            history,
+            unit=case.config.unit,
+            keep=limits.target,
+            slack=limits.threshold,
+            above=above,
+        )
+        left = 0 if cut is None else leaving_tokens(history, above, cut)
+        fits = view - left + case.budget.summary <= case.budget.full
+        if not is_full or fits:
+            return cut if left >= least else None
+    cut = safe_cut(history, unit="tokens", keep=case.keep, slack=case.keep // 4, above=above)
+    return cut if cut is not None and leaving_tokens(history, above, cut) >= least else None
 
 
 def leaving_tokens(history: History, above: int, cut: int) -> int:
@@ -303,7 +435,7 @@ def _pinned(history: History, state: HistoryReductionState) -> HistoryReductionS
 def _fits(history: History, state: HistoryReductionState) -> bool:
     index, pinned, length = state.summarized_up_to_index, state.pinned_index, len(history)
     return (
-        0 < index <= length
+        (0 < index <= length or (index == 0 and bool(state.shortened or state.quotes)))
         and (index < length or history.last_user() is not None)
         and index >= history.start
         and (pinned is None or 0 <= pinned < index)
