@@ -15,10 +15,9 @@ the thought signatures of Gemini are bound to their own answer only.
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
 from foldline.history.formats import CONVERTERS
-from foldline.history.formats.wire import listed_blocks, maybe_object
+from foldline.history.formats.wire import Object, listed_blocks, maybe_object
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.parts import CompactionPart, ReasoningPart
 
@@ -76,16 +75,16 @@ def only_sealed(message: Message) -> Message | None:
     return None
 
 
-def _items(message: Message) -> list[dict[str, Any]]:
+def _items(message: Message) -> list[Object]:
     native = message.native
     return [] if native is None else CONVERTERS[native.format].native_items(message) or []
 
 
-def _blocks(item: dict[str, Any]) -> list[dict[str, Any]]:
+def _blocks(item: Object) -> list[Object]:
     return [maybe_object(block) for block in listed_blocks(item.get("content"))]
 
 
-def _without_bound(item: dict[str, Any]) -> dict[str, Any] | None:
+def _without_bound(item: Object) -> Object | None:
     blocks = _blocks(item)
     left = [block for block in blocks if not _is_bound(block)]
     if len(left) == len(blocks):
@@ -93,7 +92,7 @@ def _without_bound(item: dict[str, Any]) -> dict[str, Any] | None:
     return {**item, "content": left} if left else None
 
 
-def _is_bound(block: dict[str, Any]) -> bool:
+def _is_bound(block: Object) -> bool:
     kind = block.get("type")
     return kind == "redacted_thinking" or (kind == "thinking" and bool(block.get("signature")))
 
