@@ -12,6 +12,7 @@ from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallRespons
 
 
 __all__ = [
+    "PIN_KEY",
     "SUMMARY_KEY",
     "Message",
     "Native",
@@ -21,6 +22,9 @@ __all__ = [
     "total_usage",
 ]
 
+
+PIN_KEY = "__pinned__"
+"""The metadata key of a message that is pinned when a thread stores it."""
 
 SUMMARY_KEY = "__summary__"
 """The metadata key that labels a message of a view as a summary."""
@@ -164,6 +168,11 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     def is_summary(self) -> bool:
         """Whether the message is a summary that a view put in place of older messages."""
         return self.metadata is not None and SUMMARY_KEY in self.metadata
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether the message is pinned when it is stored: a summary keeps it word for word."""
+        return self.metadata is not None and PIN_KEY in self.metadata
 
     @property
     def text(self) -> str:

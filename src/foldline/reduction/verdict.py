@@ -25,34 +25,32 @@ the same at any length.
 from collections.abc import Set as AbstractSet
 from typing import Literal, NamedTuple, TypeAlias
 
-import msgspec
 from msgspec import Struct
 
 from foldline.history.boundaries import safe_cut
-from foldline.history.history import CountingUnit, History
+from foldline.history.history import History
 from foldline.history.signed import is_signed
+from foldline.reduction.active import active_reduction
 from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
-from foldline.reduction.event import EarlierReduction, Reason
+from foldline.reduction.event import Reason
 from foldline.reduction.fitting import cleared, clipped, saved, squeezed
 from foldline.reduction.quotes import Pins
 from foldline.reduction.shortening import Shortened, fitting
-from foldline.reduction.state import HistoryReductionState, hash_of, same_hash
+from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.view import view_tokens
 
 
 __all__ = [
+    "BATCHES",
     "LEAST_FOLD",
     "VERDICTS",
     "Fact",
     "Row",
     "Verdict",
     "VerdictKind",
-    "active_reduction",
     "decide",
-    "known_of",
     "leaving_tokens",
-    "outcome_of",
 ]
 
 
@@ -150,10 +148,12 @@ class Verdict(Struct, frozen=True, kw_only=True):
     @property
     def is_batch(self) -> bool:
         """Whether the new reduction has the cut of the active one, and needs no summarizer."""
-        return self.folds and self.reason in _BATCHES
+        return self.folds and self.reason in BATCHES
 
 
-_BATCHES = frozenset({Reason.CLEARED, Reason.CLIPPED, Reason.PINS_CHANGED})
+BATCHES = frozenset({Reason.CLEARED, Reason.CLIPPED, Reason.PINS_CHANGED})
+"""The reasons of a fold that leaves the cut where it is, and asks no summarizer."""
+
 _NO_OVERRIDES = AgentRunConfig()
 
 
@@ -176,6 +176,10 @@ class _Case(Struct, frozen=True, kw_only=True):
     @property
     def keep(self) -> int:
         return self.budget.keep(self.history.system_tokens)
+
+    @property
+    def view(self) -> int:
+        return view_tokens(self.history, self.active)
 
     @property
     def entries(self) -> tuple[Shortened, ...]:
@@ -219,35 +223,40 @@ def decide(
     case = _Case(
         history=history, config=config, budget=budget or budget_of(config), active=active
     )
-    units, limits = history.count(config.unit, case.cut), config.limits
-    if active is not None:
-        facts.add("cached")
-    if limits is not None and units > limits.ceiling:
-        facts.add("due")
-        if _is_looping(history, case.cut):
-            facts.add("looping")
-    view = view_tokens(history, active)
-    if view > case.budget.full:
-        facts.add("full")
-    if pins is not None and _pinned_in(active) != {at for at, _ in pins if at < case.cut}:
-        facts.add("repinned")
-    shortened, cut = _shortened(case, view, facts), case.cut
-    if facts & {"forced", "due", "full"} and "clearable" not in facts:
-        wished = _wished_cut(case, view, is_full="full" in facts)
-        if wished is not None:
-            facts.add("cuttable")
-            cut = wished
+    units = history.count(config.unit, case.cut)
+    facts |= _facts_of_case(case, units, pins)
+    shortened, cut = _shortened(case, facts), None
+    if "forced" in facts or (facts & {"due", "full"} and "clearable" not in facts):
+        cut = _wished_cut(case, is_full="full" in facts)
+    if cut is not None:
+        facts.add("cuttable")
+    elif "full" in facts and "clearable" not in facts:
+        shortened = _squeezed(case, shortened, facts)
     row = _row(facts)
-    is_moved = row.kind in {"fold", "halt"} and row.reason not in _BATCHES
+    moves = cut is not None and row.kind in {"fold", "halt"} and row.reason not in BATCHES
     return Verdict(
         kind=row.kind,
         reason=row.reason,
         state=active,
-        cut=cut if is_moved else case.cut,
+        cut=cut if moves and cut is not None else case.cut,
         units=units,
         messages=length,
         shortened=shortened,
     )
+
+
+def _facts_of_case(case: _Case, units: int, pins: Pins | None) -> set[Fact]:
+    limits, active = case.config.limits, case.active
+    is_due = limits is not None and units > limits.ceiling
+    facts: dict[Fact, bool] = {
+        "cached": active is not None,
+        "due": is_due,
+        "looping": is_due and _is_looping(case.history, case.cut),
+        "full": case.view > case.budget.full,
+        "repinned": pins is not None
+        and _pinned_in(active) != {at for at, _ in pins if at < case.cut},
+    }
+    return {fact for fact, holds in facts.items() if holds}
 
 
 def _facts_of_run(config: HistoryReductionConfig, run: AgentRunConfig) -> set[Fact]:
@@ -273,7 +282,7 @@ def _pinned_in(active: HistoryReductionState | None) -> set[int]:
     return set() if active is None else {one.index for one in active.quotes if one.kind == "pin"}
 
 
-def _shortened(case: _Case, view: int, facts: set[Fact]) -> tuple[Shortened, ...]:
+def _shortened(case: _Case, facts: set[Fact]) -> tuple[Shortened, ...]:
     """Return what a batch would shorten, and add to *facts* whether it would."""
     history, config, budget, entries = case.history, case.config, case.budget, case.entries
     largest = budget.largest(config.largest_message)
@@ -288,24 +297,31 @@ def _shortened(case: _Case, view: int, facts: set[Fact]) -> tuple[Shortened, ...
     if _may_clear(config, facts):
         cut, keep = case.cut, case.keep
         short = cleared(history, found, cut=cut, keep=keep, config=config, budget=budget)
-        after = view - saved(history, short) + saved(history, entries)
-        if _is_enough(case, view, after):
+        if _is_enough(case, case.view - saved(history, short) + saved(history, entries)):
             facts.add("clearable")
             return short
-    if "full" in facts and view - saved(history, found) + saved(history, entries) > budget.full:
-        squeezed_more = squeezed(
+    return found
+
+
+def _squeezed(
+    case: _Case, found: tuple[Shortened, ...], facts: set[Fact]
+) -> tuple[Shortened, ...]:
+    """Return *found* and more, so that a view without a safe cut fits all the same."""
+    history, budget = case.history, case.budget
+    view = case.view - saved(history, found) + saved(history, case.entries)
+    if view > budget.full:
+        found = squeezed(
             history,
             found,
             cut=case.cut,
             pinned=case.pinned,
             excess=view - budget.relieved,
             keep=case.keep,
-            config=config,
+            config=case.config,
             budget=budget,
         )
-        if squeezed_more != entries:
-            facts.add("clipped")
-            return squeezed_more
+    if found != case.entries:
+        facts.add("clipped")
     return found
 
 
@@ -315,14 +331,14 @@ def _may_clear(config: HistoryReductionConfig, facts: AbstractSet[Fact]) -> bool
     return config.clear_tool_results and "full" in facts
 
 
-def _is_enough(case: _Case, view: int, after: int) -> bool:
+def _is_enough(case: _Case, after: int) -> bool:
     """Whether clearing alone makes the view small enough for the next calls."""
     if case.config.strategy == "clearing":
-        return view - after >= case.budget.beside and after <= case.budget.full
+        return case.view - after >= case.budget.beside and after <= case.budget.full
     return after <= case.budget.relieved
 
 
-def _wished_cut(case: _Case, view: int, *, is_full: bool) -> int | None:
+def _wished_cut(case: _Case, *, is_full: bool) -> int | None:
     """
     Return the cut to fold up to, if there is a safe one and enough would leave the view.
 
@@ -340,7 +356,7 @@ def _wished_cut(case: _Case, view: int, *, is_full: bool) -> int | None:
             above=above,
         )
         left = 0 if cut is None else leaving_tokens(history, above, cut)
-        fits = view - left + case.budget.summary <= case.budget.full
+        fits = case.view - left + case.budget.summary <= case.budget.full
         if not is_full or fits:
             return cut if left >= least else None
     cut = safe_cut(history, unit="tokens", keep=case.keep, slack=case.keep // 4, above=above)
@@ -352,93 +368,3 @@ def leaving_tokens(history: History, above: int, cut: int) -> int:
     user = history.last_user()
     stays = history.tokens(user, user + 1) if user is not None and above <= user < cut else 0
     return history.tokens(above, cut) - stays
-
-
-def active_reduction(
-    history: History,
-    state: HistoryReductionState | None,
-    *,
-    unit: CountingUnit,
-    config_fingerprint: str,
-) -> HistoryReductionState | None:
-    """
-    Return *state*, or the longest earlier reduction it carries, that fits *history*.
-
-    A digest that does not fit, a shorter history, a damaged summary, another *unit* or another
-    fingerprint is a miss and never an error. An earlier reduction keeps carrying the others that
-    fit *history*, those of another configuration too, so that nothing is lost when that one comes
-    back.
-    """
-    if state is None:
-        return None
-
-    def is_usable(one: HistoryReductionState) -> bool:
-        return (
-            one.config_fingerprint == config_fingerprint
-            and one.counting_unit == unit
-            and _fits(history, one)
-        )
-
-    if is_usable(state):
-        return _pinned(history, state)
-    longest_first = sorted(state.earlier(), key=lambda one: -one.summarized_up_to_index)
-    found = next(filter(is_usable, longest_first), None)
-    if found is None:
-        return None
-    others = [one for one in known_of(history, state) if not one.is_like(found)]
-    return _pinned(history, found.carrying(others))
-
-
-def known_of(history: History, state: HistoryReductionState | None) -> list[HistoryReductionState]:
-    """
-    Return *state* and what it carries, the newest first, without what does not fit *history*.
-
-    What reaches no further than a part of *history* that is not in memory is kept unchecked.
-    """
-    return [
-        one
-        for one in (() if state is None else state.chain())
-        if one.summarized_up_to_index < history.start or _fits(history, one)
-    ]
-
-
-def outcome_of(
-    history: History,
-    given: HistoryReductionState,
-    active: HistoryReductionState | None,
-    *,
-    unit: CountingUnit,
-) -> EarlierReduction:
-    """Return the outcome for *given*, if *active* or nothing is the active reduction."""
-    if active is not None:
-        return "used" if given.is_like(active) else "older_used"
-    if not _fits(history, given):
-        return "other_messages"
-    return "other_unit" if given.counting_unit != unit else "other_configuration"
-
-
-def _pinned(history: History, state: HistoryReductionState) -> HistoryReductionState:
-    """
-    Return *state* with a message pinned, if no user has spoken after its cut in this *history*.
-
-    A fold pins what it has to. But the history may have been rewound since, or be another branch
-    that grew from the same prefix: then the last user message may be before the cut.
-    """
-    if state.pinned_index is not None:
-        return state
-    user = history.last_user()
-    if user is None or user >= state.summarized_up_to_index:
-        return state
-    return msgspec.structs.replace(state, pinned_index=user).sealed()
-
-
-def _fits(history: History, state: HistoryReductionState) -> bool:
-    index, pinned, length = state.summarized_up_to_index, state.pinned_index, len(history)
-    return (
-        (0 < index <= length or (index == 0 and bool(state.shortened or state.quotes)))
-        and (index < length or history.last_user() is not None)
-        and index >= history.start
-        and (pinned is None or 0 <= pinned < index)
-        and same_hash(state.message_hash, hash_of(history, index))
-        and state.is_whole
-    )

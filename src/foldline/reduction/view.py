@@ -1,11 +1,12 @@
 """What the model is sent: system messages, summary, pinned message, and the rest."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.repair import repair
-from foldline.history.signed import is_signed, without_signed
+from foldline.history.signed import without_signed
+from foldline.history.tokens import count_message
 from foldline.reduction.shortening import fitting, shown
 from foldline.reduction.state import HistoryReductionState
 
@@ -28,25 +29,23 @@ def view_of(history: History, state: HistoryReductionState | None = None) -> lis
         everything = history.everything()
         return list(repair(everything)) if history.has_tools(0) else everything
     start, pin = state.summarized_up_to_index, state.pinned_index
-    rest: Sequence[Message] = list(_rest(history, state))
+    rest: Sequence[Message] = _rest(history, state)
     if history.has_tools(start if pin is None else pin):
         rest = repair(rest)
     return [*history.system, *state.front_messages(), *rest]
 
 
-def _rest(history: History, state: HistoryReductionState) -> Iterator[Message]:
+def _rest(history: History, state: HistoryReductionState) -> list[Message]:
     cut, pin = state.summarized_up_to_index, state.pinned_index
+    front = () if pin is None else (pin,)
     entries = {one.index: one for one in fitting(history, state.shortened, cut=cut, pinned=pin)}
-    indexes = range(cut, len(history)) if pin is None else (pin, *range(cut, len(history)))
-    bound = state.history_length
-    for index in indexes:
-        message: Message | None = history[index]
-        assert message is not None
-        if index < bound and is_signed(message):
-            message = without_signed(message)
+    rest: list[Message] = []
+    # Only what was there before the record may be bound to another prefix, or be shortened.
+    for index in (*front, *range(cut, min(state.history_length, len(history)))):
+        message = without_signed(history[index])
         if message is not None:
-            entry = entries.get(index)
-            yield message if entry is None else shown(message, entry)
+            rest.append(shown(message, entries[index]) if index in entries else message)
+    return rest + history[max(cut, state.history_length) :]
 
 
 def view_tokens(history: History, state: HistoryReductionState | None = None) -> int:
@@ -57,6 +56,8 @@ def view_tokens(history: History, state: HistoryReductionState | None = None) ->
     total = history.system_tokens + state.front_tokens + history.tokens(cut)
     if pin is not None:
         total += history.tokens(pin, pin + 1)
+    if state.sealed is not None:
+        total += count_message(state.sealed, history.counter)
     for one in fitting(history, state.shortened, cut=cut, pinned=pin):
         total += one.tokens - history.tokens(one.index, one.index + 1)
     return total
