@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from os import urandom
 from typing import Protocol, Self, runtime_checkable
 
@@ -11,6 +12,7 @@ from foldline.agent.config import AgentConfig, AgentOptions
 from foldline.agent.event_stream import StreamingTurnResult
 from foldline.agent.events import AgentEvent
 from foldline.agent.files import TurnFiles, with_files
+from foldline.agent.own_reducer import ChatReducer
 from foldline.agent.portal import PORTAL
 from foldline.agent.progress import TurnSetup
 from foldline.agent.reducer import HistoryReducer
@@ -60,6 +62,7 @@ class Agent:
         instructions: str = "",
         tools: Iterable[Tool | ToolFunction] = (),
         history_reduction: HistoryReductionConfig | None = None,
+        reducer: HistoryReducer | ChatReducer | None = None,
         summarizer: Summarizer | Sequence[Summarizer] | None = None,
         options: AgentOptions = _OPTIONS,
         background_fold: BackgroundFold | None = None,
@@ -74,6 +77,8 @@ class Agent:
             instructions: The system prompt: sent before every view, not stored with a thread.
             tools: What the model may call: typed functions or `Tool` objects.
             history_reduction: How and when to reduce; by default not at all.
+            reducer: A reducer in the place of one made from *history_reduction*: any object with the
+                protocol, or a `HistoryReducer`.
             summarizer: What writes summaries; by default the `summarizer_provider`, or the model.
             options: Limits of a turn.
             background_fold: Makes folds in the background; by default turns wait for them.
@@ -88,12 +93,18 @@ class Agent:
         expect("name", name, str)
         expect("instructions", instructions, str)
         chat = _opened(model)
-        reducer, writer = _reducer(config, summarizer, chat, options, telemetry)
+        own = None
+        if reducer is None:
+            reducer, writer = _reducer(config, summarizer, chat, options, telemetry)
+        else:
+            _check_alone(reducer, history_reduction=history_reduction, summarizer=summarizer)
+            reducer, own, writer = *_own_reducer(reducer, telemetry), None
         self._opened = [one for one in (chat, writer) if one is not None and one is not model]
         self._setup = TurnSetup(
             agent=name,
             model=chat,
             reducer=reducer,
+            own_reducer=own,
             tools=tools_by_name(tools),
             instructions=instructions,
             instruction_tokens=_tokens(instructions),
@@ -287,6 +298,27 @@ def _reducer(
     )
     reducer.telemetry = observer
     return reducer, opened
+
+
+def _check_alone(reducer: object, **others: object) -> None:
+    expect("reducer", reducer, HistoryReducer | ChatReducer, hint="it needs async reduce()")
+    given = next((name for name, value in others.items() if value is not None), None)
+    if given is not None:
+        message = f"{given} must be given to the reducer, or in place of it"
+        raise ConfigError(message)
+
+
+def _own_reducer(
+    given: HistoryReducer | ChatReducer, observer: Observer | None
+) -> tuple[HistoryReducer, ChatReducer | None]:
+    if isinstance(given, HistoryReducer):
+        reducer = copy(given)
+        reducer.telemetry = observer or given.telemetry
+        return reducer, None
+    if isinstance(given, type) or is_blocking(given.reduce):
+        message = "reducer must be an instance with async reduce(), got another"
+        raise ConfigError(message)
+    return HistoryReducer(HistoryReductionConfig(enabled=False)), given
 
 
 def _window_of(chain: Summarizer | Sequence[Summarizer]) -> int | None:
