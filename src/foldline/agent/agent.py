@@ -77,8 +77,7 @@ class Agent:
             instructions: The system prompt: sent before every view, not stored with a thread.
             tools: What the model may call: typed functions or `Tool` objects.
             history_reduction: How and when to reduce; by default not at all.
-            reducer: A reducer in the place of one made from *history_reduction*: any object with the
-                protocol, or a `HistoryReducer`.
+            reducer: What reduces instead: a `HistoryReducer`, or any object with the protocol.
             summarizer: What writes summaries; by default the `summarizer_provider`, or the model.
             options: Limits of a turn.
             background_fold: Makes folds in the background; by default turns wait for them.
@@ -88,22 +87,14 @@ class Agent:
             ConfigError: An argument is wrong.
             MissingExtraError: The model needs a package that is not installed.
         """
-        config = HistoryReductionConfig() if history_reduction is None else history_reduction
-        _check_parts(config, options, background_fold, telemetry)
-        expect("name", name, str)
-        expect("instructions", instructions, str)
+        _check_parts(name, instructions, history_reduction, options, background_fold, telemetry)
         chat = _opened(model)
-        own = None
-        if reducer is None:
-            reducer, writer = _reducer(config, summarizer, chat, options, telemetry)
-        else:
-            _check_alone(reducer, history_reduction=history_reduction, summarizer=summarizer)
-            reducer, own, writer = *_own_reducer(reducer, telemetry), None
+        ours, own, writer = _made(reducer, history_reduction, summarizer, chat, options, telemetry)
         self._opened = [one for one in (chat, writer) if one is not None and one is not model]
         self._setup = TurnSetup(
             agent=name,
             model=chat,
-            reducer=reducer,
+            reducer=ours,
             own_reducer=own,
             tools=tools_by_name(tools),
             instructions=instructions,
@@ -257,8 +248,17 @@ class Agent:
         return await Turn(self._setup, thread, given, overrides=config, listen=listen).run()
 
 
-def _check_parts(config: object, options: object, background: object, telemetry: object) -> None:
-    expect("history_reduction", config, HistoryReductionConfig)
+def _check_parts(
+    name: object,
+    instructions: object,
+    config: object,
+    options: object,
+    background: object,
+    telemetry: object,
+) -> None:
+    expect("name", name, str)
+    expect("instructions", instructions, str)
+    expect("history_reduction", config, HistoryReductionConfig | None)
     expect("options", options, AgentOptions)
     expect("background_fold", background, BackgroundFold | None)
     expect("telemetry", telemetry, Observer | None)
@@ -276,45 +276,47 @@ def _opened(model: str | ProviderConfig | ChatModel) -> ChatModel:
     return chat
 
 
-def _reducer(
-    config: HistoryReductionConfig,
+def _made(
+    reducer: HistoryReducer | ChatReducer | None,
+    config: HistoryReductionConfig | None,
     given: Summarizer | Sequence[Summarizer] | None,
     model: ChatModel,
     options: AgentOptions,
     observer: Observer | None,
-) -> tuple[HistoryReducer, ChatModel | None]:
+) -> tuple[HistoryReducer, ChatReducer | None, ChatModel | None]:
+    """Return a reducer of ours, the caller's own in its place, and the model that was opened."""
+    if reducer is not None:
+        if config is not None or given is not None:
+            name = "history_reduction" if given is None else "summarizer"
+            message = f"{name} must be given to the reducer, or in place of it"
+            raise ConfigError(message)
+        return *_own(reducer, observer), None
     chain, opened = given or (), None
+    config = config or HistoryReductionConfig()
     if given is None and config.enabled and config.strategy == "summarizing":
         provider = config.summarizer_provider
         opened = None if provider is None else open_model(provider)
         writer = opened or model
         chain = ModelSummarizer(writer if observer is None else ObservedModel(writer, observer))
-    reducer = HistoryReducer(
+    made = HistoryReducer(
         config,
         summarizer=chain,
         summarizer_window=_window_of(chain),
         timeout=options.summarizer_timeout,
         summary_budget=options.summary_budget,
     )
-    reducer.telemetry = observer
-    return reducer, opened
+    made.telemetry = observer
+    return made, None, opened
 
 
-def _check_alone(reducer: object, **others: object) -> None:
-    expect("reducer", reducer, HistoryReducer | ChatReducer, hint="it needs async reduce()")
-    given = next((name for name, value in others.items() if value is not None), None)
-    if given is not None:
-        message = f"{given} must be given to the reducer, or in place of it"
-        raise ConfigError(message)
-
-
-def _own_reducer(
+def _own(
     given: HistoryReducer | ChatReducer, observer: Observer | None
 ) -> tuple[HistoryReducer, ChatReducer | None]:
+    expect("reducer", given, HistoryReducer | ChatReducer, hint="it needs async reduce()")
     if isinstance(given, HistoryReducer):
-        reducer = copy(given)
-        reducer.telemetry = observer or given.telemetry
-        return reducer, None
+        made = copy(given)
+        made.telemetry = observer or given.telemetry
+        return made, None
     if isinstance(given, type) or is_blocking(given.reduce):
         message = "reducer must be an instance with async reduce(), got another"
         raise ConfigError(message)
