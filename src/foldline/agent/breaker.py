@@ -14,11 +14,20 @@ from typing import TypeVar
 
 from foldline.agent.bounded import bounded
 from foldline.errors import SummarizerError
+from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.summarizer import Summarizer
 from foldline.reduction.request import Flow, Reply, SummaryFailure, SummaryRequest, run_flow
 
 
-__all__ = ["MOST_FAILURES", "NOT_ASKED", "REST", "REST_FOLDS", "Breaker", "FoldCalls"]
+__all__ = [
+    "MOST_FAILURES",
+    "NOT_ASKED",
+    "REST",
+    "REST_FOLDS",
+    "Breaker",
+    "FoldCalls",
+    "breakers_of",
+]
 
 
 MOST_FAILURES = 3
@@ -93,6 +102,15 @@ class Breaker:
     def _now(self) -> datetime:
         now = self._clock()
         return now.replace(tzinfo=UTC) if now.tzinfo is None else now
+
+
+def breakers_of(
+    chain: Sequence[Summarizer], clock: Callable[[], datetime]
+) -> tuple[Breaker | None, ...]:
+    """Return a breaker for each summarizer of *chain*, None for a digest, which always works."""
+    return tuple(
+        None if isinstance(one, DigestSummarizer) else Breaker(one.name, clock) for one in chain
+    )
 
 
 class FoldCalls:

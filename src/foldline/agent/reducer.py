@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct, structs
 
 from foldline.agent.arguments import summarizer_chain
-from foldline.agent.breaker import NOT_ASKED, Breaker, FoldCalls
+from foldline.agent.breaker import NOT_ASKED, FoldCalls, breakers_of
 from foldline.agent.cache import ReductionCache
 from foldline.agent.portal import PORTAL
 from foldline.agent.telemetry import Observer
@@ -118,8 +118,7 @@ class HistoryReducer:
             summary_budget: How many tokens a summary may have, give or take a quarter.
             summarizer_window: How many tokens a summarizer can read at once, including prompt and
                 earlier summary; longer spans are split. A single longer message is not.
-            timeout: How many seconds summarizers may take for one fold, all together; then the
-                digest, which has no limit, writes the summary.
+            timeout: How many seconds a fold may wait for summarizers; the digest has no limit.
             clock: Gives the creation time of reductions.
 
         Raises:
@@ -145,10 +144,7 @@ class HistoryReducer:
         self._window = summarizer_window
         self._timeout = timeout
         self._clock = clock or partial(datetime.now, UTC)
-        self._breakers = [
-            None if isinstance(one, DigestSummarizer) else Breaker(one.name, self._now)
-            for one in self._summarizers
-        ]
+        self._breakers = breakers_of(self._summarizers, self._now)
 
     async def reduce(
         self,
