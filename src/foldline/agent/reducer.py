@@ -122,8 +122,7 @@ class HistoryReducer:
             clock: Gives the creation time of reductions.
 
         Raises:
-            ConfigError: An argument is wrong, or the configuration names a model and no summarizer
-                is given.
+            ConfigError: An argument is wrong, or a model is configured and no summarizer is given.
         """
         expect("config", config, HistoryReductionConfig, hint="see config_from_mapping")
         expect_whole("summary_budget", summary_budget, 1)
