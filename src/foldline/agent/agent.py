@@ -1,5 +1,6 @@
 """The agent: a model, its tools and a reducer, for any number of threads at once."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from os import urandom
 from typing import Protocol, Self, runtime_checkable
@@ -9,6 +10,7 @@ from foldline.agent.background import BackgroundFold
 from foldline.agent.config import AgentConfig, AgentOptions
 from foldline.agent.event_stream import StreamingTurnResult
 from foldline.agent.events import AgentEvent
+from foldline.agent.files import TurnFiles, with_files
 from foldline.agent.portal import PORTAL
 from foldline.agent.progress import TurnSetup
 from foldline.agent.reducer import HistoryReducer
@@ -169,6 +171,7 @@ class Agent:
         *,
         thread: ConversationThread | None = None,
         config: AgentRunConfig | None = None,
+        files: TurnFiles = (),
     ) -> TurnResult:
         """
         Run a turn to its end.
@@ -178,8 +181,11 @@ class Agent:
                 run is resumed.
             thread: The thread; by default a new one in memory, which is in the result.
             config: Overrides for this run.
+            files: Text files, images, audio files or PDFs, each of at most 20 MB, that go with the
+                message; what a vendor has no place for, it gets as a short note.
 
         Raises:
+            ConfigError: An argument is wrong, or a file is missing, too large or of an unknown kind.
             RunStartError: There is nothing to start from, or both an open run and new messages.
             CheckpointStaleError: The open run does not match the length of the history.
             ThreadConflictError: Another run continues the thread, or has added a message.
@@ -188,7 +194,7 @@ class Agent:
             StoreError: The store failed; what was not acknowledged is not stored.
         """
         given = checked_input(message, thread=thread, config=config)
-        return await self._run(given, thread, config, None)
+        return await self._run(given, thread, config, files, None)
 
     def run_stream(
         self,
@@ -196,6 +202,7 @@ class Agent:
         *,
         thread: ConversationThread | None = None,
         config: AgentRunConfig | None = None,
+        files: TurnFiles = (),
     ) -> StreamingTurnResult:
         """
         Return a turn as a stream of events; it starts with the first iteration.
@@ -203,7 +210,7 @@ class Agent:
         Arguments and errors are those of `run`.
         """
         given = checked_input(message, thread=thread, config=config)
-        return StreamingTurnResult(lambda listen: self._run(given, thread, config, listen))
+        return StreamingTurnResult(lambda listen: self._run(given, thread, config, files, listen))
 
     def run_sync(
         self,
@@ -211,6 +218,7 @@ class Agent:
         *,
         thread: ConversationThread | None = None,
         config: AgentRunConfig | None = None,
+        files: TurnFiles = (),
     ) -> TurnResult:
         """
         Run a turn like `run`, for callers without an event loop.
@@ -221,15 +229,18 @@ class Agent:
             BlockingCallError: An event loop is running in this thread.
         """
         given = checked_input(message, thread=thread, config=config)
-        return PORTAL.run(self._run, given, thread, config, None)
+        return PORTAL.run(self._run, given, thread, config, files, None)
 
     async def _run(
         self,
         given: Sequence[Message],
         thread: ConversationThread | None,
         config: AgentRunConfig | None,
+        files: TurnFiles,
         listen: Callable[[AgentEvent], None] | None,
     ) -> TurnResult:
+        if files:
+            given = await asyncio.to_thread(with_files, given, files)
         if thread is None:
             thread = await MemoryStore().thread(urandom(16).hex())
         return await Turn(self._setup, thread, given, overrides=config, listen=listen).run()

@@ -411,6 +411,7 @@ class HistoryReducer:
             removed = active.summarized_up_to_index - (active.pinned_index is not None)
             facts["summary"] = active.summary_content or None
             if status == "cache_hit":
+                _LOG.debug("cache hit: %d messages became %d", history.total, len(view))
                 made, now = _zoned(active.created_at), _zoned(self._now())
                 facts["cache_age"] = (now - made).total_seconds()
         event = HistoryReductionEvent(
