@@ -13,13 +13,13 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct, structs
 
 from foldline.agent.arguments import summarizer_chain
-from foldline.agent.bounded import bounded
+from foldline.agent.breaker import NOT_ASKED, FoldCalls, breakers_of
 from foldline.agent.cache import ReductionCache
 from foldline.agent.portal import PORTAL
 from foldline.agent.telemetry import Observer
 from foldline.agent.wire import Items, read_items
 from foldline.checks import expect, expect_seconds, expect_whole
-from foldline.errors import BlockingCallError, SummarizerError
+from foldline.errors import BlockingCallError
 from foldline.history.history import CountingUnit, History
 from foldline.history.messages import Message, NativeFormat, total_usage
 from foldline.history.tokens import TokenCounter
@@ -34,7 +34,6 @@ from foldline.reduction.event import (
     ReductionStatus,
 )
 from foldline.reduction.fold import DEFAULT_SUMMARY_BUDGET, FoldOptions, FoldResult, Writing, fold
-from foldline.reduction.request import Reply, SummaryFailure, SummaryRequest, run_flow
 from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.reduction.verdict import Verdict, decide, outcome_of
 from foldline.reduction.version_1 import carried_over
@@ -45,9 +44,10 @@ __all__ = ["DEFAULT_TIMEOUT", "HistoryReducer", "ReducedHistory"]
 
 
 DEFAULT_TIMEOUT = 60.0
-"""How many seconds a summarizer may take for one summary by default."""
+"""How many seconds summarizers may take for one fold by default."""
 
 _LOG = logging.getLogger("foldline")
+_DEFAULTS = HistoryReductionConfig()
 
 _Item = TypeVar("_Item", Message, dict[str, Any])
 
@@ -61,8 +61,8 @@ class ReducedHistory(Struct, Generic[_Item], frozen=True, kw_only=True):
     state: HistoryReductionState | None
     """The reduction to pass in next time; None if there is none yet."""
 
-    event: HistoryReductionEvent | None
-    """What happened and why; None while reduction is disabled."""
+    event: HistoryReductionEvent
+    """What happened and why."""
 
     verdict: Verdict
     """The decision."""
@@ -70,7 +70,7 @@ class ReducedHistory(Struct, Generic[_Item], frozen=True, kw_only=True):
     @property
     def termination_reason(self) -> str | None:
         """Why the turn should end before the model call; None if it should continue."""
-        performed = self.event is not None and self.event.status == "performed"
+        performed = self.event.status == "performed"
         return CIRCUIT_BREAKER_TERMINATION if performed and self.verdict.kind == "halt" else None
 
 
@@ -81,6 +81,8 @@ class _Call(Struct, frozen=True, kw_only=True):
 
     overrides: AgentRunConfig | None
     scope: str
+    budget: Budget
+    pins: Pins | None
     started: float
     verdict: Verdict
 
@@ -97,12 +99,14 @@ class HistoryReducer:
 
     def __init__(
         self,
-        config: HistoryReductionConfig,
+        config: HistoryReductionConfig = _DEFAULTS,
         *,
+        model: str | None = None,
+        window: int | None = None,
         summarizer: Summarizer | Sequence[Summarizer] = (),
         cache: ReductionCache | None = None,
         counter: TokenCounter | None = None,
-        summary_budget: int = DEFAULT_SUMMARY_BUDGET,
+        summary_budget: int | None = None,
         summarizer_window: int | None = None,
         timeout: float = DEFAULT_TIMEOUT,
         clock: Callable[[], datetime] | None = None,
@@ -111,23 +115,28 @@ class HistoryReducer:
         Create a reducer.
 
         Args:
-            config: How and when to reduce.
+            config: How and when to reduce; by default every request fits the model's window.
+            model: The name of the model that is asked, such as `anthropic:claude-sonnet-4-6`: its
+                window is looked up. It is never called.
+            window: Its window in tokens, if the book of models does not know it.
             summarizer: What writes summaries; several are tried in order, the offline digest last.
             cache: Where to look if no state is passed in, or a fold is due; a fold that several
                 calls need at once is made once.
             counter: Counts tokens; an estimator by default. A `History` has its own.
-            summary_budget: How many tokens a summary may have, give or take a quarter.
+            summary_budget: How many tokens a summary may have, give or take a quarter; by default
+                1,500, or an eighth of the ceiling if that is less.
             summarizer_window: How many tokens a summarizer can read at once, including prompt and
                 earlier summary; longer spans are split. A single longer message is not.
-            timeout: How many seconds a summarizer may take for one summary; the digest has no limit.
+            timeout: How many seconds a fold may wait for summarizers; the digest has no limit.
             clock: Gives the creation time of reductions.
 
         Raises:
-            ConfigError: An argument is wrong, or the configuration names a model and no summarizer
-                is given.
+            ConfigError: An argument is wrong, or a model is configured and no summarizer is given.
         """
         expect("config", config, HistoryReductionConfig, hint="see config_from_mapping")
-        expect_whole("summary_budget", summary_budget, 1)
+        expect("model", model, str | None)
+        expect_whole("window", window, 1, optional=True)
+        expect_whole("summary_budget", summary_budget, 1, optional=True)
         expect_whole("summarizer_window", summarizer_window, 1, optional=True)
         expect_seconds("timeout", timeout)
         expect("counter", counter, TokenCounter | None, hint="it needs a method count(text)")
@@ -142,9 +151,11 @@ class HistoryReducer:
         self._cache = cache
         self._counter = counter
         self._summary_budget = summary_budget
+        self._model_window = window or (window_of_model(model) if model else None)
         self._window = summarizer_window
         self._timeout = timeout
         self._clock = clock or partial(datetime.now, UTC)
+        self._breakers = breakers_of(self._summarizers, self._now)
 
     async def reduce(
         self,
@@ -154,6 +165,10 @@ class HistoryReducer:
         overrides: AgentRunConfig | None = None,
         format: NativeFormat | None = None,
         scope: str = "",
+        usage: Usage | int | None = None,
+        instructions: str = "",
+        tools: Sequence[object] = (),
+        pins: Sequence[int] | None = None,
     ) -> ReducedHistory[_Item]:
         """
         Return the view of *messages*; fold first if a fold is due.
@@ -170,11 +185,20 @@ class HistoryReducer:
             format: The format of dictionaries; detected by default. If it could be either, the
                 result is valid for both vendors.
             scope: The tenant, for the cache.
+            usage: What the vendor counted for the last request: its `Usage`, or its input tokens,
+                cached ones included. It corrects the estimate of this one.
+            instructions: The system prompt, if it is not among the messages.
+            tools: The schemas of the tools, as they are sent.
+            pins: The indexes of all messages to keep word for word, system messages not counted;
+                by default those made with `pin=True`.
 
         Raises:
             FormatError: A dictionary is not a message of its format.
+            RequestTooLargeError: The request does not fit its ceiling, whatever is folded, cleared
+                or clipped: the instructions, tools and system messages alone are too large.
         """
-        call = self._begin(messages, state, overrides, format, scope)
+        given = self._request(usage, instructions, tools, pins)
+        call = self._begin(messages, state, overrides, format, scope, given)
         return await self._settled(call) if call.verdict.folds else self._served(call)
 
     def reduce_sync(
@@ -185,6 +209,10 @@ class HistoryReducer:
         overrides: AgentRunConfig | None = None,
         format: NativeFormat | None = None,
         scope: str = "",
+        usage: Usage | int | None = None,
+        instructions: str = "",
+        tools: Sequence[object] = (),
+        pins: Sequence[int] | None = None,
     ) -> ReducedHistory[_Item]:
         """
         Do the same as `reduce`, for callers without an event loop.
@@ -198,7 +226,8 @@ class HistoryReducer:
         # The public function raises if there is no loop, which costs 0.15 of 12 us.
         if asyncio._get_running_loop() is not None:  # noqa: SLF001
             raise BlockingCallError
-        call = self._begin(messages, state, overrides, format, scope)
+        given = self._request(usage, instructions, tools, pins)
+        call = self._begin(messages, state, overrides, format, scope, given)
         return PORTAL.run(self._settled, call) if call.verdict.folds else self._served(call)
 
     def plan(
@@ -209,9 +238,14 @@ class HistoryReducer:
         overrides: AgentRunConfig | None = None,
         format: NativeFormat | None = None,
         scope: str = "",
+        usage: Usage | int | None = None,
+        instructions: str = "",
+        tools: Sequence[object] = (),
+        pins: Sequence[int] | None = None,
     ) -> Verdict:
         """Return the verdict that `reduce` would reach, without calling a summarizer."""
-        return self._begin(messages, state, overrides, format, scope).verdict
+        given = self._request(usage, instructions, tools, pins)
+        return self._begin(messages, state, overrides, format, scope, given).verdict
 
     def without_folding(
         self,
@@ -329,8 +363,9 @@ class HistoryReducer:
             status: ReductionStatus = "failed" if result.state is None else "performed"
             if self._cache is not None and result.state is not None:
                 self._cache.put(result.state, scope=call.scope)
-            if writing.failures:
-                _LOG.warning("%s", self._what_failed(writing))
+            failures = [one for one in writing.failures if one not in NOT_ASKED]
+            if failures:
+                _LOG.warning("%s", self._what_failed(writing, failures))
             reduced = self._shown(
                 call,
                 result.state or call.verdict.state,
@@ -346,10 +381,10 @@ class HistoryReducer:
                 made(reduced.event)
         return reduced
 
-    def _what_failed(self, writing: Writing) -> str:
+    def _what_failed(self, writing: Writing, failures: Sequence[str]) -> str:
         wrote, names = writing.summarizer, [one.name for one in self._summarizers]
         failed = ", ".join(names[: wrote or 1] if wrote is not None else names)
-        why = "; ".join(dict.fromkeys(one.rstrip(".") for one in writing.failures))
+        why = "; ".join(dict.fromkeys(one.rstrip(".") for one in failures))
         end = "no summary was written" if wrote is None else f"{names[wrote]} wrote the summary"
         return f"summarizer {failed} failed ({why}): {end}"
 
@@ -366,23 +401,7 @@ class HistoryReducer:
             window=self._window,
         )
         flow = fold(history, call.verdict, self.config, options, given=call.given)
-        return await run_flow(flow, partial(self._ask, chain))
-
-    async def _ask(self, chain: Sequence[Summarizer], request: SummaryRequest) -> Reply:
-        summarizer = chain[request.summarizer]
-        # The digest is the last resort, and its work is limited in itself.
-        seconds = None if isinstance(summarizer, DigestSummarizer) else self._timeout
-        outcome = await bounded(lambda: summarizer.summarize(request), seconds=seconds)
-        error, text = outcome.error, outcome.value
-        if outcome.has_expired:
-            return SummaryFailure("TimeoutError")
-        if error is not None:
-            # The error's own text may quote the conversation: it is only logged at DEBUG.
-            _LOG.debug("summarizer %s failed", summarizer.name, exc_info=error)
-            defect = error.defect if isinstance(error, SummarizerError) else ""
-            return SummaryFailure(type(error).__name__, defect=defect)
-        # A custom summarizer may return anything, whatever its annotation says.
-        return text if isinstance(text, str) else SummaryFailure("no text")
+        return await FoldCalls(chain, self._breakers, seconds=self._timeout).run(flow)
 
     def _now(self) -> datetime:
         now = self._clock()

@@ -59,6 +59,9 @@ class Reason(Enum):
     OPEN_TOOL_LOOP = "An open tool loop holds reasoning that a fold would make invalid"
     """More than target + threshold has gathered, and the fold waits for the end of the tool loop."""
 
+    OWN_REDUCER = "The agent has a reducer of its own"
+    """The view is what that reducer returned; it names no strategy or unit."""
+
     FORCED = "Explicitly triggered via AgentRunConfig.trigger_history_reduction"
     """The run asked for a fold."""
 
