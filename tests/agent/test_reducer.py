@@ -67,6 +67,16 @@ def test_a_fold_then_a_hit() -> None:
     assert first.messages[0].text == "what was said so far"
 
 
+def test_a_hit_leaves_a_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """At DEBUG it says how much became how much, and nothing of what was said."""
+    one = reducer()
+    state = one.reduce_sync(talk(7)).state
+    with caplog.at_level(logging.DEBUG, logger="foldline"):
+        one.reduce_sync(talk(8), state=state)
+
+    assert caplog.messages == ["cache hit: 8 messages became 7"]
+
+
 def test_the_event_tells_counts_and_costs() -> None:
     """Counts before and after, tokens, who wrote, how often, and the summary."""
     reduced = reducer().reduce_sync([Message.system("rules"), *talk(9)])

@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.errors import ConfigError
+from foldline.history.media import MEDIA_TOKENS
 from foldline.history.messages import Message, Native, NativeFormat
 from foldline.history.parts import (
-    BlobPart,
     CompactionPart,
-    FilePart,
     GenericPart,
     Part,
     ReasoningPart,
@@ -23,7 +22,6 @@ from foldline.history.parts import (
 )
 from foldline.history.token_weights import HIGHEST_LEVEL, LEVELS, SEAM, SEAMS, START, UNITS
 from foldline.history.tokens import (
-    MEDIA_TOKENS,
     MESSAGE_TOKENS,
     REASONING_TOKENS,
     TOOL_CALL_TOKENS,
@@ -196,15 +194,11 @@ def test_no_report_breaks_the_estimator(scale: float, reported: int, estimated: 
             TOOL_RESPONSE_TOKENS + 5 + MEDIA_TOKENS["image"],
         ),
         (GenericPart("kind", '{"a":1}'), 7),
-        (BlobPart("image", "image/png", "A" * 90_000), MEDIA_TOKENS["image"]),
-        (BlobPart("audio", "audio/wav", "A" * 90_000), MEDIA_TOKENS["audio"]),
-        (UriPart("video", "https://x"), MEDIA_TOKENS["video"]),
-        (FilePart("document", "file-1"), MEDIA_TOKENS["document"]),
-        (FilePart("hologram", "file-1"), MEDIA_TOKENS["document"]),
+        (UriPart("image", "https://x"), MEDIA_TOKENS["image"]),
     ],
 )
 def test_each_part_has_its_price(part: Part, tokens: int) -> None:
-    """Texts are counted, ids are free, and content that is not text has a fixed price."""
+    """Texts are counted, ids are free, and content that is not text has a price of its own."""
     message = Message(role="user", parts=(part,))
 
     assert count_message(message, Letters()) == MESSAGE_TOKENS + tokens

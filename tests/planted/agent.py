@@ -16,6 +16,41 @@ a turn waits for work that ignores being cancelled
 +             await asyncio.wait([task])
 +     except
 
+agent/breaker.py: agent/test_breaker.py
+the failure of a summarizer fails the turn
+- failure = SummaryFailure(type(error).__name__, defect=defect)
++ raise error
+each summarizer has the whole time for itself
+- left = self._end - self._timer()
++ left = self._seconds
+a timeout does not end the time of the fold
+- self._end = self._timer()
+-             #
++ self._end = self._timer() + self._seconds
++             #
+a summarizer that hangs is asked at every fold
+- breaker.failed(times=MOST_FAILURES if is_slow else 1)
++ breaker.failed()
+a fold with little time left begins a rest
+- is_slow = seconds is not None and seconds * 2 >= self._seconds
++ is_slow = True
+a text that is refused is no failure
+- if breaker is not None and is_refused:
++ if breaker is not None and self._seconds < 0:
+a rest has no end in folds
+- self._folds += 1
++ self._folds += 0
+a rest has no end in time
+- self._folds < REST_FOLDS and self._now() - self._since < REST:
++ self._folds < REST_FOLDS:
+many folds ask at the end of a rest
+- self._begin_rest()
+-         return True
++ return True
+each failure is logged
+- if not was_open:
++ if was_open or self.is_open:
+
 agent/cache.py: agent/test_cache.py
 tenants share a cache
 - key = (scope, state.config_fingerprint, state.message_hash)
@@ -33,10 +68,6 @@ the same fold is made by everybody
 a failed fold shows what was not in force
 - result.state or call.verdict.state,
 + result.state or call.given,
-
-the failure of a summarizer fails the turn
-- return SummaryFailure(type(error).__name__, defect=defect)
-+ raise error
 
 agent/tools/signature.py: properties/test_linear.py::test_no_pattern_is_worse_than_linear
 spaces in a docstring take quadratic time

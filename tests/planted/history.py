@@ -78,6 +78,20 @@ repair drops a late result
 -             if answer is None:
 +             if answer is None or answer.message != block.stop:
 
+history/signed.py: history/test_signed.py
+hidden thinking counts as free
+- return kind == "redacted_thinking" or (kind
++ return (kind
+the item keeps what the parts lost
+-     left = [block for block in blocks if not _is_bound(block)]
++     left = blocks
+models that do not bind lose their thinking
+- or _FREE(model) is None
++ or True
+a readable compaction counts as sealed
+- and any(map(block.get, seals))
++ and block
+
 reduction/version_1.py: reduction/test_version_1.py
 an index of items is taken for one of messages
 - behind if place == len(items) else before

@@ -87,6 +87,9 @@ damage is sent as it is
 
 reduction/fold.py: reduction/test_fold.py
 a failing summarizer is asked for ever
-- for attempt in range(task.options.summarizers * ATTEMPTS):
-+ for attempt in [0] * 50:
+- attempt, calls = attempt + 1, calls + 1
++ attempt, calls = attempt + (calls > 40), calls + 1
+a summarizer that was not asked costs an attempt
+- attempt = (summarizer + 1) * ATTEMPTS
++ attempt += 1
 """)

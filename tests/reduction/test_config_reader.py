@@ -49,6 +49,19 @@ def test_every_spelling_means_the_same(text: str) -> None:
     assert config_from_json(text) == wanted
 
 
+@pytest.mark.parametrize("unit", ["", '"CountingUnit": "Tokens", '])
+def test_the_token_strategy_of_the_original_summarizes_by_tokens(unit: str) -> None:
+    """`TokenBased` and its two budgets are our summarizing strategy with tokens as the unit."""
+    text = f'{{{unit}"Strategy": "TokenBased", "TargetTokenCount": 900, "ThresholdTokenCount": 90}}'
+
+    assert config_from_json(text) == HistoryReductionConfig(
+        strategy="summarizing",
+        counting_unit="tokens",
+        target_token_budget=900,
+        token_budget_threshold=90,
+    )
+
+
 def test_every_field_can_be_read() -> None:
     """No field of the configuration is left out by the reader."""
     fields = {
@@ -108,6 +121,10 @@ def test_toml_reads_with_or_without_a_table(table: str) -> None:
         ('{"Enabled": "yes"}', "enabled='yes': expected `bool`"),
         ('{"Strategy": "Shrinking"}', "strategy must be 'message_counting' or"),
         ('{"Strategy": 3}', "got 3"),
+        (
+            '{"Strategy": "TokenBased", "CountingUnit": "Messages"}',
+            "counting_unit must be 'tokens' with the strategy TokenBased, got 'messages'",
+        ),
         ("[1]", "a configuration must be an object with fields, got list"),
         ('{"HistoryReduction": 1}', "a configuration must be an object with fields, got int"),
         (

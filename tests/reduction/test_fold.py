@@ -266,6 +266,20 @@ def test_the_next_summarizer_is_asked_after_two_failures() -> None:
     assert result.reason is Reason.FOLDED_BY_FALLBACK
 
 
+def test_a_summarizer_that_is_not_asked_costs_no_attempt() -> None:
+    """The next one is asked at once, and nothing is counted as read."""
+
+    def answer(request: SummaryRequest) -> Reply:
+        return SummaryFailure("resting", was_asked=False) if not request.summarizer else "good"
+
+    asked = Asked(answer)
+    result = make(talk(4), ROLLING, asked, summarizers=2)
+
+    assert [request.summarizer for request in asked.requests] == [0, 1]
+    assert (result.writing.calls, result.writing.failures) == (1, ("resting",))
+    assert result.writing.tokens_read == make(talk(4), ROLLING, Asked()).writing.tokens_read
+
+
 @pytest.mark.parametrize("config", [ROLLING, LAYERED])
 def test_when_all_fail_there_is_no_reduction(config: HistoryReductionConfig) -> None:
     """The result says why, and how often a summarizer was asked."""

@@ -1,6 +1,8 @@
 """The agent: a model, its tools and a reducer, for any number of threads at once."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from os import urandom
 from typing import Protocol, Self, runtime_checkable
 
@@ -9,6 +11,8 @@ from foldline.agent.background import BackgroundFold
 from foldline.agent.config import AgentConfig, AgentOptions
 from foldline.agent.event_stream import StreamingTurnResult
 from foldline.agent.events import AgentEvent
+from foldline.agent.files import TurnFiles, with_files
+from foldline.agent.own_reducer import ChatReducer
 from foldline.agent.portal import PORTAL
 from foldline.agent.progress import TurnSetup
 from foldline.agent.reducer import HistoryReducer
@@ -58,6 +62,7 @@ class Agent:
         instructions: str = "",
         tools: Iterable[Tool | ToolFunction] = (),
         history_reduction: HistoryReductionConfig | None = None,
+        reducer: HistoryReducer | ChatReducer | None = None,
         summarizer: Summarizer | Sequence[Summarizer] | None = None,
         options: AgentOptions = _OPTIONS,
         background_fold: BackgroundFold | None = None,
@@ -72,6 +77,7 @@ class Agent:
             instructions: The system prompt: sent before every view, not stored with a thread.
             tools: What the model may call: typed functions or `Tool` objects.
             history_reduction: How and when to reduce; by default not at all.
+            reducer: What reduces instead: a `HistoryReducer`, or any object with the protocol.
             summarizer: What writes summaries; by default the `summarizer_provider`, or the model.
             options: Limits of a turn.
             background_fold: Makes folds in the background; by default turns wait for them.
@@ -81,17 +87,15 @@ class Agent:
             ConfigError: An argument is wrong.
             MissingExtraError: The model needs a package that is not installed.
         """
-        config = HistoryReductionConfig() if history_reduction is None else history_reduction
-        _check_parts(config, options, background_fold, telemetry)
-        expect("name", name, str)
-        expect("instructions", instructions, str)
+        _check_parts(name, instructions, history_reduction, options, background_fold, telemetry)
         chat = _opened(model)
-        reducer, writer = _reducer(config, summarizer, chat, options, telemetry)
+        ours, own, writer = _made(reducer, history_reduction, summarizer, chat, options, telemetry)
         self._opened = [one for one in (chat, writer) if one is not None and one is not model]
         self._setup = TurnSetup(
             agent=name,
             model=chat,
-            reducer=reducer,
+            reducer=ours,
+            own_reducer=own,
             tools=tools_by_name(tools),
             instructions=instructions,
             instruction_tokens=_tokens(instructions),
@@ -169,6 +173,7 @@ class Agent:
         *,
         thread: ConversationThread | None = None,
         config: AgentRunConfig | None = None,
+        files: TurnFiles = (),
     ) -> TurnResult:
         """
         Run a turn to its end.
@@ -178,8 +183,11 @@ class Agent:
                 run is resumed.
             thread: The thread; by default a new one in memory, which is in the result.
             config: Overrides for this run.
+            files: Text files, images, audio files or PDFs, each of at most 20 MB, that go with the
+                message; what a vendor has no place for, it gets as a short note.
 
         Raises:
+            ConfigError: An argument is wrong, or a file is missing, too large or of an unknown kind.
             RunStartError: There is nothing to start from, or both an open run and new messages.
             CheckpointStaleError: The open run does not match the length of the history.
             ThreadConflictError: Another run continues the thread, or has added a message.
@@ -188,7 +196,7 @@ class Agent:
             StoreError: The store failed; what was not acknowledged is not stored.
         """
         given = checked_input(message, thread=thread, config=config)
-        return await self._run(given, thread, config, None)
+        return await self._run(given, thread, config, files, None)
 
     def run_stream(
         self,
@@ -196,6 +204,7 @@ class Agent:
         *,
         thread: ConversationThread | None = None,
         config: AgentRunConfig | None = None,
+        files: TurnFiles = (),
     ) -> StreamingTurnResult:
         """
         Return a turn as a stream of events; it starts with the first iteration.
@@ -203,7 +212,7 @@ class Agent:
         Arguments and errors are those of `run`.
         """
         given = checked_input(message, thread=thread, config=config)
-        return StreamingTurnResult(lambda listen: self._run(given, thread, config, listen))
+        return StreamingTurnResult(lambda listen: self._run(given, thread, config, files, listen))
 
     def run_sync(
         self,
@@ -211,6 +220,7 @@ class Agent:
         *,
         thread: ConversationThread | None = None,
         config: AgentRunConfig | None = None,
+        files: TurnFiles = (),
     ) -> TurnResult:
         """
         Run a turn like `run`, for callers without an event loop.
@@ -221,22 +231,34 @@ class Agent:
             BlockingCallError: An event loop is running in this thread.
         """
         given = checked_input(message, thread=thread, config=config)
-        return PORTAL.run(self._run, given, thread, config, None)
+        return PORTAL.run(self._run, given, thread, config, files, None)
 
     async def _run(
         self,
         given: Sequence[Message],
         thread: ConversationThread | None,
         config: AgentRunConfig | None,
+        files: TurnFiles,
         listen: Callable[[AgentEvent], None] | None,
     ) -> TurnResult:
+        if files:
+            given = await asyncio.to_thread(with_files, given, files)
         if thread is None:
             thread = await MemoryStore().thread(urandom(16).hex())
         return await Turn(self._setup, thread, given, overrides=config, listen=listen).run()
 
 
-def _check_parts(config: object, options: object, background: object, telemetry: object) -> None:
-    expect("history_reduction", config, HistoryReductionConfig)
+def _check_parts(
+    name: object,
+    instructions: object,
+    config: object,
+    options: object,
+    background: object,
+    telemetry: object,
+) -> None:
+    expect("name", name, str)
+    expect("instructions", instructions, str)
+    expect("history_reduction", config, HistoryReductionConfig | None)
     expect("options", options, AgentOptions)
     expect("background_fold", background, BackgroundFold | None)
     expect("telemetry", telemetry, Observer | None)
@@ -254,28 +276,51 @@ def _opened(model: str | ProviderConfig | ChatModel) -> ChatModel:
     return chat
 
 
-def _reducer(
-    config: HistoryReductionConfig,
+def _made(
+    reducer: HistoryReducer | ChatReducer | None,
+    config: HistoryReductionConfig | None,
     given: Summarizer | Sequence[Summarizer] | None,
     model: ChatModel,
     options: AgentOptions,
     observer: Observer | None,
-) -> tuple[HistoryReducer, ChatModel | None]:
+) -> tuple[HistoryReducer, ChatReducer | None, ChatModel | None]:
+    """Return a reducer of ours, the caller's own in its place, and the model that was opened."""
+    if reducer is not None:
+        if config is not None or given is not None:
+            name = "history_reduction" if given is None else "summarizer"
+            message = f"{name} must be given to the reducer, or in place of it"
+            raise ConfigError(message)
+        return *_own(reducer, observer), None
     chain, opened = given or (), None
+    config = config or HistoryReductionConfig()
     if given is None and config.enabled and config.strategy == "summarizing":
         provider = config.summarizer_provider
         opened = None if provider is None else open_model(provider)
         writer = opened or model
         chain = ModelSummarizer(writer if observer is None else ObservedModel(writer, observer))
-    reducer = HistoryReducer(
+    made = HistoryReducer(
         config,
         summarizer=chain,
         summarizer_window=_window_of(chain),
         timeout=options.summarizer_timeout,
         summary_budget=options.summary_budget,
     )
-    reducer.telemetry = observer
-    return reducer, opened
+    made.telemetry = observer
+    return made, None, opened
+
+
+def _own(
+    given: HistoryReducer | ChatReducer, observer: Observer | None
+) -> tuple[HistoryReducer, ChatReducer | None]:
+    expect("reducer", given, HistoryReducer | ChatReducer, hint="it needs async reduce()")
+    if isinstance(given, HistoryReducer):
+        made = copy(given)
+        made.telemetry = observer or given.telemetry
+        return made, None
+    if isinstance(given, type) or is_blocking(given.reduce):
+        message = "reducer must be an instance with async reduce(), got another"
+        raise ConfigError(message)
+    return HistoryReducer(HistoryReductionConfig(enabled=False)), given
 
 
 def _window_of(chain: Summarizer | Sequence[Summarizer]) -> int | None:

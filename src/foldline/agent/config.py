@@ -67,7 +67,7 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
     """Whether a call of an unknown tool ends the turn; otherwise the model gets an error."""
 
     summarizer_timeout: float = DEFAULT_TIMEOUT
-    """How many seconds a summarizer may take for one summary."""
+    """How many seconds summarizers may take for one fold; then the digest writes the summary."""
 
     summary_budget: int = DEFAULT_SUMMARY_BUDGET
     """How many tokens a summary may have."""

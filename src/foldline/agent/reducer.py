@@ -13,13 +13,13 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct, structs
 
 from foldline.agent.arguments import summarizer_chain
-from foldline.agent.bounded import bounded
+from foldline.agent.breaker import NOT_ASKED, FoldCalls, breakers_of
 from foldline.agent.cache import ReductionCache
 from foldline.agent.portal import PORTAL
 from foldline.agent.telemetry import Observer
 from foldline.agent.wire import Items, read_items
 from foldline.checks import expect, expect_seconds, expect_whole
-from foldline.errors import BlockingCallError, SummarizerError
+from foldline.errors import BlockingCallError
 from foldline.history.history import CountingUnit, History
 from foldline.history.messages import Message, NativeFormat, total_usage
 from foldline.history.tokens import TokenCounter
@@ -34,7 +34,6 @@ from foldline.reduction.event import (
     ReductionStatus,
 )
 from foldline.reduction.fold import DEFAULT_SUMMARY_BUDGET, FoldOptions, FoldResult, Writing, fold
-from foldline.reduction.request import Reply, SummaryFailure, SummaryRequest, run_flow
 from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.reduction.verdict import Verdict, decide, outcome_of
 from foldline.reduction.version_1 import carried_over
@@ -45,7 +44,7 @@ __all__ = ["DEFAULT_TIMEOUT", "HistoryReducer", "ReducedHistory"]
 
 
 DEFAULT_TIMEOUT = 60.0
-"""How many seconds a summarizer may take for one summary by default."""
+"""How many seconds summarizers may take for one fold by default."""
 
 _LOG = logging.getLogger("foldline")
 
@@ -119,12 +118,11 @@ class HistoryReducer:
             summary_budget: How many tokens a summary may have, give or take a quarter.
             summarizer_window: How many tokens a summarizer can read at once, including prompt and
                 earlier summary; longer spans are split. A single longer message is not.
-            timeout: How many seconds a summarizer may take for one summary; the digest has no limit.
+            timeout: How many seconds a fold may wait for summarizers; the digest has no limit.
             clock: Gives the creation time of reductions.
 
         Raises:
-            ConfigError: An argument is wrong, or the configuration names a model and no summarizer
-                is given.
+            ConfigError: An argument is wrong, or a model is configured and no summarizer is given.
         """
         expect("config", config, HistoryReductionConfig, hint="see config_from_mapping")
         expect_whole("summary_budget", summary_budget, 1)
@@ -145,6 +143,7 @@ class HistoryReducer:
         self._window = summarizer_window
         self._timeout = timeout
         self._clock = clock or partial(datetime.now, UTC)
+        self._breakers = breakers_of(self._summarizers, self._now)
 
     async def reduce(
         self,
@@ -329,8 +328,9 @@ class HistoryReducer:
             status: ReductionStatus = "failed" if result.state is None else "performed"
             if self._cache is not None and result.state is not None:
                 self._cache.put(result.state, scope=call.scope)
-            if writing.failures:
-                _LOG.warning("%s", self._what_failed(writing))
+            failures = [one for one in writing.failures if one not in NOT_ASKED]
+            if failures:
+                _LOG.warning("%s", self._what_failed(writing, failures))
             reduced = self._shown(
                 call,
                 result.state or call.verdict.state,
@@ -346,10 +346,10 @@ class HistoryReducer:
                 made(reduced.event)
         return reduced
 
-    def _what_failed(self, writing: Writing) -> str:
+    def _what_failed(self, writing: Writing, failures: Sequence[str]) -> str:
         wrote, names = writing.summarizer, [one.name for one in self._summarizers]
         failed = ", ".join(names[: wrote or 1] if wrote is not None else names)
-        why = "; ".join(dict.fromkeys(one.rstrip(".") for one in writing.failures))
+        why = "; ".join(dict.fromkeys(one.rstrip(".") for one in failures))
         end = "no summary was written" if wrote is None else f"{names[wrote]} wrote the summary"
         return f"summarizer {failed} failed ({why}): {end}"
 
@@ -366,23 +366,7 @@ class HistoryReducer:
             window=self._window,
         )
         flow = fold(history, call.verdict, self.config, options, given=call.given)
-        return await run_flow(flow, partial(self._ask, chain))
-
-    async def _ask(self, chain: Sequence[Summarizer], request: SummaryRequest) -> Reply:
-        summarizer = chain[request.summarizer]
-        # The digest is the last resort, and its work is limited in itself.
-        seconds = None if isinstance(summarizer, DigestSummarizer) else self._timeout
-        outcome = await bounded(lambda: summarizer.summarize(request), seconds=seconds)
-        error, text = outcome.error, outcome.value
-        if outcome.has_expired:
-            return SummaryFailure("TimeoutError")
-        if error is not None:
-            # The error's own text may quote the conversation: it is only logged at DEBUG.
-            _LOG.debug("summarizer %s failed", summarizer.name, exc_info=error)
-            defect = error.defect if isinstance(error, SummarizerError) else ""
-            return SummaryFailure(type(error).__name__, defect=defect)
-        # A custom summarizer may return anything, whatever its annotation says.
-        return text if isinstance(text, str) else SummaryFailure("no text")
+        return await FoldCalls(chain, self._breakers, seconds=self._timeout).run(flow)
 
     def _now(self) -> datetime:
         now = self._clock()
@@ -411,6 +395,7 @@ class HistoryReducer:
             removed = active.summarized_up_to_index - (active.pinned_index is not None)
             facts["summary"] = active.summary_content or None
             if status == "cache_hit":
+                _LOG.debug("cache hit: %d messages became %d", history.total, len(view))
                 made, now = _zoned(active.created_at), _zoned(self._now())
                 facts["cache_age"] = (now - made).total_seconds()
         event = HistoryReductionEvent(

@@ -1,5 +1,6 @@
 """Many turns on one thread, of one agent or several."""
 
+import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from inspect import iscoroutine
@@ -10,6 +11,7 @@ from typing import ParamSpec, TypeVar, cast
 from foldline.agent.agent import Agent
 from foldline.agent.arguments import TurnInput, checked_input
 from foldline.agent.event_stream import EventStream
+from foldline.agent.files import TurnFiles, with_files
 from foldline.agent.portal import PORTAL
 from foldline.checks import expect
 from foldline.conversation.orchestration import ConversationEvent, OrchestrationResult
@@ -97,6 +99,7 @@ class Conversation:
         *,
         config: AgentRunConfig | None = None,
         options: Mapping[str, object] | None = None,
+        files: TurnFiles = (),
     ) -> OrchestrationResult:
         """
         Send *message* and return the answer.
@@ -106,6 +109,7 @@ class Conversation:
                 interrupted run, or a message without an answer.
             config: Overrides for this run.
             options: Values for the orchestrator.
+            files: Files that go with the message; see `Agent.run`.
 
         Raises:
             RunStartError: Nothing waits for an answer, there is both an open run and a message, or
@@ -116,7 +120,8 @@ class Conversation:
             ModelError: The model failed; no message is lost, and `resume` continues.
             StoreError: The store failed; what was not acknowledged is not stored.
         """
-        return await self._send(checked_input(message, config=config), config, options, None)
+        given = checked_input(message, config=config)
+        return await self._send(given, config, options, files, None)
 
     async def resume(
         self,
@@ -139,6 +144,7 @@ class Conversation:
         *,
         config: AgentRunConfig | None = None,
         options: Mapping[str, object] | None = None,
+        files: TurnFiles = (),
     ) -> ConversationStream:
         """
         Return an answer as a stream of events; it starts with the first iteration.
@@ -147,7 +153,8 @@ class Conversation:
         """
         given = checked_input(message, config=config)
         return ConversationStream(
-            lambda listen: self._send(given, config, options, listen), lambda _: self.messages()
+            lambda listen: self._send(given, config, options, files, listen),
+            lambda _: self.messages(),
         )
 
     def send_sync(
@@ -156,6 +163,7 @@ class Conversation:
         *,
         config: AgentRunConfig | None = None,
         options: Mapping[str, object] | None = None,
+        files: TurnFiles = (),
     ) -> OrchestrationResult:
         """
         Send *message* like `send`, for callers without an event loop.
@@ -163,13 +171,15 @@ class Conversation:
         Raises:
             BlockingCallError: An event loop is running in this thread.
         """
-        return PORTAL.run(self._send, checked_input(message, config=config), config, options, None)
+        given = checked_input(message, config=config)
+        return PORTAL.run(self._send, given, config, options, files, None)
 
     async def _send(
         self,
         given: Sequence[Message],
         config: AgentRunConfig | None,
         options: Mapping[str, object] | None,
+        files: TurnFiles,
         listen: Callable[[ConversationEvent], None] | None,
     ) -> OrchestrationResult:
         if self._is_sending:
@@ -177,6 +187,8 @@ class Conversation:
             raise RunStartError(message)
         self._is_sending = True
         try:
+            if files:
+                given = await asyncio.to_thread(with_files, given, files)
             if self._thread is None:
                 self._thread = await MemoryStore().thread(urandom(16).hex())
             sending = Sending(

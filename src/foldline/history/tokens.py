@@ -19,15 +19,14 @@ What a vendor really charged corrects the estimate: see `TokenEstimator.calibrat
 counts are wanted, anything with a `count` method can take its place.
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final, Protocol, assert_never, runtime_checkable
 from zlib import adler32
 
 from msgspec import Struct
 
 from foldline.errors import ConfigError
-from foldline.history.messages import Message
+from foldline.history.media import media_tokens
+from foldline.history.messages import Message, Native
 from foldline.history.parts import (
     BlobPart,
     CompactionPart,
@@ -44,7 +43,6 @@ from foldline.history.token_weights import HIGHEST_LEVEL, LEVELS, SEAM, SEAMS, S
 
 
 __all__ = [
-    "MEDIA_TOKENS",
     "MESSAGE_TOKENS",
     "REASONING_TOKENS",
     "TOOL_CALL_TOKENS",
@@ -77,17 +75,6 @@ TOOL_RESPONSE_TOKENS: Final = 6
 What a tool's answer adds to its content.
 
 Source: OpenAI's harmony format, `functions.… to=assistant<|channel|>commentary`.
-"""
-
-MEDIA_TOKENS: Final[Mapping[str, int]] = MappingProxyType(
-    {"image": 1_600, "audio": 2_000, "video": 18_000, "document": 3_000}
-)
-"""
-What content that is not text costs, whatever its size.
-
-Sources: Anthropic's guide to vision (at most about 1,600 tokens an image; OpenAI's detailed tiles
-stay below it for one of 1,024 by 1,024), Google's guide to tokens (32 a second of sound, near 300
-a second of video; a minute of either is meant), Anthropic's guide to PDF (1,500 to 3,000 a page).
 """
 
 # In a piece of so many bytes the sum stays below the modulus of adler32, so it is exact.
@@ -186,8 +173,8 @@ def count_message(message: Message, counter: TokenCounter) -> int:
     """
     Return the tokens of *message*: its parts and what the chat format spends around them.
 
-    Content that is not text has a fixed price: its base64 is never read. Metadata, ids and native
-    items are not sent as text and cost nothing.
+    Content that is not text costs what the vendor whose format the message has charges for it, see
+    `history.media`. Metadata, ids and native items are not sent as text and cost nothing.
     """
     total = MESSAGE_TOKENS
     for part in message.parts:
@@ -195,14 +182,14 @@ def count_message(message: Message, counter: TokenCounter) -> int:
         if type(part) is TextPart:
             total += counter.count(part.content)
         else:
-            total += _count_part(part, counter)
+            total += _count_part(part, counter, message.native)
     # Not every vendor names the tool beside its result, and the cuts have to be the same.
     if message.name is None or message.role == "tool":
         return total
     return total + counter.count(message.name)
 
 
-def _count_part(part: Part, counter: TokenCounter) -> int:
+def _count_part(part: Part, counter: TokenCounter, native: Native | None) -> int:
     match part:
         case TextPart(content=text) | CompactionPart(content=text) | GenericPart(data=text):
             return counter.count(text)
@@ -210,15 +197,17 @@ def _count_part(part: Part, counter: TokenCounter) -> int:
             named = counter.count(part.name) + counter.count(part.arguments)
             return TOOL_CALL_TOKENS + named
         case ToolCallResponsePart():
-            return TOOL_RESPONSE_TOKENS + _count_response(part, counter)
+            return TOOL_RESPONSE_TOKENS + _count_response(part, counter, native)
         case ReasoningPart():
             return REASONING_TOKENS + counter.count(part.content)
         case BlobPart() | UriPart() | FilePart():
-            return MEDIA_TOKENS.get(part.modality, MEDIA_TOKENS["document"])
+            return media_tokens(part, native.format if native else None)
     assert_never(part)
 
 
-def _count_response(part: ToolCallResponsePart, counter: TokenCounter) -> int:
+def _count_response(
+    part: ToolCallResponsePart, counter: TokenCounter, native: Native | None
+) -> int:
     if isinstance(part.response, str):
         return counter.count(part.response)
-    return sum(_count_part(content, counter) for content in part.response)
+    return sum(_count_part(content, counter, native) for content in part.response)

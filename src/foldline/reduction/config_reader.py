@@ -35,7 +35,15 @@ __all__ = [
 _Kind = TypeVar("_Kind")
 
 _SECTION = "historyreduction"
-_OLD_NAMES = MappingProxyType({"targetmessagecount": "target_count"})
+_OLD_NAMES = MappingProxyType(
+    {
+        "targetmessagecount": "target_count",
+        "targettokencount": "target_token_budget",
+        "thresholdtokencount": "token_budget_threshold",
+    }
+)
+# The original's name for summarizing with tokens as the unit.
+_BY_TOKENS = "tokenbased"
 _OLD_PROVIDER_NAMES = MappingProxyType({"endpoint": "base_url"})
 
 
@@ -93,10 +101,20 @@ def config_from_mapping(data: Mapping[str, Any]) -> HistoryReductionConfig:
     for name, choices in CHOICES.items():
         if name in fields:
             fields[name] = _choice(fields[name], choices)
+    if _plain(str(fields.get("strategy"))) == _BY_TOKENS:
+        fields |= {"strategy": "summarizing", "counting_unit": _tokens(fields)}
     provider = fields.get("summarizer_provider")
     if provider is not None and not isinstance(provider, ProviderConfig):
         fields["summarizer_provider"] = provider_from_mapping(provider, "summarizer_provider")
     return convert_fields(fields, HistoryReductionConfig)
+
+
+def _tokens(fields: Mapping[str, Any]) -> str:
+    unit = fields.get("counting_unit")
+    if unit not in {None, "tokens"}:
+        message = f"counting_unit must be 'tokens' with the strategy TokenBased, got {unit!r}"
+        raise ConfigError(message)
+    return "tokens"
 
 
 def _section(data: Any) -> Mapping[str, Any]:

@@ -321,14 +321,18 @@ def _write(
         source: The tokens of everything that *request* gives to read.
     """
     request = replace(request, budget=budget_for(room, request.budget, before=before))
-    calls = 0
+    calls = attempt = 0
     failures: tuple[str, ...] = ()
-    for attempt in range(task.options.summarizers * ATTEMPTS):
+    while attempt < task.options.summarizers * ATTEMPTS:
         summarizer, repeated = divmod(attempt, ATTEMPTS)
         known = request.defects if repeated else ()
         request = replace(request, summarizer=summarizer, defects=known)
-        calls += 1
         reply = yield request
+        if isinstance(reply, SummaryFailure) and not reply.was_asked:
+            failures += (reply.reason,)
+            attempt = (summarizer + 1) * ATTEMPTS
+            continue
+        attempt, calls = attempt + 1, calls + 1
         if isinstance(reply, SummaryFailure):
             failures += (reply.defect or reply.reason,)
             faults = (reply.defect,) if reply.defect else known

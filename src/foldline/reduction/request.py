@@ -69,6 +69,9 @@ class SummaryFailure(_Failure, frozen=True, kw_only=True):
     defect: str = ""
     """What the summarizer should do better, in one sentence without text of the conversation."""
 
+    was_asked: bool = True
+    """Whether the summarizer was asked at all; if not, it is not tried again for this text."""
+
 
 Reply: TypeAlias = str | SummaryFailure
 """What is sent into a strategy: a text, or a failure."""

@@ -62,11 +62,12 @@ def test_each_vendor_has_its_binding(spec: str, binding: str) -> None:
 
 
 def test_the_window_is_known() -> None:
-    """The window of a model is that in the list of prices, and None if that has none."""
+    """The window of a model is that in the book, and None if the book has none."""
     windows = {
         ("openai", "gpt-4o"): 128_000,
         ("openai-chat", "gpt-4o"): 128_000,
         ("anthropic", "claude-sonnet-4-5"): 200_000,
+        ("deepseek", "deepseek-v4-pro"): 1_000_000,
         ("openai", "nobody-knows-it"): None,
     }
 
@@ -244,7 +245,7 @@ def test_common_vendors_are_vendors(vendor: str) -> None:
 def test_an_sdk_alone_is_enough(
     vendor: VendorServer, monkeypatch: pytest.MonkeyPatch, spec: str
 ) -> None:
-    """OpenAI and Anthropic are asked without pydantic-ai, and without a list of windows."""
+    """OpenAI and Anthropic are asked without pydantic-ai, and without a list of prices."""
     for name in [one for one in sys.modules if one.startswith(("pydantic_ai", "genai_prices"))]:
         monkeypatch.setitem(sys.modules, name, None)
     vendor.answers = [Answer.of({"error": {"message": "prompt is too long"}}, status=400)]
@@ -252,7 +253,7 @@ def test_an_sdk_alone_is_enough(
 
     with pytest.raises(ContextOverflowError):
         ask(model, request_of(Message.user("x")))
-    assert window_of(model) is None
+    assert window_of(model) == (128_000 if "gpt-4o" in spec else 200_000)
 
 
 def test_reasoning_is_asked_for_if_there_is_some(vendor: VendorServer) -> None:

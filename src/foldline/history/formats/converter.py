@@ -183,6 +183,11 @@ class Converter(Struct, frozen=True, kw_only=True):
         # What cannot be said by changing ids has to be built from the parts.
         return self._kept(bare, items) if read == said else bare
 
+    def said_by(self, message: Message, items: list[Object]) -> Message:
+        """Return *message* as it is if its items, of this format, are *items*."""
+        parts = tuple(part for item in items for part in self.parse(item).parts)
+        return self._kept(replace(message, parts=parts, native=None), items)
+
     def _edited(
         self, items: Iterable[Object], ids: Iterator[str | None], *, keeps_rest: bool
     ) -> list[Object]:

@@ -228,7 +228,8 @@ def _media(part: Part) -> dict[str, Any] | None:
         case UriPart(modality="image", uri=uri):
             return {"type": "image_url", "image_url": {"url": uri}}
         case BlobPart(modality="audio", mime_type=mime, content=data):
-            audio = {"data": data, "format": mime.rpartition("/")[2]}
+            kind = mime.rpartition("/")[2]
+            audio = {"data": data, "format": "mp3" if kind == "mpeg" else kind}
             return {"type": "input_audio", "input_audio": audio}
         case BlobPart(modality="document"):
             file = {"filename": "document", "file_data": data_url(part)}

@@ -28,6 +28,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from foldline.errors import ConfigError, MissingExtraError
+from foldline.providers.book import window_of_model
 from foldline.providers.model import ChatModel
 from foldline.providers.vendors.failure import limit_waits
 from foldline.providers.vendors.pydantic_model import PydanticModel
@@ -157,10 +158,11 @@ def _bound(
     profile: Mapping[str, Any]
     if sdk:
         wire, model = sdk.wire, name.partition(":")[2]
-        profile, window = {ENCRYPTS: bool(_REASONS(model))}, _window(model, sdk.package)
+        profile, window = {ENCRYPTS: bool(_REASONS(model))}, None
     else:
         wire, model, window = _wire_class(first), first.model_name, first.context_window
         profile = first.profile if wire else {}
+    window = window or window_of_model(name)
     if shared["holds_history"] and wire is not OpenAIResponses:
         message = f"holds_history=True: {name} holds no history; the Responses API does"
         raise ConfigError(message)
@@ -190,18 +192,6 @@ def _client_maker(config: ProviderConfig, sdk: _Sdk) -> Callable[[], Any]:
         return made
 
     return make
-
-
-def _window(model_name: str, package: str) -> int | None:
-    try:
-        from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415
-
-        _, model = get_snapshot().find_provider_model(
-            model_name, provider=None, provider_id=package, provider_api_url=None
-        )
-    except (ImportError, LookupError):
-        return None
-    return model.context_window
 
 
 def _as_model(value: object) -> "Model[Any]":

@@ -1,0 +1,199 @@
+"""
+Asking summarizers within one time limit for the whole fold, and not asking those that fail.
+
+A summarizer that fails is given a rest: a timeout starts it at once, any other failure the third
+time in a row. It ends after ten folds or ten minutes. Then one fold asks again, and a good answer
+puts the summarizer back into service.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from time import monotonic
+from typing import TypeVar
+
+from foldline.agent.bounded import bounded
+from foldline.errors import SummarizerError
+from foldline.providers.digest.summarizer import DigestSummarizer
+from foldline.providers.summarizer import Summarizer
+from foldline.reduction.request import Flow, Reply, SummaryFailure, SummaryRequest, run_flow
+
+
+__all__ = [
+    "MOST_FAILURES",
+    "NOT_ASKED",
+    "REST",
+    "REST_FOLDS",
+    "Breaker",
+    "FoldCalls",
+    "breakers_of",
+]
+
+
+MOST_FAILURES = 3
+"""After how many failures in a row a summarizer is not asked for a while."""
+
+REST = timedelta(minutes=10)
+"""How long it is not asked at most."""
+
+REST_FOLDS = 10
+"""How many folds do without it at most."""
+
+_RESTING = SummaryFailure("not asked after earlier failures", was_asked=False)
+_TIME_IS_UP = SummaryFailure("not asked: no time was left for it", was_asked=False)
+
+NOT_ASKED = frozenset({_RESTING.reason, _TIME_IS_UP.reason})
+"""What the event of a fold says about summarizers that were not asked."""
+
+_LOG = logging.getLogger("foldline")
+
+_Result = TypeVar("_Result")
+
+
+class Breaker:
+    """Knows whether one summarizer is worth asking, for all folds of a reducer."""
+
+    def __init__(self, name: str, clock: Callable[[], datetime]) -> None:
+        """Start with a summarizer called *name* that has not failed."""
+        self._name = name
+        self._clock = clock
+        self._failures = 0
+        self._folds = 0
+        self._since = datetime.min.replace(tzinfo=UTC)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the summarizer rests."""
+        return self._failures >= MOST_FAILURES
+
+    def admits(self) -> bool:
+        """Whether the fold that begins may ask; at the end of a rest one fold may."""
+        if not self.is_open:
+            return True
+        if self._folds < REST_FOLDS and self._now() - self._since < REST:
+            self._folds += 1
+            return False
+        # Folds that run at the same time do not wait for a summarizer that may be dead still.
+        self._begin_rest()
+        return True
+
+    def failed(self, *, times: int = 1) -> None:
+        """Note *times* failures in a row."""
+        was_open = self.is_open
+        self._failures += times
+        if self.is_open:
+            self._begin_rest()
+            if not was_open:
+                minutes = REST.total_seconds() / 60
+                _LOG.warning(
+                    "summarizer %s keeps failing: it is not asked for %d folds or %d minutes",
+                    self._name,
+                    REST_FOLDS,
+                    minutes,
+                )
+
+    def succeeded(self) -> None:
+        """Note a good answer."""
+        self._failures = 0
+
+    def _begin_rest(self) -> None:
+        self._folds, self._since = 0, self._now()
+
+    def _now(self) -> datetime:
+        now = self._clock()
+        return now.replace(tzinfo=UTC) if now.tzinfo is None else now
+
+
+def breakers_of(
+    chain: Sequence[Summarizer], clock: Callable[[], datetime]
+) -> tuple[Breaker | None, ...]:
+    """Return a breaker for each summarizer of *chain*, None for a digest, which always works."""
+    return tuple(
+        None if isinstance(one, DigestSummarizer) else Breaker(one.name, clock) for one in chain
+    )
+
+
+class FoldCalls:
+    """What one fold asks its summarizers."""
+
+    def __init__(
+        self,
+        chain: Sequence[Summarizer],
+        breakers: Sequence[Breaker | None],
+        *,
+        seconds: float,
+        timer: Callable[[], float] = monotonic,
+    ) -> None:
+        """
+        Ask the summarizers of *chain*.
+
+        Args:
+            chain: The summarizers, the first one first.
+            breakers: One for each of them; what has none, as the digest, has no limit either.
+            seconds: The time for all of them together.
+            timer: Gives the time in seconds.
+        """
+        self._chain = chain
+        self._breakers = breakers
+        self._seconds = seconds
+        self._timer = timer
+        self._end = timer() + seconds
+        self._admitted: dict[int, bool] = {}
+        self._answered: Breaker | None = None
+        self._place = 0
+
+    async def run(self, flow: Flow[_Result]) -> _Result:
+        """Run *flow* to its end."""
+        result = await run_flow(flow, self._ask)
+        self._judge(is_refused=False)
+        return result
+
+    async def _ask(self, request: SummaryRequest) -> Reply:
+        # The request that follows a text shows whether it was good.
+        self._judge(is_refused=bool(request.defects) or request.summarizer > self._place)
+        self._place = request.summarizer
+        breaker = self._breakers[self._place]
+        left = self._end - self._timer()
+        if breaker is None:
+            return await self._reply(request, None, None)
+        if left <= 0:
+            return _TIME_IS_UP
+        return await self._reply(request, breaker, left) if self._may_ask(breaker) else _RESTING
+
+    def _judge(self, *, is_refused: bool) -> None:
+        breaker, self._answered = self._answered, None
+        if breaker is not None and is_refused:
+            breaker.failed()
+        elif breaker is not None:
+            breaker.succeeded()
+
+    def _may_ask(self, breaker: Breaker) -> bool:
+        if self._place in self._admitted:
+            return self._admitted[self._place] and not breaker.is_open
+        return self._admitted.setdefault(self._place, breaker.admits())
+
+    async def _reply(
+        self, request: SummaryRequest, breaker: Breaker | None, seconds: float | None
+    ) -> Reply:
+        summarizer = self._chain[request.summarizer]
+        outcome = await bounded(lambda: summarizer.summarize(request), seconds=seconds)
+        # A custom summarizer may return anything, whatever its annotation says.
+        if isinstance(outcome.value, str):
+            self._answered = breaker
+            return outcome.value
+        is_slow = False
+        failure = SummaryFailure("no text")
+        error = outcome.error
+        if outcome.has_expired:
+            self._end = self._timer()
+            # Less than half of the time is what others have left of it.
+            is_slow = seconds is not None and seconds * 2 >= self._seconds
+            failure = SummaryFailure("TimeoutError")
+        elif error is not None:
+            # The error's own text may quote the conversation: it is only logged at DEBUG.
+            _LOG.debug("summarizer %s failed", summarizer.name, exc_info=error)
+            defect = error.defect if isinstance(error, SummarizerError) else ""
+            failure = SummaryFailure(type(error).__name__, defect=defect)
+        if breaker is not None:
+            breaker.failed(times=MOST_FAILURES if is_slow else 1)
+        return failure

@@ -1,0 +1,86 @@
+"""Files that go with a turn, read into parts of the user's message."""
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, TypeAlias, cast
+
+from msgspec import structs
+
+from foldline.checks import expect
+from foldline.errors import ConfigError
+from foldline.history.messages import Message
+from foldline.history.parts import BlobPart, Part, TextPart
+
+
+__all__ = ["MAX_FILE_BYTES", "TurnFiles", "with_files"]
+
+
+TurnFiles: TypeAlias = Sequence[str | PathLike[str]]
+"""Paths of text files, images, audio files or PDFs."""
+
+MAX_FILE_BYTES: Final = 20_000_000
+"""How large a file may be: in base64, no vendor takes much more in one request."""
+
+_MEDIA: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        ".gif": ("image", "image/gif"),
+        ".jpeg": ("image", "image/jpeg"),
+        ".jpg": ("image", "image/jpeg"),
+        ".png": ("image", "image/png"),
+        ".webp": ("image", "image/webp"),
+        ".flac": ("audio", "audio/flac"),
+        ".m4a": ("audio", "audio/mp4"),
+        ".mp3": ("audio", "audio/mpeg"),
+        ".ogg": ("audio", "audio/ogg"),
+        ".wav": ("audio", "audio/wav"),
+        ".pdf": ("document", "application/pdf"),
+    }
+)
+
+
+def with_files(messages: Sequence[Message], files: TurnFiles) -> list[Message]:
+    """
+    Return *messages* with *files* after the text of the last one, the user's.
+
+    If the last one is not a plain user message, they are a user message of their own.
+
+    Raises:
+        ConfigError: A file is missing, too large, or of an unknown kind.
+    """
+    expect("files", files, list | tuple)
+    parts = tuple(_part(f"files[{place}]", one) for place, one in enumerate(files))
+    *before, last = messages or (Message(role="user"),)
+    if last.role == "user" and last.native is None:
+        return [*before, structs.replace(last, parts=(*last.parts, *parts))]
+    return [*messages, Message(role="user", parts=parts)]
+
+
+def _part(place: str, given: object) -> Part:
+    expect(place, given, str | PathLike)
+    path = Path(cast("str | PathLike[str]", given))
+    try:
+        # A pipe or a device may have no end.
+        is_file = path.is_file()
+        size = path.stat().st_size if is_file else 0
+        data = path.read_bytes() if is_file and size <= MAX_FILE_BYTES else b""
+    except OSError as error:
+        message = f"{place} cannot be read: {type(error).__name__}: {path}"
+        raise ConfigError(message) from error
+    if not is_file:
+        message = f"{place} must be the path of a file, got {path}"
+        raise ConfigError(message)
+    if size > MAX_FILE_BYTES:
+        message = f"{place} must have at most {MAX_FILE_BYTES:,} bytes, got {size:,}: {path}"
+        raise ConfigError(message)
+    modality, mime = _MEDIA.get(path.suffix.lower(), ("", ""))
+    if modality:
+        return BlobPart(modality, mime, b64encode(data).decode())
+    try:
+        return TextPart(f"[file {path.name}]\n{data.decode('utf-8-sig')}")
+    except UnicodeDecodeError as error:
+        kinds = ", ".join(_MEDIA)
+        message = f"{place} must be text in UTF-8 or one of {kinds}: {path}"
+        raise ConfigError(message) from error

@@ -1,0 +1,103 @@
+"""
+What a vendor has signed or sealed, and what has to leave a view together.
+
+Anthropic binds each thinking block to `system`, `tools` and all messages before it, and refuses a
+request that sends one back after anything else ("preserved thinking"; models before Claude 5 do not
+check it). A view that changes what is before a block therefore leaves the block out; text and tool
+calls of the same answer stay. A sealed compaction is the opposite: it holds what a vendor has
+compacted, nobody else can read it, so it stays in every view.
+
+Source: platform.claude.com, "Preserved thinking", "Prefix checks on thinking blocks" and "Compaction
+on demand"; developers.openai.com, "Compaction"; all read on 2026-11-22. The reasoning of OpenAI and
+the thought signatures of Gemini are bound to their own answer only.
+"""
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from foldline.history.formats import CONVERTERS
+from foldline.history.formats.wire import Object, listed_blocks, maybe_object
+from foldline.history.messages import Message, NativeFormat
+from foldline.history.parts import CompactionPart, ReasoningPart
+
+
+__all__ = ["is_sealed", "is_signed", "only_sealed", "without_signed"]
+
+
+_ANTHROPIC = NativeFormat.ANTHROPIC
+# Models that sign their thinking, or need it back, without binding it to what is before it.
+_FREE = re.compile(r"claude-(?:[a-z]+-)?[1-4]\b|deepseek|glm|kimi|minimax|qwen").search
+# What keeps the text of a compaction from anyone else, or has to come back with it.
+_SEALS: Mapping[NativeFormat, frozenset[str]] = MappingProxyType(
+    {
+        NativeFormat.ANTHROPIC: frozenset({"signature", "encrypted_content"}),
+        NativeFormat.OPENAI_RESPONSES: frozenset({"encrypted_content"}),
+    }
+)
+
+
+def is_signed(message: Message) -> bool:
+    """Whether *message* holds thinking that its vendor bound to everything before it."""
+    native = message.native
+    if native is None or native.format is not _ANTHROPIC or not native.item:
+        return False
+    if not any(type(part) is ReasoningPart for part in message.parts) or not _binds(message):
+        return False
+    return any(_is_bound(block) for item in _items(message) for block in _blocks(item))
+
+
+def without_signed(message: Message) -> Message | None:
+    """Return *message* without the thinking that is bound; None if it held nothing else."""
+    if not is_signed(message):
+        return message
+    left = [item for one in _items(message) if (item := _without_bound(one)) is not None]
+    return CONVERTERS[_ANTHROPIC].said_by(message, left) if left else None
+
+
+def is_sealed(message: Message) -> bool:
+    """Whether *message* holds a compaction that only its vendor can read, or that is signed."""
+    return only_sealed(message) is not None
+
+
+def only_sealed(message: Message) -> Message | None:
+    """Return the newest sealed compaction in *message*, without the rest; None if there is none."""
+    native = message.native
+    if native is None or not any(type(part) is CompactionPart for part in message.parts):
+        return None
+    seals = _SEALS.get(native.format, frozenset())
+    for item in reversed(_items(message)):
+        inner = _blocks(item) if native.format is _ANTHROPIC else [item]
+        for block in reversed(inner):
+            if "compaction" in str(block.get("type")) and any(map(block.get, seals)):
+                alone = {**item, "content": [block]} if block is not item else item
+                return CONVERTERS[native.format].said_by(message, [alone])
+    return None
+
+
+def _items(message: Message) -> list[Object]:
+    native = message.native
+    return [] if native is None else CONVERTERS[native.format].native_items(message) or []
+
+
+def _blocks(item: Object) -> list[Object]:
+    return [maybe_object(block) for block in listed_blocks(item.get("content"))]
+
+
+def _without_bound(item: Object) -> Object | None:
+    blocks = _blocks(item)
+    left = [block for block in blocks if not _is_bound(block)]
+    if len(left) == len(blocks):
+        return item
+    return {**item, "content": left} if left else None
+
+
+def _is_bound(block: Object) -> bool:
+    kind = block.get("type")
+    return kind == "redacted_thinking" or (kind == "thinking" and bool(block.get("signature")))
+
+
+def _binds(message: Message) -> bool:
+    """Whether the model that wrote *message* binds its thinking, or is unknown."""
+    model = (message.metadata or {}).get("model")
+    return not isinstance(model, str) or _FREE(model) is None

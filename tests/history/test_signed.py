@@ -1,0 +1,174 @@
+"""What is bound to everything before it leaves an answer; what is sealed is found in it."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from foldline.history.formats import CONVERTERS
+from foldline.history.formats.anthropic import from_anthropic, to_anthropic
+from foldline.history.formats.openai_chat import from_openai_chat
+from foldline.history.formats.openai_responses import from_openai_responses, to_openai_responses
+from foldline.history.messages import Message, Native, NativeFormat
+from foldline.history.parts import CompactionPart, ReasoningPart
+from foldline.history.signed import is_sealed, is_signed, only_sealed, without_signed
+
+
+THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "S"}
+HIDDEN = {"type": "redacted_thinking", "data": "XX"}
+SAID = {"type": "text", "text": "so", "cache_control": {"type": "ephemeral"}}
+CALL = {"type": "tool_use", "id": "t1", "name": "look", "input": {}}
+SUMMARY = {"type": "compaction", "content": "Earlier: AB1.", "signature": "C"}
+OPENAI_SUMMARY = {"type": "compaction", "id": "cmp_1", "encrypted_content": "AAAA"}
+
+
+def answer(*blocks: dict[str, Any], role: str = "assistant") -> Message:
+    (message,) = from_anthropic([{"role": role, "content": [*blocks]}])
+    return message
+
+
+def test_bound_thinking_leaves() -> None:
+    """Thinking that is signed or hidden goes, the rest is what the vendor wrote."""
+    left = without_signed(answer(THOUGHT, HIDDEN, SAID, THOUGHT, CALL))
+
+    assert left is not None
+    assert to_anthropic([left]) == [{"role": "assistant", "content": [SAID, CALL]}]
+
+
+def test_parts_and_item_agree() -> None:
+    """What is left has the parts of its item, and says the same as if read from it."""
+    left = without_signed(answer(THOUGHT, SAID, HIDDEN, CALL))
+
+    assert left == answer(SAID, CALL)
+
+
+def test_needless_item_goes() -> None:
+    """What the parts can write alone keeps no item."""
+    left = without_signed(answer(THOUGHT, {"type": "text", "text": "so"}))
+
+    assert left is not None
+    assert to_anthropic([left]) == [
+        {"role": "assistant", "content": [{"type": "text", "text": "so"}]}
+    ]
+
+
+def test_items_of_one_answer() -> None:
+    """An answer of several items loses the item that was thinking alone."""
+    items = [
+        {"role": "assistant", "content": [THOUGHT]},
+        {"role": "assistant", "content": "first"},
+        {"role": "assistant", "content": [HIDDEN, CALL]},
+    ]
+    (message,) = from_anthropic(items)
+    left = without_signed(message)
+
+    assert left is not None
+    assert to_anthropic([left]) == [items[1], {"role": "assistant", "content": [CALL]}]
+
+
+def test_nothing_but_thinking() -> None:
+    """An answer that is bound thinking alone leaves nothing."""
+    assert without_signed(answer(THOUGHT, HIDDEN)) is None
+
+
+def test_fields_of_the_owner_stay() -> None:
+    """Id, metadata and usage are those of the whole answer."""
+    message = replace(answer(THOUGHT, SAID), id="m1", metadata={"a": 1})
+    left = without_signed(message)
+
+    assert left is not None
+    assert (left.id, left.metadata) == ("m1", {"a": 1})
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Message.user("hi"),
+        Message(role="assistant", parts=(ReasoningPart("hm"),)),
+        answer(SAID, CALL),
+        answer({"type": "thinking", "thinking": "hm"}, SAID),
+        answer({"type": "text", "text": '"signature": "redacted_thinking"'}, SAID),
+        *from_openai_chat(
+            [{"role": "assistant", "content": "x", "reasoning_content": "hm", "z": 1}]
+        ),
+        *from_openai_responses(
+            [
+                {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "E"},
+                {"role": "assistant", "content": "x"},
+            ]
+        ),
+        Message(
+            role="assistant",
+            parts=(ReasoningPart("hm"),),
+            native=Native(format=NativeFormat.ANTHROPIC, item="", continues=True),
+        ),
+    ],
+)
+def test_unbound_is_the_same_object(message: Message) -> None:
+    """A message without bound thinking comes back as it is."""
+    assert not is_signed(message)
+    assert without_signed(message) is message
+
+
+@pytest.mark.parametrize(
+    ("model", "is_bound"),
+    [
+        ("claude-fable-5-1", True),
+        ("claude-opus-5", True),
+        ("anthropic.claude-sonnet-5-5-v1:0", True),
+        ("claude-haiku-10-1", True),
+        ("my-alias", True),
+        (7, True),
+        ("claude-opus-4-20250514", False),
+        ("claude-sonnet-4-6", False),
+        ("claude-3-7-sonnet-latest", False),
+        ("deepseek-v4", False),
+    ],
+)
+def test_old_models_bind_nothing(model: object, is_bound: bool) -> None:
+    """Thinking is bound if the model that wrote it binds, or is unknown."""
+    assert is_signed(replace(answer(THOUGHT, SAID), metadata={"model": model})) is is_bound
+
+
+@pytest.mark.parametrize(
+    "block",
+    [SUMMARY, {"type": "compaction", "content": None, "encrypted_content": "X"}],
+)
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_signed_compaction(block: dict[str, Any], role: str) -> None:
+    """A compaction of Anthropic that has to come back verbatim is found without the rest."""
+    message = answer(block, SAID, role=role)
+    alone = only_sealed(message)
+
+    assert is_sealed(message)
+    assert alone is not None
+    assert to_anthropic([alone]) == [{"role": role, "content": [block]}]
+
+
+def test_sealed_compaction_of_openai() -> None:
+    """The newest compaction of an answer is found without the items beside it."""
+    newest = {**OPENAI_SUMMARY, "id": "cmp_2"}
+    items = [OPENAI_SUMMARY, newest, {"role": "assistant", "content": "x"}]
+    (message,) = from_openai_responses(items)
+    alone = only_sealed(message)
+
+    assert alone is not None
+    assert to_openai_responses([alone]) == [newest]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Message.user("hi"),
+        Message(role="assistant", parts=(CompactionPart("Earlier"),)),
+        answer({"type": "compaction", "content": "Earlier", "cache_control": {}}),
+        answer({"type": "compaction", "content": None}),
+        *from_openai_responses([{"type": "compaction", "id": "cmp_1", "encrypted_content": ""}]),
+        *CONVERTERS[NativeFormat.OTEL].messages(
+            [{"role": "assistant", "parts": [{"type": "compaction", "content": "Earlier", "z": 1}]}]
+        ),
+    ],
+)
+def test_open_compaction(message: Message) -> None:
+    """A compaction that anyone can read, or that holds nothing, is not sealed."""
+    assert not is_sealed(message)
