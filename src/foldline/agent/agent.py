@@ -23,9 +23,11 @@ from foldline.agent.tools.signature import ToolFunction
 from foldline.agent.turn import Turn
 from foldline.checks import expect
 from foldline.errors import ConfigError
+from foldline.history.codec import encode_json
 from foldline.history.messages import Message
 from foldline.history.tokens import TokenEstimator, count_message
-from foldline.providers.model import ChatModel
+from foldline.providers.book import window_of_model
+from foldline.providers.model import ChatModel, window_of
 from foldline.providers.summarizer import ModelSummarizer, Summarizer
 from foldline.providers.vendors.opening import open_model
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, ProviderConfig
@@ -76,7 +78,7 @@ class Agent:
             name: The name of the agent.
             instructions: The system prompt: sent before every view, not stored with a thread.
             tools: What the model may call: typed functions or `Tool` objects.
-            history_reduction: How and when to reduce; by default not at all.
+            history_reduction: How and when to reduce; by default every request fits the window.
             reducer: What reduces instead: a `HistoryReducer`, or any object with the protocol.
             summarizer: What writes summaries; by default the `summarizer_provider`, or the model.
             options: Limits of a turn.
@@ -89,6 +91,7 @@ class Agent:
         """
         _check_parts(name, instructions, history_reduction, options, background_fold, telemetry)
         chat = _opened(model)
+        named = tools_by_name(tools)
         ours, own, writer = _made(reducer, history_reduction, summarizer, chat, options, telemetry)
         self._opened = [one for one in (chat, writer) if one is not None and one is not model]
         self._setup = TurnSetup(
@@ -96,9 +99,11 @@ class Agent:
             model=chat,
             reducer=ours,
             own_reducer=own,
-            tools=tools_by_name(tools),
+            tools=named,
             instructions=instructions,
             instruction_tokens=_tokens(instructions),
+            tool_tokens=sum(map(_tool_tokens, named.values())),
+            window=window_of(chat) or window_of_model(chat.name),
             options=options,
             background=background_fold,
             observer=telemetry,
@@ -266,6 +271,10 @@ def _check_parts(
 
 def _tokens(instructions: str) -> int:
     return count_message(Message.system(instructions), TokenEstimator()) if instructions else 0
+
+
+def _tool_tokens(tool: Tool) -> int:
+    return TokenEstimator().count(encode_json(tool.definition).decode())
 
 
 def _opened(model: str | ProviderConfig | ChatModel) -> ChatModel:

@@ -34,6 +34,8 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
     tools: Mapping[str, Tool]
     instructions: str
     instruction_tokens: int
+    tool_tokens: int
+    window: int | None
     options: AgentOptions
     background: BackgroundFold | None
     observer: Observer | None

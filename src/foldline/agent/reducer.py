@@ -19,12 +19,16 @@ from foldline.agent.portal import PORTAL
 from foldline.agent.telemetry import Observer
 from foldline.agent.wire import Items, read_items
 from foldline.checks import expect, expect_seconds, expect_whole
-from foldline.errors import BlockingCallError
+from foldline.errors import BlockingCallError, RequestTooLargeError
+from foldline.history.codec import encode_json
 from foldline.history.history import CountingUnit, History
-from foldline.history.messages import Message, NativeFormat, total_usage
+from foldline.history.messages import Message, NativeFormat, Usage, total_usage
 from foldline.history.tokens import TokenCounter
+from foldline.providers.book import window_of_model
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.summarizer import Summarizer, metered
+from foldline.reduction.active import outcome_of
+from foldline.reduction.budget import Budget, budget_of, token_ratio
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, fingerprint
 from foldline.reduction.event import (
     CIRCUIT_BREAKER_TERMINATION,
@@ -33,9 +37,10 @@ from foldline.reduction.event import (
     Reason,
     ReductionStatus,
 )
-from foldline.reduction.fold import DEFAULT_SUMMARY_BUDGET, FoldOptions, FoldResult, Writing, fold
+from foldline.reduction.fold import FoldOptions, FoldResult, Writing, fold
+from foldline.reduction.quotes import Pins
 from foldline.reduction.state import HistoryReductionState, hash_of
-from foldline.reduction.verdict import Verdict, decide, outcome_of
+from foldline.reduction.verdict import Verdict, decide
 from foldline.reduction.version_1 import carried_over
 from foldline.reduction.view import view_of, view_tokens
 
@@ -48,6 +53,9 @@ DEFAULT_TIMEOUT = 60.0
 
 _LOG = logging.getLogger("foldline")
 _DEFAULTS = HistoryReductionConfig()
+# A request that somebody asked for as it is may be larger than its ceiling.
+_UNBOUNDED = frozenset({Reason.DISABLED, Reason.SKIPPED_BY_RUN, Reason.NO_MESSAGES})
+_NO_VERDICT = Verdict(kind="skip", reason=Reason.NO_MESSAGES)
 
 _Item = TypeVar("_Item", Message, dict[str, Any])
 
@@ -84,7 +92,35 @@ class _Call(Struct, frozen=True, kw_only=True):
     budget: Budget
     pins: Pins | None
     started: float
-    verdict: Verdict
+    verdict: Verdict = _NO_VERDICT
+
+
+class _Request(Struct, frozen=True, kw_only=True):
+    """What a caller says of a request beside its messages."""
+
+    reported: int
+    instructions: str
+    tools: Sequence[object]
+    pins: Sequence[int] | None
+
+    @classmethod
+    def checked(
+        cls,
+        usage: Usage | int | None,
+        instructions: str,
+        tools: Sequence[object],
+        pins: Sequence[int] | None,
+    ) -> "_Request":
+        expect("usage", usage, Usage | int | None)
+        expect("instructions", instructions, str)
+        expect("tools", tools, Sequence)
+        expect("pins", pins, Sequence | None)
+        return cls(
+            reported=usage.input_tokens if isinstance(usage, Usage) else usage or 0,
+            instructions=instructions,
+            tools=tools,
+            pins=pins,
+        )
 
 
 class HistoryReducer:
@@ -197,7 +233,7 @@ class HistoryReducer:
             RequestTooLargeError: The request does not fit its ceiling, whatever is folded, cleared
                 or clipped: the instructions, tools and system messages alone are too large.
         """
-        given = self._request(usage, instructions, tools, pins)
+        given = _Request.checked(usage, instructions, tools, pins)
         call = self._begin(messages, state, overrides, format, scope, given)
         return await self._settled(call) if call.verdict.folds else self._served(call)
 
@@ -226,7 +262,7 @@ class HistoryReducer:
         # The public function raises if there is no loop, which costs 0.15 of 12 us.
         if asyncio._get_running_loop() is not None:  # noqa: SLF001
             raise BlockingCallError
-        given = self._request(usage, instructions, tools, pins)
+        given = _Request.checked(usage, instructions, tools, pins)
         call = self._begin(messages, state, overrides, format, scope, given)
         return PORTAL.run(self._settled, call) if call.verdict.folds else self._served(call)
 
@@ -244,27 +280,8 @@ class HistoryReducer:
         pins: Sequence[int] | None = None,
     ) -> Verdict:
         """Return the verdict that `reduce` would reach, without calling a summarizer."""
-        given = self._request(usage, instructions, tools, pins)
+        given = _Request.checked(usage, instructions, tools, pins)
         return self._begin(messages, state, overrides, format, scope, given).verdict
-
-    def without_folding(
-        self,
-        history: History,
-        *,
-        state: HistoryReductionState | None = None,
-        overrides: AgentRunConfig | None = None,
-    ) -> ReducedHistory[Message]:
-        """
-        Return the view of *history* without folding, even if a fold is due.
-
-        This is for callers who fold in the background and do not wait for it.
-        """
-        call = self._begin(history, state, overrides, None, "")
-        served = self._served(call)
-        if not call.verdict.folds or served.event is None:
-            return served
-        event = structs.replace(served.event, reason=Reason.FOLDING_BEHIND)
-        return structs.replace(served, event=event)
 
     def with_target(self, target: int) -> "HistoryReducer":
         """
@@ -272,17 +289,87 @@ class HistoryReducer:
 
         Its reductions are also this reducer's: targets are not part of the fingerprint.
         """
-        other = copy(self)
+        other, config = copy(self), self.config
+        kept = (
+            {"target_token_budget": target, "token_budget_threshold": 0}
+            if config.unit == "tokens"
+            else {"target_count": target, "summarization_threshold": 0}
+        )
         other.config = structs.replace(
-            self.config,
-            target_token_budget=target,
-            token_budget_threshold=0,
-            max_token_budget=None,
-            token_budget_trigger_percentage=None,
-            target_count=target,
-            summarization_threshold=0,
+            config, max_token_budget=None, token_budget_trigger_percentage=None, **kept
         )
         return other
+
+    async def reduce_within(
+        self,
+        budget: Budget,
+        history: History,
+        *,
+        state: HistoryReductionState | None = None,
+        overrides: AgentRunConfig | None = None,
+        pins: Pins = (),
+        folds: bool = True,
+    ) -> ReducedHistory[Message]:
+        """
+        Do the same as `reduce` for a request whose *budget* is known.
+
+        Args:
+            budget: What the request may hold; see `budget`.
+            history: The full history, or its part after a cut.
+            state: The reduction of the previous call.
+            overrides: Overrides for this run.
+            pins: All pinned messages before the cut, and perhaps others.
+            folds: Whether to fold if a fold is due; callers who fold in the background do not wait.
+        """
+        call = self._decided(
+            _Call(
+                items=Items(history=history, kept=history),
+                given=state,
+                overrides=overrides,
+                scope="",
+                budget=budget,
+                pins=pins,
+                started=perf_counter(),
+            )
+        )
+        if call.verdict.folds and folds:
+            return await self._settled(call)
+        served = self._served(call)
+        if not call.verdict.folds:
+            return served
+        event = structs.replace(served.event, reason=Reason.FOLDING_BEHIND)
+        return structs.replace(served, event=event)
+
+    def budget(
+        self,
+        *,
+        window: int | None = None,
+        learned: int | None = None,
+        instructions: int = 0,
+        tools: int = 0,
+        ratio: float = 1.0,
+        recall: bool = False,
+    ) -> Budget:
+        """
+        Return what a request may hold.
+
+        Args:
+            window: The window of the model, if this reducer was not given one.
+            learned: The window as far as the vendor's refusals have shown.
+            instructions: The estimated tokens of instructions that are not in the history.
+            tools: The estimated tokens of the tool schemas.
+            ratio: What the vendor counts for one estimated token.
+            recall: Whether the model can call the tool `recall`.
+        """
+        return budget_of(
+            self.config,
+            window=self._model_window or window,
+            learned=learned,
+            instructions=instructions,
+            tools=tools,
+            ratio=ratio,
+            recall=recall,
+        )
 
     def _begin(
         self,
@@ -291,6 +378,7 @@ class HistoryReducer:
         overrides: AgentRunConfig | None,
         format: NativeFormat | None,
         scope: str,
+        request: _Request,
     ) -> _Call:
         started = perf_counter()
         if state is not None:
@@ -301,29 +389,51 @@ class HistoryReducer:
         if scope != "":
             expect("scope", scope, str)
         items = read_items(messages, format, self._counter)
-        verdict = self._decided(items.history, state, overrides)
-        if state is not None and verdict.state is None:
-            carried = carried_over(state, items.history)
-            if carried is not state:
-                state, verdict = carried, self._decided(items.history, carried, overrides)
+        history = items.history
         call = _Call(
             items=items,
             given=state,
             overrides=overrides,
             scope=scope,
+            budget=self._budget_of(request, history, state),
+            pins=None if request.pins is None else [(at, history[at]) for at in request.pins],
             started=started,
-            verdict=verdict,
         )
+        call = self._decided(call)
+        if state is not None and call.verdict.state is None:
+            carried = carried_over(state, history)
+            if carried is not state:
+                call = self._decided(structs.replace(call, given=carried))
         return call if self._cache is None else self._looked_up(call, self._cache)
 
-    def _decided(
-        self,
-        history: History,
-        state: HistoryReductionState | None,
-        overrides: AgentRunConfig | None,
-    ) -> Verdict:
-        made = self.config_fingerprint
-        return decide(history, self.config, state, config_fingerprint=made, overrides=overrides)
+    def _budget_of(
+        self, request: _Request, history: History, state: HistoryReductionState | None
+    ) -> Budget:
+        count = history.counter.count
+        budget = self.budget(
+            instructions=count(request.instructions),
+            tools=sum(count(encode_json(tool).decode()) for tool in request.tools),
+        )
+        if not request.reported:
+            return budget
+        ratio = token_ratio(
+            reported=request.reported,
+            estimated=budget.overhead + _sent_before(history, state),
+        )
+        return structs.replace(budget, ratio=ratio)
+
+    def _decided(self, call: _Call) -> _Call:
+        """Return *call* with the verdict on it."""
+        verdict = decide(
+            call.items.history,
+            self.config,
+            call.given,
+            config_fingerprint=self.config_fingerprint,
+            overrides=call.overrides,
+            budget=call.budget,
+            pins=call.pins,
+        )
+        return structs.replace(call, verdict=verdict)
 
     def _looked_up(self, call: _Call, cache: ReductionCache) -> _Call:
         """Return *call* decided with the reduction in *cache*, if that one covers more."""
@@ -335,8 +445,7 @@ class HistoryReducer:
         reached = 0 if active is None else active.summarized_up_to_index
         if found is None or found.summarized_up_to_index <= reached:
             return call
-        verdict = self._decided(history, found, call.overrides)
-        return structs.replace(call, given=found, verdict=verdict)
+        return self._decided(structs.replace(call, given=found))
 
     async def _settled(self, call: _Call) -> ReducedHistory[Any]:
         """Fold as *call* asks; if the same fold is being made already, wait for it and look again."""
@@ -375,9 +484,10 @@ class HistoryReducer:
                 summarizer_calls=writing.calls,
                 summarizer_tokens=writing.tokens_read,
                 summarizer_usage=total_usage(spent) if spent else None,
+                left_out=result.left_out,
                 failures=writing.failures,
             )
-            if made is not None and reduced.event is not None:
+            if made is not None:
                 made(reduced.event)
         return reduced
 
@@ -397,8 +507,10 @@ class HistoryReducer:
             created_at=self._now(),
             config_fingerprint=self.config_fingerprint,
             summarizers=len(chain),
-            summary_budget=self._summary_budget,
+            budget=call.budget,
+            summary_budget=self._summary_budget or call.budget.summary,
             window=self._window,
+            pins=call.pins,
         )
         flow = fold(history, call.verdict, self.config, options, given=call.given)
         return await FoldCalls(chain, self._breakers, seconds=self._timeout).run(flow)
@@ -409,12 +521,8 @@ class HistoryReducer:
         return now
 
     def _served(self, call: _Call) -> ReducedHistory[Any]:
-        if self.config.enabled:
-            active = call.verdict.state
-            return self._shown(call, active, "skipped" if active is None else "cache_hit")
-        return ReducedHistory(
-            messages=call.items.given(), state=call.given, event=None, verdict=call.verdict
-        )
+        active = call.verdict.state
+        return self._shown(call, active, "skipped" if active is None else "cache_hit")
 
     def _shown(
         self,
@@ -423,7 +531,7 @@ class HistoryReducer:
         status: ReductionStatus,
         **outcome: Any,
     ) -> ReducedHistory[Any]:
-        history, removed = call.items.history, 0
+        history, budget, removed = call.items.history, call.budget, 0
         view = view_of(history, active)
         facts: dict[str, Any] = {"reason": call.verdict.reason}
         if active is not None:
@@ -433,26 +541,63 @@ class HistoryReducer:
                 _LOG.debug("cache hit: %d messages became %d", history.total, len(view))
                 made, now = _zoned(active.created_at), _zoned(self._now())
                 facts["cache_age"] = (now - made).total_seconds()
+        tokens = view_tokens(history, active)
+        if budget.counted(tokens) > budget.ceiling and call.verdict.reason not in _UNBOUNDED:
+            raise RequestTooLargeError(
+                parts=_parts(history, active, budget), ceiling=budget.ceiling
+            )
         event = HistoryReductionEvent(
             status=status,
             strategy=self.config.strategy,
-            counting_unit=self.config.counting_unit,
+            counting_unit=self.config.unit,
             units=call.verdict.units,
             original_count=history.total,
             reduced_count=len(view),
             removed_count=removed,
             original_tokens=history.system_tokens + history.tokens(),
-            reduced_tokens=view_tokens(history, active),
-            earlier=_outcome_of_given(call, self.config.counting_unit) if call.given else "none",
+            reduced_tokens=tokens,
+            earlier=_outcome_of_given(call, self.config.unit) if call.given else "none",
+            ceiling=budget.ceiling,
+            request_tokens=budget.counted(tokens),
             duration=perf_counter() - call.started,
             **(facts | outcome),
         )
+        # What is disabled gives back what it was given; of a history, a valid view.
+        is_off = call.verdict.reason is Reason.DISABLED and call.items.kept is not history
         return ReducedHistory(
-            messages=call.items.write(view),
+            messages=call.items.given() if is_off else call.items.write(view),
             state=active or call.given,
             event=event,
             verdict=call.verdict,
         )
+
+
+def _sent_before(history: History, state: HistoryReductionState | None) -> int:
+    """Return the estimated tokens of the view that the newest answer of *history* was given to."""
+    end = len(history)
+    while end > history.start and history[end - 1].role != "assistant":
+        end -= 1
+    while end > history.start and history[end - 1].role == "assistant":
+        end -= 1
+    if state is None:
+        return history.system_tokens + history.tokens(0, end)
+    # A fold after that request has changed the view since.
+    return 0 if state.history_length > end else view_tokens(history, state) - history.tokens(end)
+
+
+def _parts(
+    history: History, active: HistoryReductionState | None, budget: Budget
+) -> dict[str, int]:
+    """Return the sizes of the parts of a request, as the vendor counts them."""
+    front = 0 if active is None else active.front_tokens
+    parts = {
+        "instructions": budget.instructions,
+        "tools": budget.tools,
+        "system messages": history.system_tokens,
+        "summary and quotes": front,
+        "messages": view_tokens(history, active) - history.system_tokens - front,
+    }
+    return {name: int(tokens * budget.ratio) for name, tokens in parts.items()}
 
 
 def _outcome_of_given(call: _Call, unit: CountingUnit) -> EarlierReduction:

@@ -102,6 +102,7 @@ def budget_of(
     config: HistoryReductionConfig,
     *,
     window: int | None = None,
+    learned: int | None = None,
     instructions: int = 0,
     tools: int = 0,
     ratio: float = 1.0,
@@ -113,12 +114,14 @@ def budget_of(
     Args:
         config: Names the ceiling, the reserve and the window, or leaves them to the defaults.
         window: What is known of the model, if the configuration names no window.
+        learned: The window as far as the vendor's refusals have shown.
         instructions: The estimated tokens of instructions that are not part of the history.
         tools: The estimated tokens of the tool schemas.
         ratio: What the vendor counts for one estimated token.
         recall: Whether the model can call the tool `recall`.
     """
     size = config.context_window_size or window or DEFAULT_WINDOW
+    size = size if learned is None else min(size, learned)
     reserve = min(_RESERVE, size // _RESERVE_PART) if config.reserve is None else config.reserve
     ceiling = config.ceiling
     if ceiling is None:

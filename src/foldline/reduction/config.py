@@ -250,10 +250,10 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
         return cls(**(usual | changes))
 
     def _check_ceiling(self) -> None:
-        ceiling = self.ceiling
+        ceiling: object = self.ceiling
         if ceiling is None:
             return
-        if isinstance(ceiling, bool) or not isinstance(ceiling, int | float) or ceiling <= 0:
+        if isinstance(ceiling, bool) or not isinstance(ceiling, int | float) or not ceiling > 0:
             message = f"ceiling must be tokens, or a share of the window up to 1, got {ceiling!r}"
             raise ConfigError(message)
 

@@ -191,7 +191,7 @@ def _reduction(
     passed = None if base is None or base.pinned_index == pinned else base.pinned_index
     aged = [*([] if passed is None else [passed]), *range(task.start, cut)]
     sealed = next(filter(None, map(only_sealed, reversed(history[task.start : cut]))), None)
-    before = None if base is None else base.sealed
+    before = None if base is None else base.sealed_item
     quotes = quoted(
         history,
         () if base is None else base.quotes,
@@ -217,7 +217,7 @@ def _reduction(
         history_length=len(history),
         quotes=within(quotes, task.options.budget.beside, "user"),
         shortened=fitting(history, verdict.shortened, cut=cut, pinned=pinned),
-        sealed=sealed or before,
+        sealed_item=sealed or before,
     )
 
 

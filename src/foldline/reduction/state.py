@@ -133,7 +133,7 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
     shortened: tuple[Shortened, ...] = ()
     """The messages that are shown clipped or cleared, oldest first."""
 
-    sealed: Message | None = None
+    sealed_item: Message | None = None
     """A vendor's own compaction item that the cut has passed; it stays in front of the view."""
 
     summary_hash: str = ""
@@ -238,7 +238,7 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
 
     def front_messages(self) -> list[Message]:
         """Return what stands for the first messages: a vendor's sealed item, and the summaries."""
-        return [*([] if self.sealed is None else [self.sealed]), *self.summary_messages()]
+        return [*([] if self.sealed_item is None else [self.sealed_item]), *self.summary_messages()]
 
     def summary_messages(self) -> list[Message]:
         """
@@ -288,7 +288,7 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
             self.summary_content,
             layers,
         )
-        kept = (self.quotes, self.shortened, self.sealed)
+        kept = (self.quotes, self.shortened, self.sealed_item)
         # Without any of these the digest is that of format 1.
         if any(kept) or self.history_length:
             shown += (*msgspec.to_builtins(kept), self.history_length)

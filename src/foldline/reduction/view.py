@@ -56,8 +56,8 @@ def view_tokens(history: History, state: HistoryReductionState | None = None) ->
     total = history.system_tokens + state.front_tokens + history.tokens(cut)
     if pin is not None:
         total += history.tokens(pin, pin + 1)
-    if state.sealed is not None:
-        total += count_message(state.sealed, history.counter)
+    if state.sealed_item is not None:
+        total += count_message(state.sealed_item, history.counter)
     for one in fitting(history, state.shortened, cut=cut, pinned=pin):
         total += one.tokens - history.tokens(one.index, one.index + 1)
     return total

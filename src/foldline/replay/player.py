@@ -110,8 +110,8 @@ class _Player:
             number=len(self._records) + 1,
             position=position,
             verdict=verdict.kind,
-            reason=(verdict if event is None else event).reason.value,
-            status="skipped" if event is None else event.status,
+            reason=event.reason.value,
+            status=event.status,
             view_messages=len(request),
             view_tokens=reading.tokens,
             full_tokens=self._history.system_tokens + self._history.tokens(),
@@ -119,7 +119,7 @@ class _Player:
             fresh_tokens=reading.fresh,
             prior_tokens=reading.prior,
             prefix_broke=reading.broke,
-            fold=self._fold(event, verdict.cut) if event and verdict.folds else None,
+            fold=self._fold(event, verdict.cut) if verdict.folds else None,
             violations=found,
         )
         self._records.append(record)
