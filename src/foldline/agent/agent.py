@@ -7,7 +7,7 @@ from typing import Protocol, Self, runtime_checkable
 
 from foldline.agent.arguments import TurnInput, checked_input, is_blocking
 from foldline.agent.background import BackgroundFold
-from foldline.agent.config import AgentConfig, AgentOptions
+from foldline.agent.config import AgentConfig, AgentOptions, warn_of_vendor_edits
 from foldline.agent.event_stream import StreamingTurnResult
 from foldline.agent.events import AgentEvent
 from foldline.agent.files import TurnFiles, with_files
@@ -85,6 +85,8 @@ class Agent:
         """
         config = HistoryReductionConfig() if history_reduction is None else history_reduction
         _check_parts(config, options, background_fold, telemetry)
+        if config.enabled:
+            warn_of_vendor_edits(options.settings)
         expect("name", name, str)
         expect("instructions", instructions, str)
         chat = _opened(model)
