@@ -90,8 +90,6 @@ class Agent:
         _check_parts(name, instructions, history_reduction, options, background_fold, telemetry)
         chat = _opened(model)
         ours, own, writer = _made(reducer, history_reduction, summarizer, chat, options, telemetry)
-        if own is not None or ours.config.enabled:
-            warn_of_vendor_edits(options.settings)
         self._opened = [one for one in (chat, writer) if one is not None and one is not model]
         self._setup = TurnSetup(
             agent=name,
@@ -287,6 +285,8 @@ def _made(
     observer: Observer | None,
 ) -> tuple[HistoryReducer, ChatReducer | None, ChatModel | None]:
     """Return a reducer of ours, the caller's own in its place, and the model that was opened."""
+    if reducer is not None or (config or HistoryReductionConfig()).enabled:
+        warn_of_vendor_edits(options.settings)
     if reducer is not None:
         if config is not None or given is not None:
             name = "history_reduction" if given is None else "summarizer"
