@@ -20,6 +20,7 @@ HOMES = MappingProxyType(
         "AgentRunConfig": "foldline.reduction.config",
         "BackgroundFold": "foldline.agent.background",
         "ChatModel": "foldline.providers.model",
+        "ChatReducer": "foldline.agent.own_reducer",
         "ConfigError": "foldline.errors",
         "Conversation": "foldline.conversation.conversation",
         "ConversationThread": "foldline.threads.thread",

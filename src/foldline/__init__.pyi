@@ -20,6 +20,9 @@ from foldline.agent.config import (
 from foldline.agent.event_stream import (
     StreamingTurnResult as StreamingTurnResult,
 )
+from foldline.agent.own_reducer import (
+    ChatReducer as ChatReducer,
+)
 from foldline.agent.reducer import (
     HistoryReducer as HistoryReducer,
     ReducedHistory as ReducedHistory,
@@ -153,6 +156,7 @@ __all__ = [
     "AgentRunConfig",
     "BackgroundFold",
     "ChatModel",
+    "ChatReducer",
     "ConfigError",
     "Conversation",
     "ConversationThread",

@@ -30,6 +30,8 @@ from foldline.testing.grammars import (
     check_anthropic,
     check_openai_chat,
     check_openai_responses,
+    check_thinking,
+    sign_thinking,
 )
 from tests.history.formats.wire_values import SOME_TEXT
 
@@ -116,6 +118,8 @@ SAID = {"role": "assistant", "content": [{"type": "output_text", "text": "x"}]}
 CALL_2, OUTPUT_2 = {**CALL, "call_id": "c2"}, {**OUTPUT, "call_id": "c2"}
 APPROVAL = {"type": "mcp_approval_response", "approval_request_id": "m", "approve": True}
 
+SEALED = {"type": "compaction", "id": "cmp_1", "encrypted_content": "AAAA"}
+
 RESPONSES_RIGHT: list[list[Any]] = [
     [USER, SAID],
     [CALL, USER, OUTPUT],
@@ -128,6 +132,8 @@ RESPONSES_RIGHT: list[list[Any]] = [
     [{**SAID, "id": "msg_1"}, USER, {**CALL, "id": "fc_1"}, OUTPUT],
     [THOUGHT, CALL, OUTPUT, {**USER, "id": "msg_1"}],
     [{"type": "mcp_approval_request", "id": "m"}, APPROVAL],
+    [USER, SEALED, SAID],
+    [SEALED, USER],
 ]
 
 RESPONSES_WRONG: list[tuple[list[Any], list[Rule]]] = [
@@ -159,6 +165,7 @@ RESPONSES_WRONG: list[tuple[list[Any], list[Rule]]] = [
     ([{"type": "mcp_approval_request", "id": "m"}], [Rule.UNANSWERED]),
     ([{**SAID, "id": "x"}], [Rule.CALL_ID]),
     ([{**SAID, "id": "msg_1"}, {**SAID, "id": "msg_1"}], [Rule.DUPLICATE_ID]),
+    ([{"type": "compaction", "id": "cmp_1"}], [Rule.COMPACTION]),
 ]
 
 
@@ -173,6 +180,10 @@ def turns(*contents: Any) -> list[dict[str, Any]]:
     return [{"role": roles[at % 2], "content": content} for at, content in enumerate(contents)]
 
 
+OPEN = {"type": "compaction", "content": "Earlier: AB1."}
+COMPACTED = {**OPEN, "encrypted_content": "XX", "signature": "s"}
+
+
 ANTHROPIC_RIGHT: list[tuple[Any, list[Any]]] = [
     (None, turns("go")),
     ("be brief", turns("go", "so", "on")),
@@ -184,6 +195,10 @@ ANTHROPIC_RIGHT: list[tuple[Any, list[Any]]] = [
     (None, turns([{"type": "image"}], [{"type": "compaction", "content": "c"}], [TEXT])),
     ([MARKED], turns([MARKED], [MARKED], [MARKED])),
     (None, [*turns("go"), *turns("and", "so ", "on")]),
+    (None, turns([COMPACTED, TEXT])),
+    (None, [{"role": "assistant", "content": [COMPACTED]}, *turns("go")]),
+    (None, [{"role": "assistant", "content": [OPEN, TEXT]}, *turns("go")]),
+    (None, turns("go", [OPEN, TEXT], "on", [{"type": "compaction", "content": None}], "on")),
 ]
 
 ANTHROPIC_WRONG: list[tuple[Any, list[Any], list[Rule]]] = [
@@ -229,6 +244,11 @@ ANTHROPIC_WRONG: list[tuple[Any, list[Any], list[Rule]]] = [
     (None, turns("go", [USE], [{**RESULT, "content": [{**TEXT, "text": ""}]}]), [Rule.CONTENT]),
     (None, turns("go", "so", [{"type": "tool_result"}]), [Rule.CALL_ID, Rule.ORPHAN]),
     ([MARKED], turns([MARKED] * 4), [Rule.CACHE_MARKS]),
+    (None, turns("go", [COMPACTED], "on"), [Rule.COMPACTION]),
+    (None, turns([TEXT, COMPACTED]), [Rule.COMPACTION]),
+    (None, turns("go", [TEXT], [OPEN]), [Rule.COMPACTION]),
+    (None, turns([{**COMPACTED, "content": ""}]), [Rule.COMPACTION]),
+    (None, turns([COMPACTED, COMPACTED]), [Rule.COMPACTION, Rule.COMPACTION]),
 ]
 
 
@@ -264,7 +284,91 @@ def test_every_rule_is_tried() -> None:
     """Each rule has a case that breaks it."""
     wrong = [*CHAT_WRONG, *RESPONSES_WRONG, *ANTHROPIC_WRONG]
 
-    assert {rule for case in wrong for rule in case[-1]} == set(Rule)
+    assert {rule for case in wrong for rule in case[-1]} | {Rule.PREFIX} == set(Rule)
+
+
+@pytest.mark.parametrize(
+    ("judge", "sent", "said"),
+    [
+        (check_openai_responses, ([USER],), [USER, SEALED]),
+        (check_openai_responses, ([{**SEALED, "encrypted_content": "B"}, USER],), [SEALED]),
+        (check_openai_responses, ([SEALED, USER],), [SEALED, {**SEALED, "id": "cmp_2"}]),
+        (check_anthropic, (None, turns("go")), turns("go", [COMPACTED])),
+        (check_anthropic, (None, turns([{**COMPACTED, "content": "B"}])), turns([COMPACTED])),
+    ],
+)
+def test_a_sealed_compaction_has_to_be_there(
+    judge: Judge, sent: tuple[Any, ...], said: list[Any]
+) -> None:
+    """A request without the newest sealed compaction, or with another one, is reported."""
+    assert [violation.rule for violation in judge(*sent, said=said)] == [Rule.COMPACTION]
+
+
+@pytest.mark.parametrize(
+    ("judge", "sent", "said"),
+    [
+        (check_openai_responses, ([SEALED, USER],), [USER, SEALED]),
+        (check_openai_responses, ([USER],), [USER, THOUGHT, SAID]),
+        (check_anthropic, (None, turns([COMPACTED, TEXT])), turns("go", [OPEN, COMPACTED])),
+        (check_anthropic, (None, turns("go")), turns("go", [OPEN], [TEXT])),
+    ],
+)
+def test_a_sealed_compaction_is_there(judge: Judge, sent: tuple[Any, ...], said: list[Any]) -> None:
+    """A request with the newest sealed compaction is accepted, and readable ones may go."""
+    assert judge(*sent, said=said) == ()
+
+
+ASKED = {"system": "be brief", "tools": [{"name": "f"}], "messages": turns("go")}
+
+
+def answered(request: dict[str, Any], *after: Any) -> dict[str, Any]:
+    """Return *request* with an answer, in which a thought comes before and after a call."""
+    thoughts: list[dict[str, Any]] = []
+    said: list[dict[str, Any]] = []
+    for one in ("first", "second"):
+        signature = sign_thinking(request, said)
+        thoughts = [{"type": "thinking", "thinking": one, "signature": signature}]
+        said += [*thoughts, {**USE, "id": one}]
+    results = [{**RESULT, "tool_use_id": one} for one in ("first", "second")]
+    messages = [*request["messages"], *turns([], said)[1:], *turns(results), *after]
+    return {**request, "messages": messages}
+
+
+def test_thinking_after_what_it_was_made_from() -> None:
+    """Thoughts that come back after the same blocks are accepted, turn after turn."""
+    once = answered(ASKED)
+    twice = answered(answered(once))
+
+    assert check_thinking(once) == check_thinking(twice) == ()
+    assert (
+        check_thinking({**once, "max_tokens": 5, "system": [MARKED | {"text": "be brief"}]}) == ()
+    )
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"system": "be long"},
+        {"system": None},
+        {"tools": []},
+        {"messages": [{"role": "user", "content": "stop"}, *answered(ASKED)["messages"][1:]]},
+        {"messages": [*turns("x", "y"), *answered(ASKED)["messages"][1:]]},
+    ],
+)
+def test_thinking_after_anything_else(changed: dict[str, Any]) -> None:
+    """If anything before a thought differs, it and each later one of its answer are reported."""
+    found = check_thinking({**answered(ASKED), **changed})
+
+    assert {violation.rule for violation in found} == {Rule.PREFIX}
+    assert len(found) == 2
+
+
+def test_a_thought_between_others_left_out() -> None:
+    """A thought that is left out takes the later ones with it."""
+    request = answered(answered(ASKED))
+    del request["messages"][1]["content"][2]
+
+    assert len(check_thinking(request)) == 2
 
 
 def test_reports_quote_no_content() -> None:

@@ -2,15 +2,17 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from os import urandom
 from typing import Protocol, Self, runtime_checkable
 
 from foldline.agent.arguments import TurnInput, checked_input, is_blocking
 from foldline.agent.background import BackgroundFold
-from foldline.agent.config import AgentConfig, AgentOptions
+from foldline.agent.config import AgentConfig, AgentOptions, warn_of_vendor_edits
 from foldline.agent.event_stream import StreamingTurnResult
 from foldline.agent.events import AgentEvent
 from foldline.agent.files import TurnFiles, with_files
+from foldline.agent.own_reducer import ChatReducer
 from foldline.agent.portal import PORTAL
 from foldline.agent.progress import TurnSetup
 from foldline.agent.reducer import HistoryReducer
@@ -60,6 +62,7 @@ class Agent:
         instructions: str = "",
         tools: Iterable[Tool | ToolFunction] = (),
         history_reduction: HistoryReductionConfig | None = None,
+        reducer: HistoryReducer | ChatReducer | None = None,
         summarizer: Summarizer | Sequence[Summarizer] | None = None,
         options: AgentOptions = _OPTIONS,
         background_fold: BackgroundFold | None = None,
@@ -74,6 +77,7 @@ class Agent:
             instructions: The system prompt: sent before every view, not stored with a thread.
             tools: What the model may call: typed functions or `Tool` objects.
             history_reduction: How and when to reduce; by default not at all.
+            reducer: What reduces instead: a `HistoryReducer`, or any object with the protocol.
             summarizer: What writes summaries; by default the `summarizer_provider`, or the model.
             options: Limits of a turn.
             background_fold: Makes folds in the background; by default turns wait for them.
@@ -83,17 +87,15 @@ class Agent:
             ConfigError: An argument is wrong.
             MissingExtraError: The model needs a package that is not installed.
         """
-        config = HistoryReductionConfig() if history_reduction is None else history_reduction
-        _check_parts(config, options, background_fold, telemetry)
-        expect("name", name, str)
-        expect("instructions", instructions, str)
+        _check_parts(name, instructions, history_reduction, options, background_fold, telemetry)
         chat = _opened(model)
-        reducer, writer = _reducer(config, summarizer, chat, options, telemetry)
+        ours, own, writer = _made(reducer, history_reduction, summarizer, chat, options, telemetry)
         self._opened = [one for one in (chat, writer) if one is not None and one is not model]
         self._setup = TurnSetup(
             agent=name,
             model=chat,
-            reducer=reducer,
+            reducer=ours,
+            own_reducer=own,
             tools=tools_by_name(tools),
             instructions=instructions,
             instruction_tokens=_tokens(instructions),
@@ -246,8 +248,17 @@ class Agent:
         return await Turn(self._setup, thread, given, overrides=config, listen=listen).run()
 
 
-def _check_parts(config: object, options: object, background: object, telemetry: object) -> None:
-    expect("history_reduction", config, HistoryReductionConfig)
+def _check_parts(
+    name: object,
+    instructions: object,
+    config: object,
+    options: object,
+    background: object,
+    telemetry: object,
+) -> None:
+    expect("name", name, str)
+    expect("instructions", instructions, str)
+    expect("history_reduction", config, HistoryReductionConfig | None)
     expect("options", options, AgentOptions)
     expect("background_fold", background, BackgroundFold | None)
     expect("telemetry", telemetry, Observer | None)
@@ -265,28 +276,53 @@ def _opened(model: str | ProviderConfig | ChatModel) -> ChatModel:
     return chat
 
 
-def _reducer(
-    config: HistoryReductionConfig,
+def _made(
+    reducer: HistoryReducer | ChatReducer | None,
+    config: HistoryReductionConfig | None,
     given: Summarizer | Sequence[Summarizer] | None,
     model: ChatModel,
     options: AgentOptions,
     observer: Observer | None,
-) -> tuple[HistoryReducer, ChatModel | None]:
+) -> tuple[HistoryReducer, ChatReducer | None, ChatModel | None]:
+    """Return a reducer of ours, the caller's own in its place, and the model that was opened."""
+    if reducer is not None or (config or HistoryReductionConfig()).enabled:
+        warn_of_vendor_edits(options.settings)
+    if reducer is not None:
+        if config is not None or given is not None:
+            name = "history_reduction" if given is None else "summarizer"
+            message = f"{name} must be given to the reducer, or in place of it"
+            raise ConfigError(message)
+        return *_own(reducer, observer), None
     chain, opened = given or (), None
+    config = config or HistoryReductionConfig()
     if given is None and config.enabled and config.strategy == "summarizing":
         provider = config.summarizer_provider
         opened = None if provider is None else open_model(provider)
         writer = opened or model
         chain = ModelSummarizer(writer if observer is None else ObservedModel(writer, observer))
-    reducer = HistoryReducer(
+    made = HistoryReducer(
         config,
         summarizer=chain,
         summarizer_window=_window_of(chain),
         timeout=options.summarizer_timeout,
         summary_budget=options.summary_budget,
     )
-    reducer.telemetry = observer
-    return reducer, opened
+    made.telemetry = observer
+    return made, None, opened
+
+
+def _own(
+    given: HistoryReducer | ChatReducer, observer: Observer | None
+) -> tuple[HistoryReducer, ChatReducer | None]:
+    expect("reducer", given, HistoryReducer | ChatReducer, hint="it needs async reduce()")
+    if isinstance(given, HistoryReducer):
+        made = copy(given)
+        made.telemetry = observer or given.telemetry
+        return made, None
+    if isinstance(given, type) or is_blocking(given.reduce):
+        message = "reducer must be an instance with async reduce(), got another"
+        raise ConfigError(message)
+    return HistoryReducer(HistoryReductionConfig(enabled=False)), given
 
 
 def _window_of(chain: Summarizer | Sequence[Summarizer]) -> int | None:

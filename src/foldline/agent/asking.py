@@ -6,6 +6,7 @@ from operator import attrgetter
 from foldline.agent.background import FoldKey
 from foldline.agent.events import RequestSentEvent
 from foldline.agent.model_call import ask_model
+from foldline.agent.own_reducer import own_view
 from foldline.agent.progress import Progress, TurnSetup
 from foldline.agent.reducer import ReducedHistory
 from foldline.agent.result import ReductionMetadata
@@ -115,6 +116,9 @@ class Asking:
 
     async def _reduced(self, window: ThreadWindow) -> ReducedHistory[Message]:
         reducer, overrides = self._setup.reducer, self._overrides
+        own = self._setup.own_reducer
+        if own is not None and not (overrides or _NO_OVERRIDES).skip_history_reduction:
+            return await own_view(own, window.history, reducer)
         if not reducer.config.enabled:
             # A disabled reducer returns its input; a request must be valid all the same.
             return ReducedHistory(
@@ -218,7 +222,9 @@ class Asking:
             history=history,
             reduction=active,
         )
-        missing = basis.missing(progress.state) if progress.state.service_thread_id else ()
+        # A caller's own reducer makes another view each time, so that no vendor holds it.
+        is_held = progress.state.service_thread_id and setup.own_reducer is None
+        missing = basis.missing(progress.state) if is_held else ()
         try:
             await self._send(basis, reduced, missing)
         except ServiceThreadLostError:

@@ -9,6 +9,7 @@ from msgspec import Struct, structs
 from foldline.agent.background import BackgroundFold
 from foldline.agent.config import AgentOptions
 from foldline.agent.events import AgentEvent, CheckpointEvent, CheckpointOperation
+from foldline.agent.own_reducer import ChatReducer
 from foldline.agent.reducer import HistoryReducer
 from foldline.agent.telemetry import Observer
 from foldline.agent.tools import Tool
@@ -29,6 +30,7 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
     agent: str
     model: ChatModel
     reducer: HistoryReducer
+    own_reducer: ChatReducer | None
     tools: Mapping[str, Tool]
     instructions: str
     instruction_tokens: int

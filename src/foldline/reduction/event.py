@@ -44,6 +44,9 @@ class Reason(Enum):
     THRESHOLD_EXCEEDED = "Count above target and threshold"
     """More than target + threshold has gathered."""
 
+    OWN_REDUCER = "The agent has a reducer of its own"
+    """The view is what that reducer returned; it names no strategy or unit."""
+
     FORCED = "Explicitly triggered via AgentRunConfig.trigger_history_reduction"
     """The run asked for a fold."""
 

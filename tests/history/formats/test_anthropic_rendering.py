@@ -73,6 +73,42 @@ def test_an_opening_is_given() -> None:
     ]
 
 
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_a_signed_compaction_comes_first(role: str) -> None:
+    """The newest signed compaction opens the rendering, verbatim, and what it represents goes."""
+    older = {"type": "compaction", "content": "Once.", "signature": "s1"}
+    newest = {"type": "compaction", "content": None, "encrypted_content": "X", "signature": "s2"}
+    opening = {"role": role, "content": [newest, AND]}
+    rest: list[dict[str, Any]] = [
+        {"role": "assistant" if role == "user" else "user", "content": "on"},
+        {"role": role, "content": "and on"},
+    ]
+    question: dict[str, Any] = {"role": "user", "content": "q"}
+    said = [question, {"role": "assistant", "content": [older, AND]}, question]
+
+    assert rendered([opening, *rest]) == [opening, *rest]
+    assert rendered([*said, opening, *rest]) == [opening, *rest]
+
+
+def test_a_compaction_inside_an_answer_comes_first() -> None:
+    """What the answer says before its signed compaction goes too."""
+    newest = {"type": "compaction", "content": "Earlier.", "signature": "s"}
+
+    assert rendered([{"role": "assistant", "content": [AND, newest, AND]}]) == [
+        {"role": "assistant", "content": [newest, AND]}
+    ]
+
+
+def test_an_unsigned_compaction_may_come_first() -> None:
+    """A compaction at a threshold opens a rendering as well, and leaves what is before it."""
+    newest = {"type": "compaction", "content": "Earlier."}
+    answer = {"role": "assistant", "content": [newest, AND]}
+    question = {"role": "user", "content": "q"}
+
+    assert rendered([answer, question]) == [answer, question]
+    assert rendered([question, answer]) == [question, answer]
+
+
 AND = {"type": "text", "text": "and"}
 BLANK = {"type": "text", "text": " \n"}
 IMAGE = {"type": "image", "source": {"type": "url", "url": "https://example.org"}}

@@ -1,7 +1,10 @@
 """
 What the Anthropic Messages API refuses in `system` and `messages`.
 
-Source: Anthropic Messages API reference, and the errors that the API answers.
+Source: Anthropic Messages API reference, and the errors that the API answers; of compactions also
+platform.claude.com, "Compaction on demand" and "Compaction at a token threshold", and the errors
+`compaction_block_misplaced`, `compaction_block_ambiguous` and `compaction_content_mismatch` of the
+vendor's SDK, read on 2026-11-22.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,19 +24,20 @@ __all__ = ["check_anthropic"]
 
 
 _USER_ONLY = {"tool_result", "image", "document", "search_result", "container_upload"}
-_ASSISTANT_ONLY = {"tool_use", "thinking", "redacted_thinking", "server_tool_use", "compaction"}
+_ASSISTANT_ONLY = {"tool_use", "thinking", "redacted_thinking", "server_tool_use"}
 _ID_LIMIT = 64
 _NAME_LIMIT = 128
 _CACHE_MARKS = 4
 
 
 def check_anthropic(
-    system: str | Sequence[Any] | None, messages: Sequence[Any]
+    system: str | Sequence[Any] | None, messages: Sequence[Any], *, said: Sequence[Any] = ()
 ) -> tuple[Violation, ...]:
     """
     Return every rule that a request breaks, in order; none for a request that is accepted.
 
-    *system* is the field of the request, None or empty where it is left out.
+    *system* is the field of the request, None or empty where it is left out. *said* is the whole
+    conversation, if the newest signed compaction in it has to be in the request.
     """
     found = list(_system(system or ()))
     if not messages:
@@ -41,13 +45,48 @@ def check_anthropic(
     for index, item in enumerate(messages):
         found.extend(check_sendable(index, item))
         found.extend(_message(index, item, is_last=index == len(messages) - 1))
-    if messages and [one.get("role") for one in _objects(messages[:1])] != ["user"]:
+    if messages and not _opens(messages[0]):
         found.append(Violation(0, Rule.FIRST_ROLE, "the first message is not the user's"))
     found.extend(_pairs(messages))
+    found.extend(_compactions(messages, said))
     blocks = _objects(system or ()) + [block for item in messages for block in _blocks(item)]
     if sum(block.get("cache_control") is not None for block in blocks) > _CACHE_MARKS:
         found.append(Violation(-1, Rule.CACHE_MARKS, f"more than {_CACHE_MARKS} cache marks"))
     return tuple(sorted(found, key=lambda violation: violation.index))
+
+
+def _opens(item: Any) -> bool:
+    """Whether *item* may come first: it is the user's, or begins with a compaction."""
+    if not is_object(item):
+        return False
+    first = _blocks(item)[:1]
+    return item.get("role") == "user" or any(block.get("type") == "compaction" for block in first)
+
+
+def _compactions(messages: Sequence[Any], said: Sequence[Any]) -> Iterator[Violation]:
+    """A compaction is the model's, or first; a signed one is first, alone, and as it came."""
+    found = _placed(messages)
+    for index, place, block in found:
+        is_first = index == place == 0
+        if block.get("content") == "":
+            yield Violation(index, Rule.COMPACTION, "a compaction is empty")
+        is_free = messages[index].get("role") == "assistant" and not block.get("signature")
+        if not is_first and not is_free:
+            yield Violation(index, Rule.COMPACTION, "a compaction is not the first block")
+    if sum(bool(block.get("signature")) for _, _, block in found) > 1:
+        yield Violation(-1, Rule.COMPACTION, "there is more than one signed compaction")
+    signed = [block for _, _, block in _placed(said) if block.get("signature")]
+    if signed and all(block != signed[-1] for _, _, block in found):
+        yield Violation(-1, Rule.COMPACTION, "the newest signed compaction is missing")
+
+
+def _placed(messages: Sequence[Any]) -> list[tuple[int, int, dict[str, Any]]]:
+    return [
+        (index, place, block)
+        for index, item in enumerate(messages)
+        for place, block in enumerate(_blocks(item))
+        if block.get("type") == "compaction"
+    ]
 
 
 def _system(system: str | Sequence[Any]) -> Iterator[Violation]:

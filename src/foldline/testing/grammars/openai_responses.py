@@ -2,7 +2,8 @@
 What the OpenAI Responses API refuses in `input`.
 
 Source: OpenAI Responses API reference, and the errors that the API answers. Of the hosted tools'
-own items only what concerns ids and pairs is judged.
+own items only what concerns ids and pairs is judged. Of compactions: developers.openai.com,
+"Compaction", read on 2026-11-22.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,8 +41,15 @@ _ID_LIMIT = 64
 _NAME_LIMIT = 64
 
 
-def check_openai_responses(items: Sequence[Any]) -> tuple[Violation, ...]:
-    """Return every rule that *items* break, in order; none for a request that is accepted."""
+def check_openai_responses(
+    items: Sequence[Any], *, said: Sequence[Any] = ()
+) -> tuple[Violation, ...]:
+    """
+    Return every rule that *items* break, in order; none for a request that is accepted.
+
+    *said* is the whole conversation, if the newest compaction in it has to be in the request: the
+    vendor accepts one without it, but the model has forgotten what was compacted.
+    """
     if not items:
         return (Violation(-1, Rule.EMPTY, "there is no item"),)
     found: list[Violation] = []
@@ -56,6 +64,7 @@ def check_openai_responses(items: Sequence[Any]) -> tuple[Violation, ...]:
     found.extend(_reasoning(items))
     found.extend(_made_by_reasoning(items))
     found.extend(_own_ids(items))
+    found.extend(_compactions(items, said))
     return tuple(sorted(found, key=lambda violation: violation.index))
 
 
@@ -168,6 +177,15 @@ def _made_by_reasoning(items: Sequence[Any]) -> Iterator[Violation]:
             continue
         if isinstance(item.get("id"), str):
             yield Violation(index, Rule.REASONING, "an item with an id has no reasoning before it")
+
+
+def _compactions(items: Sequence[Any], said: Sequence[Any]) -> Iterator[Violation]:
+    for index, item in enumerate(items):
+        if _kind(item) == "compaction" and not item.get("encrypted_content"):
+            yield Violation(index, Rule.COMPACTION, "a compaction has no encrypted_content")
+    sealed = [item for item in said if _kind(item) == "compaction"]
+    if sealed and all(item != sealed[-1] for item in items):
+        yield Violation(-1, Rule.COMPACTION, "the newest compaction is missing")
 
 
 def _own_ids(items: Sequence[Any]) -> Iterator[Violation]:

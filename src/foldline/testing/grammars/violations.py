@@ -60,6 +60,12 @@ class Rule(Enum):
     REASONING = "reasoning"
     """Reasoning is alone or without its signature."""
 
+    PREFIX = "prefix"
+    """A thinking block comes after exactly what it was made from."""
+
+    COMPACTION = "compaction"
+    """A sealed compaction is there, verbatim, once, and first where the vendor wants it first."""
+
     TRAILING_SPACE = "trailing_space"
     """A closing assistant message must not end in white space."""
 

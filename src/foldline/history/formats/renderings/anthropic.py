@@ -1,7 +1,8 @@
 """
 A view as an Anthropic Messages request: the system blocks and the messages.
 
-Source of the rules: Anthropic Messages API reference, and the errors that the API answers.
+Source of the rules: Anthropic Messages API reference, and the errors that the API answers; of
+compactions platform.claude.com, "Compaction on demand", read on 2026-11-22.
 """
 
 from collections.abc import Iterable
@@ -68,6 +69,9 @@ def render_anthropic(view: Iterable[Message], *, original: Original | None = Non
     unsigned thinking are left out. An item that *original* gives is used as it is unless something
     in it has to change. The rendering of a longer view begins with that of a shorter one, the
     last message of which may be extended; of more than four cache marks the older ones go.
+
+    A signed compaction of the vendor represents all messages before it and has to come first, so
+    the rendering begins with the newest one, verbatim.
     """
     ids = CallIds(_CALL_ID)
     system: list[dict[str, Any]] = []
@@ -82,7 +86,8 @@ def render_anthropic(view: Iterable[Message], *, original: Original | None = Non
         for turn in (_turn(item, ids) for item in items):
             if turn.blocks:
                 _append(turns, turn, continues=continues)
-    if not turns or turns[0].role != "user":
+    turns = _from_compaction(turns)
+    if not turns or not _opens(turns[0]):
         note = {"role": "user", "content": OPENING_NOTE}
         turns.insert(0, _Turn("user", [text_block(OPENING_NOTE)], note))
     for turn in turns:
@@ -107,7 +112,27 @@ _CONVERTER = replace(ANTHROPIC, build=_built)
 def _is_misplaced(item: dict[str, Any]) -> bool:
     """Whether *item* holds what only the other role may say, so that it has to be taken apart."""
     foreign = _FOREIGN.get(item["role"], frozenset())
-    return any(block["type"] in foreign for block in listed_blocks(item.get("content")))
+    blocks = listed_blocks(item.get("content"))
+    return any(block["type"] in foreign and not _is_signed_compaction(block) for block in blocks)
+
+
+def _is_signed_compaction(block: dict[str, Any]) -> bool:
+    return block["type"] == "compaction" and bool(block.get("signature"))
+
+
+def _from_compaction(turns: list[_Turn]) -> list[_Turn]:
+    for index in range(len(turns) - 1, -1, -1):
+        turn = turns[index]
+        for place in range(len(turn.blocks) - 1, -1, -1):
+            if _is_signed_compaction(turn.blocks[place]):
+                first = turn if place == 0 else _Turn(turn.role, turn.blocks[place:], None)
+                return [first, *turns[index + 1 :]]
+    return turns
+
+
+def _opens(turn: _Turn) -> bool:
+    """Whether *turn* may come first: it is the user's, or begins with a compaction."""
+    return turn.role == "user" or turn.blocks[0]["type"] == "compaction"
 
 
 def _turn(item: dict[str, Any], ids: CallIds) -> _Turn:
