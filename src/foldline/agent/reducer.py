@@ -133,7 +133,7 @@ class HistoryReducer:
     telemetry: Observer | None = None
     """Receives the folds; see `Telemetry`."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one name for each thing a caller may know
         self,
         config: HistoryReductionConfig = _DEFAULTS,
         *,
@@ -193,7 +193,7 @@ class HistoryReducer:
         self._clock = clock or partial(datetime.now, UTC)
         self._breakers = breakers_of(self._summarizers, self._now)
 
-    async def reduce(
+    async def reduce(  # noqa: PLR0913 - one name for each part of a request
         self,
         messages: Sequence[_Item],
         *,
@@ -237,7 +237,7 @@ class HistoryReducer:
         call = self._begin(messages, state, overrides, format, scope, given)
         return await self._settled(call) if call.verdict.folds else self._served(call)
 
-    def reduce_sync(
+    def reduce_sync(  # noqa: PLR0913 - one name for each part of a request
         self,
         messages: Sequence[_Item],
         *,
@@ -266,7 +266,7 @@ class HistoryReducer:
         call = self._begin(messages, state, overrides, format, scope, given)
         return PORTAL.run(self._settled, call) if call.verdict.folds else self._served(call)
 
-    def plan(
+    def plan(  # noqa: PLR0913 - one name for each part of a request
         self,
         messages: Sequence[Message] | Sequence[Mapping[str, Any]],
         *,

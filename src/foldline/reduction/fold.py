@@ -162,9 +162,7 @@ def fold(
     base = verdict.state
     draft = _Draft()
     if verdict.cut == task.start and base is not None:
-        draft = _Draft(
-            summary=base.summary_content, tokens=base.summary_tokens, layers=base.layers
-        )
+        draft = _Draft(summary=base.summary_content, tokens=base.summary_tokens, layers=base.layers)
     elif config.strategy == "summarizing" and not verdict.is_batch:
         draft = yield from (_roll if config.use_single_summary else _add_layer)(task)
         if draft.writing.text is None:

@@ -220,9 +220,7 @@ def decide(
     active = active_reduction(
         history, state, unit=config.unit, config_fingerprint=config_fingerprint
     )
-    case = _Case(
-        history=history, config=config, budget=budget or budget_of(config), active=active
-    )
+    case = _Case(history=history, config=config, budget=budget or budget_of(config), active=active)
     units = history.count(config.unit, case.cut)
     facts |= _facts_of_case(case, units, pins)
     shortened, cut = _shortened(case, facts), None
@@ -303,9 +301,7 @@ def _shortened(case: _Case, facts: set[Fact]) -> tuple[Shortened, ...]:
     return found
 
 
-def _squeezed(
-    case: _Case, found: tuple[Shortened, ...], facts: set[Fact]
-) -> tuple[Shortened, ...]:
+def _squeezed(case: _Case, found: tuple[Shortened, ...], facts: set[Fact]) -> tuple[Shortened, ...]:
     """Return *found* and more, so that a view without a safe cut fits all the same."""
     history, budget = case.history, case.budget
     view = case.view - saved(history, found) + saved(history, case.entries)
