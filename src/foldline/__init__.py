@@ -44,6 +44,7 @@ HOMES = MappingProxyType(
         "PostgresStore": "foldline.threads.stores.postgres.store",
         "ProviderConfig": "foldline.reduction.config",
         "Reason": "foldline.reduction.event",
+        "RecalledPage": "foldline.agent.recall",
         "RedisStore": "foldline.threads.stores.redis.store",
         "ReducedHistory": "foldline.agent.reducer",
         "ReductionCache": "foldline.agent.cache",
@@ -76,6 +77,8 @@ HOMES = MappingProxyType(
         "config_from_mapping": "foldline.reduction.config_reader",
         "config_from_toml": "foldline.reduction.config_reader",
         "open_model": "foldline.providers.vendors.opening",
+        "recall": "foldline.agent.recall",
+        "recall_tool": "foldline.agent.recall",
         "tool": "foldline.agent.tools",
     }
 )

@@ -23,6 +23,11 @@ from foldline.agent.event_stream import (
 from foldline.agent.own_reducer import (
     ChatReducer as ChatReducer,
 )
+from foldline.agent.recall import (
+    RecalledPage as RecalledPage,
+    recall as recall,
+    recall_tool as recall_tool,
+)
 from foldline.agent.reducer import (
     HistoryReducer as HistoryReducer,
     ReducedHistory as ReducedHistory,
@@ -180,6 +185,7 @@ __all__ = [
     "PostgresStore",
     "ProviderConfig",
     "Reason",
+    "RecalledPage",
     "RedisStore",
     "ReducedHistory",
     "ReductionCache",
@@ -213,6 +219,8 @@ __all__ = [
     "config_from_mapping",
     "config_from_toml",
     "open_model",
+    "recall",
+    "recall_tool",
     "tool",
 ]
 
