@@ -74,17 +74,17 @@ def test_commands_are_listed(typed: Typing) -> None:
     """`/help` names every command, and `/quit` leaves."""
     out = typed("/help", "/quit", "never said")
 
-    names = ("help", "history [N]", "summary", "fold", "undo", "rewind N", "fork ID", "quit")
-    assert all(f"/{name}" in out for name in names)
+    names = "help, history [N], summary, fold, pin [N], unpin N, undo, rewind N, fork ID, quit"
+    assert all(f"/{name}" in out for name in names.split(", "))
     assert FIRST not in out
 
 
 def test_the_history_is_shown(typed: Typing) -> None:
-    """`/history` shows the last messages with their numbers, and how far they are folded."""
+    """`/history` shows the last messages with their indexes, and how far they are folded."""
     out = typed("one", "two", "/history 5", "/fold", "/history", options=FOLDING)
 
     numbered = re.findall(r"(\d+) (user|assistant|tool) ", out)
-    assert numbered[:3] == [("4", "assistant"), ("5", "user"), ("6", "assistant")]
+    assert numbered[:3] == [("3", "assistant"), ("4", "user"), ("5", "assistant")]
     assert len(numbered) == 5 + 8
     assert "8 messages, " in out
     assert "folded up to here: 4 messages" in out
@@ -103,6 +103,21 @@ def test_a_fold_is_forced_shown_and_undone(typed: Typing) -> None:
     assert "Digest of 8 messages" in after
     assert "undone: 8 messages folded before, 0 now" in after
     assert "there is no reduction to undo" in after
+
+
+def test_a_message_is_pinned(typed: Typing, run: Run) -> None:
+    """`/pin` pins the last user message or the one at an index, and `/history` marks them."""
+    out = typed("one", "two", "/pin", "/pin 1", "/pin 0", "/unpin 0", "/history")
+
+    assert re.findall(r"message (\d) is (not )?pinned", out) == [
+        ("4", ""), ("1", ""), ("0", ""), ("0", "not ")
+    ]  # fmt: skip
+    assert re.findall(r"(\d) \w+ +\d+ \(pinned\)", out) == ["1", "4"]
+
+
+def test_there_may_be_nothing_to_pin(typed: Typing) -> None:
+    """If nobody has said anything, `/pin` says so."""
+    assert "error: there is no user message to pin" in typed("/pin")
 
 
 def test_an_open_turn_is_told_at_the_start(run: Run, chat: Path, typed: Typing) -> None:
@@ -150,6 +165,9 @@ def test_a_fork_goes_on_by_itself(typed: Typing, run: Run) -> None:
         ("/rewind 99", "the thread has 4 messages: give a number from 0 to 4"),
         ("/fork chat", "thread 'chat' is there already"),
         ("/history -1", "give a number of messages, for example /history 20"),
+        ("/pin it", "give the number of a message, for example /pin 4"),
+        ("/pin 4", "at must be a whole number from 0 to 3, got 4"),
+        ("/unpin", "give the number of a message, for example /unpin 4"),
         ("/fold much", "give a number of messages, for example /fold 10"),
         ("/fold 0", "/fold must keep at least 1, for example /fold 10"),
     ],

@@ -82,6 +82,26 @@ def test_the_fold_line_is_shown_where_it_lies_only(run: Run, store: Path) -> Non
     assert len(shown) - at == 3
 
 
+def test_messages_are_pinned(run: Run, store: Path) -> None:
+    """`pin` and `unpin` take an index, and `show` marks what is pinned."""
+    pinned = run("threads", "pin", "one", "38")
+    both = run("threads", "pin", "one", "39", "--json").json()
+    shown = run("threads", "show", "one", "--last", "30").out
+    left = run("threads", "unpin", "one", "38", "--json").json()
+    none = run("threads", "unpin", "one", "39")
+
+    assert (pinned.out, both["pins"]) == ("one: message 38 is pinned\n", [38, 39])
+    assert [line.split()[0] for line in shown.splitlines() if "(pinned)" in line] == [
+        "tool",
+        "assistant",
+    ]
+    assert "the messages 38, 39" in shown
+    assert left == {"id": "one", "pins": [39]}
+    assert none.out == "one: message 39 is not pinned\n"
+    assert run("threads", "show", "one", "--json").json()["pins"] == []
+    assert run("threads", "pin", "one", "99").code == 2
+
+
 def test_messages_are_found(run: Run, store: Path) -> None:
     """The newest messages with all the words come first."""
     found = run("threads", "search", "one", "parcel 7", "--json").json()

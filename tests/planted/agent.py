@@ -78,4 +78,17 @@ agent/wire.py: agent/test_wire.py
 the first tool call changes the front
 - writer = _detected_chat_messages if is_detected else _WRITERS[converter.format]
 + writer = _WRITERS[converter.format]
+
+agent/config.py: agent/test_agent.py
+edits of the vendor give no warning
+- return value == "auto"
++ return False
+
+providers/vendors/wire_formats.py: providers/vendors/test_requests.py
+the date of a snapshot makes a model check thinking
+- (\d{1,2}))?(?!\d)
++ (\d{1,2}))?
+a model that checks thinking refuses what is bound elsewhere
+- if is_checked and thinking
++ if False and thinking
 """)

@@ -43,6 +43,11 @@ repair leaves the vendor's item as it was
 - [{**item, key: new}]
 + [item]
 
+history/formats/renderings/anthropic.py: history/formats/test_anthropic_rendering.py
+a signed compaction stays where it was
+- turns = _from_compaction(turns)
++ turns = list(turns)
+
 history/history.py: history/test_boundaries.py
 cut inside a tool group
 - while whole[-1] > reach:

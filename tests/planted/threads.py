@@ -44,6 +44,26 @@ pruning counts as activity
 - now = head.last_activity if change.keeps is not None else context.clock()
 + now = context.clock()
 
+threads/head.py: threads/test_pins.py
+a pin counts system messages
+- pins = (*pins, count - system)
++ pins = (*pins, count)
+
+threads/reader.py: threads/test_pins.py
+a fork pins what it does not have
+- pins=tuple([index for index in self._head.pins if index < seq - len(system)]),
++ pins=self._head.pins,
+
+threads/start.py: threads/test_pins.py
+an edit pins what was unpinned
+- return base, replace(change, pins=pins)
++ return base, change
+
+threads/read_only.py: threads/test_pins.py
+a window has the pins before its cut only
+- pins = await self._pinned(history) if self._record.head.pins else ()
++ pins = tuple([one for one in await self._pinned(history) if one[0] < history.start])
+
 threads/commit.py: threads/test_commit.py
 a forgotten id is told to be given again
 - is_named = planned.change.commit_id is not None and not is_forgotten

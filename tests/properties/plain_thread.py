@@ -18,6 +18,7 @@ class Plain:
     name: str = ""
     archived: int = 0
     marks: dict[int, int] = field(default_factory=dict)
+    pins: list[int] = field(default_factory=list)
     iteration: int | None = None
     commits: int = 1
 
@@ -36,15 +37,18 @@ class Plain:
         return [*self.visible, len(self.messages)][index]
 
     def add(self, messages: list[Message]) -> None:
-        """Append, and settle the calls that are answered."""
-        self.messages += messages
+        """Append, pin, and settle the calls that are answered."""
         for message in messages:
+            if message.is_pinned:
+                self.pins.append(len(self.visible))
+            self.messages.append(message)
             for answer in message.tool_call_responses:
                 self.tools.pop(answer.id, None)
 
     def back_to(self, at: int) -> None:
         """Forget everything from *at* on, and what stands for a part of it."""
         self.messages = self.messages[: self.place(at)]
+        self.pins = [index for index in self.pins if index < at]
         self.reductions = [one for one in self.reductions if one.summarized_up_to_index <= at]
         reach = 0
         for one in self.reductions:

@@ -140,6 +140,7 @@ class Threads(RuleBasedStateMachine):
             assert (thread.metadata, thread.display_name) == (plain.metadata, plain.name)
             assert (thread.head.archived, thread.head.revision) == (plain.archived, plain.commits)
             assert {run.call_id: run for run in thread.pending_tools} == plain.tools
+            assert thread.pins == tuple(plain.pins)
             assert thread.last_reduction == plain.newest
             state = thread.execution_state
             assert (None if state is None else state.iteration) == plain.iteration
@@ -168,10 +169,24 @@ class Threads(RuleBasedStateMachine):
         if len(pair.plain.messages) > 120:
             return
         draw = damaged_history if is_damaged else legal_history
-        messages = draw(Random(seed), exchanges=3)
+        messages = [*draw(Random(seed), exchanges=3), Message.user(f"Keep {seed}.", pin=True)]
         self._do(pair, lambda thread: thread.add_messages(messages))
         pair.plain.add(messages)
-        pair.plain.commits += bool(messages)
+        pair.plain.commits += 1
+        self._compare(pair)
+
+    @rule(number=PLACES, at=PLACES, pin=st.booleans())
+    def repin(self, number: int, at: int, *, pin: bool) -> None:
+        """Pin a message, or stop it."""
+        pair = self._pair(number)
+        plain = pair.plain
+        if not plain.visible:
+            return
+        index = at % len(plain.visible)
+        self._do(pair, lambda thread: thread.pin(index) if pin else thread.unpin(index))
+        others = {*plain.pins} - {index}
+        plain.commits += (index in plain.pins) is not pin
+        plain.pins = sorted({*others, index} if pin else others)
         self._compare(pair)
 
     @rule(number=PLACES, calls=st.lists(st.sampled_from("abc"), min_size=1, unique=True))
@@ -228,6 +243,7 @@ class Threads(RuleBasedStateMachine):
                 config_fingerprint=reducer.config_fingerprint, counting_unit=unit
             )
             agree(window.history, full, window.reduction, reducer)
+            assert window.pins == tuple((index, full[index]) for index in pair.plain.pins)
             seen = await reducer.reduce(window.history, state=window.reduction)
             if is_decided_alike(window.history, full):
                 wanted = await reducer.reduce(full, state=window.reduction)
@@ -293,9 +309,10 @@ class Threads(RuleBasedStateMachine):
         index = at % len(plain.visible)
         message = Message.user(text)
         self._do(pair, lambda thread: thread.edit(index, message))
-        following = plain.messages[plain.visible[index] + 1 :]
+        following, pins = plain.messages[plain.visible[index] + 1 :], plain.pins
         plain.back_to(index)
         plain.messages += [message, *following]
+        plain.pins = pins
         plain.commits += 1
         self._compare(pair)
 
@@ -312,7 +329,7 @@ class Threads(RuleBasedStateMachine):
             return
         memory, sqlite = [self.runner.run(thread.fork(name, at=at)) for thread in source.both]
         copy = Plain(list(plain.messages), list(plain.reductions), name=plain.name)
-        copy.marks = dict(plain.marks)
+        copy.marks, copy.pins = dict(plain.marks), plain.pins
         copy.back_to(at)
         copy.metadata = {**plain.metadata, "forked_from": source.memory.id, "forked_at": at}
         self.pairs[name] = Pair(memory, sqlite, copy)

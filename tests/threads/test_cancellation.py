@@ -114,6 +114,7 @@ OPERATIONS: dict[str, Operation] = {
     "find": lambda store, thread: store.thread(thread.id),
     "fork": lambda _, thread: thread.fork("fork", at=5),
     "make": lambda store, _: store.thread("new"),
+    "pin": lambda _, thread: thread.pin(2),
     "read": _read,
     "refresh": lambda _, thread: thread.refresh(),
     "restore": _restore,

@@ -134,6 +134,7 @@ _OTHERS: dict[str, _Call] = {
 _UNNAMED: dict[str, _Call] = {
     "clear": lambda _, thread: thread.clear(),
     "edit": lambda _, thread: thread.edit(0, TWO),
+    "pin": lambda _, thread: thread.pin(0),
     "rewind": lambda _, thread: thread.rewind(0),
     "undo_reduction": lambda _, thread: thread.undo_reduction(),
 }

@@ -124,6 +124,7 @@ WRITES: dict[str, Write] = {
     "clear": lambda thread: thread.clear(),
     "commit": lambda thread: thread.commit(Change(messages=LATE, expected=thread.head.revision)),
     "edit": lambda thread: thread.edit(1, LATE[0]),
+    "pin": lambda thread: thread.pin(0),
     "prune": lambda thread: thread.commit(Change(drop=[("checkpoint", "1")], keeps=())),
     "rewind": lambda thread: thread.rewind(2),
     "save_reduction": lambda thread: thread.save_reduction(reduction_of(MESSAGES, 2, "two")),

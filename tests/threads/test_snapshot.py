@@ -107,6 +107,7 @@ async def test_the_documented_keys() -> None:
         "ExecutionStateJson",
         "LastReduction",
         "PendingTools",
+        "Pins",
         "Format",
     ]
     assert written["Id"] == "hidden"

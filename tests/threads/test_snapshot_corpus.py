@@ -80,7 +80,7 @@ async def test_the_newest_form_is_written_as_it_was(name: str) -> None:
     assert await again(written) == written
 
 
-_CARRIED_OVER = ("LastReduction", "ExecutionStateJson")
+_CARRIED_OVER = ("LastReduction", "ExecutionStateJson", "Pins")
 
 _REFUSED = {
     "bad_1_cut_off": (FormatError, "not JSON: line 2, column 1"),

@@ -160,6 +160,7 @@ _FIELDS: _Values = {
     "ArchivedCount": ["1", None, 1.5, [], True, -1, 3, -(2**70), 2**70],
     "ExecutionStateJson": [7, {}, "", "[]", "null", "{", "1", "\0", "\ud800"],
     "LastReduction": [7, "x", [], {}, True],
+    "Pins": [7, "x", {}, [-1], [2], ["1"], [None], [2**70], [0.5]],
     "PendingTools": [7, "x", {}, [7], [{}], [{"call_id": 1, "name": "x"}], None],
 }  # fmt: skip
 

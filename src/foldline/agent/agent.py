@@ -8,7 +8,7 @@ from typing import Protocol, Self, runtime_checkable
 
 from foldline.agent.arguments import TurnInput, checked_input, is_blocking
 from foldline.agent.background import BackgroundFold
-from foldline.agent.config import AgentConfig, AgentOptions
+from foldline.agent.config import AgentConfig, AgentOptions, warn_of_vendor_edits
 from foldline.agent.event_stream import StreamingTurnResult
 from foldline.agent.events import AgentEvent
 from foldline.agent.files import TurnFiles, with_files
@@ -285,6 +285,8 @@ def _made(
     observer: Observer | None,
 ) -> tuple[HistoryReducer, ChatReducer | None, ChatModel | None]:
     """Return a reducer of ours, the caller's own in its place, and the model that was opened."""
+    if reducer is not None or (config or HistoryReductionConfig()).enabled:
+        warn_of_vendor_edits(options.settings)
     if reducer is not None:
         if config is not None or given is not None:
             name = "history_reduction" if given is None else "summarizer"

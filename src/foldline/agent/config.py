@@ -1,5 +1,6 @@
 """The options of an agent, and an agent as JSON or TOML describes it."""
 
+import logging
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -27,8 +28,11 @@ __all__ = [
     "agent_config_from_json",
     "agent_config_from_mapping",
     "agent_config_from_toml",
+    "warn_of_vendor_edits",
 ]
 
+
+_LOG = logging.getLogger("foldline")
 
 _OLD_NAMES = MappingProxyType(
     {"instructions": "system_instructions", "maxagenticiterations": "max_iterations"}
@@ -140,3 +144,26 @@ def agent_config_from_mapping(data: Mapping[str, Any]) -> AgentConfig:
         options.setdefault("max_iterations", fields.pop("max_iterations"))
     fields["options"] = convert_fields(options, AgentOptions)
     return convert_fields(fields, AgentConfig)
+
+
+def warn_of_vendor_edits(settings: Mapping[str, object]) -> None:
+    """
+    Warn if *settings* let the vendor cut, clear or compact what foldline folds already.
+
+    Source: developers.openai.com, "Compaction", and the field `truncation` of the Responses API;
+    platform.claude.com, "Context editing"; read on 2026-11-22. pydantic-ai puts a vendor's name in
+    front of both.
+    """
+    names = [name for name, value in settings.items() if _edits(name, value)]
+    if names:
+        text = (
+            "the settings (%s) let the vendor edit a conversation that foldline folds, so the model "
+            "may see less than the view: leave them out, or set enabled=False"
+        )
+        _LOG.warning(text, ", ".join(names))
+
+
+def _edits(name: str, value: object) -> bool:
+    if name.endswith("truncation"):
+        return value == "auto"
+    return name.endswith("context_management") and bool(value)

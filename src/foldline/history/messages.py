@@ -12,6 +12,7 @@ from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallRespons
 
 
 __all__ = [
+    "PIN_KEY",
     "SUMMARY_KEY",
     "Message",
     "Native",
@@ -21,6 +22,9 @@ __all__ = [
     "total_usage",
 ]
 
+
+PIN_KEY = "__pinned__"
+"""The metadata key of a message that is pinned when a thread stores it."""
 
 SUMMARY_KEY = "__summary__"
 """The metadata key that labels a message of a view as a summary."""
@@ -130,9 +134,12 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """The vendor's items, if the parts alone could not write them again byte for byte."""
 
     @classmethod
-    def user(cls, text: str, *, id: str | None = None, name: str | None = None) -> "Message":
-        """Make a user message of *text*."""
-        return cls(role="user", parts=(TextPart(_plain("text", text)),), id=id, name=name)
+    def user(
+        cls, text: str, *, id: str | None = None, name: str | None = None, pin: bool = False
+    ) -> "Message":
+        """Make a user message of *text*; with *pin*, a pinned one."""
+        said, metadata = TextPart(_plain("text", text)), {PIN_KEY: True} if pin else None
+        return cls(role="user", parts=(said,), id=id, name=name, metadata=metadata)
 
     @classmethod
     def system(cls, text: str, *, id: str | None = None) -> "Message":
@@ -147,23 +154,41 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
         tool_calls: Iterable[ToolCallPart] = (),
         id: str | None = None,
         name: str | None = None,
+        pin: bool = False,
     ) -> "Message":
-        """Make an assistant message of *text*, then *tool_calls*; an empty *text* makes no part."""
+        """
+        Make an assistant message of *text*, then *tool_calls*; with *pin*, a pinned one.
+
+        An empty *text* makes no part.
+        """
         said = (TextPart(_plain("text", text)),) if text else ()
-        return cls(role="assistant", parts=(*said, *tool_calls), id=id, name=name)
+        parts, metadata = (*said, *tool_calls), {PIN_KEY: True} if pin else None
+        return cls(role="assistant", parts=parts, id=id, name=name, metadata=metadata)
 
     @classmethod
     def tool(
-        cls, call_id: str, response: str, *, id: str | None = None, name: str | None = None
+        cls,
+        call_id: str,
+        response: str,
+        *,
+        id: str | None = None,
+        name: str | None = None,
+        pin: bool = False,
     ) -> "Message":
-        """Make the answer *response* of a tool to the call with the id *call_id*."""
+        """Make the answer *response* of a tool to the call *call_id*; with *pin*, a pinned one."""
         part = ToolCallResponsePart(_plain("call_id", call_id), _plain("response", response))
-        return cls(role="tool", parts=(part,), id=id, name=name)
+        metadata = {PIN_KEY: True} if pin else None
+        return cls(role="tool", parts=(part,), id=id, name=name, metadata=metadata)
 
     @property
     def is_summary(self) -> bool:
         """Whether the message is a summary that a view put in place of older messages."""
         return self.metadata is not None and SUMMARY_KEY in self.metadata
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether the message is pinned when it is stored: a summary keeps it word for word."""
+        return self.metadata is not None and PIN_KEY in self.metadata
 
     @property
     def text(self) -> str:

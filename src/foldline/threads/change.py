@@ -153,6 +153,9 @@ class Change(Struct, frozen=True, kw_only=True):
     clears: bool = False
     """Whether rows, replaced rows and earlier epochs are deleted, with `opens` at 0."""
 
+    pins: tuple[int, ...] | None = None
+    """The indexes of the pinned messages after the commit; None if only new messages are pinned."""
+
     copies: Copy | None = None
     """The rows of another thread to begin with; only in the commit that makes a thread."""
 
@@ -199,8 +202,11 @@ _NO_STRINGS: Final = (bytes, datetime)
 def check_change(change: Change) -> None:
     """Raise ConfigError if something that *change* stores could not be read again."""
     expect("change", change, Change)
-    if change.opens or change.copies or change.clears or change.put:
-        message = "a commit takes no epochs, copies or documents: use rewind, edit, clear or fork"
+    if change.opens or change.copies or change.clears or change.put or change.pins is not None:
+        message = (
+            "a commit takes no epochs, copies, documents or pins: "
+            "use rewind, edit, clear, fork, pin or unpin"
+        )
         raise ConfigError(message)
     for name in ("messages", "tools", "settled"):
         expect(name, getattr(change, name), list | tuple)

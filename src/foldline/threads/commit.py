@@ -84,6 +84,7 @@ def plan(context: StoreContext, record: ThreadRecord, change: Change) -> Planned
         checkpoints=head.checkpoints + keeps_moment,
         expires_at=head.expires_at if change.expires_at is UNSET else change.expires_at,
         rewinds=0 if change.keeps is not None else head.rewinds,
+        pins=head.pins if change.pins is None else change.pins,
     )
     settled: AbstractSet[str] = frozenset()
     if record.tools or change.tools:

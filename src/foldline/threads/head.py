@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from foldline.errors import FormatError, NewerFormatError, StoreCorruptError, StoreVersionError
 from foldline.history.codec import decode_json, encode_json
 from foldline.history.digest import EMPTY_DIGEST, chain_digest
-from foldline.history.messages import Message
+from foldline.history.messages import PIN_KEY, Message
 from foldline.history.tokens import TokenCounter, count_message
 from foldline.reduction.state import HistoryReductionState, is_kept
 from foldline.threads.change import Document, DocumentKind
@@ -92,6 +92,8 @@ class Head(Struct, frozen=True, kw_only=True):
     # thread of an old store, where neither was recorded.
     runs: Runs | None = None
     rewinds: int | None = None
+    # The indexes of the pinned messages, in order.
+    pins: tuple[int, ...] = ()
     format: int = HEAD_FORMAT
 
     @property
@@ -140,6 +142,7 @@ def extended(
     """Return the rows of *messages* after *head*, and the head with their counts."""
     epoch, count, system, users = head.epoch, head.count, head.system, head.users
     tokens, system_tokens, digest, seal = head.tokens, head.system_tokens, head.digest, head.seal
+    pins = head.pins
     known: list[KnownRow] = []
     for message in messages:
         is_system = message.role == "system"
@@ -150,6 +153,8 @@ def extended(
             tokens += own
             digest = chain_digest(digest, message)
             users += message.role == "user"
+            if message.metadata is not None and PIN_KEY in message.metadata:
+                pins = (*pins, count - system)
         counts = MessageRow(
             position=count - system,
             users=users,
@@ -173,6 +178,7 @@ def extended(
         tokens=tokens,
         digest=digest,
         seal=seal,
+        pins=pins,
     )
     return known, after
 

@@ -54,6 +54,9 @@ class ThreadWindow(Struct, frozen=True, kw_only=True):
     reduction: HistoryReductionState | None
     """The reduction to start from."""
 
+    pins: tuple[tuple[int, Message], ...] = ()
+    """Every pinned message with its index, in order, those before the part in memory included."""
+
 
 class ReadOnlyThread:
     """A thread at one moment, which can be read and not written."""
@@ -129,6 +132,11 @@ class ReadOnlyThread:
     def pending_tools(self) -> tuple[ToolRun, ...]:
         """The tool calls whose answers are not yet messages, in order."""
         return self._record.tools
+
+    @property
+    def pins(self) -> tuple[int, ...]:
+        """The indexes of the pinned messages, in order."""
+        return self._record.head.pins
 
     def now(self) -> datetime:
         """Return the time by the clock of the store."""
@@ -208,7 +216,14 @@ class ReadOnlyThread:
         if end == len(history) and history.last_user() is None:
             # Rewound to its cut, a thread without user messages has nothing that a view shows.
             reduction, history = None, await self._history_after(None)
-        return ThreadWindow(history=history, reduction=reduction)
+        pins = await self._pinned(history) if self._record.head.pins else ()
+        return ThreadWindow(history=history, reduction=reduction, pins=pins)
+
+    async def _pinned(self, history: History) -> tuple[tuple[int, Message], ...]:
+        before = [index for index in self.pins if index < history.start]
+        read = await self._guarded(lambda reader: reader.at(before))
+        messages = [*read, *(history[index] for index in self.pins[len(before) :])]
+        return tuple(zip(self.pins, messages, strict=True))
 
     async def _history_after(self, reduction: HistoryReductionState | None) -> History:
         history = self._current_history()

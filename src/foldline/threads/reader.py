@@ -156,7 +156,29 @@ class ThreadReader:
             digest=plain.digest,
             seal=seal,
             archived=0,
+            pins=tuple([index for index in self._head.pins if index < seq - len(system)]),
         )
+
+    async def at(self, positions: Sequence[int]) -> list[Message]:
+        """Return the messages at *positions*, which are in order."""
+        found, system = list[Message](), await self._system_rows()
+        seqs = [_seq_of(position, system) for position in positions]
+        for start, stop in _pieces(seqs, _NEAR):
+            first = seqs[start]
+            rows = await self._known(first, seqs[stop - 1] + 1)
+            for seq, position in zip(seqs[start:stop], positions[start:stop], strict=True):
+                self._expect(rows[seq - first], position)
+                found.append(rows[seq - first].message)
+        return found
+
+    async def position_of(self, message_id: str) -> int:
+        """Return the position of the newest message with the id *message_id*."""
+        for stop in range(self._head.count, 0, -_PAGE):
+            for known in reversed(await self._known(max(0, stop - _PAGE), stop)):
+                if known.message.id == message_id and not known.row.system:
+                    return known.counts.position
+        message = f"at must be the id of a message that is no system message, got {message_id!r}"
+        raise ConfigError(message)
 
     async def _counts_at(self, position: int, system: Sequence[StoredRow]) -> MessageRow | None:
         return None if position < 0 else (await self._message_at(position, system)).counts

@@ -16,6 +16,7 @@ from foldline.threads.row import (
     NO_SEAL,
     ORIGIN_SIZE,
     SEAL_SIZE,
+    KnownRow,
     StoredRow,
     read_body,
     read_row,
@@ -41,6 +42,8 @@ class WholeRows(Struct, frozen=True, kw_only=True):
 
     record: ThreadRecord
     messages: Mapping[int, Message]
+    # The numbers of the pinned ones.
+    pinned: frozenset[int]
     # None if the head is damaged.
     total: int | None
     faults: tuple[str, ...]
@@ -64,7 +67,9 @@ class WholeRows(Struct, frozen=True, kw_only=True):
     def to_snapshot(self) -> bytes:
         """Return the marked messages, with the thread's name and metadata, as a snapshot."""
         # The cuts and counts of everything else are those of a history without gaps.
-        head = replace(self.record.head, archived=0)
+        spoken = (number for number, one in self.messages.items() if one.role != "system")
+        pins = tuple([at for at, number in enumerate(spoken) if number in self.pinned])
+        head = replace(self.record.head, archived=0, pins=pins)
         record = replace(self.record, head=head, execution=None, reduction=None, tools=())
         return encode_snapshot(record, self.marked())
 
@@ -103,12 +108,20 @@ async def whole_rows(context: StoreContext, key: ThreadKey) -> WholeRows:
         if head is None and not page:
             break
         rows += page
+    whole = list(_whole(rows, context.vault))
     return WholeRows(
         record=_named(context, stored, head),
-        messages=dict(_whole(rows, context.vault)),
+        messages={known.row.seq: known.message for known in whole},
+        pinned=frozenset([known.row.seq for known in whole if _is_pinned(known, head)]),
         total=None if head is None else head.count,
         faults=verified.faults,
     )
+
+
+def _is_pinned(known: KnownRow, head: Head | None) -> bool:
+    if known.message.role == "system":
+        return False
+    return known.message.is_pinned if head is None else known.counts.position in head.pins
 
 
 def _named(context: StoreContext, stored: StoredThread, head: Head | None) -> ThreadRecord:
@@ -121,7 +134,7 @@ def _named(context: StoreContext, stored: StoredThread, head: Head | None) -> Th
         return ThreadRecord(key=key, head=head)
 
 
-def _whole(rows: Iterable[StoredRow], vault: Vault) -> Iterator[tuple[int, Message]]:
+def _whole(rows: Iterable[StoredRow], vault: Vault) -> Iterator[KnownRow]:
     seals: tuple[bytes, ...] = (NO_SEAL,)
     following, is_proven = 0, True
     for row in rows:
@@ -137,4 +150,5 @@ def _whole(rows: Iterable[StoredRow], vault: Vault) -> Iterator[tuple[int, Messa
         seals, following, is_proven = (row.seal, *right[:1]), row.seq + 1, is_right
         if vault.encrypts or not is_damaged:
             with suppress(StoreCorruptError):
-                yield row.seq, read_body(read_row(row, vault).body)
+                counts = read_row(row, vault)
+                yield KnownRow(row, counts, read_body(counts.body))

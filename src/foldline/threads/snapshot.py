@@ -37,6 +37,8 @@ class ThreadSnapshot(Struct, frozen=True, kw_only=True):
     execution: AgentLoopState | None = None
     reduction: HistoryReductionState | None = None
     tools: tuple[ToolRun, ...] = ()
+    # None if its writer did not know of pins.
+    pins: tuple[int, ...] | None = None
 
 
 class _Messages(Struct, rename="pascal"):
@@ -54,6 +56,7 @@ class _Written(Struct, rename="pascal", kw_only=True):
     execution_state_json: str | None = None
     last_reduction: Any = None
     pending_tools: tuple[ToolRun, ...] = ()
+    pins: tuple[int, ...] | None = None
 
 
 class _Format(Struct, rename="pascal"):
@@ -88,6 +91,7 @@ def encode_snapshot(record: ThreadRecord, messages: Iterable[Message]) -> bytes:
         "ExecutionStateJson": None if state is None else state.to_json().decode(),
         "LastReduction": None if reduction is None else Raw(reduction.to_json()),
         "PendingTools": Raw(encode_json(record.tools)),
+        "Pins": head.pins,
         "Format": SNAPSHOT_FORMAT,
     }
     return _encode(written)
@@ -138,6 +142,10 @@ def _read(written: _Written) -> ThreadSnapshot:
     if not 0 <= archived <= length:
         message = f"not a snapshot of a thread: `ArchivedCount` is not between 0 and {length}"
         raise FormatError(message)
+    pins = written.pins
+    if pins is not None and not set(pins).issubset(range(length)):
+        message = f"not a snapshot of a thread: `Pins` holds an index that is not below {length}"
+        raise FormatError(message)
     return ThreadSnapshot(
         id=written.id,
         display_name=written.display_name,
@@ -149,6 +157,7 @@ def _read(written: _Written) -> ThreadSnapshot:
         execution=_execution(written.execution_state_json),
         reduction=_reduction(written.last_reduction),
         tools=written.pending_tools,
+        pins=None if pins is None else tuple(sorted(set(pins))),
     )
 
 

@@ -60,6 +60,7 @@ __all__ = [
     "make_room",
     "plan_new",
     "plan_restore",
+    "repinned",
     "rewound",
     "run_start",
     "stored_reductions",
@@ -148,6 +149,7 @@ def plan_restore(context: StoreContext, key: ThreadKey, snapshot: ThreadSnapshot
         display_name=snapshot.display_name or None,
         metadata=snapshot.metadata or None,
         source="input",
+        pins=snapshot.pins,
     )
     dated = replace(context, clock=lambda: active_at)
     return plan(dated, ThreadRecord(key=key, head=head), change)
@@ -278,7 +280,25 @@ async def edited(
         text = "a system message has no index: it cannot take the place of another message"
         raise ConfigError(text)
     following = await reader.messages(await reader.seq_of(index) + 1, record.head.count)
-    return await rewound(reader, record, index, (message, *following))
+    base, change = await rewound(reader, record, index, (message, *following))
+    pins = record.head.pins
+    if message.is_pinned and index not in pins:
+        pins = tuple(sorted((*pins, index)))
+    return base, replace(change, pins=pins)
+
+
+async def repinned(
+    reader: ThreadReader, record: ThreadRecord, at: int | str, *, pin: bool
+) -> tuple[ThreadRecord, Change] | None:
+    """Return what pins or unpins the message at the index *at*, or with that id; None if nothing."""
+    if isinstance(at, str):
+        at = await reader.position_of(at)
+    check_place("at", at, record.head.length - 1)
+    pins = record.head.pins
+    if (at in pins) is pin:
+        return None
+    after = sorted((*pins, at)) if pin else [index for index in pins if index != at]
+    return record, Change(pins=tuple(after))
 
 
 def check_place(name: str, index: int, most: int) -> None:

@@ -23,7 +23,7 @@ from foldline.threads.head import ThreadRecord, decode_record
 from foldline.threads.read_only import ReadOnlyThread
 from foldline.threads.reader import ThreadReader
 from foldline.threads.row import KnownRow, extend_history
-from foldline.threads.start import cleared, edited, is_expired, rewound, undone
+from foldline.threads.start import cleared, edited, is_expired, repinned, rewound, undone
 from foldline.threads.storage import StoreContext
 from foldline.threads.tools import answer_of
 
@@ -300,6 +300,26 @@ class ConversationThread(ReadOnlyThread):
         expect("message", message, Message)
         check_messages([message])
         await self._redo(partial(edited, index=index, message=message))
+
+    async def pin(self, at: int | str) -> None:
+        """
+        Keep the message at the index *at*, or with that id, word for word beside every summary.
+
+        It stays pinned through folds, forks, edits and restarts, until it is unpinned or taken back.
+
+        Raises:
+            ConfigError: There is no such message.
+        """
+        await self._redo(partial(repinned, at=at, pin=True))
+
+    async def unpin(self, at: int | str) -> None:
+        """
+        Stop keeping the message at the index *at*, or with that id; see `pin`.
+
+        Raises:
+            ConfigError: There is no such message.
+        """
+        await self._redo(partial(repinned, at=at, pin=False))
 
     async def undo_reduction(self) -> HistoryReductionState | None:
         """

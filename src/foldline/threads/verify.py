@@ -234,6 +234,8 @@ class _Check:
     def _check_head(self, head: Head) -> None:
         if not 0 <= head.archived <= head.length:
             self._faults.append("head: it has more archived messages than messages")
+        if not set(head.pins).issubset(range(head.length)):
+            self._faults.append("head: it pins a message that is not there")
         stored, expires_at = self._stored.expires_at, head.expires_at
         own = None if expires_at is None else expires_at.timestamp()
         if own != stored and (own is None or stored is None or abs(own - stored) > _MOMENT):

@@ -14,9 +14,11 @@ from foldline.apps.cli.threads import (
     delete_thread,
     fork_thread,
     list_threads,
+    pin_message,
     search_thread,
     show_thread,
     undo_reduction,
+    unpin_message,
 )
 from foldline.apps.cli.threads_files import export_thread, import_threads
 from foldline.apps.cli.upkeep import backup, doctor, restore, verify, version_of
@@ -35,6 +37,8 @@ THREAD_COMMANDS: Mapping[str, Callable[..., None]] = MappingProxyType(
         "search": search_thread,
         "import": import_threads,
         "export": export_thread,
+        "pin": pin_message,
+        "unpin": unpin_message,
         "fork": fork_thread,
         "undo": undo_reduction,
         "delete": delete_thread,

@@ -1,4 +1,4 @@
-"""`foldline threads`: looking at threads, forking, undoing and deleting."""
+"""`foldline threads`: looking at threads, pinning, forking, undoing and deleting."""
 
 from typing import Annotated, Any
 
@@ -30,7 +30,7 @@ from foldline.apps.cli.terminal import (
     progress,
     say,
 )
-from foldline.apps.cli.viewing import show_view
+from foldline.apps.cli.viewing import as_pinned, show_view
 from foldline.errors import (
     StoreCorruptError,
     StoreVersionError,
@@ -50,9 +50,11 @@ __all__ = [
     "delete_thread",
     "fork_thread",
     "list_threads",
+    "pin_message",
     "search_thread",
     "show_thread",
     "undo_reduction",
+    "unpin_message",
 ]
 
 
@@ -196,6 +198,7 @@ def _document(thread: ReadOnlyThread, messages: list[Message]) -> dict[str, Any]
     return {
         **_facts(thread),
         "metadata": dict(thread.metadata),
+        "pins": thread.pins,
         "reduction": None if reduction is None else decode_json(reduction.to_json()),
         "execution_state": None if state is None else decode_json(state.to_json()),
         "pending_tools": [
@@ -213,7 +216,7 @@ def _print(console: Console, thread: ReadOnlyThread, messages: list[Message]) ->
     console.print(grid)
     cut = folded_in(thread.last_reduction)
     number = thread.head.length - sum(one.role != "system" for one in messages)
-    at = 0
+    messages, at = as_pinned(messages, thread.pins, number), 0
     for message in messages:
         number += message.role != "system"
         at += number <= cut
@@ -242,6 +245,8 @@ def _lines(thread: ReadOnlyThread) -> dict[str, str]:
             f"{reduction.summarized_up_to_index:,} messages folded into "
             f"{reduction.summary_tokens:,} tokens"
         )
+    if thread.pins:
+        lines["pinned"] = f"the messages {', '.join(map(str, thread.pins))}"
     if state is not None:
         end = "open" if state.is_open else f"ended: {first_line(state.termination_reason or '')}"
         lines["last run"] = f"{end}, iteration {state.iteration}"
@@ -312,6 +317,40 @@ def fork_thread(options: _ForkOptions) -> None:
         print_json({"id": options.new_id, "forked_from": options.id, "messages": count})
     else:
         say(f"{options.new_id}: {counted(count, 'message')} of {options.id}")
+
+
+class _PinOptions(ThreadOptions, frozen=True, kw_only=True):
+    index: Annotated[
+        int,
+        typer.Argument(
+            metavar="INDEX", help="The index of the message, from 0, not counting system messages."
+        ),
+    ]
+
+
+@takes(_PinOptions)
+def pin_message(options: _PinOptions) -> None:
+    """Keep a message of a thread word for word beside every summary."""
+    _repin(options, pin=True)
+
+
+@takes(_PinOptions)
+def unpin_message(options: _PinOptions) -> None:
+    """Stop keeping a message of a thread word for word."""
+    _repin(options, pin=False)
+
+
+def _repin(options: _PinOptions, *, pin: bool) -> None:
+    async def _pins(store: ThreadStore) -> tuple[int, ...]:
+        thread = await found_thread(store, options)
+        await (thread.pin if pin else thread.unpin)(options.index)
+        return thread.pins
+
+    pins = with_store(options, _pins)
+    if options.json:
+        print_json({"id": options.id, "pins": pins})
+    else:
+        say(f"{options.id}: message {options.index} is {'' if pin else 'not '}pinned")
 
 
 @takes(ThreadOptions)

@@ -1,15 +1,16 @@
 """A view for people: who speaks, how it begins, how large it is, and the summary in full."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import assert_never
 
+from msgspec.structs import replace
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from foldline.apps.cli.terminal import clean, first_line
-from foldline.history.messages import Message
+from foldline.history.messages import PIN_KEY, Message
 from foldline.history.parts import (
     BlobPart,
     CompactionPart,
@@ -26,7 +27,7 @@ from foldline.history.tokens import TokenEstimator, count_message
 from foldline.replay.columns import short_number
 
 
-__all__ = ["show_view"]
+__all__ = ["as_pinned", "show_view"]
 
 
 _ESTIMATOR = TokenEstimator()
@@ -58,6 +59,16 @@ def show_view(
     )
 
 
+def as_pinned(messages: Iterable[Message], pins: Container[int], start: int) -> list[Message]:
+    """Return *messages*, the first at the index *start*, marked as those at *pins* are."""
+    marked: list[Message] = []
+    for message in messages:
+        is_pinned = message.role != "system" and start in pins
+        start += message.role != "system"
+        marked.append(replace(message, metadata={PIN_KEY: True} if is_pinned else None))
+    return marked
+
+
 def _gap(left: Sequence[Message]) -> Iterator[RenderableType]:
     if left:
         tokens = short_number(sum(count_message(message, _ESTIMATOR) for message in left))
@@ -75,6 +86,8 @@ def _line(message: Message) -> RenderableType:
     who = "summary" if message.is_summary else message.role
     style = "bold red" if message.is_summary else _COLORS[message.role]
     said = "" if message.is_summary else _said(message)
+    if message.is_pinned:
+        said = f"(pinned) {said}"
     row = Table.grid(padding=(0, 1), expand=True)
     row.add_column(width=9, no_wrap=True)
     row.add_column(width=6, no_wrap=True, justify="right")

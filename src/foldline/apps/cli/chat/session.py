@@ -28,7 +28,7 @@ from foldline.apps.cli.chat.screen import (
 from foldline.apps.cli.options import ConfigOptions, takes
 from foldline.apps.cli.stores import file_of, folded_in, opened_store
 from foldline.apps.cli.terminal import clean, counted, error_console, first_line, output_console
-from foldline.apps.cli.viewing import show_view
+from foldline.apps.cli.viewing import as_pinned, show_view
 from foldline.errors import (
     FoldlineError,
     ModelError,
@@ -48,6 +48,7 @@ _INTERRUPTED = 130
 _PROMPT = "> "
 _QUIT = "/quit"
 _USUAL_LAST = 20
+_A_MESSAGE = "the number of a message"
 _LEFT_FOR_NEW = "Left for a new message"
 _WAY_ON = "an empty line resumes it, anything else leaves it"
 _RESUMABLE = "--resume resumes it, and a message leaves it"
@@ -157,9 +158,10 @@ async def _history(chat: Chat, argument: str, console: Console) -> None:
     grid = Table.grid(padding=(0, 1, 0, 0), expand=True)
     grid.add_column(justify="right", no_wrap=True)
     grid.add_column(ratio=1)
-    for message in await thread.get_range(start):
+    for message in as_pinned(await thread.get_range(start), thread.pins, start):
+        place = "" if message.role == "system" else f"{number:,}"
+        grid.add_row(Text(place, style="dim"), show_view([message], summary_lines=None))
         number += message.role != "system"
-        grid.add_row(Text(f"{number:,}", style="dim"), show_view([message], summary_lines=None))
         if number == cut and message.role != "system":
             grid.add_row("", Text(f"folded up to here: {counted(cut, 'message')}", style="yellow"))
     console.print(grid)
@@ -181,7 +183,7 @@ async def _summary(chat: Chat, _: str, console: Console) -> None:
 async def _fold(chat: Chat, argument: str, console: Console) -> None:
     reducer, thread = chat.speaker.reducer, chat.thread
     if argument:
-        target = _number(argument, "/fold 10", noun=reducer.config.counting_unit)
+        target = _number(argument, "/fold 10", noun=f"a number of {reducer.config.counting_unit}")
         if not target:
             message = "/fold must keep at least 1, for example /fold 10"
             raise UsageError(message)
@@ -241,9 +243,27 @@ async def _fork(chat: Chat, argument: str, console: Console) -> None:
     console.print(f"this is thread {chat.thread.id} now; {left} stays as it is")
 
 
-def _number(argument: str, example: str, *, noun: str = "messages") -> int:
+async def _pin(chat: Chat, argument: str, console: Console) -> None:
+    index = _number(argument, "/pin 4", noun=_A_MESSAGE) if argument else None
+    if index is None:
+        # What was said last is in the window, however long the thread is.
+        index = (await chat.thread.window()).history.last_user()
+    if index is None:
+        message = "there is no user message to pin"
+        raise UsageError(message)
+    await chat.thread.pin(index)
+    console.print(f"message {index} is pinned")
+
+
+async def _unpin(chat: Chat, argument: str, console: Console) -> None:
+    index = _number(argument, "/unpin 4", noun=_A_MESSAGE)
+    await chat.thread.unpin(index)
+    console.print(f"message {index} is not pinned")
+
+
+def _number(argument: str, example: str, *, noun: str = "a number of messages") -> int:
     if not (argument.isascii() and argument.isdigit() and len(argument) < 10):  # noqa: PLR2004 - more is no count
-        message = f"give a number of {noun}, for example {example}"
+        message = f"give {noun}, for example {example}"
         raise UsageError(message)
     return int(argument)
 
@@ -255,6 +275,8 @@ _COMMANDS: dict[str, tuple[str, str, _Command]] = {
     "/history": ("[N]", "Show the last messages, 20 by default.", _history),
     "/summary": ("", "Show the summary of what is folded.", _summary),
     "/fold": ("[N]", "Fold now, to the usual target, or for once to N units.", _fold),
+    "/pin": ("[N]", "Keep message N, or your last one, word for word in summaries.", _pin),
+    "/unpin": ("N", "Stop keeping message N.", _unpin),
     "/undo": ("", "Take back the newest fold.", _undo),
     "/rewind": ("N", "Keep the first N messages, and take back the rest.", _rewind),
     "/fork": ("ID", "Continue in a new thread with everything so far.", _fork),
@@ -267,7 +289,7 @@ def chat(options: ChatOptions, flags: ConfigOptions) -> None:
     Talk with a model; the conversation is kept in a store, and folded as it grows.
 
     On a terminal it asks for one line after the other, and /help lists the slash commands:
-    /history, /summary, /fold, /undo, /rewind, /fork and /quit. With --message, or with text piped
+    /history, /summary, /fold, /pin, /unpin, /undo, /rewind, /fork and /quit. With --message, or with text piped
     into it, it says that, prints the answer and exits; everything beside the answer (tools, folds,
     usage) goes to the standard error then.
 
