@@ -70,14 +70,12 @@ from foldline.errors import (
     StoreError as StoreError,
     ThreadConflictError as ThreadConflictError,
     ThreadNotFoundError as ThreadNotFoundError,
-    UsageError as UsageError,
 )
 from foldline.history.history import (
     History as History,
 )
 from foldline.history.messages import (
     Message as Message,
-    NativeFormat as NativeFormat,
     Usage as Usage,
 )
 from foldline.history.tokens import (
@@ -123,9 +121,6 @@ from foldline.reduction.verdict import (
 from foldline.threads.checkpointer import (
     ThreadCheckpointer as ThreadCheckpointer,
 )
-from foldline.threads.cipher import (
-    AesCipher as AesCipher,
-)
 from foldline.threads.loop_state import (
     AgentLoopState as AgentLoopState,
 )
@@ -153,7 +148,6 @@ from foldline.threads.thread import (
 )
 
 __all__ = [
-    "AesCipher",
     "Agent",
     "AgentConfig",
     "AgentLoopState",
@@ -177,7 +171,6 @@ __all__ = [
     "MessageStore",
     "ModelRouter",
     "ModelSummarizer",
-    "NativeFormat",
     "OrchestratedAgent",
     "OrchestrationOptions",
     "OrchestrationResult",
@@ -211,7 +204,6 @@ __all__ = [
     "TurnInput",
     "TurnResult",
     "Usage",
-    "UsageError",
     "Verdict",
     "__version__",
     "call_sync",
