@@ -212,6 +212,7 @@ def _unescaped(match: re.Match[str]) -> str:
 def _source_texts(request: SummaryRequest) -> Iterator[str]:
     # What the instruction names was not invented either.
     yield request.prompt
+    yield request.focus
     yield from request.earlier
     for message in request.messages:
         yield message.name or ""
