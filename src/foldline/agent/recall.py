@@ -8,7 +8,7 @@ on that text and the size of a page alone, so pages can be read in any order and
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
@@ -94,7 +94,7 @@ class _Wanted(Struct, frozen=True, kw_only=True):
 
 
 def recall(
-    messages: Sequence[Message] | Sequence[Mapping[str, Any]],
+    messages: Sequence[Message] | Sequence[Mapping[str, object]],
     message: int | None = None,
     *,
     last: int | None = None,
