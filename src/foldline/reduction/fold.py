@@ -159,14 +159,17 @@ def fold(
         prompt=config.custom_summarization_prompt or DEFAULT_PROMPT,
         options=options,
     )
-    base = verdict.state
-    draft = _Draft()
+    base, draft = verdict.state, _Draft()
     if verdict.cut == task.start and base is not None:
-        draft = _Draft(summary=base.summary_content, tokens=base.summary_tokens, layers=base.layers)
+        draft = _kept(base, Writing())
     elif config.strategy == "summarizing" and not verdict.is_batch:
         draft = yield from (_roll if config.use_single_summary else _add_layer)(task)
         if draft.writing.text is None:
-            return FoldResult(state=None, reason=Reason.SUMMARIZERS_FAILED, writing=draft.writing)
+            if verdict.reason is not Reason.CEILING_REACHED:
+                failed = Reason.SUMMARIZERS_FAILED
+                return FoldResult(state=None, reason=failed, writing=draft.writing)
+            # The request has to fit all the same: what is there is shortened.
+            task, draft = replace(task, cut=task.start), _kept(base, draft.writing)
     writing = draft.writing
     by_fallback = 0 < options.summarizers - 1 == writing.summarizer
     made = _fitted(task, config, _reduction(task, config, draft, verdict))
@@ -246,6 +249,14 @@ def _fitted(
             held = sum(one.tokens for one in made.quotes if one.kind in kinds)
             made = replace(made, quotes=within(made.quotes, held - excess, *kinds))
     return made
+
+
+def _kept(base: HistoryReductionState | None, writing: Writing) -> _Draft:
+    """Return what *base* has in place of its messages."""
+    if base is None:
+        return _Draft(writing=writing)
+    summary, tokens, layers = base.summary_content, base.summary_tokens, base.layers
+    return _Draft(summary=summary, tokens=tokens, layers=layers, writing=writing)
 
 
 def _newly_left_out(
