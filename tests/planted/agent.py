@@ -56,6 +56,36 @@ tenants share a cache
 - key = (scope, state.config_fingerprint, state.message_hash)
 + key = ("", state.config_fingerprint, state.message_hash)
 
+agent/files.py: agent/test_files.py
+a large file is sent
+- if size > MAX_FILE_BYTES:
++ if size > 2 * MAX_FILE_BYTES:
+a vendor's own item is changed
+- if last.role == "user" and last.native is None:
++ if last.role == "user":
+
+agent/own_reducer.py: agent/test_own_reducer.py
+the view of an own reducer is sent as it is
+- view, verdict = view_of(shown), reducer.plan(history)
++ view, verdict = list(made), reducer.plan(history)
+
+agent/recall.py: agent/test_recall.py
+a page begins after the first character of its text
+- yield text[start:stop]
++ yield text[start + (start > 0) : stop]
+a page is as long as its text
+- while tokens > most and length > 1:
++ while tokens > 2 * most and length > 1:
+a span reads the whole thread
+- first + _MOST_READ - 1) + 1
++ first + 10 * _MOST_READ - 1) + 1
+what follows a long message in a span is lost
+- (message={wanted.message + 1}, last
++ (message={wanted.message + 2}, last
+a search finds its own results
+- return (message.role == "tool" and message.name == RECALL) or any((*answers, *calls))
++ return any((*answers, *calls))
+
 agent/portal.py: agent/test_reducer.py
 a new loop for each blocking call
 - loop = self._loops.get(getpid())
