@@ -129,4 +129,12 @@ the signatures of an answer are lost
 a changed part keeps the signature of the first one
 - maybe_object(by_part.get(_hash(part)))
 + maybe_object(next(iter(by_part.values())))
+
+agent/model_call.py: agent/test_bound_thinking.py
+thinking that is bound to another request is sent
+- if any(map(is_signed, request.messages)):
++ if False:
+thinking is not bound to the tools
+- canonical_json([model.name, tools, given])
++ canonical_json([model.name, given])
 """)

@@ -19,7 +19,6 @@ from foldline.reduction.config_reader import (
     read_json,
     read_toml,
 )
-from foldline.reduction.fold import DEFAULT_SUMMARY_BUDGET
 
 
 __all__ = [
@@ -73,8 +72,8 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
     summarizer_timeout: float = DEFAULT_TIMEOUT
     """How many seconds summarizers may take for one fold; then the digest writes the summary."""
 
-    summary_budget: int = DEFAULT_SUMMARY_BUDGET
-    """How many tokens a summary may have."""
+    summary_budget: int | None = None
+    """How many tokens a summary may have; None is 1,500, or an eighth of the ceiling if less."""
 
     settings: Mapping[str, object] = {}
     """Further settings of each request, such as `temperature`, as the vendor names them."""
@@ -86,7 +85,7 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
         expect_whole("max_overflow_folds", self.max_overflow_folds, 0)
         expect("parallel_tool_calls", self.parallel_tool_calls, bool)
         expect("terminate_on_unknown_tools", self.terminate_on_unknown_tools, bool)
-        expect_whole("summary_budget", self.summary_budget, 1)
+        expect_whole("summary_budget", self.summary_budget, 1, optional=True)
         expect("settings", self.settings, Mapping)
         if self.max_duration is not None:
             expect_seconds("max_duration", self.max_duration)
