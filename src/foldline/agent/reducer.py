@@ -345,8 +345,7 @@ class HistoryReducer:
             return call
         made = self.config_fingerprint
         found = cache.find(history, config_fingerprint=made, scope=call.scope)
-        reached = 0 if active is None else active.summarized_up_to_index
-        if found is None or found.summarized_up_to_index <= reached:
+        if found is None or (active is not None and found.covered[0] <= active.covered[0]):
             return call
         return self._decided(structs.replace(call, given=found))
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from foldline.agent.recall import RECALL
 from foldline.checks import expect
 from foldline.history.codec import encode_json
 from foldline.history.history import History
@@ -15,6 +16,9 @@ from foldline.reduction.view import view_tokens
 
 
 __all__ = ["RequestFacts", "described", "parts_of"]
+
+
+_NAMED_RECALL = f'"name":"{RECALL}"'
 
 
 class RequestFacts(Struct, frozen=True, kw_only=True):
@@ -37,7 +41,8 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
         """Return what the next request of *history* may hold."""
         count = history.counter.count
         instructions = count(self.instructions)
-        tools = sum(count(encode_json(tool).decode()) for tool in self.tools)
+        schemas = [encode_json(tool).decode() for tool in self.tools]
+        tools = sum(map(count, schemas))
         estimated = instructions + tools + _sent_before(history, state) if self.reported else 0
         return budget_of(
             config,
@@ -45,6 +50,7 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
             instructions=instructions,
             tools=tools,
             ratio=token_ratio(reported=self.reported, estimated=estimated),
+            recall=any(_NAMED_RECALL in schema for schema in schemas),
         )
 
 
