@@ -265,6 +265,14 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
         return Message(role="assistant", parts=(TextPart(text),), metadata=label)
 
     @property
+    def covered(self) -> tuple[int, str]:
+        """How many messages the view takes something else for, and the stored form of their digest."""
+        last = self.shortened[-1] if self.shortened else None
+        if last is None or last.index < self.summarized_up_to_index:
+            return self.summarized_up_to_index, self.message_hash
+        return last.index + 1, hash_text(bytes.fromhex(last.digest))
+
+    @property
     def front_tokens(self) -> int:
         """The estimated tokens of `front_messages`, without a sealed item."""
         labels = len(self.layers) or int(bool(self.summary_content))
