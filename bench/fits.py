@@ -127,7 +127,7 @@ class Request(Struct, frozen=True):
 
 
 class Impossible(Struct, frozen=True):
-    """A request that cannot be made to fit."""
+    """A request that cannot be made to fit, the last one of its session."""
 
     parts: str
 
@@ -188,8 +188,9 @@ def played(
         try:
             reduced = reducer.reduce_sync(history, state=state, usage=usage, **given)
         except RequestTooLargeError as error:
+            # Without an answer the recording would not have continued.
             yield Impossible(f"{error}")
-            continue
+            return
         state = reduced.state
         reading = meter.read(tuple(reduced.messages))
         tokens = fixed + reading.tokens
