@@ -19,6 +19,7 @@ FoldlineError
 │   ├── CheckpointError        a checkpoint is missing, or cannot be made or used so
 │   ├── RunStartError          a run has nothing to start from, or too much
 │   ├── ToolDecisionError      a tool call that a crash interrupted waits for a decision
+│   ├── RequestTooLargeError   a request cannot be made to fit its ceiling
 │   ├── TurnStoppedError       what comes of a turn was asked for, and it was stopped
 │   └── BlockingCallError      a blocking call was made inside a running event loop
 └── ExternalError              something outside foldline failed
@@ -38,7 +39,7 @@ FoldlineError
 Messages hold names, ids and sizes, never the text of a conversation or a secret.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 
@@ -58,6 +59,7 @@ __all__ = [
     "MissingExtraError",
     "ModelError",
     "NewerFormatError",
+    "RequestTooLargeError",
     "RunStartError",
     "ServiceThreadLostError",
     "StoreBusyError",
@@ -255,6 +257,21 @@ class ToolDecisionError(UsageError):
         super().__init__(
             f"thread {thread_id!r} waits for a decision on the interrupted tool calls "
             f"{', '.join(call_ids)}: `await thread.answer_tool(call_id, text)` for each, then resume"
+        )
+
+
+class RequestTooLargeError(UsageError):
+    """A request cannot be made to fit its ceiling, whatever is folded, cleared or clipped."""
+
+    code = "request_too_large"
+
+    def __init__(self, *, parts: Mapping[str, int], ceiling: int) -> None:
+        self.parts = dict(parts)
+        self.ceiling = ceiling
+        listed = ", ".join(f"{name} {tokens:,}" for name, tokens in parts.items() if tokens)
+        super().__init__(
+            f"a request of {sum(parts.values()):,} tokens ({listed}) does not fit its ceiling of "
+            f"{ceiling:,}: shorten the largest part, or raise the ceiling or the window"
         )
 
 

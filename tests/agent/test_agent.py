@@ -1,5 +1,7 @@
 """The face of the agent: what it takes, what it refuses, and the blocking twin of `run`."""
 
+import logging
+
 import pytest
 
 from foldline import (
@@ -11,6 +13,7 @@ from foldline import (
     ProviderConfig,
 )
 from foldline.agent.config import (
+    AgentOptions,
     agent_config_from_json,
     agent_config_from_mapping,
     agent_config_from_toml,
@@ -144,3 +147,44 @@ def test_the_provider_of_the_configuration_summarizes() -> None:
     )
 
     assert one.reducer.config_fingerprint != other.reducer.config_fingerprint
+
+
+EDITS: dict[str, object] = {"context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        EDITS,
+        {"truncation": "auto", "temperature": 0.5},
+        {"context_management": [{"type": "compaction", "compact_threshold": 9}]},
+        {"openai_truncation": "auto"},
+    ],
+)
+def test_edits_of_the_vendor_give_one_warning(
+    settings: dict[str, object], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Settings that let the vendor edit what foldline folds are named, once."""
+    on = HistoryReductionConfig(enabled=True)
+    with caplog.at_level(logging.WARNING, logger="foldline"):
+        Agent(ScriptedModel(["a"]), history_reduction=on, options=AgentOptions(settings=settings))
+
+    (found,) = caplog.messages
+    assert next(iter(settings)) in found
+
+
+@pytest.mark.parametrize(
+    ("settings", "enabled"),
+    [({"truncation": "disabled", "context_management": []}, True), (EDITS, False)],
+)
+def test_no_edits_no_warning(
+    settings: dict[str, object], *, enabled: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing is said if the vendor edits nothing, or foldline does not."""
+    config = HistoryReductionConfig(enabled=enabled)
+    with caplog.at_level(logging.WARNING, logger="foldline"):
+        Agent(
+            ScriptedModel(["a"]), history_reduction=config, options=AgentOptions(settings=settings)
+        )
+
+    assert caplog.messages == []

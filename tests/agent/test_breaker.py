@@ -10,7 +10,7 @@ from msgspec import structs
 
 from foldline import Agent, AgentOptions, HistoryReducer, HistoryReductionConfig, Message
 from foldline.agent.breaker import MOST_FAILURES, REST, REST_FOLDS, Breaker, FoldCalls
-from foldline.agent.reducer import ReducedHistory
+from foldline.agent.reduced import ReducedHistory
 from foldline.reduction.request import Flow, Reply, SummaryFailure, SummaryRequest
 from foldline.testing.model import ScriptedModel
 from foldline.threads.stores.memory import MemoryStore

@@ -28,6 +28,7 @@ CATCHERS = {
 
 ANY_READERS = (
     "agent/config.py",  # reads configuration that may hold anything
+    "agent/reduced.py",  # gives back the items of any vendor
     "agent/reducer.py",  # takes and gives back the items of any vendor
     "agent/tools/",  # reads annotations of any type, and what a model wrote
     "agent/wire.py",  # reads and writes them
@@ -40,6 +41,7 @@ ANY_READERS = (
     "reduction/config_reader.py",  # reads configuration that may hold anything
     "testing/grammars/",  # judges requests that may hold anything
     "threads/loop_state.py",  # tells msgspec how a field of its own looks as JSON
+    "threads/original.py",  # reads documents of another program
     "threads/snapshot.py",  # reads documents of other programs
     "threads/stores/postgres/",  # rows of a database have no type
     "threads/stores/redis/",  # the same

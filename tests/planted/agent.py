@@ -56,6 +56,36 @@ tenants share a cache
 - key = (scope, state.config_fingerprint, state.message_hash)
 + key = ("", state.config_fingerprint, state.message_hash)
 
+agent/files.py: agent/test_files.py
+a large file is sent
+- if size > MAX_FILE_BYTES:
++ if size > 2 * MAX_FILE_BYTES:
+a vendor's own item is changed
+- if last.role == "user" and last.native is None:
++ if last.role == "user":
+
+agent/own_reducer.py: agent/test_own_reducer.py
+the view of an own reducer is sent as it is
+- view, verdict = view_of(shown), reducer.plan(history)
++ view, verdict = list(made), reducer.plan(history)
+
+agent/recall.py: agent/test_recall.py
+a page begins after the first character of its text
+- yield text[start:stop]
++ yield text[start + (start > 0) : stop]
+a page is as long as its text
+- while tokens > most and length > 1:
++ while tokens > 2 * most and length > 1:
+a span reads the whole thread
+- first + _MOST_READ - 1) + 1
++ first + 10 * _MOST_READ - 1) + 1
+what follows a long message in a span is lost
+- (message={wanted.message + 1}, last
++ (message={wanted.message + 2}, last
+a search finds its own results
+- return (message.role == "tool" and message.name == RECALL) or any((*answers, *calls))
++ return any((*answers, *calls))
+
 agent/portal.py: agent/test_reducer.py
 a new loop for each blocking call
 - loop = self._loops.get(getpid())
@@ -78,4 +108,33 @@ agent/wire.py: agent/test_wire.py
 the first tool call changes the front
 - writer = _detected_chat_messages if is_detected else _WRITERS[converter.format]
 + writer = _WRITERS[converter.format]
+
+agent/config.py: agent/test_agent.py
+edits of the vendor give no warning
+- return value == "auto"
++ return False
+
+providers/vendors/wire_formats.py: providers/vendors/test_requests.py
+the date of a snapshot makes a model check thinking
+- (\d{1,2}))?(?!\d)
++ (\d{1,2}))?
+a model that checks thinking refuses what is bound elsewhere
+- if is_checked and thinking
++ if False and thinking
+
+providers/vendors/pydantic_model.py: providers/vendors/test_pydantic_model.py
+the signatures of an answer are lost
+- metadata=metadata | _signatures(response) or None
++ metadata=metadata or None
+a changed part keeps the signature of the first one
+- maybe_object(by_part.get(_hash(part)))
++ maybe_object(next(iter(by_part.values())))
+
+agent/model_call.py: agent/test_bound_thinking.py
+thinking that is bound to another request is sent
+- if any(map(is_signed, request.messages)):
++ if False:
+thinking is not bound to the tools
+- canonical_json([model.name, tools, given])
++ canonical_json([model.name, given])
 """)

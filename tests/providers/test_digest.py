@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from foldline.history.messages import Message
 from foldline.history.parts import (
@@ -145,6 +146,21 @@ def test_fills_any_budget_sensibly(budget: int) -> None:
     assert "KX-3977" in text
     assert count(text) <= budget
     assert budget < 600 or "## Ids used in calls\n- order_id: KX-3977, KX-3877" in text
+
+
+def test_a_focus_comes_before_what_is_central() -> None:
+    """A sentence said once, and an id beside it, outlive hundreds that are about something else."""
+    said = [
+        Message.assistant(f"The weather of day {day} in the valley was fine and dry, as ever.")
+        for day in range(400)
+    ]
+    rare = "Table invoices_v2 has the primary key invoice_uid of type uuid."
+    said.insert(7, Message.assistant(rare))
+    request = SummaryRequest(messages=tuple(said), prompt="", budget=120)
+    focused = structs.replace(request, focus="Keep every primary key and the table invoices_v2!")
+
+    assert rare not in write_digest(request, count=count)
+    assert rare in write_digest(focused, count=count)
 
 
 def test_identifiers_survive_many_folds() -> None:

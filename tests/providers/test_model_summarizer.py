@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from foldline.agent.reducer import HistoryReducer, ReducedHistory
+from foldline.agent.reduced import ReducedHistory
+from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError, ModelError, SummarizerError
 from foldline.history.messages import Message, Usage
 from foldline.history.parts import ReasoningPart, TextPart
@@ -67,6 +68,18 @@ def test_defects_are_listed_at_the_end() -> None:
 
     assert text.index("Sum.") < text.index("- Too long.\n- Odd.\n") < text.index(FIRST_LINE)
     assert "=== earlier summary 1 ===\nold" in text
+
+
+def test_the_focus_comes_after_the_prompt() -> None:
+    """What matters most is part of the instruction, outside the fence; without it nothing is said."""
+    focus = "keep the {schema}"
+    text = asked(
+        SummaryRequest(messages=(), earlier=("old",), prompt="Sum.", focus=focus, budget=9)
+    )
+
+    assert text.index("=== END") < text.index("Sum.") < text.index(focus) < text.index("9 tokens")
+    assert "before anything else" in text
+    assert "before anything else" not in asked()
 
 
 def test_a_record_cannot_end_itself() -> None:
@@ -222,13 +235,15 @@ MISHAPS: list[tuple[ModelStep, str]] = [
 def test_the_digest_steps_in(step: ModelStep, failure: str) -> None:
     """However the model fails, the digest folds with the earlier summary, and the event says why."""
     first, _ = reduce(GOOD)
-    reduced, model = reduce(step, step, state=first.state, count=16)
+    # After a timeout it is not asked again.
+    steps = [step] * (1 if step is _late else 2)
+    reduced, model = reduce(*steps, state=first.state, count=16)
 
     assert reduced.event is not None
     assert (reduced.event.status, reduced.event.summarizer) == ("performed", "digest")
     assert reduced.event.reason is Reason.FOLDED_BY_FALLBACK
     assert len(reduced.event.failures) == 2
-    assert all(one.startswith(failure) for one in reduced.event.failures)
+    assert all(one.startswith((failure, "not asked")) for one in reduced.event.failures)
     assert reduced.event.reduced_tokens < reduced.event.original_tokens
     assert "The weather was spoken of." in (reduced.event.summary or "")
     model.check()

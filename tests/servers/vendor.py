@@ -193,10 +193,15 @@ class VendorServer:
         headers = {name.lower(): value.strip() for name, _, value in pairs}
         data = await reader.readexactly(int(headers.get("content-length", 0)))
         path = first.split(" ")[1].partition("?")[0]
-        self.asked.append(Asked(path=path, headers=headers, body=json.loads(data or b"null")))
-        answer = self.answers.pop(0) if self.answers else self.otherwise
+        asked = Asked(path=path, headers=headers, body=json.loads(data or b"null"))
+        self.asked.append(asked)
+        answer = self.answer(asked)
         await self._say(answer, reader, writer)
         return answer.end == "whole"
+
+    def answer(self, asked: Asked) -> Answer:
+        """Return what it says to *asked*."""
+        return self.answers.pop(0) if self.answers else self.otherwise
 
     async def _say(
         self, answer: Answer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

@@ -1,14 +1,14 @@
 """The agent: a model, its tools and a reducer, for any number of threads at once."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from os import urandom
 from typing import Protocol, Self, runtime_checkable
 
 from foldline.agent.arguments import TurnInput, checked_input, is_blocking
 from foldline.agent.background import BackgroundFold
-from foldline.agent.config import AgentConfig, AgentOptions
+from foldline.agent.config import AgentConfig, AgentOptions, warn_of_vendor_edits
 from foldline.agent.event_stream import StreamingTurnResult
 from foldline.agent.events import AgentEvent
 from foldline.agent.files import TurnFiles, with_files
@@ -23,9 +23,10 @@ from foldline.agent.tools.signature import ToolFunction
 from foldline.agent.turn import Turn
 from foldline.checks import expect
 from foldline.errors import ConfigError
+from foldline.history.codec import encode_json
 from foldline.history.messages import Message
 from foldline.history.tokens import TokenEstimator, count_message
-from foldline.providers.model import ChatModel
+from foldline.providers.model import ChatModel, window_of
 from foldline.providers.summarizer import ModelSummarizer, Summarizer
 from foldline.providers.vendors.opening import open_model
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, ProviderConfig
@@ -73,10 +74,10 @@ class Agent:
 
         Args:
             model: `vendor:model`, a provider, or any object with the protocol.
-            name: The name of the agent.
+            name: Its name.
             instructions: The system prompt: sent before every view, not stored with a thread.
             tools: What the model may call: typed functions or `Tool` objects.
-            history_reduction: How and when to reduce; by default not at all.
+            history_reduction: How and when to reduce; see `HistoryReductionConfig`.
             reducer: What reduces instead: a `HistoryReducer`, or any object with the protocol.
             summarizer: What writes summaries; by default the `summarizer_provider`, or the model.
             options: Limits of a turn.
@@ -85,10 +86,10 @@ class Agent:
 
         Raises:
             ConfigError: An argument is wrong.
-            MissingExtraError: The model needs a package that is not installed.
+            MissingExtraError: A package is not installed.
         """
+        chat, named = _opened(model), tools_by_name(tools)
         _check_parts(name, instructions, history_reduction, options, background_fold, telemetry)
-        chat = _opened(model)
         ours, own, writer = _made(reducer, history_reduction, summarizer, chat, options, telemetry)
         self._opened = [one for one in (chat, writer) if one is not None and one is not model]
         self._setup = TurnSetup(
@@ -96,9 +97,10 @@ class Agent:
             model=chat,
             reducer=ours,
             own_reducer=own,
-            tools=tools_by_name(tools),
+            tools=named,
+            tool_tokens=_tool_tokens(named),
             instructions=instructions,
-            instruction_tokens=_tokens(instructions),
+            instruction_tokens=_instruction_tokens(instructions),
             options=options,
             background=background_fold,
             observer=telemetry,
@@ -264,8 +266,13 @@ def _check_parts(
     expect("telemetry", telemetry, Observer | None)
 
 
-def _tokens(instructions: str) -> int:
+def _instruction_tokens(instructions: str) -> int:
     return count_message(Message.system(instructions), TokenEstimator()) if instructions else 0
+
+
+def _tool_tokens(tools: Mapping[str, Tool]) -> int:
+    schemas = (encode_json(tool.definition).decode() for tool in tools.values())
+    return sum(map(TokenEstimator().count, schemas))
 
 
 def _opened(model: str | ProviderConfig | ChatModel) -> ChatModel:
@@ -285,12 +292,14 @@ def _made(
     observer: Observer | None,
 ) -> tuple[HistoryReducer, ChatReducer | None, ChatModel | None]:
     """Return a reducer of ours, the caller's own in its place, and the model that was opened."""
+    if reducer is not None or (config or HistoryReductionConfig()).enabled:
+        warn_of_vendor_edits(options.settings)
     if reducer is not None:
         if config is not None or given is not None:
             name = "history_reduction" if given is None else "summarizer"
             message = f"{name} must be given to the reducer, or in place of it"
             raise ConfigError(message)
-        return *_own(reducer, observer), None
+        return *_own(reducer, model, observer), None
     chain, opened = given or (), None
     config = config or HistoryReductionConfig()
     if given is None and config.enabled and config.strategy == "summarizing":
@@ -300,6 +309,7 @@ def _made(
         chain = ModelSummarizer(writer if observer is None else ObservedModel(writer, observer))
     made = HistoryReducer(
         config,
+        window=window_of(model),
         summarizer=chain,
         summarizer_window=_window_of(chain),
         timeout=options.summarizer_timeout,
@@ -310,11 +320,12 @@ def _made(
 
 
 def _own(
-    given: HistoryReducer | ChatReducer, observer: Observer | None
+    given: HistoryReducer | ChatReducer, model: ChatModel, observer: Observer | None
 ) -> tuple[HistoryReducer, ChatReducer | None]:
     expect("reducer", given, HistoryReducer | ChatReducer, hint="it needs async reduce()")
     if isinstance(given, HistoryReducer):
         made = copy(given)
+        made.window = given.window or window_of(model)
         made.telemetry = observer or given.telemetry
         return made, None
     if isinstance(given, type) or is_blocking(given.reduce):

@@ -8,21 +8,23 @@ from foldline.agent.events import RequestSentEvent
 from foldline.agent.model_call import ask_model
 from foldline.agent.own_reducer import own_view
 from foldline.agent.progress import Progress, TurnSetup
-from foldline.agent.reducer import ReducedHistory
+from foldline.agent.recall import RECALL
+from foldline.agent.reduced import ReducedHistory
 from foldline.agent.result import ReductionMetadata
 from foldline.agent.service import Basis
 from foldline.errors import (
     ConfigError,
     ContextOverflowError,
+    RequestTooLargeError,
     ServiceThreadLostError,
     ThreadConflictError,
 )
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest, ChatResponse
+from foldline.reduction.budget import Budget, token_ratio
 from foldline.reduction.config import AgentRunConfig
-from foldline.reduction.event import HistoryReductionEvent
-from foldline.reduction.view import view_of, view_tokens
+from foldline.reduction.event import Reason
 from foldline.threads.change import Change
 from foldline.threads.read_only import ThreadWindow
 
@@ -31,11 +33,11 @@ __all__ = ["Asking"]
 
 
 _NO_OVERRIDES = AgentRunConfig()
-_FOLD_NOW = AgentRunConfig(
-    trigger_history_reduction=True, history_reduction_behavior_override="continue"
-)
-# If a refusal does not name the window, this share of the request is assumed to fit.
-_TAKEN_SHARE = 0.9
+# A turn that the vendor has refused is not ended by the fold that answers the refusal.
+_AGAIN = AgentRunConfig(history_reduction_behavior_override="continue")
+# What a vendor refuses is assumed to fit at this share of it, and to be longer than its window by
+# this factor, if the refusal does not say.
+_TAKEN_SHARE, _TOO_LONG = 0.9, 1.05
 
 
 class Asking:
@@ -64,13 +66,15 @@ class Asking:
 
     async def run(self) -> None:
         """Ask until the model has answered, or a fold has ended the turn."""
-        harder, refusal = False, None
+        refusal = None
         for left in range(self._setup.options.max_overflow_folds, -1, -1):
-            window = await self._window(waits=harder or self._is_forced)
-            reduced = await (self._harder(window) if harder else self._reduced(window))
-            event = reduced.event
-            if event is not None:
-                self._progress.emit(event)
+            window = await self._window(waits=self._is_forced or refusal is not None)
+            try:
+                reduced = await self._reduced(window)
+            except RequestTooLargeError as error:
+                raise refusal or error from None
+            if reduced.verdict.reason is not Reason.DISABLED or self._setup.own_reducer:
+                self._progress.emit(reduced.event)
             fold = _fold_of(reduced)
             if fold is not None:
                 await self._keep(fold, reduced.termination_reason)
@@ -80,16 +84,12 @@ class Asking:
                 raise refusal
             # A background fold may have loaded messages of another writer.
             self._progress.check()
-            # If a fold was tried for the same reason and failed, the vendor is asked anyway.
-            if left and not (harder and fold is None) and self._is_too_long(event):
-                harder = True
-                continue
             try:
                 await self._ask(window.history, reduced)
             except ContextOverflowError as error:
                 if not left or not self._may_fold:
                     raise
-                harder, refusal = True, error
+                refusal, self._overrides = error, _AGAIN
                 self._learn(error, reduced)
             else:
                 return
@@ -104,7 +104,7 @@ class Asking:
             await thread.refresh()
         window = await thread.window(
             config_fingerprint=reducer.config_fingerprint,
-            counting_unit=reducer.config.counting_unit,
+            counting_unit=reducer.config.unit,
             whole=not self._may_fold,
         )
         if background is not None:
@@ -119,37 +119,51 @@ class Asking:
         own = self._setup.own_reducer
         if own is not None and not (overrides or _NO_OVERRIDES).skip_history_reduction:
             return await own_view(own, window.history, reducer)
-        if not reducer.config.enabled:
-            # A disabled reducer returns its input; a request must be valid all the same.
-            return ReducedHistory(
-                messages=view_of(window.history),
-                state=None,
-                event=None,
-                verdict=reducer.plan(window.history),
-            )
         background = self._setup.background
-        if background is not None and not self._is_forced:
-            unfolded = reducer.without_folding(
-                window.history, state=window.reduction, overrides=overrides
-            )
-            verdict, limits = unfolded.verdict, reducer.config.limits
-            if verdict.kind == "fold" and verdict.units <= limits.ceiling + limits.threshold:
-                epoch = self._progress.thread.head.epoch
-                background.start(self._fold_key, partial(self._background_fold, window, epoch))
-                return unfolded
-            if not verdict.folds:
-                return unfolded
-            if background.is_running(self._fold_key):
-                # The history has grown so much that the turn has to wait for the fold.
-                window = await self._window(waits=True)
-        return await reducer.reduce(window.history, state=window.reduction, overrides=overrides)
+        if background is None or self._is_forced:
+            return await self._reduced_within(window, overrides)
+        unfolded = await self._reduced_within(window, overrides, folds=False)
+        if not unfolded.verdict.folds:
+            return unfolded
+        if unfolded.verdict.kind == "fold" and self._may_wait(unfolded):
+            epoch = self._progress.thread.head.epoch
+            background.start(self._fold_key, partial(self._background_fold, window, epoch))
+            return unfolded
+        if background.is_running(self._fold_key):
+            # The history has grown so much that the turn has to wait for the fold.
+            window = await self._window(waits=True)
+        return await self._reduced_within(window, overrides)
 
-    async def _harder(self, window: ThreadWindow) -> ReducedHistory[Message]:
-        reducer = self._setup.reducer
-        units = reducer.plan(window.history, state=window.reduction).units
-        return await reducer.with_target(max(1, units // 2)).reduce(
-            window.history, state=window.reduction, overrides=_FOLD_NOW
+    async def _reduced_within(
+        self, window: ThreadWindow, overrides: AgentRunConfig | None = None, *, folds: bool = True
+    ) -> ReducedHistory[Message]:
+        return await self._setup.reducer.reduce_within(
+            self._budget(),
+            window.history,
+            state=window.reduction,
+            overrides=overrides,
+            pins=window.pins,
+            folds=folds,
         )
+
+    def _budget(self) -> Budget:
+        """Return what the request may hold, as far as the vendor of this model has shown."""
+        setup, state = self._setup, self._progress.state
+        is_known = state.context_window_model == setup.model.name
+        return setup.reducer.budget(
+            learned=state.context_window if is_known else None,
+            instructions=setup.instruction_tokens,
+            tools=setup.tool_tokens,
+            ratio=state.token_ratio if is_known else 1.0,
+            recall=RECALL in setup.tools,
+        )
+
+    def _may_wait(self, unfolded: ReducedHistory[Message]) -> bool:
+        """Whether the call may send the view as it is, while the fold is made."""
+        limits, event = self._setup.reducer.config.limits, unfolded.event
+        if unfolded.verdict.is_batch or event.request_tokens > event.ceiling:
+            return False
+        return limits is None or unfolded.verdict.units <= limits.ceiling + limits.threshold
 
     @property
     def _fold_key(self) -> FoldKey:
@@ -159,8 +173,8 @@ class Asking:
     async def _background_fold(
         self, window: ThreadWindow, epoch: bytes
     ) -> ReductionMetadata | None:
-        reducer, thread = self._setup.reducer, self._progress.thread
-        fold = _fold_of(await reducer.reduce(window.history, state=window.reduction))
+        thread = self._progress.thread
+        fold = _fold_of(await self._reduced_within(window))
         ground = window.reduction
         if fold is None:
             return None
@@ -190,32 +204,29 @@ class Asking:
             if reason is not None:
                 await self._progress.end(reason, Change())
 
-    def _is_too_long(self, event: HistoryReductionEvent | None) -> bool:
-        """Whether the vendor would refuse the view of *event*, judging by its earlier refusals."""
-        state = self._progress.state
-        if event is None or not self._may_fold or state.context_window is None:
-            return False
-        is_same_model = state.context_window_model == self._setup.model.name
-        return is_same_model and event.reduced_tokens > state.context_window
-
     def _learn(self, error: ContextOverflowError, reduced: ReducedHistory[Message]) -> None:
-        sent = 0 if reduced.event is None else reduced.event.reduced_tokens
-        share = _TAKEN_SHARE
-        if error.window and error.tokens:
-            # Our estimate and the vendor's count differ; the window is noted in ours. A vendor that
-            # reserves room for the answer refuses requests that are shorter than its window.
-            share = min(share, error.window / error.tokens)
-        self._progress.state = self._progress.state.with_context_window(
-            max(1, int(sent * share)), model=self._setup.model.name
+        sent, window = reduced.event.request_tokens, error.window
+        tokens = error.tokens or (sent if window is None else max(sent, int(window * _TOO_LONG)))
+        # A vendor that reserves room for the answer refuses requests that are shorter than its
+        # window.
+        most = min(window or tokens, int(tokens * _TAKEN_SHARE))
+        self._progress.state = self._progress.state.with_vendor(
+            self._setup.model.name,
+            ratio=self._ratio(tokens, reduced),
+            window=max(1, most),
         )
+
+    def _ratio(self, tokens: int, reduced: ReducedHistory[Message]) -> float:
+        setup, view = self._setup, reduced.event.reduced_tokens
+        estimated = view + setup.instruction_tokens + setup.tool_tokens
+        return token_ratio(reported=tokens, estimated=estimated)
 
     async def _ask(self, history: History, reduced: ReducedHistory[Message]) -> None:
         progress, setup = self._progress, self._setup
         # The reduction that the view was made with.
-        active, event = reduced.state, reduced.event
-        if event is None or event.status != "performed":
-            is_skipped = event is None or event.status == "skipped"
-            active = None if is_skipped else reduced.verdict.state
+        active, status = reduced.state, reduced.event.status
+        if status != "performed":
+            active = None if status == "skipped" else reduced.verdict.state
         basis = Basis(
             model=setup.model.name,
             instructions=setup.instructions,
@@ -244,7 +255,7 @@ class Asking:
         else:
             front = [Message.system(setup.instructions)] if setup.instructions else []
             messages = (*front, *reduced.messages)
-            tokens = setup.instruction_tokens + view_tokens(history, basis.reduction)
+            tokens = reduced.event.request_tokens
         sent = RequestSentEvent(
             iteration=iteration,
             model=setup.model.name,
@@ -265,14 +276,18 @@ class Asking:
             progress.emit,
             iteration=iteration,
             streams=self._streams,
-            reduction=reduced.event,
+            reduction=None if reduced.verdict.reason is Reason.DISABLED else reduced.event,
         )
+        usage = self.response.usage
+        if usage is not None and usage.input_tokens:
+            ratio = self._ratio(usage.input_tokens, reduced)
+            progress.state = progress.state.with_vendor(setup.model.name, ratio=ratio)
         if self.response.service_thread_id or progress.state.service_thread_id:
             progress.state = basis.state_after(progress.state, self.response)
 
 
 def _fold_of(reduced: ReducedHistory[Message]) -> ReductionMetadata | None:
     state, event = reduced.state, reduced.event
-    if state is None or event is None or event.status != "performed":
+    if state is None or event.status != "performed":
         return None
     return ReductionMetadata(state=state, event=event)

@@ -1,5 +1,6 @@
 """The options of an agent, and an agent as JSON or TOML describes it."""
 
+import logging
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -18,7 +19,6 @@ from foldline.reduction.config_reader import (
     read_json,
     read_toml,
 )
-from foldline.reduction.fold import DEFAULT_SUMMARY_BUDGET
 
 
 __all__ = [
@@ -27,8 +27,11 @@ __all__ = [
     "agent_config_from_json",
     "agent_config_from_mapping",
     "agent_config_from_toml",
+    "warn_of_vendor_edits",
 ]
 
+
+_LOG = logging.getLogger("foldline")
 
 _OLD_NAMES = MappingProxyType(
     {"instructions": "system_instructions", "maxagenticiterations": "max_iterations"}
@@ -69,8 +72,8 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
     summarizer_timeout: float = DEFAULT_TIMEOUT
     """How many seconds summarizers may take for one fold; then the digest writes the summary."""
 
-    summary_budget: int = DEFAULT_SUMMARY_BUDGET
-    """How many tokens a summary may have."""
+    summary_budget: int | None = None
+    """How many tokens a summary may have; None is 1,500, or an eighth of the ceiling if less."""
 
     settings: Mapping[str, object] = {}
     """Further settings of each request, such as `temperature`, as the vendor names them."""
@@ -82,7 +85,7 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
         expect_whole("max_overflow_folds", self.max_overflow_folds, 0)
         expect("parallel_tool_calls", self.parallel_tool_calls, bool)
         expect("terminate_on_unknown_tools", self.terminate_on_unknown_tools, bool)
-        expect_whole("summary_budget", self.summary_budget, 1)
+        expect_whole("summary_budget", self.summary_budget, 1, optional=True)
         expect("settings", self.settings, Mapping)
         if self.max_duration is not None:
             expect_seconds("max_duration", self.max_duration)
@@ -140,3 +143,26 @@ def agent_config_from_mapping(data: Mapping[str, Any]) -> AgentConfig:
         options.setdefault("max_iterations", fields.pop("max_iterations"))
     fields["options"] = convert_fields(options, AgentOptions)
     return convert_fields(fields, AgentConfig)
+
+
+def warn_of_vendor_edits(settings: Mapping[str, object]) -> None:
+    """
+    Warn if *settings* let the vendor cut, clear or compact what foldline folds already.
+
+    Source: developers.openai.com, "Compaction", and the field `truncation` of the Responses API;
+    platform.claude.com, "Context editing"; read on 2026-11-22. pydantic-ai puts a vendor's name in
+    front of both.
+    """
+    names = [name for name, value in settings.items() if _edits(name, value)]
+    if names:
+        text = (
+            "the settings (%s) let the vendor edit a conversation that foldline folds, so the model "
+            "may see less than the view: leave them out, or set enabled=False"
+        )
+        _LOG.warning(text, ", ".join(names))
+
+
+def _edits(name: str, value: object) -> bool:
+    if name.endswith("truncation"):
+        return value == "auto"
+    return name.endswith("context_management") and bool(value)

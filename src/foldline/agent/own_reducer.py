@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Protocol, runtime_checkable
 
-from foldline.agent.reducer import HistoryReducer, ReducedHistory
+from foldline.agent.reduced import ReducedHistory
+from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect
 from foldline.errors import ConfigError
 from foldline.history.history import History
@@ -50,13 +51,14 @@ async def own_view(
         status="skipped" if view == everything else "performed",
         reason=Reason.OWN_REDUCER,
         strategy=reducer.config.strategy,
-        counting_unit=reducer.config.counting_unit,
+        counting_unit=reducer.config.unit,
         units=verdict.units,
         original_count=history.total,
         reduced_count=len(view),
         removed_count=sum(id(one) not in kept for one in everything),
         original_tokens=view_tokens(history),
         reduced_tokens=view_tokens(shown),
+        request_tokens=view_tokens(shown),
         summary=next((one.text for one in view if one.is_summary), None),
         duration=perf_counter() - started,
     )

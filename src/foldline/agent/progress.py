@@ -34,6 +34,7 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
     tools: Mapping[str, Tool]
     instructions: str
     instruction_tokens: int
+    tool_tokens: int
     options: AgentOptions
     background: BackgroundFold | None
     observer: Observer | None

@@ -8,80 +8,49 @@ from copy import copy
 from datetime import UTC, datetime
 from functools import partial
 from time import perf_counter
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from foldline.agent.arguments import summarizer_chain
 from foldline.agent.breaker import NOT_ASKED, FoldCalls, breakers_of
 from foldline.agent.cache import ReductionCache
 from foldline.agent.portal import PORTAL
+from foldline.agent.reduced import ReducedHistory, ReducerCall, shown
+from foldline.agent.request import RequestFacts, described
 from foldline.agent.telemetry import Observer
 from foldline.agent.wire import Items, read_items
 from foldline.checks import expect, expect_seconds, expect_whole
 from foldline.errors import BlockingCallError
-from foldline.history.history import CountingUnit, History
-from foldline.history.messages import Message, NativeFormat, total_usage
+from foldline.history.history import History
+from foldline.history.messages import Message, NativeFormat, Usage, total_usage
 from foldline.history.tokens import TokenCounter
+from foldline.providers.book import window_of_model
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.summarizer import Summarizer, metered
+from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, fingerprint
 from foldline.reduction.event import (
-    CIRCUIT_BREAKER_TERMINATION,
-    EarlierReduction,
-    HistoryReductionEvent,
     Reason,
     ReductionStatus,
 )
-from foldline.reduction.fold import DEFAULT_SUMMARY_BUDGET, FoldOptions, FoldResult, Writing, fold
+from foldline.reduction.fold import FoldOptions, FoldResult, Writing, fold
+from foldline.reduction.quotes import Pins
 from foldline.reduction.state import HistoryReductionState, hash_of
-from foldline.reduction.verdict import Verdict, decide, outcome_of
+from foldline.reduction.verdict import Verdict, decide
 from foldline.reduction.version_1 import carried_over
-from foldline.reduction.view import view_of, view_tokens
 
 
-__all__ = ["DEFAULT_TIMEOUT", "HistoryReducer", "ReducedHistory"]
+__all__ = ["DEFAULT_TIMEOUT", "HistoryReducer"]
 
 
 DEFAULT_TIMEOUT = 60.0
 """How many seconds summarizers may take for one fold by default."""
 
 _LOG = logging.getLogger("foldline")
+_DEFAULTS = HistoryReductionConfig()
 
 _Item = TypeVar("_Item", Message, dict[str, Any])
-
-
-class ReducedHistory(Struct, Generic[_Item], frozen=True, kw_only=True):
-    """What to send to the model, and what to keep for the next call."""
-
-    messages: list[_Item]
-    """The view, in the form that was given."""
-
-    state: HistoryReductionState | None
-    """The reduction to pass in next time; None if there is none yet."""
-
-    event: HistoryReductionEvent | None
-    """What happened and why; None while reduction is disabled."""
-
-    verdict: Verdict
-    """The decision."""
-
-    @property
-    def termination_reason(self) -> str | None:
-        """Why the turn should end before the model call; None if it should continue."""
-        performed = self.event is not None and self.event.status == "performed"
-        return CIRCUIT_BREAKER_TERMINATION if performed and self.verdict.kind == "halt" else None
-
-
-class _Call(Struct, frozen=True, kw_only=True):
-    items: Items
-    given: HistoryReductionState | None
-    """The reduction that was passed in, or found in the cache."""
-
-    overrides: AgentRunConfig | None
-    scope: str
-    started: float
-    verdict: Verdict
 
 
 class HistoryReducer:
@@ -94,14 +63,16 @@ class HistoryReducer:
     telemetry: Observer | None = None
     """Receives the folds; see `Telemetry`."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one name for each thing a caller may know
         self,
-        config: HistoryReductionConfig,
+        config: HistoryReductionConfig = _DEFAULTS,
         *,
+        model: str | None = None,
+        window: int | None = None,
         summarizer: Summarizer | Sequence[Summarizer] = (),
         cache: ReductionCache | None = None,
         counter: TokenCounter | None = None,
-        summary_budget: int = DEFAULT_SUMMARY_BUDGET,
+        summary_budget: int | None = None,
         summarizer_window: int | None = None,
         timeout: float = DEFAULT_TIMEOUT,
         clock: Callable[[], datetime] | None = None,
@@ -110,26 +81,25 @@ class HistoryReducer:
         Create a reducer.
 
         Args:
-            config: How and when to reduce.
+            config: How and when to reduce; by default every request fits the model's window.
+            model: The model that is asked, such as `anthropic:claude-sonnet-4-6`, for its window.
+            window: Its window in tokens, if the book of models does not know it.
             summarizer: What writes summaries; several are tried in order, the offline digest last.
-            cache: Where to look if no state is passed in, or a fold is due; a fold that several
-                calls need at once is made once.
+            cache: Where to look if no state is passed in; a fold that several calls need is made once.
             counter: Counts tokens; an estimator by default. A `History` has its own.
-            summary_budget: How many tokens a summary may have, give or take a quarter.
-            summarizer_window: How many tokens a summarizer can read at once, including prompt and
-                earlier summary; longer spans are split. A single longer message is not.
+            summary_budget: How many tokens a summary may have; by default at most 1,500.
+            summarizer_window: How many tokens a summarizer reads at once; longer spans are split.
             timeout: How many seconds a fold may wait for summarizers; the digest has no limit.
             clock: Gives the creation time of reductions.
 
         Raises:
             ConfigError: An argument is wrong, or a model is configured and no summarizer is given.
         """
-        expect("config", config, HistoryReductionConfig, hint="see config_from_mapping")
-        expect_whole("summary_budget", summary_budget, 1)
-        expect_whole("summarizer_window", summarizer_window, 1, optional=True)
+        _check(config, model, counter, cache)
+        sizes = {"window": window, "summary_budget": summary_budget}
+        for name, size in (sizes | {"summarizer_window": summarizer_window}).items():
+            expect_whole(name, size, 1, optional=True)
         expect_seconds("timeout", timeout)
-        expect("counter", counter, TokenCounter | None, hint="it needs a method count(text)")
-        expect("cache", cache, ReductionCache | None)
         given = summarizer_chain(summarizer, config)
         self.config = config
         self._digest = DigestSummarizer()
@@ -137,15 +107,14 @@ class HistoryReducer:
         names = [one.name for one in given or self._summarizers]
         self.config_fingerprint = fingerprint(config, names)
         """What identifies the reductions made here; those with another fingerprint are not used."""
-        self._cache = cache
-        self._counter = counter
-        self._summary_budget = summary_budget
-        self._window = summarizer_window
-        self._timeout = timeout
-        self._clock = clock or partial(datetime.now, UTC)
+        self._cache, self._counter = cache, counter
+        self._summary_budget, self._window = summary_budget, summarizer_window
+        self.window = window or (window_of_model(model) if model else None)
+        """The window of the model in tokens; None if it is unknown."""
+        self._timeout, self._clock = timeout, clock or partial(datetime.now, UTC)
         self._breakers = breakers_of(self._summarizers, self._now)
 
-    async def reduce(
+    async def reduce(  # noqa: PLR0913 - one name for each part of a request
         self,
         messages: Sequence[_Item],
         *,
@@ -153,6 +122,10 @@ class HistoryReducer:
         overrides: AgentRunConfig | None = None,
         format: NativeFormat | None = None,
         scope: str = "",
+        usage: Usage | int | None = None,
+        instructions: str = "",
+        tools: Sequence[object] = (),
+        pins: Sequence[int] | None = None,
     ) -> ReducedHistory[_Item]:
         """
         Return the view of *messages*; fold first if a fold is due.
@@ -169,14 +142,23 @@ class HistoryReducer:
             format: The format of dictionaries; detected by default. If it could be either, the
                 result is valid for both vendors.
             scope: The tenant, for the cache.
+            usage: What the vendor counted for the last request: its `Usage`, or its input tokens,
+                cached ones included. It corrects the estimate of this one.
+            instructions: The system prompt, if it is not among the messages.
+            tools: The schemas of the tools, as they are sent.
+            pins: The indexes of all messages to keep word for word, system messages not counted;
+                by default those made with `pin=True`.
 
         Raises:
             FormatError: A dictionary is not a message of its format.
+            RequestTooLargeError: The request does not fit its ceiling, whatever is folded, cleared
+                or clipped: the instructions, tools and system messages alone are too large.
         """
-        call = self._begin(messages, state, overrides, format, scope)
+        given = described(usage, instructions, tools, pins)
+        call = self._begin(messages, state, overrides, format, scope, given)
         return await self._settled(call) if call.verdict.folds else self._served(call)
 
-    def reduce_sync(
+    def reduce_sync(  # noqa: PLR0913 - one name for each part of a request
         self,
         messages: Sequence[_Item],
         *,
@@ -184,6 +166,10 @@ class HistoryReducer:
         overrides: AgentRunConfig | None = None,
         format: NativeFormat | None = None,
         scope: str = "",
+        usage: Usage | int | None = None,
+        instructions: str = "",
+        tools: Sequence[object] = (),
+        pins: Sequence[int] | None = None,
     ) -> ReducedHistory[_Item]:
         """
         Do the same as `reduce`, for callers without an event loop.
@@ -197,10 +183,11 @@ class HistoryReducer:
         # The public function raises if there is no loop, which costs 0.15 of 12 us.
         if asyncio._get_running_loop() is not None:  # noqa: SLF001
             raise BlockingCallError
-        call = self._begin(messages, state, overrides, format, scope)
+        given = described(usage, instructions, tools, pins)
+        call = self._begin(messages, state, overrides, format, scope, given)
         return PORTAL.run(self._settled, call) if call.verdict.folds else self._served(call)
 
-    def plan(
+    def plan(  # noqa: PLR0913 - one name for each part of a request
         self,
         messages: Sequence[Message] | Sequence[Mapping[str, Any]],
         *,
@@ -208,28 +195,14 @@ class HistoryReducer:
         overrides: AgentRunConfig | None = None,
         format: NativeFormat | None = None,
         scope: str = "",
+        usage: Usage | int | None = None,
+        instructions: str = "",
+        tools: Sequence[object] = (),
+        pins: Sequence[int] | None = None,
     ) -> Verdict:
         """Return the verdict that `reduce` would reach, without calling a summarizer."""
-        return self._begin(messages, state, overrides, format, scope).verdict
-
-    def without_folding(
-        self,
-        history: History,
-        *,
-        state: HistoryReductionState | None = None,
-        overrides: AgentRunConfig | None = None,
-    ) -> ReducedHistory[Message]:
-        """
-        Return the view of *history* without folding, even if a fold is due.
-
-        This is for callers who fold in the background and do not wait for it.
-        """
-        call = self._begin(history, state, overrides, None, "")
-        served = self._served(call)
-        if not call.verdict.folds or served.event is None:
-            return served
-        event = structs.replace(served.event, reason=Reason.FOLDING_BEHIND)
-        return structs.replace(served, event=event)
+        given = described(usage, instructions, tools, pins)
+        return self._begin(messages, state, overrides, format, scope, given).verdict
 
     def with_target(self, target: int) -> "HistoryReducer":
         """
@@ -237,17 +210,85 @@ class HistoryReducer:
 
         Its reductions are also this reducer's: targets are not part of the fingerprint.
         """
-        other = copy(self)
+        other, config = copy(self), self.config
+        kept = (
+            {"target_token_budget": target, "token_budget_threshold": 0}
+            if config.unit == "tokens"
+            else {"target_count": target, "summarization_threshold": 0}
+        )
         other.config = structs.replace(
-            self.config,
-            target_token_budget=target,
-            token_budget_threshold=0,
-            max_token_budget=None,
-            token_budget_trigger_percentage=None,
-            target_count=target,
-            summarization_threshold=0,
+            config, max_token_budget=None, token_budget_trigger_percentage=None, **kept
         )
         return other
+
+    async def reduce_within(
+        self,
+        budget: Budget,
+        history: History,
+        *,
+        state: HistoryReductionState | None = None,
+        overrides: AgentRunConfig | None = None,
+        pins: Pins = (),
+        folds: bool = True,
+    ) -> ReducedHistory[Message]:
+        """
+        Do the same as `reduce` for a request whose *budget* is known.
+
+        Args:
+            budget: What the request may hold; see `budget`.
+            history: The full history, or its part after a cut.
+            state: The reduction of the previous call.
+            overrides: Overrides for this run.
+            pins: All pinned messages before the cut, and perhaps others.
+            folds: Whether to fold if a fold is due; callers who fold in the background do not wait.
+        """
+        call = self._decided(
+            ReducerCall(
+                items=Items(history=history, kept=history),
+                given=state,
+                overrides=overrides,
+                scope="",
+                budget=budget,
+                pins=pins,
+                started=perf_counter(),
+            )
+        )
+        if call.verdict.folds and folds:
+            return await self._settled(call)
+        served = self._served(call)
+        if not call.verdict.folds:
+            return served
+        event = structs.replace(served.event, reason=Reason.FOLDING_BEHIND)
+        return structs.replace(served, event=event)
+
+    def budget(
+        self,
+        *,
+        learned: int | None = None,
+        instructions: int = 0,
+        tools: int = 0,
+        ratio: float = 1.0,
+        recall: bool = False,
+    ) -> Budget:
+        """
+        Return what a request may hold.
+
+        Args:
+            learned: The window as far as the vendor's refusals have shown.
+            instructions: The estimated tokens of instructions that are not in the history.
+            tools: The estimated tokens of the tool schemas.
+            ratio: What the vendor counts for one estimated token.
+            recall: Whether the model can call the tool `recall`.
+        """
+        return budget_of(
+            self.config,
+            window=self.window,
+            learned=learned,
+            instructions=instructions,
+            tools=tools,
+            ratio=ratio,
+            recall=recall,
+        )
 
     def _begin(
         self,
@@ -256,7 +297,8 @@ class HistoryReducer:
         overrides: AgentRunConfig | None,
         format: NativeFormat | None,
         scope: str,
-    ) -> _Call:
+        request: RequestFacts,
+    ) -> ReducerCall:
         started = perf_counter()
         if state is not None:
             hint = "read JSON with HistoryReductionState.from_json"
@@ -266,31 +308,37 @@ class HistoryReducer:
         if scope != "":
             expect("scope", scope, str)
         items = read_items(messages, format, self._counter)
-        verdict = self._decided(items.history, state, overrides)
-        if state is not None and verdict.state is None:
-            carried = carried_over(state, items.history)
-            if carried is not state:
-                state, verdict = carried, self._decided(items.history, carried, overrides)
-        call = _Call(
+        history = items.history
+        call = ReducerCall(
             items=items,
             given=state,
             overrides=overrides,
             scope=scope,
+            budget=request.budget(self.config, self.window, history, state),
+            pins=None if request.pins is None else [(at, history[at]) for at in request.pins],
             started=started,
-            verdict=verdict,
         )
+        call = self._decided(call)
+        if state is not None and call.verdict.state is None:
+            carried = carried_over(state, history)
+            if carried is not state:
+                call = self._decided(structs.replace(call, given=carried))
         return call if self._cache is None else self._looked_up(call, self._cache)
 
-    def _decided(
-        self,
-        history: History,
-        state: HistoryReductionState | None,
-        overrides: AgentRunConfig | None,
-    ) -> Verdict:
-        made = self.config_fingerprint
-        return decide(history, self.config, state, config_fingerprint=made, overrides=overrides)
+    def _decided(self, call: ReducerCall) -> ReducerCall:
+        """Return *call* with the verdict on it."""
+        verdict = decide(
+            call.items.history,
+            self.config,
+            call.given,
+            config_fingerprint=self.config_fingerprint,
+            overrides=call.overrides,
+            budget=call.budget,
+            pins=call.pins,
+        )
+        return structs.replace(call, verdict=verdict)
 
-    def _looked_up(self, call: _Call, cache: ReductionCache) -> _Call:
+    def _looked_up(self, call: ReducerCall, cache: ReductionCache) -> ReducerCall:
         """Return *call* decided with the reduction in *cache*, if that one covers more."""
         history, active = call.items.history, call.verdict.state
         if active is not None and not call.verdict.folds:
@@ -300,10 +348,9 @@ class HistoryReducer:
         reached = 0 if active is None else active.summarized_up_to_index
         if found is None or found.summarized_up_to_index <= reached:
             return call
-        verdict = self._decided(history, found, call.overrides)
-        return structs.replace(call, given=found, verdict=verdict)
+        return self._decided(structs.replace(call, given=found))
 
-    async def _settled(self, call: _Call) -> ReducedHistory[Any]:
+    async def _settled(self, call: ReducerCall) -> ReducedHistory[Any]:
         """Fold as *call* asks; if the same fold is being made already, wait for it and look again."""
         if self._cache is None:
             return await self._made(call)
@@ -315,12 +362,12 @@ class HistoryReducer:
                     return await self._made(call)
         return self._served(call)
 
-    def _place(self, call: _Call) -> tuple[str, str, str]:
+    def _place(self, call: ReducerCall) -> tuple[str, str, str]:
         """Return the same key for two calls that would make the same fold."""
         prefix = hash_of(call.items.history, call.verdict.cut)
         return call.scope, self.config_fingerprint, prefix
 
-    async def _made(self, call: _Call) -> ReducedHistory[Any]:
+    async def _made(self, call: ReducerCall) -> ReducedHistory[Any]:
         observed = nullcontext() if self.telemetry is None else self.telemetry.fold()
         with observed as made, metered() as spent:
             result = await self._fold(call)
@@ -331,18 +378,21 @@ class HistoryReducer:
             failures = [one for one in writing.failures if one not in NOT_ASKED]
             if failures:
                 _LOG.warning("%s", self._what_failed(writing, failures))
-            reduced = self._shown(
+            reduced = shown(
                 call,
+                self.config,
                 result.state or call.verdict.state,
                 status,
+                self._now,
                 reason=result.reason,
                 summarizer=None if wrote is None else self._summarizers[wrote].name,
                 summarizer_calls=writing.calls,
                 summarizer_tokens=writing.tokens_read,
                 summarizer_usage=total_usage(spent) if spent else None,
+                left_out=result.left_out,
                 failures=writing.failures,
             )
-            if made is not None and reduced.event is not None:
+            if made is not None:
                 made(reduced.event)
         return reduced
 
@@ -353,7 +403,7 @@ class HistoryReducer:
         end = "no summary was written" if wrote is None else f"{names[wrote]} wrote the summary"
         return f"summarizer {failed} failed ({why}): {end}"
 
-    async def _fold(self, call: _Call) -> FoldResult:
+    async def _fold(self, call: ReducerCall) -> FoldResult:
         history = call.items.history
         # The digest counts as the history does, so that its text keeps to the budget.
         digest = DigestSummarizer(counter=history.counter)
@@ -362,8 +412,10 @@ class HistoryReducer:
             created_at=self._now(),
             config_fingerprint=self.config_fingerprint,
             summarizers=len(chain),
-            summary_budget=self._summary_budget,
+            budget=call.budget,
+            summary_budget=self._summary_budget or call.budget.summary,
             window=self._window,
+            pins=call.pins,
         )
         flow = fold(history, call.verdict, self.config, options, given=call.given)
         return await FoldCalls(chain, self._breakers, seconds=self._timeout).run(flow)
@@ -373,62 +425,14 @@ class HistoryReducer:
         expect("clock()", now, datetime)
         return now
 
-    def _served(self, call: _Call) -> ReducedHistory[Any]:
-        if self.config.enabled:
-            active = call.verdict.state
-            return self._shown(call, active, "skipped" if active is None else "cache_hit")
-        return ReducedHistory(
-            messages=call.items.given(), state=call.given, event=None, verdict=call.verdict
-        )
-
-    def _shown(
-        self,
-        call: _Call,
-        active: HistoryReductionState | None,
-        status: ReductionStatus,
-        **outcome: Any,
-    ) -> ReducedHistory[Any]:
-        history, removed = call.items.history, 0
-        view = view_of(history, active)
-        facts: dict[str, Any] = {"reason": call.verdict.reason}
-        if active is not None:
-            removed = active.summarized_up_to_index - (active.pinned_index is not None)
-            facts["summary"] = active.summary_content or None
-            if status == "cache_hit":
-                _LOG.debug("cache hit: %d messages became %d", history.total, len(view))
-                made, now = _zoned(active.created_at), _zoned(self._now())
-                facts["cache_age"] = (now - made).total_seconds()
-        event = HistoryReductionEvent(
-            status=status,
-            strategy=self.config.strategy,
-            counting_unit=self.config.counting_unit,
-            units=call.verdict.units,
-            original_count=history.total,
-            reduced_count=len(view),
-            removed_count=removed,
-            original_tokens=history.system_tokens + history.tokens(),
-            reduced_tokens=view_tokens(history, active),
-            earlier=_outcome_of_given(call, self.config.counting_unit) if call.given else "none",
-            duration=perf_counter() - call.started,
-            **(facts | outcome),
-        )
-        return ReducedHistory(
-            messages=call.items.write(view),
-            state=active or call.given,
-            event=event,
-            verdict=call.verdict,
-        )
+    def _served(self, call: ReducerCall) -> ReducedHistory[Any]:
+        active = call.verdict.state
+        status: ReductionStatus = "skipped" if active is None else "cache_hit"
+        return shown(call, self.config, active, status, self._now)
 
 
-def _outcome_of_given(call: _Call, unit: CountingUnit) -> EarlierReduction:
-    given = call.given
-    if given is call.verdict.state:
-        return "used"
-    if given is None or call.verdict.reason is Reason.SKIPPED_BY_RUN:
-        return "none"
-    return outcome_of(call.items.history, given, call.verdict.state, unit=unit)
-
-
-def _zoned(moment: datetime) -> datetime:
-    """Return *moment*; without a zone it is taken as UTC."""
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+def _check(config: object, model: object, counter: object, cache: object) -> None:
+    expect("config", config, HistoryReductionConfig, hint="see config_from_mapping")
+    expect("model", model, str | None)
+    expect("counter", counter, TokenCounter | None, hint="it needs a method count(text)")
+    expect("cache", cache, ReductionCache | None)

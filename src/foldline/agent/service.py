@@ -101,5 +101,6 @@ def begun(thread: ConversationThread, *, run_id: str, agent: str) -> AgentLoopSt
     return structs.replace(
         state.with_service(service, before.service_watermark, mark=before.service_mark),
         context_window=before.context_window,
+        token_ratio=before.token_ratio,
         context_window_model=before.context_window_model,
     )

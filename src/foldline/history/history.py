@@ -97,6 +97,7 @@ class History(Sequence[Message]):
         self._reach = array("q")
         self._whole = array("q", (prefix.length,))
         self._users = array("q")
+        self._peaks: list[tuple[int, int]] = []
         self._calls: dict[str, list[int]] = {}
         self._open: dict[int, int] = {}
         self._last_tool = prefix.last_tool
@@ -157,6 +158,10 @@ class History(Sequence[Message]):
         self._chain += digest
         messages.append(message)
         self._tokens.append(self._tokens[-1] + tokens)
+        peaks = self._peaks
+        while peaks and peaks[-1][1] <= tokens:
+            peaks.pop()
+        peaks.append((position, tokens))
         if role == "user":
             self._users.append(position)
             self._open.clear()
@@ -338,6 +343,11 @@ class History(Sequence[Message]):
         if prefix.last_user is not None and 0 <= index - prefix.last_user <= 1:
             return prefix.tokens_before_user + (index - prefix.last_user) * prefix.user_tokens
         raise MessagesNotLoadedError(index=index, start=prefix.length)
+
+    def largest(self, start: int) -> int:
+        """Return the tokens of the largest message from *start* on that is in memory; 0 if none."""
+        at = bisect_left(self._peaks, (start, 0))
+        return self._peaks[at][1] if at < len(self._peaks) else 0
 
     def exchanges(self, start: int = 0) -> int:
         """Return how many exchanges the messages from *start* on are, on their own."""

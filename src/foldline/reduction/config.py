@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, Self, TypeAlias, get_args
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from foldline.checks import expect, expect_choice, expect_share, expect_whole
 from foldline.errors import ConfigError
@@ -16,6 +17,7 @@ from foldline.history.history import CountingUnit
 __all__ = [
     "CHOICES",
     "DEFAULT_SUMMARIZATION_THRESHOLD",
+    "DEFAULT_TARGET_COUNT",
     "FINGERPRINT_VERSION",
     "AgentRunConfig",
     "HistoryReductionConfig",
@@ -24,13 +26,28 @@ __all__ = [
     "ReductionBehavior",
     "ReductionStrategy",
     "Retention",
+    "ToolRule",
     "Trigger",
     "fingerprint",
 ]
 
 
-ReductionStrategy: TypeAlias = Literal["message_counting", "summarizing"]
-"""`message_counting` drops old messages from the view; `summarizing` replaces them by a summary."""
+ReductionStrategy: TypeAlias = Literal["summarizing", "clearing", "message_counting"]
+"""
+What a fold does with old messages.
+
+`summarizing` replaces them by a summary. `message_counting` drops them from the view. `clearing`
+replaces old tool results by short notes, and drops messages if that is not enough.
+"""
+
+ToolRule: TypeAlias = Literal["keep", "clear", "never_summarize"]
+"""
+What happens to the results of a tool.
+
+`keep`: they are not cleared while they are in the view. `clear`: they are cleared by every fold and
+batch, except in the newest exchange. `never_summarize`: they are not cleared, and are quoted word
+for word beside the summary when they are folded away.
+"""
 
 ReductionBehavior: TypeAlias = Literal["continue", "circuit_breaker"]
 """What happens after a new fold: the turn continues, or ends before the model is called."""
@@ -46,8 +63,14 @@ What happens to the folded messages of a thread.
 the reduction is undone. Neither loses a message.
 """
 
+DEFAULT_TARGET_COUNT = 20
+"""The target of a configuration that counts messages or exchanges and names none."""
+
 DEFAULT_SUMMARIZATION_THRESHOLD = 5
-"""The threshold that None means."""
+"""The threshold of a configuration that counts messages or exchanges and names none."""
+
+_DOCUMENTED_TOKENS = (4000, 1000)
+_PRESERVED = 0.3
 
 FINGERPRINT_VERSION = 1
 """Raised when summaries are made in another way, which makes older ones a miss."""
@@ -96,32 +119,34 @@ class Limits(Struct, frozen=True):
 
 class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
     """
-    How and when a history is reduced. Nothing is reduced until `enabled` is true.
+    How and when a history is reduced; without arguments every request fits the model's window.
 
-    A fold happens when there are more than target + threshold units after the current cut, and
-    keeps the newest target units.
+    A fold happens before a request reaches its ceiling and keeps a quarter of it. With a target and
+    a threshold it also happens when more than target + threshold units have gathered after the
+    current cut, and keeps the newest target units.
 
     Raises:
-        ConfigError: A value is invalid; the message names the field, the value and what is valid.
+        ConfigError: A value is invalid, or has no effect beside the others; the message names the
+            field, the value and what is expected.
     """
 
-    enabled: bool = False
+    enabled: bool = True
     """Whether the history is reduced at all."""
 
-    strategy: ReductionStrategy = "message_counting"
-    """What replaces the messages that are folded away."""
+    strategy: ReductionStrategy = "summarizing"
+    """What a fold does with old messages."""
 
     behavior: ReductionBehavior = "continue"
     """Whether a turn continues after a new fold, or ends so that somebody can look."""
 
-    counting_unit: CountingUnit = "exchanges"
-    """The unit of target and threshold."""
+    counting_unit: CountingUnit | None = None
+    """The unit of target and threshold; None is exchanges if a count is given, else tokens."""
 
-    target_count: int = 20
-    """How many messages or exchanges a fold keeps."""
+    target_count: int | None = None
+    """How many messages or exchanges a fold keeps; None is 20."""
 
-    summarization_threshold: int | None = DEFAULT_SUMMARIZATION_THRESHOLD
-    """How many more may gather before a fold, with either strategy; None means 5."""
+    summarization_threshold: int | None = None
+    """How many more messages or exchanges may gather before a fold; None is 5."""
 
     custom_summarization_prompt: str | None = None
     """The instruction for the summarizer; empty or None is the built-in one."""
@@ -136,94 +161,215 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
     max_token_budget: int | None = None
     """With tokens as the unit: the most that may gather, whatever else would allow more."""
 
-    target_token_budget: int = 4000
-    """With tokens as the unit: how many a fold keeps."""
+    target_token_budget: int | None = None
+    """With tokens as the unit: how many a fold keeps; None is a quarter of the ceiling."""
 
-    token_budget_threshold: int = 1000
-    """With tokens as the unit: how many more may gather before a fold."""
+    token_budget_threshold: int | None = None
+    """With tokens as the unit and a target: how many more may gather before a fold; None is 1000."""
 
     token_budget_trigger_percentage: float | None = None
     """With tokens as the unit and a window: the share of the window above which a fold happens."""
 
-    token_budget_preserve_percentage: float = 0.3
+    token_budget_preserve_percentage: float = _PRESERVED
     """With a trigger percentage: the share of the window that a fold keeps."""
 
     context_window_size: int | None = None
-    """The model's window in tokens, which the two percentages are shares of."""
+    """The model's window in tokens; None is what is known of the model, else 128,000."""
+
+    ceiling: float | None = None
+    """The most tokens of a whole request, or, up to 1.0, its share of the window; None is 0.7 of the
+    window and at most 64,000."""
+
+    reserve: int | None = None
+    """How many tokens of the window stay free for the answer; None is an eighth, at most 8,000."""
+
+    quote_user_messages: int = 600
+    """User messages that are folded away stay word for word up to so many tokens, as quotes beside
+    the summary; longer ones as their head and tail. 0 quotes none but pinned messages."""
+
+    largest_message: float | None = 0.25
+    """The share of the ceiling above which one message is shown as its head and tail; None shows it
+    whole as long as the request fits."""
+
+    clear_tool_results: bool = True
+    """Whether old tool results are cleared to short notes before a fold that the ceiling asks for."""
+
+    tool_rules: Mapping[str, ToolRule] = {}
+    """What happens to the results of single tools, by their names."""
 
     trigger: Trigger = "count"
-    """What calls for a fold."""
+    """What calls for a fold below the ceiling."""
 
     retention: Retention = "full"
     """What happens to the folded messages of a thread; without a thread it has no effect."""
 
     def __post_init__(self) -> None:
-        expect("enabled", self.enabled, bool)
-        expect("use_single_summary", self.use_single_summary, bool)
+        for name in ("enabled", "use_single_summary", "clear_tool_results"):
+            expect(name, getattr(self, name), bool)
         expect("custom_summarization_prompt", self.custom_summarization_prompt, str | None)
         expect("summarizer_provider", self.summarizer_provider, ProviderConfig | None)
         for name, choices in CHOICES.items():
-            expect_choice(name, getattr(self, name), choices)
-        expect_whole("target_count", self.target_count, 1)
-        expect_whole("summarization_threshold", self.summarization_threshold, 0, optional=True)
-        expect_whole("target_token_budget", self.target_token_budget, 1)
-        expect_whole("token_budget_threshold", self.token_budget_threshold, 0)
-        expect_whole("max_token_budget", self.max_token_budget, 1, optional=True)
-        expect_whole("context_window_size", self.context_window_size, 1, optional=True)
-        expect_share("token_budget_preserve_percentage", self.token_budget_preserve_percentage)
-        if self.token_budget_trigger_percentage is not None:
-            expect_share("token_budget_trigger_percentage", self.token_budget_trigger_percentage)
+            if name != "counting_unit" or self.counting_unit is not None:
+                expect_choice(name, getattr(self, name), choices)
+        for name, least in _WHOLE.items():
+            expect_whole(name, getattr(self, name), least, optional=True)
+        expect_whole("quote_user_messages", self.quote_user_messages, 0)
+        for name in _SHARES:
+            if getattr(self, name) is not None:
+                expect_share(name, getattr(self, name))
+        self._check_ceiling()
+        expect("tool_rules", self.tool_rules, Mapping)
+        for tool, rule in self.tool_rules.items():
+            expect_choice(f"tool_rules[{tool!r}]", rule, get_args(ToolRule))
         self._check_budgets()
+        if self.enabled:
+            self._check_effects()
+
+    @classmethod
+    def documented(cls, **changes: object) -> Self:
+        """
+        Return the defaults of the documented original, with *changes*.
+
+        Nothing is quoted, cleared or clipped as long as a request fits, and the ceiling is the
+        window.
+        """
+        in_tokens = changes.get("counting_unit") == "tokens"
+        by_share = changes.get("token_budget_trigger_percentage") is not None
+        target, threshold = _DOCUMENTED_TOKENS if in_tokens and not by_share else (None, None)
+        usual = cls(
+            enabled=False,
+            strategy="message_counting",
+            counting_unit="exchanges",
+            target_count=None if in_tokens else DEFAULT_TARGET_COUNT,
+            summarization_threshold=None if in_tokens else DEFAULT_SUMMARIZATION_THRESHOLD,
+            target_token_budget=target,
+            token_budget_threshold=threshold,
+            ceiling=1.0,
+            quote_user_messages=0,
+            largest_message=None,
+            clear_tool_results=False,
+        )
+        return replace(usual, **changes)
+
+    def _check_ceiling(self) -> None:
+        ceiling: object = self.ceiling
+        if ceiling is None:
+            return
+        if isinstance(ceiling, bool) or not isinstance(ceiling, int | float) or not ceiling > 0:
+            message = f"ceiling must be tokens, or a share of the window up to 1, got {ceiling!r}"
+            raise ConfigError(message)
 
     def _check_budgets(self) -> None:
-        counts_tokens = self.counting_unit == "tokens"
         share, keeps = self.token_budget_trigger_percentage, self.token_budget_preserve_percentage
         target, most = self.target_token_budget, self.max_token_budget
         message = ""
-        if share is not None and self.context_window_size is not None:
-            if keeps > share:
-                message = (
-                    f"token_budget_preserve_percentage={keeps} must be at most "
-                    f"token_budget_trigger_percentage={share}"
-                )
-        elif counts_tokens and share is not None:
+        if share is not None and self.context_window_size is None:
             message = "token_budget_trigger_percentage needs context_window_size"
-        elif counts_tokens and most is not None and most < target:
+        elif share is not None and keeps > share:
+            message = (
+                f"token_budget_preserve_percentage={keeps} must be at most "
+                f"token_budget_trigger_percentage={share}"
+            )
+        elif most is not None and target is not None and most < target:
             message = f"max_token_budget={most} must be at least target_token_budget={target}"
         if message:
             raise ConfigError(message)
 
+    def _check_effects(self) -> None:
+        """Refuse a field that is set and has no effect beside the others."""
+        in_tokens, share = self.unit == "tokens", self.token_budget_trigger_percentage
+        by_share = in_tokens and share is not None
+        unit, strategy = f"counting_unit={self.unit!r}", f"strategy={self.strategy!r}"
+        percentage = "token_budget_trigger_percentage"
+        idle = (
+            (not in_tokens, _TOKEN_FIELDS, unit),
+            (in_tokens, ("target_count", "summarization_threshold"), unit),
+            (by_share, ("target_token_budget", "token_budget_threshold"), percentage),
+            (not by_share, ("token_budget_preserve_percentage",), f"no {percentage}"),
+            (
+                in_tokens and self.target_token_budget is None,
+                ("token_budget_threshold",),
+                "no target_token_budget",
+            ),
+            (self.strategy != "summarizing", _SUMMARY_FIELDS, strategy),
+            (self.strategy == "clearing", ("clear_tool_results",), strategy),
+        )
+        for is_idle, names, reason in idle:
+            for name in names if is_idle else ():
+                if getattr(self, name) != _DEFAULTS[name]:
+                    message = f"{name}={getattr(self, name)!r} has no effect with {reason}"
+                    raise ConfigError(message)
+
     @property
-    def limits(self) -> Limits:
-        """The target and the threshold in the configured unit."""
-        if self.counting_unit == "tokens":
+    def unit(self) -> CountingUnit:
+        """The unit of target and threshold."""
+        if self.counting_unit is not None:
+            return self.counting_unit
+        counts = self.target_count is not None or self.summarization_threshold is not None
+        return "exchanges" if counts else "tokens"
+
+    @property
+    def limits(self) -> Limits | None:
+        """The target and the threshold in the unit; None if the ceiling alone decides."""
+        if self.unit == "tokens":
             return self._token_limits()
-        threshold = self.summarization_threshold
+        target, threshold = self.target_count, self.summarization_threshold
         return Limits(
-            self.target_count,
+            DEFAULT_TARGET_COUNT if target is None else target,
             DEFAULT_SUMMARIZATION_THRESHOLD if threshold is None else threshold,
         )
 
-    def _token_limits(self) -> Limits:
+    def _token_limits(self) -> Limits | None:
         window, share = self.context_window_size, self.token_budget_trigger_percentage
+        most, target = self.max_token_budget, self.target_token_budget
         if window is not None and share is not None:
             ceiling = max(1, int(window * share))
-            if self.max_token_budget is not None:
-                ceiling = min(ceiling, self.max_token_budget)
-            target = max(1, int(window * self.token_budget_preserve_percentage))
-            return Limits(min(target, ceiling), max(0, ceiling - target))
-        target = self.target_token_budget
+            if most is not None:
+                ceiling = min(ceiling, most)
+            target = min(ceiling, max(1, int(window * self.token_budget_preserve_percentage)))
+            return Limits(target, ceiling - target)
+        if target is None:
+            return None if most is None else Limits(max(1, most // 4), most - max(1, most // 4))
         threshold = self.token_budget_threshold
-        if self.max_token_budget is not None:
-            threshold = min(threshold, self.max_token_budget - target)
-        return Limits(target, threshold)
+        threshold = _DOCUMENTED_TOKENS[1] if threshold is None else threshold
+        return Limits(target, threshold if most is None else min(threshold, most - target))
 
+
+_TOKEN_FIELDS = (
+    "max_token_budget",
+    "target_token_budget",
+    "token_budget_threshold",
+    "token_budget_trigger_percentage",
+)
+_SUMMARY_FIELDS = ("custom_summarization_prompt", "summarizer_provider", "use_single_summary")
+_SHARES = ("token_budget_trigger_percentage", "token_budget_preserve_percentage", "largest_message")
+_WHOLE: Mapping[str, int] = MappingProxyType(
+    {
+        "target_count": 1,
+        "summarization_threshold": 0,
+        "target_token_budget": 1,
+        "token_budget_threshold": 0,
+        "max_token_budget": 1,
+        "context_window_size": 1,
+        "reserve": 0,
+    }
+)
+_DEFAULTS: Mapping[str, object] = MappingProxyType(
+    dict(
+        zip(
+            HistoryReductionConfig.__struct_fields__,
+            HistoryReductionConfig.__struct_defaults__,
+            strict=True,
+        )
+    )
+)
 
 CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         name: choices
         for name, kind in HistoryReductionConfig.__annotations__.items()
-        if (choices := get_args(kind)) and isinstance(choices[0], str)
+        if (choices := get_args(get_args(kind)[0] if name == "counting_unit" else kind))
+        and isinstance(choices[0], str)
     }
 )
 """The fields of a `HistoryReductionConfig` that take one of several names, with those names."""
@@ -261,7 +407,7 @@ def fingerprint(config: HistoryReductionConfig, summarizers: Sequence[str] = ())
     Strategy and unit always count; prompt, layering, provider and the names of the *summarizers*
     count if summaries are written. Target and threshold do not: the current ones decide.
     """
-    shape: tuple[object, ...] = (FINGERPRINT_VERSION, config.strategy, config.counting_unit)
+    shape: tuple[object, ...] = (FINGERPRINT_VERSION, config.strategy, config.unit)
     if config.strategy == "summarizing":
         provider = config.summarizer_provider
         shape += (

@@ -44,6 +44,21 @@ class Reason(Enum):
     THRESHOLD_EXCEEDED = "Count above target and threshold"
     """More than target + threshold has gathered."""
 
+    CEILING_REACHED = "Request near its ceiling"
+    """With everything that is sent beside the view, the request comes near its ceiling."""
+
+    CLEARED = "Old tool results cleared, since the request was near its ceiling"
+    """The cut stays where it is; a summarizer is not asked."""
+
+    CLIPPED = "A message above its share of the ceiling is shown as its head and tail"
+    """The cut stays where it is; a summarizer is not asked."""
+
+    PINS_CHANGED = "A message before the cut was pinned or unpinned"
+    """The cut stays where it is; a summarizer is not asked."""
+
+    OPEN_TOOL_LOOP = "An open tool loop holds reasoning that a fold would make invalid"
+    """More than target + threshold has gathered, and the fold waits for the end of the tool loop."""
+
     OWN_REDUCER = "The agent has a reducer of its own"
     """The view is what that reducer returned; it names no strategy or unit."""
 
@@ -147,6 +162,15 @@ class HistoryReductionEvent(Struct, frozen=True, kw_only=True):
 
     summarizer_usage: Usage | None = None
     """What the vendors of the summarizers counted, failed calls included; None if none said."""
+
+    ceiling: int = 0
+    """The most tokens that the whole request may have."""
+
+    request_tokens: int = 0
+    """The tokens of the whole request as the vendor counts them, as far as that is known."""
+
+    left_out: tuple[str, ...] = ()
+    """What should have stayed word for word and did not fit: pins, the first request, user messages."""
 
     failures: tuple[str, ...] = ()
     """What went wrong before there was a summary: kinds of errors, and defects of texts."""

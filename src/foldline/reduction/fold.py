@@ -6,29 +6,39 @@ With either kind of summary each newly aged message is given to a summarizer onc
 is written from the summary before it and the newly aged messages. A layer is written from the newly
 aged messages alone; the layers before it stay byte-identical until there are `MERGE_WIDTH` of one
 level at the end, which are merged into one of the next level. So a message passes through a number
-of summaries that grows with the logarithm of the history's length.
+of summaries that grows with the logarithm of the history's length. Layers are also merged as soon
+as they take more than their share of the ceiling.
 
 A span that is longer than a summarizer can read is given to it piece by piece, each piece together
 with the summary of the pieces before.
 """
 
+from collections.abc import Iterator
 from datetime import datetime
+from itertools import takewhile
+from typing import get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.history.history import History
+from foldline.history.signed import only_sealed
+from foldline.reduction.active import known_of
+from foldline.reduction.budget import Budget
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.contract import cleaned, defects
 from foldline.reduction.event import Reason
+from foldline.reduction.fitting import clipped, squeezed
+from foldline.reduction.quotes import Pins, Quote, QuoteKind, quoted, within
 from foldline.reduction.request import DEFAULT_PROMPT, Flow, SummaryFailure, SummaryRequest
+from foldline.reduction.shortening import fitting
 from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_of, join_layers
-from foldline.reduction.verdict import Verdict, known_of, leaving_tokens
+from foldline.reduction.verdict import Verdict, leaving_tokens
+from foldline.reduction.view import view_tokens
 
 
 __all__ = [
     "ATTEMPTS",
-    "DEFAULT_SUMMARY_BUDGET",
     "MERGE_WIDTH",
     "FoldOptions",
     "FoldResult",
@@ -38,31 +48,34 @@ __all__ = [
 ]
 
 
-DEFAULT_SUMMARY_BUDGET = 1500
-"""The tokens that a summary has to keep to by default."""
-
 ATTEMPTS = 2
 """How often one summarizer is asked for one text."""
 
 MERGE_WIDTH = 6
 """How many layers of one level are merged into one of the next."""
 
+_LEAST_GROUP = 2
 _LEAST_BUDGET = 64
+_ALL_KINDS: tuple[QuoteKind, ...] = get_args(QuoteKind)
 
 
 class FoldOptions(Struct, frozen=True, kw_only=True):
     """
     What a fold needs besides the history, its verdict and its configuration.
 
-    There are so many *summarizers* to ask, one after the other. One summary is asked to keep to
-    *summary_budget* tokens. A summarizer is given at most *window* tokens to read at once.
+    There are so many *summarizers* to ask, one after the other. The view has to fit *budget*. One
+    summary is asked to keep to *summary_budget* tokens. A summarizer is given at most *window*
+    tokens to read at once. *pins* are the pinned messages before the cut; None if only those marked
+    as pinned are.
     """
 
     created_at: datetime
     config_fingerprint: str
     summarizers: int
-    summary_budget: int = DEFAULT_SUMMARY_BUDGET
+    budget: Budget
+    summary_budget: int
     window: int | None = None
+    pins: Pins | None = None
 
 
 class Writing(Struct, frozen=True, kw_only=True):
@@ -90,6 +103,8 @@ class FoldResult(Struct, frozen=True, kw_only=True):
     state: HistoryReductionState | None
     reason: Reason
     writing: Writing
+    left_out: tuple[str, ...] = ()
+    """What should have stayed word for word and did not fit."""
 
 
 class _Task(Struct, frozen=True, kw_only=True):
@@ -144,45 +159,130 @@ def fold(
         prompt=config.custom_summarization_prompt or DEFAULT_PROMPT,
         options=options,
     )
-    draft = _Draft()
-    if config.strategy == "summarizing":
+    base, draft = verdict.state, _Draft()
+    if verdict.cut == task.start and base is not None:
+        draft = _kept(base, Writing())
+    elif config.strategy == "summarizing" and not verdict.is_batch:
         draft = yield from (_roll if config.use_single_summary else _add_layer)(task)
         if draft.writing.text is None:
-            return FoldResult(state=None, reason=Reason.SUMMARIZERS_FAILED, writing=draft.writing)
+            if verdict.reason is not Reason.CEILING_REACHED:
+                failed = Reason.SUMMARIZERS_FAILED
+                return FoldResult(state=None, reason=failed, writing=draft.writing)
+            # The request has to fit all the same: what is there is shortened.
+            task, draft = replace(task, cut=task.start), _kept(base, draft.writing)
     writing = draft.writing
     by_fallback = 0 < options.summarizers - 1 == writing.summarizer
+    made = _fitted(task, config, _reduction(task, config, draft, verdict))
+    carried = _carried(task, made, given, is_continued=bool(draft.layers) and not draft.is_merged)
     return FoldResult(
-        state=_reduction(task, config, draft, given),
+        state=carried,
         reason=Reason.FOLDED_BY_FALLBACK if by_fallback else verdict.reason,
         writing=writing,
+        left_out=tuple(map(_named, _newly_left_out(base, carried))),
     )
 
 
 def _reduction(
-    task: _Task,
-    config: HistoryReductionConfig,
-    draft: _Draft,
-    given: HistoryReductionState | None,
+    task: _Task, config: HistoryReductionConfig, draft: _Draft, verdict: Verdict
 ) -> HistoryReductionState:
-    history, base, cut = task.history, task.base, task.cut
+    history, base, cut, limits = task.history, task.base, task.cut, config.limits
     user = history.last_user()
-    known = known_of(history, given) if base is None else [*base.chain()]
-    made = HistoryReductionState(
+    pinned = user if user is not None and user < cut else None
+    # The user message that the last view showed in front is quoted once another one is there.
+    passed = None if base is None or base.pinned_index == pinned else base.pinned_index
+    aged = [*([] if passed is None else [passed]), *range(task.start, cut)]
+    sealed = next(filter(None, map(only_sealed, reversed(history[task.start : cut]))), None)
+    before = None if base is None else base.sealed_item
+    quotes = quoted(
+        history,
+        () if base is None else base.quotes,
+        aged=[at for at in aged if at != pinned],
+        cut=cut,
+        pins=task.options.pins,
+        config=config,
+        budget=task.options.budget,
+    )
+    return HistoryReductionState(
         summarized_up_to_index=cut,
-        message_count_at_reduction=history.count(config.counting_unit),
+        message_count_at_reduction=history.count(config.unit),
         summary_content=draft.summary,
         created_at=task.options.created_at,
         message_hash=hash_of(history, cut),
-        target_count=config.limits.target,
-        reduction_threshold=config.limits.threshold,
-        counting_unit=config.counting_unit,
+        target_count=0 if limits is None else limits.target,
+        reduction_threshold=0 if limits is None else limits.threshold,
+        counting_unit=config.unit,
         layers=draft.layers,
-        pinned_index=user if user is not None and user < cut else None,
+        pinned_index=pinned,
         summary_tokens=draft.tokens,
         config_fingerprint=task.options.config_fingerprint,
-        number=1 + max((one.number for one in known), default=0),
-    ).sealed()
-    if base is not None and draft.layers and not draft.is_merged:
+        history_length=len(history),
+        quotes=within(quotes, task.options.budget.beside, "user"),
+        shortened=fitting(history, verdict.shortened, cut=cut, pinned=pinned),
+        sealed_item=sealed or before,
+    )
+
+
+def _fitted(
+    task: _Task, config: HistoryReductionConfig, made: HistoryReductionState
+) -> HistoryReductionState:
+    """Return *made* with more shortened, and less quoted, until its view fits."""
+    history, budget = task.history, task.options.budget
+    if config.largest_message is not None:
+        largest, seen = int(budget.limit * config.largest_message), range(task.cut, len(history))
+        entries = clipped(history, made.shortened, indexes=seen, limit=largest, budget=budget)
+        made = replace(made, shortened=entries)
+    if view_tokens(history, made) > budget.full:
+        entries = squeezed(
+            history,
+            made.shortened,
+            cut=task.cut,
+            pinned=made.pinned_index,
+            excess=view_tokens(history, made) - budget.relieved,
+            keep=budget.keep(history.system_tokens),
+            config=config,
+            budget=budget,
+        )
+        made = replace(made, shortened=entries)
+    for kinds in (("user",), ("user", "tool"), ("user", "tool", "first"), _ALL_KINDS):
+        excess = view_tokens(history, made) - budget.room
+        if excess > 0:
+            held = sum(one.tokens for one in made.quotes if one.kind in kinds)
+            made = replace(made, quotes=within(made.quotes, held - excess, *kinds))
+    return made
+
+
+def _kept(base: HistoryReductionState | None, writing: Writing) -> _Draft:
+    """Return what *base* has in place of its messages."""
+    if base is None:
+        return _Draft(writing=writing)
+    summary, tokens, layers = base.summary_content, base.summary_tokens, base.layers
+    return _Draft(summary=summary, tokens=tokens, layers=layers, writing=writing)
+
+
+def _newly_left_out(
+    base: HistoryReductionState | None, made: HistoryReductionState
+) -> Iterator[Quote]:
+    known = set() if base is None else {one.index for one in base.quotes if not one.text}
+    return (one for one in made.quotes if not one.text and one.index not in known)
+
+
+def _named(quote: Quote) -> str:
+    kind = {"first": "first request", "pin": "pinned"}.get(quote.kind, quote.role)
+    return f"message {quote.index} ({kind})"
+
+
+def _carried(
+    task: _Task,
+    made: HistoryReductionState,
+    given: HistoryReductionState | None,
+    *,
+    is_continued: bool,
+) -> HistoryReductionState:
+    """Return *made*, sealed and numbered, with the earlier reductions that it carries."""
+    base = task.base
+    known = known_of(task.history, given) if base is None else [*base.chain()]
+    made = replace(made, number=1 + max((one.number for one in known), default=0)).sealed()
+    if base is not None and is_continued and base.summarized_up_to_index < task.cut:
         # Its layers are the first ones of the new reduction.
         del known[0]
     return made.carrying(known)
@@ -256,9 +356,8 @@ def _merge(
     task: _Task, layers: tuple[SummaryLayer, ...], total: Writing
 ) -> Flow[tuple[tuple[SummaryLayer, ...], Writing]]:
     while True:
-        level = layers[-1].level
-        group = layers[-MERGE_WIDTH:]
-        if len(group) < MERGE_WIDTH or any(layer.level != level for layer in group):
+        group = _group(layers, task.options.budget.beside)
+        if len(group) < _LEAST_GROUP:
             return layers, total
         request = SummaryRequest(
             messages=(),
@@ -276,9 +375,18 @@ def _merge(
             summary=writing.text,
             start=group[0].start,
             tokens=writing.tokens,
-            level=level + 1,
+            level=group[-1].level + 1,
         )
-        layers = (*layers[:-MERGE_WIDTH], merged)
+        layers = (*layers[: -len(group)], merged)
+
+
+def _group(layers: tuple[SummaryLayer, ...], room: int) -> tuple[SummaryLayer, ...]:
+    """Return the last layers if they are to be merged: so many of a level, or no *room* is left."""
+    level = layers[-1].level
+    same = tuple(takewhile(lambda layer: layer.level == level, reversed(layers)))[::-1]
+    if sum(layer.tokens for layer in layers) > room:
+        return same if len(same) >= _LEAST_GROUP else layers[-_LEAST_GROUP:]
+    return same[-MERGE_WIDTH:] if len(same) >= MERGE_WIDTH else ()
 
 
 def _added(total: Writing, writing: Writing) -> Writing:

@@ -47,6 +47,9 @@ class SummaryRequest(Struct, frozen=True, kw_only=True):
     prompt: str
     """The instruction for a summarizer that takes one."""
 
+    focus: str = ""
+    """What matters most this time, as the person said who asked for the fold; empty if nobody did."""
+
     budget: int
     """The most tokens to use; a text up to a quarter longer is still accepted."""
 

@@ -29,10 +29,13 @@ from foldline.history.history import CountingUnit, History
 from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.history.parts import TextPart
 from foldline.reduction.contract import cleaned
+from foldline.reduction.quotes import Quote, joined
+from foldline.reduction.shortening import Shortened
 
 
 __all__ = [
     "FOLD_STRIDE",
+    "LABEL_TOKENS",
     "STATE_FORMAT",
     "HistoryReductionState",
     "SummaryLayer",
@@ -44,8 +47,11 @@ __all__ = [
 ]
 
 
-STATE_FORMAT = 1
+STATE_FORMAT = 2
 """The number of the stored form of a reduction; a reader refuses a higher one."""
+
+LABEL_TOKENS = 32
+"""What the label of a summary costs."""
 
 FOLD_STRIDE = 16
 """How many of the newest reductions are kept, and how much rarer older ones get."""
@@ -118,8 +124,20 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
     number: int = 0
     """How many reductions were made up to this one; 0 if it was not counted."""
 
+    history_length: int = 0
+    """How many messages there were when the reduction was made; 0 if that was not noted."""
+
+    quotes: tuple[Quote, ...] = ()
+    """What of the first messages stays word for word, beside the summary."""
+
+    shortened: tuple[Shortened, ...] = ()
+    """The messages that are shown clipped or cleared, oldest first."""
+
+    sealed_item: Message | None = None
+    """A vendor's own compaction item that the cut has passed; it stays in front of the view."""
+
     summary_hash: str = ""
-    """The digest of the cut, the pin and the summaries; empty in records of earlier versions."""
+    """The digest of all that a view takes from the record; empty in records of earlier versions."""
 
     format: int = STATE_FORMAT
     """The number of the stored form."""
@@ -168,6 +186,7 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
             reduction_threshold=reduction_threshold,
             counting_unit=counting_unit,
             config_fingerprint=config_fingerprint,
+            history_length=len(messages),
         ).sealed()
 
     def is_valid_for(self, count: int, unit: CountingUnit) -> bool:
@@ -212,21 +231,45 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
             raise IntegrityError(index=self.summarized_up_to_index)
         return [
             *([] if system_message is None else [system_message]),
-            *self.summary_messages(),
+            *self.front_messages(),
             *([] if self.pinned_index is None else [messages[self.pinned_index]]),
             *messages[self.summarized_up_to_index :],
         ]
 
+    def front_messages(self) -> list[Message]:
+        """Return what stands for the first messages: a vendor's sealed item, and the summaries."""
+        return [*([] if self.sealed_item is None else [self.sealed_item]), *self.summary_messages()]
+
     def summary_messages(self) -> list[Message]:
         """
         Return the summaries as labelled assistant messages, oldest first; none for an empty one.
+
+        The quotes are at the end of the summary, or come after the layers as a message of their own.
+        Each message has the time and the range of messages that it represents in its metadata.
         """
-        texts = [layer.summary for layer in self.layers] or [self.summary_content]
-        return [
-            Message(role="assistant", parts=(TextPart(text),), metadata={SUMMARY_KEY: True})
-            for text in texts
-            if text or self.layers
-        ]
+        if self.layers:
+            spans = [(layer.summary, layer.start, layer.end) for layer in self.layers]
+            if self.quotes:
+                spans.append((joined("", self.quotes), 0, self.summarized_up_to_index))
+        else:
+            text = joined(self.summary_content, self.quotes)
+            spans = [(text, 0, self.summarized_up_to_index)] if text else []
+        return [self._labelled(*span) for span in spans]
+
+    def _labelled(self, text: str, start: int, end: int) -> Message:
+        label = {
+            SUMMARY_KEY: True,
+            "__created_at__": self.created_at.isoformat(),
+            "__summarized_range__": [start, end],
+        }
+        return Message(role="assistant", parts=(TextPart(text),), metadata=label)
+
+    @property
+    def front_tokens(self) -> int:
+        """The estimated tokens of `front_messages`, without a sealed item."""
+        labels = len(self.layers) or int(bool(self.summary_content))
+        labels += bool(self.quotes) and (bool(self.layers) or not labels)
+        return labels * LABEL_TOKENS + self.summary_tokens + sum(one.tokens for one in self.quotes)
 
     @cached_property
     def is_whole(self) -> bool:
@@ -239,7 +282,16 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
 
     def _summary_digest(self) -> str:
         layers = [(layer.start, layer.end, layer.summary) for layer in self.layers]
-        shown = (self.summarized_up_to_index, self.pinned_index, self.summary_content, layers)
+        shown: tuple[object, ...] = (
+            self.summarized_up_to_index,
+            self.pinned_index,
+            self.summary_content,
+            layers,
+        )
+        kept = (self.quotes, self.shortened, self.sealed_item)
+        # Without any of these the digest is that of format 1.
+        if any(kept) or self.history_length:
+            shown += (*msgspec.to_builtins(kept), self.history_length)
         return sha256(canonical_json(shown)).hexdigest()
 
     def earlier(self) -> Iterator["HistoryReductionState"]:
@@ -375,6 +427,8 @@ def _with_layers(state: HistoryReductionState, size: int) -> HistoryReductionSta
         summary_tokens=sum(layer.tokens for layer in layers),
         layers=layers,
         pinned_index=None,
+        quotes=tuple(one for one in state.quotes if one.index < layers[-1].end),
+        shortened=(),
     )
     # A part of what is damaged is damaged too: its hash stays the wrong one.
     return part.sealed() if state.is_whole else part

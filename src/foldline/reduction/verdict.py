@@ -23,30 +23,34 @@ the same at any length.
 """
 
 from collections.abc import Set as AbstractSet
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias
 
-import msgspec
 from msgspec import Struct
 
 from foldline.history.boundaries import safe_cut
-from foldline.history.history import CountingUnit, History
+from foldline.history.history import History
+from foldline.history.signed import is_signed
+from foldline.reduction.active import active_reduction
+from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
-from foldline.reduction.event import EarlierReduction, Reason
-from foldline.reduction.state import HistoryReductionState, hash_of, same_hash
+from foldline.reduction.event import Reason
+from foldline.reduction.fitting import cleared, clipped, saved, squeezed
+from foldline.reduction.quotes import Pins
+from foldline.reduction.shortening import Shortened, fitting
+from foldline.reduction.state import HistoryReductionState
+from foldline.reduction.view import view_tokens
 
 
 __all__ = [
+    "BATCHES",
     "LEAST_FOLD",
     "VERDICTS",
     "Fact",
     "Row",
     "Verdict",
     "VerdictKind",
-    "active_reduction",
     "decide",
-    "known_of",
     "leaving_tokens",
-    "outcome_of",
 ]
 
 
@@ -57,22 +61,19 @@ VerdictKind: TypeAlias = Literal["skip", "hit", "fold", "halt", "cannot"]
 """What to do before a model call."""
 
 Fact: TypeAlias = Literal[
-    "enabled", "skipped", "empty", "forced", "due", "cached", "cuttable", "breaker"
-]
+    "enabled", "skipped", "empty", "forced", "full", "clearable", "clipped", "repinned", "due",
+    "looping", "cached", "cuttable", "breaker",
+]  # fmt: skip
 """
 What a row of the table may ask for.
 
 `enabled`: reduction is on. `skipped`: the run wants the full history. `empty`: there are no
-messages. `forced`: the run wants a fold. `due`: the trigger calls for a fold. `cached`: there is an
-active reduction. `cuttable`: there is a safe cut beyond it. `breaker`: a new fold ends the turn.
+messages. `forced`: the run wants a fold. `full`: the request comes near its ceiling. `clearable`:
+clearing alone is enough. `clipped`: a message is too large, or the view can be squeezed. `repinned`:
+the pins have changed. `due`: target and threshold call for a fold. `looping`: an open tool loop
+holds signed reasoning. `cached`: there is an active reduction. `cuttable`: there is a safe cut
+beyond it. `breaker`: a new fold ends the turn.
 """
-
-
-_FACTS = get_args(Fact)
-# Verdicts are taken before every model call, so facts are bits there.
-_ENABLED, _SKIPPED, _EMPTY, _FORCED, _DUE, _CACHED, _CUTTABLE, _BREAKER = (
-    1 << place for place in range(len(_FACTS))
-)
 
 
 class Row(NamedTuple):
@@ -90,25 +91,32 @@ VERDICTS: tuple[Row, ...] = (
     Row("skip", Reason.NO_MESSAGES, {"empty"}),
     Row("halt", Reason.FORCED, {"forced", "cuttable", "breaker"}),
     Row("fold", Reason.FORCED, {"forced", "cuttable"}),
-    Row("hit", Reason.NO_SAFE_CUT, {"due", "cached"}, lacks={"cuttable"}),
-    Row("cannot", Reason.NO_SAFE_CUT, {"due"}, lacks={"cuttable"}),
+    Row("fold", Reason.CLEARED, {"clearable"}),
+    Row("halt", Reason.CEILING_REACHED, {"full", "cuttable", "breaker"}),
+    Row("fold", Reason.CEILING_REACHED, {"full", "cuttable"}),
+    Row("hit", Reason.OPEN_TOOL_LOOP, {"due", "looping", "cached"}, lacks={"full", "clipped"}),
+    Row("skip", Reason.OPEN_TOOL_LOOP, {"due", "looping"}, lacks={"full", "clipped"}),
+    Row("halt", Reason.THRESHOLD_EXCEEDED, {"due", "cuttable", "breaker"}, lacks={"looping"}),
+    Row("fold", Reason.THRESHOLD_EXCEEDED, {"due", "cuttable"}, lacks={"looping"}),
+    Row("fold", Reason.CLIPPED, {"clipped"}),
+    Row("fold", Reason.PINS_CHANGED, {"repinned"}),
+    Row("hit", Reason.NO_SAFE_CUT, {"due", "cached"}),
+    Row("cannot", Reason.NO_SAFE_CUT, {"due"}),
+    Row("hit", Reason.NO_SAFE_CUT, {"full", "cached"}),
+    Row("cannot", Reason.NO_SAFE_CUT, {"full"}),
     Row("hit", Reason.NOTHING_TO_CUT, {"forced", "cached"}),
     Row("cannot", Reason.NOTHING_TO_CUT, {"forced"}),
-    Row("halt", Reason.THRESHOLD_EXCEEDED, {"due", "breaker"}),
-    Row("fold", Reason.THRESHOLD_EXCEEDED, {"due"}),
     Row("hit", Reason.REDUCTION_VALID, {"cached"}),
     Row("skip", Reason.BELOW_THRESHOLD),
 )
 """The table, first match first."""
 
 
-def _row(bits: int) -> Row:
-    facts = {fact for place, fact in enumerate(_FACTS) if bits >> place & 1}
-    return next(row for row in VERDICTS if row.holds <= facts and not row.lacks & facts)
-
-
-# The table is searched once for each set of facts, not before every model call.
-_ROWS = tuple(map(_row, range(1 << len(_FACTS))))
+def _row(facts: AbstractSet[Fact]) -> Row:
+    for row in VERDICTS:
+        if row.holds <= facts and not row.lacks & facts:
+            return row
+    raise AssertionError
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -132,13 +140,56 @@ class Verdict(Struct, frozen=True, kw_only=True):
     messages: int = 0
     """How many messages the history has, system messages not included."""
 
+    shortened: tuple[Shortened, ...] = ()
+    """The messages that a batch shows clipped or cleared: a fold that leaves the cut where it is."""
+
     @property
     def folds(self) -> bool:
         """Whether a new reduction is to be made."""
         return self.kind in {"fold", "halt"}
 
+    @property
+    def is_batch(self) -> bool:
+        """Whether the new reduction has the cut of the active one, and needs no summarizer."""
+        return self.folds and self.reason in BATCHES
+
+
+BATCHES = frozenset({Reason.CLEARED, Reason.CLIPPED, Reason.PINS_CHANGED})
+"""The reasons of a fold that leaves the cut where it is, and asks no summarizer."""
 
 _NO_OVERRIDES = AgentRunConfig()
+
+
+class _Case(Struct, frozen=True, kw_only=True):
+    """What a verdict on an enabled reduction is taken from."""
+
+    history: History
+    config: HistoryReductionConfig
+    budget: Budget
+    active: HistoryReductionState | None
+
+    @property
+    def cut(self) -> int:
+        return 0 if self.active is None else self.active.summarized_up_to_index
+
+    @property
+    def pinned(self) -> int | None:
+        return None if self.active is None else self.active.pinned_index
+
+    @property
+    def keep(self) -> int:
+        return self.budget.keep(self.history.system_tokens)
+
+    @property
+    def view(self) -> int:
+        return view_tokens(self.history, self.active)
+
+    @property
+    def entries(self) -> tuple[Shortened, ...]:
+        if self.active is None:
+            return ()
+        known = self.active.shortened
+        return fitting(self.history, known, cut=self.cut, pinned=self.pinned)
 
 
 def decide(
@@ -148,6 +199,8 @@ def decide(
     *,
     config_fingerprint: str,
     overrides: AgentRunConfig | None = None,
+    budget: Budget | None = None,
+    pins: Pins | None = None,
 ) -> Verdict:
     """
     Return the verdict for *history*, without any call and without changing anything.
@@ -158,61 +211,158 @@ def decide(
         state: The reduction of the previous call, if there was one.
         config_fingerprint: What shapes summaries now; a reduction made otherwise is not used.
         overrides: What this run changes.
+        budget: What the request may hold; by default that of *config* alone.
+        pins: Every pinned message before the cut; None if only those marked as pinned are.
     """
-    run = overrides or _NO_OVERRIDES
-    length = len(history)
-    facts = _facts_of_run(config, run) | (0 if length else _EMPTY)
-    if facts & (_ENABLED | _SKIPPED | _EMPTY) != _ENABLED:
-        row = _ROWS[facts]
+    run, length = overrides or _NO_OVERRIDES, len(history)
+    off: set[Fact] = {"skipped"} if run.skip_history_reduction else set()
+    if config.enabled:
+        off.add("enabled")
+    if not length:
+        off.add("empty")
+    if off != {"enabled"}:
+        row = _row(off)
         return Verdict(kind=row.kind, reason=row.reason, messages=length)
-    active = active_reduction(
-        history, state, unit=config.counting_unit, config_fingerprint=config_fingerprint
+    case = _Case(
+        history=history,
+        config=config,
+        budget=budget or budget_of(config),
+        active=active_reduction(
+            history, state, unit=config.unit, config_fingerprint=config_fingerprint
+        ),
     )
-    cut = 0
-    if active is not None:
-        facts |= _CACHED
-        cut = active.summarized_up_to_index
-    units = history.count(config.counting_unit, cut)
-    if units > config.limits.ceiling:
-        facts |= _DUE
-    row = _ROWS[facts]
-    if row is not _ROWS[facts | _CUTTABLE]:
-        wished = _wished_cut(history, config, cut)
-        if wished is not None:
-            row, cut = _ROWS[facts | _CUTTABLE], wished
+    return _decided(case, run, pins)
+
+
+def _decided(case: _Case, run: AgentRunConfig, pins: Pins | None) -> Verdict:
+    units = case.history.count(case.config.unit, case.cut)
+    facts = _facts(case, run, units, pins)
+    shortened, cut = _shortened(case, facts), None
+    if "forced" in facts or (facts & {"due", "full"} and "clearable" not in facts):
+        cut = _wished_cut(case, is_full="full" in facts)
+    if cut is not None:
+        facts.add("cuttable")
+    elif "full" in facts and "clearable" not in facts:
+        shortened = _squeezed(case, shortened, facts)
+    row = _row(facts)
+    moves = cut is not None and row.kind in {"fold", "halt"} and row.reason not in BATCHES
     return Verdict(
-        kind=row.kind, reason=row.reason, state=active, cut=cut, units=units, messages=length
+        kind=row.kind,
+        reason=row.reason,
+        state=case.active,
+        cut=cut if moves and cut is not None else case.cut,
+        units=units,
+        messages=len(case.history),
+        shortened=shortened,
     )
 
 
-def _facts_of_run(config: HistoryReductionConfig, run: AgentRunConfig) -> int:
-    behavior = run.history_reduction_behavior_override or config.behavior
-    return (
-        _ENABLED * config.enabled
-        | _SKIPPED * run.skip_history_reduction
-        | _FORCED * run.trigger_history_reduction
-        | _BREAKER * (behavior == "circuit_breaker")
-    )
+def _facts(case: _Case, run: AgentRunConfig, units: int, pins: Pins | None) -> set[Fact]:
+    facts: set[Fact] = {"enabled"}
+    limits, active = case.config.limits, case.active
+    if active is not None:
+        facts.add("cached")
+    if run.trigger_history_reduction:
+        facts.add("forced")
+    behavior = run.history_reduction_behavior_override or case.config.behavior
+    if behavior == "circuit_breaker":
+        facts.add("breaker")
+    if limits is not None and units > limits.ceiling:
+        facts.add("due")
+        if _is_looping(case.history, case.cut):
+            facts.add("looping")
+    if case.view > case.budget.full:
+        facts.add("full")
+    if pins is not None and active is not None and _pins_changed(active, pins):
+        facts.add("repinned")
+    return facts
 
 
-def _wished_cut(history: History, config: HistoryReductionConfig, above: int) -> int | None:
+def _is_looping(history: History, cut: int) -> bool:
+    """Whether the newest exchange is a tool loop without an answer yet, with signed reasoning."""
+    user = history.last_user()
+    if user is None or history[len(history) - 1].role != "tool":
+        return False
+    return any(is_signed(history[at]) for at in range(max(user + 1, cut), len(history)))
+
+
+def _pins_changed(active: HistoryReductionState, pins: Pins) -> bool:
+    pinned = {at for at, _ in pins if at < active.summarized_up_to_index}
+    return pinned != {one.index for one in active.quotes if one.kind == "pin"}
+
+
+def _shortened(case: _Case, facts: set[Fact]) -> tuple[Shortened, ...]:
+    """Return what a batch would shorten, and add to *facts* whether it would."""
+    history, config, budget, entries = case.history, case.config, case.budget, case.entries
+    largest = int(budget.limit * (config.largest_message or 1))
+    # What was larger when the reduction was made has been looked at.
+    seen = case.cut if case.active is None else max(case.cut, case.active.history_length)
+    found = entries
+    if config.largest_message is not None and history.largest(seen) > largest:
+        new = range(seen, len(history))
+        found = clipped(history, entries, indexes=new, limit=largest, budget=budget)
+    if found != entries:
+        facts.add("clipped")
+    is_due = "full" in facts or ("due" in facts and config.strategy == "clearing")
+    if is_due and config.clear_tool_results:
+        cut, keep = case.cut, case.keep
+        short = cleared(history, found, cut=cut, keep=keep, config=config, budget=budget)
+        if _is_enough(case, case.view - saved(history, short) + saved(history, entries)):
+            facts.add("clearable")
+            return short
+    return found
+
+
+def _squeezed(case: _Case, found: tuple[Shortened, ...], facts: set[Fact]) -> tuple[Shortened, ...]:
+    """Return *found* and more, so that a view without a safe cut fits all the same."""
+    history, budget = case.history, case.budget
+    view = case.view - saved(history, found) + saved(history, case.entries)
+    if view > budget.full:
+        found = squeezed(
+            history,
+            found,
+            cut=case.cut,
+            pinned=case.pinned,
+            excess=view - budget.relieved,
+            keep=case.keep,
+            config=case.config,
+            budget=budget,
+        )
+    if found != case.entries:
+        facts.add("clipped")
+    return found
+
+
+def _is_enough(case: _Case, after: int) -> bool:
+    """Whether clearing alone makes the view small enough for the next calls."""
+    if case.config.strategy == "clearing":
+        return case.view - after >= case.budget.beside and after <= case.budget.full
+    return after <= case.budget.relieved
+
+
+def _wished_cut(case: _Case, *, is_full: bool) -> int | None:
     """
     Return the cut to fold up to, if there is a safe one and enough would leave the view.
 
-    The last user message stays in the view wherever the cut is, so it does not count.
+    The last user message stays in the view wherever the cut is, so it does not count. A request
+    near its ceiling is cut so that a quarter stays, if its target and unit would keep more.
     """
-    limits = config.limits
-    cut = safe_cut(
-        history,
-        unit=config.counting_unit,
-        keep=limits.target,
-        slack=limits.threshold,
-        above=above,
-    )
-    if cut is None:
-        return None
-    least = LEAST_FOLD if config.strategy == "summarizing" else 1
-    return cut if leaving_tokens(history, above, cut) >= least else None
+    limits, history, above = case.config.limits, case.history, case.cut
+    least = LEAST_FOLD if case.config.strategy == "summarizing" else 1
+    if limits is not None:
+        cut = safe_cut(
+            history,
+            unit=case.config.unit,
+            keep=limits.target,
+            slack=limits.threshold,
+            above=above,
+        )
+        left = 0 if cut is None else leaving_tokens(history, above, cut)
+        fits = case.view - left + case.budget.summary <= case.budget.full
+        if not is_full or fits:
+            return cut if left >= least else None
+    cut = safe_cut(history, unit="tokens", keep=case.keep, slack=case.keep // 4, above=above)
+    return cut if cut is not None and leaving_tokens(history, above, cut) >= least else None
 
 
 def leaving_tokens(history: History, above: int, cut: int) -> int:
@@ -220,93 +370,3 @@ def leaving_tokens(history: History, above: int, cut: int) -> int:
     user = history.last_user()
     stays = history.tokens(user, user + 1) if user is not None and above <= user < cut else 0
     return history.tokens(above, cut) - stays
-
-
-def active_reduction(
-    history: History,
-    state: HistoryReductionState | None,
-    *,
-    unit: CountingUnit,
-    config_fingerprint: str,
-) -> HistoryReductionState | None:
-    """
-    Return *state*, or the longest earlier reduction it carries, that fits *history*.
-
-    A digest that does not fit, a shorter history, a damaged summary, another *unit* or another
-    fingerprint is a miss and never an error. An earlier reduction keeps carrying the others that
-    fit *history*, those of another configuration too, so that nothing is lost when that one comes
-    back.
-    """
-    if state is None:
-        return None
-
-    def is_usable(one: HistoryReductionState) -> bool:
-        return (
-            one.config_fingerprint == config_fingerprint
-            and one.counting_unit == unit
-            and _fits(history, one)
-        )
-
-    if is_usable(state):
-        return _pinned(history, state)
-    longest_first = sorted(state.earlier(), key=lambda one: -one.summarized_up_to_index)
-    found = next(filter(is_usable, longest_first), None)
-    if found is None:
-        return None
-    others = [one for one in known_of(history, state) if not one.is_like(found)]
-    return _pinned(history, found.carrying(others))
-
-
-def known_of(history: History, state: HistoryReductionState | None) -> list[HistoryReductionState]:
-    """
-    Return *state* and what it carries, the newest first, without what does not fit *history*.
-
-    What reaches no further than a part of *history* that is not in memory is kept unchecked.
-    """
-    return [
-        one
-        for one in (() if state is None else state.chain())
-        if one.summarized_up_to_index < history.start or _fits(history, one)
-    ]
-
-
-def outcome_of(
-    history: History,
-    given: HistoryReductionState,
-    active: HistoryReductionState | None,
-    *,
-    unit: CountingUnit,
-) -> EarlierReduction:
-    """Return the outcome for *given*, if *active* or nothing is the active reduction."""
-    if active is not None:
-        return "used" if given.is_like(active) else "older_used"
-    if not _fits(history, given):
-        return "other_messages"
-    return "other_unit" if given.counting_unit != unit else "other_configuration"
-
-
-def _pinned(history: History, state: HistoryReductionState) -> HistoryReductionState:
-    """
-    Return *state* with a message pinned, if no user has spoken after its cut in this *history*.
-
-    A fold pins what it has to. But the history may have been rewound since, or be another branch
-    that grew from the same prefix: then the last user message may be before the cut.
-    """
-    if state.pinned_index is not None:
-        return state
-    user = history.last_user()
-    if user is None or user >= state.summarized_up_to_index:
-        return state
-    return msgspec.structs.replace(state, pinned_index=user).sealed()
-
-
-def _fits(history: History, state: HistoryReductionState) -> bool:
-    index, pinned, length = state.summarized_up_to_index, state.pinned_index, len(history)
-    return (
-        0 < index <= length
-        and (index < length or history.last_user() is not None)
-        and index >= history.start
-        and (pinned is None or 0 <= pinned < index)
-        and same_hash(state.message_hash, hash_of(history, index))
-        and state.is_whole
-    )

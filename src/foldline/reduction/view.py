@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.repair import repair
+from foldline.history.signed import without_signed
+from foldline.history.tokens import count_message
+from foldline.reduction.shortening import fitting, shown
 from foldline.reduction.state import HistoryReductionState
 
 
@@ -15,9 +18,10 @@ def view_of(history: History, state: HistoryReductionState | None = None) -> lis
     """
     Return the view of *history* through *state*.
 
-    All system messages come first, in order; then the summary, the pinned message, and all messages
-    after the cut, repaired if they are damaged. Without a reduction the view is all messages in
-    their own order, repaired.
+    All system messages come first, in order; then the summary with its quotes, the pinned message,
+    and all messages after the cut: shortened as the record says, without reasoning that a vendor
+    binds to what came before another view, and repaired if they are damaged. Without a reduction
+    the view is all messages in their own order, repaired.
 
     *state* has to be the active reduction of *history*: it is not checked here.
     """
@@ -25,24 +29,35 @@ def view_of(history: History, state: HistoryReductionState | None = None) -> lis
         everything = history.everything()
         return list(repair(everything)) if history.has_tools(0) else everything
     start, pin = state.summarized_up_to_index, state.pinned_index
-    rest: Sequence[Message] = history[start:]
-    if pin is not None:
-        start, rest = pin, [history[pin], *rest]
-    if history.has_tools(start):
+    rest: Sequence[Message] = _rest(history, state)
+    if history.has_tools(start if pin is None else pin):
         rest = repair(rest)
-    view = [*history.system, *state.summary_messages()]
-    view += rest
-    return view
+    return [*history.system, *state.front_messages(), *rest]
+
+
+def _rest(history: History, state: HistoryReductionState) -> list[Message]:
+    cut, pin = state.summarized_up_to_index, state.pinned_index
+    front = () if pin is None else (pin,)
+    entries = {one.index: one for one in fitting(history, state.shortened, cut=cut, pinned=pin)}
+    rest: list[Message] = []
+    # Only what was there before the record may be bound to another prefix, or be shortened.
+    for index in (*front, *range(cut, min(state.history_length, len(history)))):
+        message = without_signed(history[index])
+        if message is not None:
+            rest.append(shown(message, entries[index]) if index in entries else message)
+    return rest + history[max(cut, state.history_length) :]
 
 
 def view_tokens(history: History, state: HistoryReductionState | None = None) -> int:
     """Return the estimated tokens of the view of *history* through *state*."""
     if state is None:
         return history.system_tokens + history.tokens()
-    pin = state.pinned_index
-    return (
-        history.system_tokens
-        + state.summary_tokens
-        + (0 if pin is None else history.tokens(pin, pin + 1))
-        + history.tokens(state.summarized_up_to_index)
-    )
+    cut, pin = state.summarized_up_to_index, state.pinned_index
+    total = history.system_tokens + state.front_tokens + history.tokens(cut)
+    if pin is not None:
+        total += history.tokens(pin, pin + 1)
+    if state.sealed_item is not None:
+        total += count_message(state.sealed_item, history.counter)
+    for one in fitting(history, state.shortened, cut=cut, pinned=pin):
+        total += one.tokens - history.tokens(one.index, one.index + 1)
+    return total

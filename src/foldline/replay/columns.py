@@ -95,7 +95,9 @@ def describe(report: ReplayReport) -> str:
     config = report.config
     if config is None:
         return "the full history at every call"
-    limits = f"{config.target:,} + {config.threshold:,} {config.counting_unit}"
+    limits = "up to the ceiling"
+    if config.target is not None:
+        limits = f"{config.target:,} + {config.threshold:,} {config.counting_unit}"
     if report.kind == "no_memory":
         return f"a new summary at every call above {limits}"
     if not config.enabled:
@@ -106,4 +108,6 @@ def describe(report: ReplayReport) -> str:
 def _method(config: ConfigRecord) -> str:
     if config.strategy == "message_counting":
         return "old messages dropped"
+    if config.strategy == "clearing":
+        return "old tool results cleared"
     return "a summary in layers" if config.layers else "one rolling summary"

@@ -13,9 +13,10 @@ from msgspec import Struct
 
 from foldline.history.boundaries import safe_cut
 from foldline.history.history import History
+from foldline.reduction.budget import SUMMARY_TOKENS
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import Reason
-from foldline.reduction.fold import DEFAULT_SUMMARY_BUDGET, budget_for
+from foldline.reduction.fold import budget_for
 from foldline.replay.player import Replay, play
 from foldline.replay.record import CallRecord, ConfigRecord, FoldRecord, ReplayReport, Totals
 from foldline.replay.tape import Tape
@@ -39,26 +40,16 @@ NO_MEMORY = "no memory"
 """The name of the baseline that forgets its summaries."""
 
 _ROLLING = HistoryReductionConfig(
-    enabled=True,
-    strategy="summarizing",
-    counting_unit="messages",
-    target_count=40,
-    summarization_threshold=20,
+    counting_unit="messages", target_count=40, summarization_threshold=20
 )
 
 USUAL: Mapping[str, HistoryReductionConfig] = MappingProxyType(
     {
+        "default": HistoryReductionConfig(),
         "rolling": _ROLLING,
         "layers": msgspec.structs.replace(_ROLLING, use_single_summary=False),
-        "exchanges": msgspec.structs.replace(
-            _ROLLING, counting_unit="exchanges", target_count=5, summarization_threshold=5
-        ),
-        "tokens": msgspec.structs.replace(
-            _ROLLING,
-            counting_unit="tokens",
-            target_token_budget=8_000,
-            token_budget_threshold=8_000,
-        ),
+        "exchanges": HistoryReductionConfig(target_count=5, summarization_threshold=5),
+        "tokens": HistoryReductionConfig(target_token_budget=8_000, token_budget_threshold=8_000),
         "counting": msgspec.structs.replace(_ROLLING, strategy="message_counting"),
     }
 )
@@ -165,8 +156,8 @@ def _calls(tape: Tape, config: HistoryReductionConfig | None) -> Iterator[CallRe
 
 
 def _cut(history: History, config: HistoryReductionConfig) -> int:
-    unit, limits = config.counting_unit, config.limits
-    if history.count(unit) <= limits.ceiling:
+    unit, limits = config.unit, config.limits
+    if limits is None or history.count(unit) <= limits.ceiling:
         return 0
     return safe_cut(history, unit=unit, keep=limits.target, slack=limits.threshold) or 0
 
@@ -178,7 +169,7 @@ def _call(history: History, config: HistoryReductionConfig | None, cut: int) -> 
     messages = history.total - cut
     tokens = history.system_tokens + history.tokens(cut)
     if read:
-        tokens += budget_for(read, DEFAULT_SUMMARY_BUDGET)
+        tokens += budget_for(read, SUMMARY_TOKENS)
         messages += 1
     user = history.last_user()
     if user is not None and user < cut:

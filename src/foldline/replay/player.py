@@ -8,7 +8,8 @@ from itertools import pairwise
 import msgspec
 from msgspec import Struct
 
-from foldline.agent.reducer import HistoryReducer, ReducedHistory
+from foldline.agent.reduced import ReducedHistory
+from foldline.agent.reducer import HistoryReducer
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.providers.digest.summarizer import DigestSummarizer
@@ -110,8 +111,8 @@ class _Player:
             number=len(self._records) + 1,
             position=position,
             verdict=verdict.kind,
-            reason=(verdict if event is None else event).reason.value,
-            status="skipped" if event is None else event.status,
+            reason=event.reason.value,
+            status=event.status,
             view_messages=len(request),
             view_tokens=reading.tokens,
             full_tokens=self._history.system_tokens + self._history.tokens(),
@@ -119,7 +120,7 @@ class _Player:
             fresh_tokens=reading.fresh,
             prior_tokens=reading.prior,
             prefix_broke=reading.broke,
-            fold=self._fold(event, verdict.cut) if event and verdict.folds else None,
+            fold=self._fold(event, verdict.cut) if verdict.folds else None,
             violations=found,
         )
         self._records.append(record)

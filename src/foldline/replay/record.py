@@ -48,8 +48,9 @@ class ConfigRecord(Struct, frozen=True, kw_only=True):
 
     strategy: ReductionStrategy
     counting_unit: CountingUnit
-    target: int
-    threshold: int
+    target: int | None
+    """How much a fold keeps; None if the ceiling alone decides."""
+    threshold: int | None
     layers: bool
     enabled: bool = True
 
@@ -57,11 +58,12 @@ class ConfigRecord(Struct, frozen=True, kw_only=True):
     def of(cls, config: HistoryReductionConfig) -> "ConfigRecord":
         """Make the record of *config*."""
         summarizing = config.strategy == "summarizing"
+        limits = config.limits
         return cls(
             strategy=config.strategy,
-            counting_unit=config.counting_unit,
-            target=config.limits.target,
-            threshold=config.limits.threshold,
+            counting_unit=config.unit,
+            target=None if limits is None else limits.target,
+            threshold=None if limits is None else limits.threshold,
             layers=summarizing and not config.use_single_summary,
             enabled=config.enabled,
         )

@@ -156,10 +156,13 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A digest of what the vendor holds, to notice a history that has diverged."""
 
     context_window: int | None = None
-    """The most tokens that the model takes, by our estimate, learned from its refusals."""
+    """The most tokens that the model takes, learned from its refusals."""
+
+    token_ratio: float = 1.0
+    """What the vendor counts for one estimated token, learned from the usage it reported."""
 
     context_window_model: str = ""
-    """The model whose window that is."""
+    """The model of which these two were learned."""
 
     last_assistant_message_id: str | None = None
     """The vendor's id of the last answer."""
@@ -217,12 +220,15 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
             service_mark=mark if is_held else "",
         )
 
-    def with_context_window(self, tokens: int, *, model: str) -> "AgentLoopState":
-        """Return the state with the window of *model* known to be *tokens*, or less than that."""
+    def with_vendor(
+        self, model: str, *, ratio: float, window: int | None = None
+    ) -> "AgentLoopState":
+        """Return the state with what was learned of *model*: its count, and that it takes less."""
         known = self.context_window if self.context_window_model == model else None
         return replace(
             self,
-            context_window=tokens if known is None else min(known, tokens),
+            context_window=min(filter(None, (known, window)), default=None),
+            token_ratio=ratio,
             context_window_model=model,
         )
 

@@ -88,10 +88,15 @@ def sent(vendor: VendorServer, spec: str, request: ChatRequest) -> Any:
     return vendor.asked[-1].body
 
 
-def body(*messages: Message, settings: dict[str, object] | None = None, **options: Any) -> Any:
+def body(
+    *messages: Message,
+    name: str = "m",
+    settings: dict[str, object] | None = None,
+    **options: Any,
+) -> Any:
     """Return what Anthropic would be sent for *messages*."""
     request = ChatRequest(messages=messages, settings=settings or {})
-    model = AnthropicMessages(CLAUDE, model="m", clients=PerLoop(None), **options)
+    model = AnthropicMessages(CLAUDE, model=name, clients=PerLoop(None), **options)
     return model.body(request, streamed=False)
 
 
@@ -134,6 +139,61 @@ def test_betas_are_a_header(vendor: VendorServer) -> None:
     assert "betas" not in sent(vendor, CLAUDE, request)
     assert vendor.asked[0].headers["anthropic-beta"] == "one,two"
     assert vendor.asked[0].headers["x-own"] == "1"
+
+
+BINDING = "thinking-binding-controls-2026-08-01"
+DROPS = {"prefix_mismatch_behavior": "drop_block"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "claude-opus-5-5",
+        "claude-fable-5-1",
+        "claude-fable-6-20270101",
+        "us.anthropic.claude-opus-5-5-v1:0",
+    ],
+)
+def test_thinking_bound_elsewhere_is_to_be_dropped(name: str) -> None:
+    """A model that checks thinking is asked to drop what is bound elsewhere, before any setting."""
+    found = body(QUESTION, name=name, settings={"betas": ["one"]})
+
+    assert found["thinking"] == {"type": "adaptive", "block_binding": DROPS}
+    assert found["betas"] == ["one", BINDING]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "claude-sonnet-4-6",
+        "claude-opus-5-20260901",
+        "claude-mythos-5-1",
+        "claude-3-7-sonnet-latest",
+        "x",
+    ],
+)
+def test_other_models_know_no_binding(name: str) -> None:
+    """A model without the check is not asked, since it refuses the field."""
+    thinking = {"type": "adaptive"}
+
+    assert body(QUESTION, name=name, settings={"thinking": thinking})["thinking"] == thinking
+    assert "thinking" not in body(QUESTION, name=name)
+
+
+def test_the_caller_chooses_the_binding() -> None:
+    """What the settings say about thinking and its binding stays, and none is asked for if it is off."""
+    given = {
+        "type": "enabled",
+        "budget_tokens": 9,
+        "block_binding": {"prefix_mismatch_behavior": "error"},
+    }
+    off = {"type": "disabled"}
+    settings = {"thinking": given, "betas": [BINDING]}
+
+    found = body(QUESTION, name="claude-opus-5-5", settings=settings)
+
+    assert (found["thinking"], found["betas"]) == (given, [BINDING])
+    assert body(QUESTION, name="claude-opus-5-5", settings={"thinking": off})["thinking"] == off
 
 
 def test_the_cache_can_be_chosen() -> None:

@@ -8,7 +8,8 @@ from msgspec import Struct
 from rich.table import Table
 from rich.text import Text
 
-from foldline.agent.reducer import HistoryReducer, ReducedHistory
+from foldline.agent.reduced import ReducedHistory
+from foldline.agent.reducer import HistoryReducer
 from foldline.apps.cli.files import check_targets, print_document, print_json, write_files
 from foldline.apps.cli.formats import TARGETS, left_out_note, target_format
 from foldline.apps.cli.options import JsonOption, RunOptions, takes
@@ -141,8 +142,6 @@ def reduce(options: _ReduceOptions) -> None:
 def _what_happened(run: _Run, reduced: ReducedHistory[Message]) -> str:
     event, verdict = reduced.event, reduced.verdict
     strategy = f"strategy {run.config.strategy.replace('_', '-')}"
-    if event is None:
-        return f"{verdict.kind}: {verdict.reason.value}; {run.messages}; {strategy}"
     facts = [
         f"{verdict.kind} ({event.status.replace('_', ' ')}): {event.reason.value}",
         f"{event.original_tokens:,} tokens before, {event.reduced_tokens:,} after",
@@ -196,10 +195,10 @@ def _figures(run: _Run, verdict: Verdict) -> dict[str, Any]:
         "verdict": verdict.kind,
         "reason": verdict.reason.value,
         "strategy": run.config.strategy,
-        "counting_unit": run.config.counting_unit,
+        "counting_unit": run.config.unit,
         "units": verdict.units,
-        "target": limits.target,
-        "threshold": limits.threshold,
+        "target": None if limits is None else limits.target,
+        "threshold": None if limits is None else limits.threshold,
         "cut": verdict.cut,
         "messages": verdict.messages,
         "system_messages": len(history.system),

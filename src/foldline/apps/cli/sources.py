@@ -23,20 +23,18 @@ from foldline.reduction.state import HistoryReductionState
 __all__ = [
     "config_fields",
     "configured",
-    "enabled_unless_said",
     "is_configured",
     "note_sessions",
     "one_session",
     "placed",
     "read_config",
     "read_state",
-    "reduction_section",
     "sessions_in",
     "sessions_of",
 ]
 
 
-_DEFAULT = HistoryReductionConfig(enabled=True, strategy="summarizing")
+_DEFAULT = HistoryReductionConfig()
 
 _FIELDS = {
     "strategy": "strategy",
@@ -48,10 +46,17 @@ _FIELDS = {
     "behavior": "behavior",
 }
 _CHOICES = {
-    "strategy": ("summarizing", "message-counting"),
+    "strategy": ("summarizing", "clearing", "message-counting"),
     "unit": COUNTING_UNITS,
     "behavior": ("continue", "circuit-breaker"),
 }
+_COUNTS = ("target_count", "summarization_threshold")
+_TOKENS = (
+    "target_token_budget",
+    "token_budget_threshold",
+    "max_token_budget",
+    "token_budget_trigger_percentage",
+)
 _SECTION = "historyreduction"
 _MOST_NOTES = 5
 _Error = TypeVar("_Error", ConfigError, FormatError)
@@ -123,14 +128,12 @@ def read_state(name: str) -> HistoryReductionState:
 
 
 def read_config(name: str) -> HistoryReductionConfig:
-    """Return the configuration in the file *name*, enabled unless the file says that it is not."""
+    """Return the configuration in the file *name*."""
     fields = config_fields(name)
     try:
-        config = config_from_mapping(fields)
+        return config_from_mapping(fields)
     except ConfigError as error:
         raise placed(name, error) from error
-    section = reduction_section(fields)
-    return enabled_unless_said(config, fields if section is None else section)
 
 
 def config_fields(name: str) -> dict[str, Any]:
@@ -146,19 +149,6 @@ def config_fields(name: str) -> dict[str, Any]:
     except (ConfigError, FormatError) as error:
         message = f"{name}: {error}: fix it there"
         raise ConfigError(message) from error
-
-
-def reduction_section(fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the section about reduction of a configuration that could be read, if it has one."""
-    return next((value for key, value in fields.items() if _plain(key) == _SECTION), None)
-
-
-def enabled_unless_said(
-    config: HistoryReductionConfig, section: Mapping[str, Any]
-) -> HistoryReductionConfig:
-    """Return *config*, enabled unless *section*, which it was read from, sets that itself."""
-    is_said = any(_plain(key) == "enabled" for key in section)
-    return msgspec.structs.replace(config, enabled=config.enabled or not is_said)
 
 
 def _plain(name: str) -> str:
@@ -189,23 +179,34 @@ def configured(
             fields[field] = value
     if options.layers is not None:
         fields["use_single_summary"] = not options.layers
+    in_tokens = _in_tokens(options, fields)
+    _check_effect(options, in_tokens, fields)
+    # What the file says in another unit would be refused.
+    for name in _COUNTS if in_tokens else _TOKENS:
+        fields[name] = None
     if options.token_target is not None or options.token_threshold is not None:
         # These would win over what was asked for.
         fields |= {"max_token_budget": None, "token_budget_trigger_percentage": None}
-    config = config_from_mapping(fields)
-    _check_effect(options, config)
-    return config
+    return config_from_mapping(fields)
 
 
-def _check_effect(options: ConfigOptions, config: HistoryReductionConfig) -> None:
-    in_tokens = config.counting_unit == "tokens"
+def _in_tokens(options: ConfigOptions, fields: Mapping[str, Any]) -> bool:
+    if fields["counting_unit"] is not None:
+        return str(fields["counting_unit"]) == "tokens"
+    if options.token_target is not None or options.token_threshold is not None:
+        return options.target is None and options.threshold is None
+    return all(fields[name] is None for name in _COUNTS)
+
+
+def _check_effect(options: ConfigOptions, in_tokens: bool, fields: Mapping[str, Any]) -> None:
     for name in ("target", "threshold"):
         if in_tokens and getattr(options, name) is not None:
             message = f"--{name} has no effect on tokens: use --token-{name}"
             raise ConfigError(message)
         if not in_tokens and getattr(options, f"token_{name}") is not None:
-            message = f"--token-{name} has no effect on {config.counting_unit}: add --unit tokens"
+            unit = fields["counting_unit"] or "exchanges"
+            message = f"--token-{name} has no effect on {unit}: add --unit tokens"
             raise ConfigError(message)
-    if options.layers is not None and config.strategy != "summarizing":
+    if options.layers is not None and fields["strategy"] != "summarizing":
         message = "--layers and --single have no effect on message counting: leave them out"
         raise ConfigError(message)

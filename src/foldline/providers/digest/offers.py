@@ -17,6 +17,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import chain, pairwise, zip_longest
 from typing import TypeAlias
 
@@ -29,6 +30,7 @@ from foldline.providers.digest.text import ELLIPSIS, attribute, bare, one_line, 
 
 __all__ = [
     "failure_of",
+    "focused",
     "offer_calls",
     "offer_quotes",
     "offer_requests",
@@ -37,6 +39,7 @@ __all__ = [
     "offer_tail",
     "rank_sentences",
     "split_sentences",
+    "words_of",
 ]
 
 
@@ -107,8 +110,28 @@ def _distinct(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(reversed([text for text in texts if text])))[::-1]
 
 
-def offer_sentences(speeches: Iterable[Speech], *, prior: Sequence[str], shown: str) -> list[Item]:
-    """Offer new and *prior* sentences by their centrality, but none that is *shown* elsewhere."""
+def words_of(text: str) -> set[str]:
+    """Return the words of *text* that say what it is about, in lower case."""
+    return set(_WORD.findall(text.lower())) - _STOPWORDS
+
+
+def focused(items: Sequence[Item], focus: AbstractSet[str]) -> list[Item]:
+    """Return *items* with those first that have the most words of *focus*."""
+    return sorted(items, key=lambda item: -len(focus & words_of(item.text)))
+
+
+def offer_sentences(
+    speeches: Iterable[Speech],
+    *,
+    prior: Sequence[str],
+    shown: str,
+    focus: AbstractSet[str] = frozenset(),
+) -> list[Item]:
+    """
+    Offer new and *prior* sentences by their centrality, but none that is *shown* elsewhere.
+
+    Those with words of *focus* come first.
+    """
     new = [
         attribute(speech.role, sentence)
         for speech in speeches
@@ -116,7 +139,10 @@ def offer_sentences(speeches: Iterable[Speech], *, prior: Sequence[str], shown: 
     ]
     texts = list(dict.fromkeys([*prior, *new]))
     fresh = [text for text in texts if bare(text) not in shown]
-    return [Item(fresh[index], index) for index in rank_sentences(fresh)[:_MOST_SENTENCES]]
+    items = [Item(text, index) for index, text in enumerate(fresh)]
+    wanted = [item for item in items if focus & words_of(item.text)] if focus else []
+    ranked = [items[index] for index in rank_sentences(fresh)]
+    return list(dict.fromkeys([*focused(wanted, focus), *ranked]))[:_MOST_SENTENCES]
 
 
 def offer_quotes(foreign: Iterable[str], *, prior: Sequence[str]) -> list[Item]:
@@ -183,14 +209,10 @@ def _stratify(sentences: Sequence[str], *, limit: int) -> list[int]:
 def rank_sentences(sentences: Sequence[str]) -> list[int]:
     """Return the indexes of the sentences that entered the graph, the most central first."""
     chosen = _stratify(sentences, limit=_MAX_SENTENCES)
-    words = [sorted(_words(sentences[index])) for index in chosen]
+    words = [sorted(words_of(sentences[index])) for index in chosen]
     scores = _page_rank(_graph(words))
     order = sorted(range(len(chosen)), key=lambda place: (-scores[place], place))
     return [chosen[place] for place in order]
-
-
-def _words(sentence: str) -> set[str]:
-    return set(_WORD.findall(sentence.lower())) - _STOPWORDS
 
 
 def _graph(words: Sequence[Sequence[str]]) -> list[list[tuple[int, float]]]:

@@ -9,6 +9,7 @@ merged item by item, so an identifier survives many folds.
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache
 
 from msgspec import Struct
@@ -16,12 +17,14 @@ from msgspec import Struct
 from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter, TokenEstimator
 from foldline.providers.digest.ledger import build_ledger, offer_entries
 from foldline.providers.digest.offers import (
+    focused,
     offer_calls,
     offer_quotes,
     offer_requests,
     offer_rules,
     offer_sentences,
     offer_tail,
+    words_of,
 )
 from foldline.providers.digest.outline import (
     Counts,
@@ -93,7 +96,7 @@ def write_digest(request: SummaryRequest, *, count: CountTokens = _ESTIMATOR.cou
     span = read_span(request.messages)
     counts = sum((outline.counts for outline in earlier.outlines), span.roles)
     detail = min(max(request.budget * 2 // 3, _LEAST_DETAIL), _MOST_DETAIL)
-    offers = _offer(span, earlier, detail=detail)
+    offers = _offer(span, earlier, detail=detail, focus=words_of(request.focus))
     budget = min(request.budget, _worthwhile(span, earlier, count))
     if count(header(counts)) * _ROLES_PART > budget:
         counts = brief(counts)
@@ -102,7 +105,9 @@ def write_digest(request: SummaryRequest, *, count: CountTokens = _ESTIMATOR.cou
     return text or _shortest(header(counts), budget=request.budget, count=count)
 
 
-def _offer(span: Span, earlier: Earlier, *, detail: int) -> dict[Section, Sequence[Item]]:
+def _offer(
+    span: Span, earlier: Earlier, *, detail: int, focus: AbstractSet[str]
+) -> dict[Section, Sequence[Item]]:
     speeches, prior = span.speeches, earlier.lines
     ledger = build_ledger(span, earlier)
     requests = offer_requests(speeches, prior=prior(Section.REQUESTS), detail=detail)
@@ -111,16 +116,19 @@ def _offer(span: Span, earlier: Earlier, *, detail: int) -> dict[Section, Sequen
     rules = offer_rules(speeches, prior=prior(Section.RULES), asked=prior(Section.REQUESTS))
     shown = "\n".join([asked, *(item.text for item in (*rules, *tail))])
     said = [*prior(Section.SAID), *prior(Section.LAST)]
-    return {
+    offers: dict[Section, Sequence[Item]] = {
         Section.REQUESTS: requests,
         Section.RULES: rules,
         Section.USED: offer_entries(ledger.used),
         Section.SEEN: offer_entries(ledger.seen),
         Section.TOOLS: offer_calls(span, prior=prior(Section.TOOLS)),
         Section.EARLIER: offer_quotes(earlier.foreign, prior=prior(Section.EARLIER)),
-        Section.SAID: offer_sentences(speeches, prior=said, shown=shown),
+        Section.SAID: offer_sentences(speeches, prior=said, shown=shown, focus=focus),
         Section.LAST: tail,
     }
+    return (
+        {section: focused(items, focus) for section, items in offers.items()} if focus else offers
+    )
 
 
 def _worthwhile(span: Span, earlier: Earlier, count: CountTokens) -> int:

@@ -9,9 +9,13 @@ A vendor of Responses stores nothing unless the model is opened to hold its hist
 reasoning travels encrypted and is sent back with the next request.
 
 The prompt of Anthropic is cached up to the last message of each request, so the next request reads
-all of it from the cache. The setting `betas` is a list of names; it is sent as a header.
+all of it from the cache. The setting `betas` is a list of names; it is sent as a header. Models that
+refuse thinking bound to another prefix are asked to drop it instead: what is known to be bound
+elsewhere is left out before, and this is for what nobody can know (platform.claude.com, "Fix a
+thinking block bound to a different conversation", read on 2026-11-22).
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -308,6 +312,11 @@ _BETAS = "betas"
 _BETA_HEADER = "anthropic-beta"
 _MARK = "cache_control"
 _EPHEMERAL = (("type", "ephemeral"),)
+_BINDING = "thinking-binding-controls-2026-08-01"
+# Not the date of a snapshot; of the models since 5.1 only Mythos 5.1 has no check.
+_VERSION = re.compile(r"claude-(?!mythos-5-1)(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)").search
+_FIRST_CHECKED = (5, 1)
+_THINKS = frozenset({None, "adaptive", "enabled"})
 
 
 class _MessageReader(StreamReader):
@@ -370,6 +379,19 @@ class AnthropicMessages(WireModel):
         # The caller's own marks are left alone: the vendor takes only a few.
         if self._caches_prompt and not _has_marks(view.system, view.messages):
             body |= self._marked(view.system, view.messages)
+        return body
+
+    def body(self, request: ChatRequest, *, streamed: bool) -> Object:
+        """Write *request* as `WireModel.body` does, and say what to do with thinking bound elsewhere."""
+        body = super().body(request, streamed=streamed)
+        thinking = maybe_object(body.get("thinking"))
+        version = _VERSION(self._model)
+        is_checked = version and (int(version[1]), int(version[2] or 0)) >= _FIRST_CHECKED
+        if is_checked and thinking.get("type") in _THINKS:
+            binding = maybe_object(thinking.get("block_binding"))
+            binding = {"prefix_mismatch_behavior": "drop_block", **binding}
+            body["thinking"] = {"type": "adaptive", **thinking, "block_binding": binding}
+            body[_BETAS] = [*dict.fromkeys((*maybe_list(body.get(_BETAS)), _BINDING))]
         return body
 
     def _marked(self, system: list[Object], messages: list[Object]) -> Object:

@@ -14,17 +14,15 @@ from foldline.apps.cli.replay import recorded_session
 from foldline.apps.cli.sources import (
     config_fields,
     configured,
-    enabled_unless_said,
     note_sessions,
     one_session,
     placed,
-    reduction_section,
 )
 from foldline.apps.cli.stores import TenantOptions
 from foldline.apps.cli.terminal import note
 from foldline.errors import ConfigError, UsageError
 from foldline.providers.vendors.opening import open_model
-from foldline.reduction.config import HistoryReductionConfig, ProviderConfig
+from foldline.reduction.config import ProviderConfig
 
 
 __all__ = ["DEFAULT_STORE", "ChatOptions", "speaker_of"]
@@ -33,8 +31,6 @@ __all__ = ["DEFAULT_STORE", "ChatOptions", "speaker_of"]
 DEFAULT_STORE = "chat.db"
 """The store if none is named: a file in the current folder."""
 
-_TARGET = 40
-_THRESHOLD = 20
 _SCRIPTED = "scripted:"
 _DEMO = "demo"
 
@@ -106,7 +102,7 @@ class ChatOptions(TenantOptions, frozen=True, kw_only=True):
 
 def speaker_of(options: ChatOptions, flags: ConfigOptions) -> Speaker:
     """Return who answers."""
-    config = _agent_config(options.config, _usual(flags))
+    config = _agent_config(options.config)
     reduction = configured(flags, config.history_reduction)
     if not reduction.enabled:
         note(f"{options.config} disables reduction: the full history is sent")
@@ -129,31 +125,17 @@ def speaker_of(options: ChatOptions, flags: ConfigOptions) -> Speaker:
     return Speaker(agent)
 
 
-def _usual(flags: ConfigOptions) -> HistoryReductionConfig:
-    """Return the reduction of a chat without a configuration, for the unit that *flags* name."""
-    usual = HistoryReductionConfig(enabled=True, strategy="summarizing")
-    if flags.unit is not None and flags.unit.lower() != "messages":
-        return usual
-    limits = {"target_count": _TARGET, "summarization_threshold": _THRESHOLD}
-    return structs.replace(usual, counting_unit="messages", **limits)
-
-
-def _agent_config(name: str | None, usual: HistoryReductionConfig) -> AgentConfig:
-    """Return the agent in the file *name*, with the *usual* reduction if it configures none."""
+def _agent_config(name: str | None) -> AgentConfig:
     if name is None:
-        return AgentConfig(history_reduction=usual)
+        return AgentConfig()
     if name == STANDARD_INPUT:
         message = "--config -: the standard input is for your messages; name a file"
         raise UsageError(message)
     fields = config_fields(name)
     try:
-        config = agent_config_from_mapping(fields)
+        return agent_config_from_mapping(fields)
     except ConfigError as error:
         raise placed(name, error) from error
-    section = reduction_section(fields)
-    if section is not None:
-        usual = enabled_unless_said(config.history_reduction, section)
-    return structs.replace(config, history_reduction=usual)
 
 
 def _instructions(given: str | None, config: AgentConfig) -> str:

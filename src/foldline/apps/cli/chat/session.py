@@ -183,23 +183,25 @@ async def _summary(chat: Chat, _: str, console: Console) -> None:
 async def _fold(chat: Chat, argument: str, console: Console) -> None:
     reducer, thread = chat.speaker.reducer, chat.thread
     if argument:
-        target = _number(argument, "/fold 10", noun=f"a number of {reducer.config.counting_unit}")
+        target = _number(argument, "/fold 10", noun=f"a number of {reducer.config.unit}")
         if not target:
             message = "/fold must keep at least 1, for example /fold 10"
             raise UsageError(message)
         reducer = reducer.with_target(target)
     config = reducer.config
     window = await thread.window(
-        config_fingerprint=reducer.config_fingerprint, counting_unit=config.counting_unit
+        config_fingerprint=reducer.config_fingerprint, counting_unit=config.unit
     )
     overrides = AgentRunConfig(trigger_history_reduction=True)
     reduced = await reducer.reduce(window.history, state=window.reduction, overrides=overrides)
     state, event = reduced.state, reduced.event
-    if event is None:
+    if not config.enabled:
         console.print("reduction is disabled by the configuration: nothing was folded")
         return
-    target = config.limits.target
-    kept = f"the target is {counted(target, event.counting_unit.removesuffix('s'))}"
+    limits = config.limits
+    kept = "the target is a quarter of the ceiling"
+    if limits is not None:
+        kept = f"the target is {counted(limits.target, event.counting_unit.removesuffix('s'))}"
     if event.status in {"performed", "failed"}:
         if state is not None and event.status == "performed":
             await thread.save_reduction(state, archive=config.retention == "reduced")
@@ -207,7 +209,7 @@ async def _fold(chat: Chat, argument: str, console: Console) -> None:
         chat.display.note(f"{kept} for this fold" if argument else kept)
         return
     line = f"nothing was folded: {event.reason.value}; {kept}, and {event.units:,} have gathered"
-    if not argument and event.units <= target:
+    if not argument and limits is not None and event.units <= limits.target:
         line = f"{line}; /fold N folds down to N now"
     console.print(Text(clean(line), style="dim"), soft_wrap=True)
 

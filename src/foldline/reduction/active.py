@@ -1,0 +1,100 @@
+"""Which reduction fits a history: the one that was kept, or an earlier one that it carries."""
+
+import msgspec
+
+from foldline.history.history import CountingUnit, History
+from foldline.reduction.event import EarlierReduction
+from foldline.reduction.state import HistoryReductionState, hash_of, same_hash
+
+
+__all__ = ["active_reduction", "known_of", "outcome_of"]
+
+
+def active_reduction(
+    history: History,
+    state: HistoryReductionState | None,
+    *,
+    unit: CountingUnit,
+    config_fingerprint: str,
+) -> HistoryReductionState | None:
+    """
+    Return *state*, or the longest earlier reduction it carries, that fits *history*.
+
+    A digest that does not fit, a shorter history, a damaged summary, another *unit* or another
+    fingerprint is a miss and never an error. An earlier reduction keeps carrying the others that
+    fit *history*, those of another configuration too, so that nothing is lost when that one comes
+    back.
+    """
+    if state is None:
+        return None
+
+    def is_usable(one: HistoryReductionState) -> bool:
+        return (
+            one.config_fingerprint == config_fingerprint
+            and one.counting_unit == unit
+            and _fits(history, one)
+        )
+
+    if is_usable(state):
+        return _pinned(history, state)
+    longest_first = sorted(state.earlier(), key=lambda one: -one.summarized_up_to_index)
+    found = next(filter(is_usable, longest_first), None)
+    if found is None:
+        return None
+    others = [one for one in known_of(history, state) if not one.is_like(found)]
+    return _pinned(history, found.carrying(others))
+
+
+def known_of(history: History, state: HistoryReductionState | None) -> list[HistoryReductionState]:
+    """
+    Return *state* and what it carries, the newest first, without what does not fit *history*.
+
+    What reaches no further than a part of *history* that is not in memory is kept unchecked.
+    """
+    return [
+        one
+        for one in (() if state is None else state.chain())
+        if one.summarized_up_to_index < history.start or _fits(history, one)
+    ]
+
+
+def outcome_of(
+    history: History,
+    given: HistoryReductionState,
+    active: HistoryReductionState | None,
+    *,
+    unit: CountingUnit,
+) -> EarlierReduction:
+    """Return the outcome for *given*, if *active* or nothing is the active reduction."""
+    if active is not None:
+        return "used" if given.is_like(active) else "older_used"
+    if not _fits(history, given):
+        return "other_messages"
+    return "other_unit" if given.counting_unit != unit else "other_configuration"
+
+
+def _pinned(history: History, state: HistoryReductionState) -> HistoryReductionState:
+    """
+    Return *state* with a message pinned, if no user has spoken after its cut in this *history*.
+
+    A fold pins what it has to. But the history may have been rewound since, or be another branch
+    that grew from the same prefix: then the last user message may be before the cut.
+    """
+    if state.pinned_index is not None:
+        return state
+    user = history.last_user()
+    if user is None or user >= state.summarized_up_to_index:
+        return state
+    return msgspec.structs.replace(state, pinned_index=user).sealed()
+
+
+def _fits(history: History, state: HistoryReductionState) -> bool:
+    index, pinned, length = state.summarized_up_to_index, state.pinned_index, len(history)
+    return (
+        (0 < index <= length or (index == 0 and bool(state.shortened or state.quotes)))
+        and (index < length or history.last_user() is not None)
+        and index >= history.start
+        and (pinned is None or 0 <= pinned < index)
+        and same_hash(state.message_hash, hash_of(history, index))
+        and state.is_whole
+    )

@@ -1,0 +1,172 @@
+"""
+Making the messages after a cut smaller until they fit: clearing first, then clipping.
+
+Old tool results are cleared together, never one per call, since each change costs the vendor's
+prompt cache. What is shortened once stays as it is shown until it is shortened further.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from foldline.history.history import History
+from foldline.history.parts import ToolCallPart
+from foldline.reduction.budget import Budget
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.quotes import tool_names
+from foldline.reduction.shortening import Shortened, clear, clip
+
+
+__all__ = ["cleared", "clipped", "saved", "squeezed"]
+
+
+# A note of some identifiers is not much shorter.
+_LEAST_RESULT = 120
+_LEAST_ARGUMENTS = 500
+_LEAST_CLIP = 48
+
+
+def saved(history: History, entries: Iterable[Shortened]) -> int:
+    """Return how many tokens *entries* take out of a view."""
+    return sum(history.tokens(one.index, one.index + 1) - one.tokens for one in entries)
+
+
+def clipped(
+    history: History,
+    entries: Sequence[Shortened],
+    *,
+    indexes: Iterable[int],
+    limit: int,
+    budget: Budget,
+) -> tuple[Shortened, ...]:
+    """Return *entries* and those that show the messages at *indexes* in at most *limit* tokens each."""
+    known = {one.index: one for one in entries}
+    for at in indexes:
+        now = known[at].tokens if at in known else history.tokens(at, at + 1)
+        if now > limit and not _is_cleared(known.get(at)):
+            shorter = clip(history, at, limit=limit, recall=budget.recall) or clip(
+                history, at, limit=limit, recall=budget.recall, media=False
+            )
+            if shorter is not None and shorter.tokens < now:
+                known[at] = shorter
+    return tuple(known[at] for at in sorted(known))
+
+
+def cleared(
+    history: History,
+    entries: Sequence[Shortened],
+    *,
+    cut: int,
+    keep: int,
+    config: HistoryReductionConfig,
+    budget: Budget,
+) -> tuple[Shortened, ...]:
+    """
+    Return *entries* and those that clear the old tool results and long arguments after *cut*.
+
+    The newest *keep* tokens stay as they are, but for results that a later call with the same
+    arguments repeats, and for tools whose rule says so.
+    """
+    known = {one.index: one for one in entries}
+    old = history.index_keeping("tokens", keep)
+    newest = history.last_user()
+    newest = old if newest is None else max(old, newest)
+    repeated = _repeated(history, cut)
+    for at in range(cut, len(history)):
+        if _is_cleared(known.get(at)):
+            continue
+        name = _clearable(history, at, config, is_old=at < old, is_earlier=at < newest)
+        if name is None and at in repeated:
+            name = _clearable(history, at, config, is_old=True, is_earlier=True)
+        shorter = None if name is None else clear(history, at, name=name, recall=budget.recall)
+        if shorter is not None:
+            known[at] = shorter
+    return tuple(known[at] for at in sorted(known))
+
+
+def squeezed(
+    history: History,
+    entries: Sequence[Shortened],
+    *,
+    cut: int,
+    pinned: int | None,
+    excess: int,
+    keep: int,
+    config: HistoryReductionConfig,
+    budget: Budget,
+) -> tuple[Shortened, ...]:
+    """
+    Return *entries* and more of them, until they save *excess* tokens more, if that can be reached.
+
+    Args:
+        history: The full history.
+        entries: What is shortened already.
+        cut: Where the messages of the view begin.
+        pinned: A user message before it that the view shows too.
+        excess: How many tokens have to leave the view.
+        keep: How many of the newest tokens stay as they are, if that is enough.
+        config: The rules for single tools.
+        budget: The request.
+    """
+    wanted = saved(history, entries) + excess
+    found = cleared(history, entries, cut=cut, keep=keep, config=config, budget=budget)
+    indexes = [*([] if pinned is None else [pinned]), *range(cut, len(history))]
+    limit = budget.limit // 8
+    while saved(history, found) < wanted and limit >= _LEAST_CLIP:
+        found = clipped(history, found, indexes=indexes, limit=limit, budget=budget)
+        limit //= 2
+    return found
+
+
+def _is_cleared(entry: Shortened | None) -> bool:
+    return entry is not None and not entry.head
+
+
+def _clearable(
+    history: History,
+    at: int,
+    config: HistoryReductionConfig,
+    *,
+    is_old: bool,
+    is_earlier: bool,
+) -> str | None:
+    """Return what the note calls the message; None if it is not to be cleared."""
+    if not is_earlier:
+        return None
+    message, tokens = history[at], history.tokens(at, at + 1)
+    if message.role == "tool" and tokens >= _LEAST_RESULT:
+        names = tool_names(history, at)
+        rules = {config.tool_rules.get(name) for name in names}
+        if rules & {"keep", "never_summarize"} or not (is_old or "clear" in rules):
+            return None
+        return f"Result of {', '.join(sorted(names))}" if names else "Result"
+    if message.role == "assistant" and is_old and tokens >= _LEAST_ARGUMENTS:
+        named = sorted({call.name for call in message.tool_calls if _is_long(call)})
+        # The words of the assistant are no arguments.
+        if named and not message.text:
+            return f"Arguments of {', '.join(named)}"
+    return None
+
+
+def _is_long(call: ToolCallPart) -> bool:
+    return len(call.arguments) > _LEAST_ARGUMENTS
+
+
+def _repeated(history: History, cut: int) -> set[int]:
+    """Return the results after *cut* whose call was made again later, with the same arguments."""
+    last: dict[object, int] = {}
+    found: set[int] = set()
+    for at, key in _asked(history, cut):
+        if key in last:
+            found.add(last[key])
+        last[key] = at
+    return found
+
+
+def _asked(history: History, cut: int) -> Iterator[tuple[int, object]]:
+    """Give each result after *cut* with the name and arguments of its call."""
+    for at in range(cut, len(history)):
+        message = history[at]
+        reach = history.reach(at) if message.role == "tool" else at
+        if reach < at:
+            answers = {answer.id for answer in message.tool_call_responses}
+            calls = [call for call in history[reach].tool_calls if call.id in answers]
+            yield at, tuple((call.name, call.arguments) for call in calls)

@@ -1,0 +1,186 @@
+"""
+What a fold keeps word for word, as quotes beside the summary and not as turns.
+
+The first request, every user message that is not too long, pinned messages, and the results of
+tools that are never summarized. The quotes of a reduction are carried over by the next one.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.history.parts import TextPart
+from foldline.history.tokens import TokenCounter
+from foldline.reduction.budget import Budget
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.contract import sendable
+from foldline.reduction.shortening import clip_text, pointer
+
+
+__all__ = ["Pins", "Quote", "QuoteKind", "joined", "quoted", "tool_names", "within"]
+
+
+QuoteKind: TypeAlias = Literal["first", "pin", "tool", "user"]
+"""Why a message is quoted: the first request, a pin, a tool that is never summarized, a user message."""
+
+Pins: TypeAlias = Sequence[tuple[int, Message]]
+"""Pinned messages, with their indexes."""
+
+_HEADER = "Quoted word for word from the earlier part:"
+# What a tag and its line ends cost.
+_QUOTE_TOKENS = 16
+_END = "</quote"
+
+
+class Quote(Struct, frozen=True, kw_only=True):
+    """
+    A message of the folded part, word for word, or the head and tail of a long one.
+
+    The text is empty if it did not fit, and then the quote is not shown.
+    """
+
+    index: int
+    kind: QuoteKind
+    role: str
+    text: str
+    tokens: int
+
+
+def quoted(
+    history: History,
+    before: Sequence[Quote],
+    *,
+    aged: Sequence[int],
+    cut: int,
+    pins: Pins | None,
+    config: HistoryReductionConfig,
+    budget: Budget,
+) -> tuple[Quote, ...]:
+    """
+    Return the quotes of a fold, oldest first.
+
+    Args:
+        history: The full history.
+        before: The quotes of the reduction from which the fold starts.
+        aged: The messages that the fold takes out of the view.
+        cut: The new cut.
+        pins: Every pinned message before the cut; None if only those marked as pinned are.
+        config: How long user messages may be, and which tools are never summarized.
+        budget: The request.
+    """
+    known = {one.index: one for one in before if one.index < cut}
+    found = dict(pins or ())
+    taken: dict[int, tuple[QuoteKind, Message]] = {at: ("pin", one) for at, one in found.items()}
+    if pins is not None:
+        taken = {**_unpinned(known, config), **taken}
+        known = {at: one for at, one in known.items() if one.kind != "pin"}
+    for at in aged:
+        kind = _kind(history, at, config, pins)
+        if kind is not None:
+            taken.setdefault(at, (kind, history[at]))
+    for at, (kind, message) in taken.items():
+        if at < cut and (kind == "pin" or at not in known):
+            known[at] = _quote(at, kind, message, history.counter, config, budget)
+    return tuple(known[at] for at in sorted(known))
+
+
+def _unpinned(
+    known: Mapping[int, Quote], config: HistoryReductionConfig
+) -> dict[int, tuple[QuoteKind, Message]]:
+    """Return the pinned ones of *known* as what they are if they are not pinned any more."""
+    if config.strategy == "message_counting" or not config.quote_user_messages:
+        return {}
+    users = [at for at, one in known.items() if one.role == "user"]
+    return {
+        at: ("first" if at == min(users) else "user", Message.user(known[at].text))
+        for at in users
+        if known[at].kind == "pin"
+    }
+
+
+def _kind(
+    history: History,
+    at: int,
+    config: HistoryReductionConfig,
+    pins: Pins | None,
+) -> QuoteKind | None:
+    message = history[at]
+    if pins is None and message.is_pinned:
+        return "pin"
+    if config.strategy == "message_counting" or message.is_summary:
+        return None
+    if message.role == "user" and config.quote_user_messages:
+        return "first" if history.exchanges(at) == history.exchanges(0) else "user"
+    rules: Mapping[str, str] = config.tool_rules
+    if rules and message.role == "tool":
+        names = tool_names(history, at)
+        return "tool" if any(rules.get(name) == "never_summarize" for name in names) else None
+    return None
+
+
+def tool_names(history: History, at: int) -> set[str]:
+    """Return the names of the tools whose results the message at *at* carries."""
+    message, reach = history[at], history.reach(at)
+    answers = {answer.id for answer in message.tool_call_responses}
+    calls = history[reach].tool_calls if reach < at else ()
+    names = {call.name for call in calls if call.id in answers}
+    return names or ({message.name} if message.name else set())
+
+
+def _quote(
+    at: int,
+    kind: QuoteKind,
+    message: Message,
+    counter: TokenCounter,
+    config: HistoryReductionConfig,
+    budget: Budget,
+) -> Quote:
+    text = sendable("\n".join(_words(message)))
+    text = text if text.strip() else ""
+    limit = budget.limit // 4 if kind in {"pin", "tool"} else config.quote_user_messages
+    note = f"\n[… {{count}} characters left out: {pointer(at, recall=budget.recall)} …]\n"
+    text = clip_text(text, limit=limit, counter=counter, note=note)
+    tokens = counter.count(text) + _QUOTE_TOKENS if text else 0
+    return Quote(index=at, kind=kind, role=message.role, text=text, tokens=tokens)
+
+
+def _words(message: Message) -> Iterator[str]:
+    if message.text:
+        yield message.text
+    for call in message.tool_calls:
+        yield f"{call.name}({call.arguments})"
+    for answer in message.tool_call_responses:
+        contents = answer.response
+        if isinstance(contents, str):
+            yield contents
+        else:
+            yield from (part.content for part in contents if isinstance(part, TextPart))
+
+
+def within(quotes: Sequence[Quote], room: int, *kinds: QuoteKind) -> tuple[Quote, ...]:
+    """Return *quotes* without the text of the oldest of *kinds* that do not fit into *room* tokens."""
+    kept: list[Quote] = []
+    for one in reversed(quotes):
+        if one.kind in kinds:
+            room -= one.tokens
+        kept.append(replace(one, text="", tokens=0) if one.kind in kinds and room < 0 else one)
+    return tuple(reversed(kept))
+
+
+def _tagged(quote: Quote) -> str:
+    # A text that could end the quote gets a tag that it does not contain.
+    tag = "quote" if _END not in quote.text else f"quote-{quote.index}"
+    marks = {"first": ' first="yes"', "pin": ' pinned="yes"'}.get(quote.kind, "")
+    return f'<{tag} message="{quote.index}" by="{quote.role}"{marks}>\n{quote.text}\n</{tag}>'
+
+
+def joined(summary: str, quotes: Sequence[Quote]) -> str:
+    """Return *summary* and *quotes* as one text."""
+    texts, tagged = [summary] if summary else [], [_tagged(one) for one in quotes if one.text]
+    if tagged:
+        texts.append("\n".join([_HEADER, *tagged]))
+    return "\n\n".join(texts)

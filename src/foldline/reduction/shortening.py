@@ -1,0 +1,232 @@
+"""
+Messages that a view shows shortened: clipped to their head and tail, or cleared to a note.
+
+What is shown depends on the message and on the entry in the record alone, so it stays the same, byte
+for byte, until the next fold or batch. The history keeps everything: a note has a pointer to it.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from foldline.history.codec import encode_json
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.history.parts import (
+    BlobPart,
+    CompactionPart,
+    FilePart,
+    GenericPart,
+    Part,
+    ReasoningPart,
+    ResponseContent,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+    UriPart,
+)
+from foldline.history.tokens import TokenCounter, count_message
+
+
+__all__ = ["Shortened", "clear", "clip", "clip_text", "fitting", "pointer", "shown"]
+
+
+class Shortened(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How the message at *index* is shown: the head and tail of each long text, and a note."""
+
+    index: int
+
+    digest: str
+    """The first digits of the digest of the prefix that the message ends."""
+
+    tokens: int
+    """The estimated tokens of the message as it is shown."""
+
+    note: str
+    """What takes the place of a text, or of its middle; `{count}` is the characters left out."""
+
+    head: int = 0
+    """The characters kept at the beginning of each long text; 0 if nothing is."""
+
+    tail: int = 0
+    """The characters kept at its end."""
+
+    media: bool = True
+    """Whether content that is not text is shown."""
+
+
+_COUNT = "{count}"
+_LEAST_CHARACTERS = 32
+# What an identifier may look like: a path, an address, a code, a number of some digits.
+_IDENTIFIER = re.compile(r"(?<![\w./@#:+-])\w[\w./@#:+-]{3,79}(?![\w./@#:+-])")
+_MOST_IDENTIFIERS, _LONGEST_IDENTIFIERS = 12, 160
+_DIGEST_DIGITS = 16
+
+
+def pointer(index: int, *, recall: bool) -> str:
+    """Return what a note says of where to find the message at *index*."""
+    return f"recall(message={index}) returns it" if recall else f"message {index} of the history"
+
+
+def clip(
+    history: History, index: int, *, limit: int, recall: bool, media: bool = True
+) -> Shortened | None:
+    """Return how to show a message in at most *limit* tokens as heads and tails; None if it cannot."""
+    message, counter = history[index], history.counter
+    whole = count_message(message, counter)
+    texts = list(_texts(message))
+    longest = max(map(len, texts), default=0)
+    entry = Shortened(
+        index=index,
+        digest=_digest(history, index),
+        tokens=whole,
+        note=f"\n[… {_COUNT} characters left out: {pointer(index, recall=recall)} …]\n",
+        media=media,
+    )
+    size = min(longest, int(longest * limit / max(1, whole))) // 2
+    while size >= _LEAST_CHARACTERS:
+        entry = replace(entry, head=size, tail=size)
+        entry = replace(entry, tokens=count_message(shown(message, entry), counter))
+        if entry.tokens <= limit:
+            return entry
+        size = int(size * min(0.9, limit / entry.tokens))
+    return None
+
+
+def clear(history: History, index: int, *, name: str, recall: bool) -> Shortened | None:
+    """
+    Return how to show the message at *index* as a short note; None if that would not be shorter.
+
+    The note has the identifiers of what it replaces.
+
+    Args:
+        history: The history.
+        index: The message: the result of a tool, or a call with long arguments.
+        name: What the note calls it.
+        recall: Whether the model can call the tool `recall`.
+    """
+    message, counter = history[index], history.counter
+    found = ", ".join(_identifiers(_texts(message)))
+    kept = f" Identifiers in it: {found}." if found else ""
+    entry = Shortened(
+        index=index,
+        digest=_digest(history, index),
+        tokens=0,
+        note=f"[{name} cleared: {_COUNT} characters, {pointer(index, recall=recall)}.{kept}]",
+        media=False,
+    )
+    entry = replace(entry, tokens=count_message(shown(message, entry), counter))
+    return entry if entry.tokens < history.tokens(index, index + 1) else None
+
+
+def clip_text(text: str, *, limit: int, counter: TokenCounter, note: str) -> str:
+    """Return *text* in at most *limit* tokens: its head, *note*, and its tail."""
+    tokens = counter.count(text)
+    size = len(text) * limit // max(1, tokens) // 2
+    while tokens > limit and size >= _LEAST_CHARACTERS:
+        shorter = _middle_out(text, size, size, note)
+        tokens = counter.count(shorter)
+        if tokens <= limit:
+            return shorter
+        size = int(size * min(0.9, limit / tokens))
+    return text if tokens <= limit else note.replace(_COUNT, f"{len(text):,}").strip()
+
+
+def fitting(
+    history: History, entries: Sequence[Shortened], *, cut: int, pinned: int | None
+) -> tuple[Shortened, ...]:
+    """Return those of *entries* that are still of messages which the view shows."""
+    return tuple(
+        entry
+        for entry in entries
+        if entry.index == pinned
+        or (cut <= entry.index < len(history) and entry.digest == _digest(history, entry.index))
+    )
+
+
+def shown(message: Message, entry: Shortened) -> Message:
+    """Return *message* as *entry* shows it."""
+
+    def short(text: str) -> str:
+        return _middle_out(text, entry.head, entry.tail, entry.note)
+
+    parts = tuple(_shown(part, entry, short) for part in message.parts)
+    # A vendor's own item would still hold everything.
+    return replace(message, parts=parts, native=None)
+
+
+def _shown(part: Part, entry: Shortened, short: Callable[[str], str]) -> Part:
+    match part:
+        case TextPart(content=text):
+            return TextPart(short(text))
+        case ToolCallPart(arguments=text):
+            shorter = short(text)
+            # Vendors want an object.
+            arguments = text if shorter == text else encode_json({"shortened": shorter}).decode()
+            return replace(part, arguments=arguments)
+        case ToolCallResponsePart(response=str() as text):
+            return replace(part, response=short(text))
+        case ToolCallResponsePart(response=contents):
+            assert not isinstance(contents, str)
+            return replace(part, response=tuple(_content(one, entry, short) for one in contents))
+        case ReasoningPart() | CompactionPart():
+            return part
+        case BlobPart() | UriPart() | FilePart() | GenericPart():
+            return _content(part, entry, short)
+    assert_never(part)
+
+
+def _content(
+    part: ResponseContent, entry: Shortened, short: Callable[[str], str]
+) -> ResponseContent:
+    if isinstance(part, TextPart):
+        return TextPart(short(part.content))
+    if isinstance(part, GenericPart):
+        return part
+    return part if entry.media else TextPart(f"[{part.modality} left out]")
+
+
+def _middle_out(text: str, head: int, tail: int, note: str) -> str:
+    left_out = len(text) - head - tail
+    shorter = f"{text[:head]}{note.replace(_COUNT, f'{left_out:,}')}{text[len(text) - tail :]}"
+    return shorter if len(shorter) < len(text) else text
+
+
+def _texts(message: Message) -> Iterator[str]:
+    for part in message.parts:
+        match part:
+            case TextPart(content=text) | ToolCallPart(arguments=text):
+                yield text
+            case ToolCallResponsePart(response=str() as text):
+                yield text
+            case ToolCallResponsePart(response=contents):
+                yield from (one.content for one in contents if isinstance(one, TextPart))
+            case _:
+                pass
+
+
+def _identifiers(texts: Iterable[str]) -> Iterator[str]:
+    """Give the first identifiers of *texts*, few enough for a note."""
+    found: dict[str, None] = {}
+    for text in texts:
+        named = (one.group() for one in _IDENTIFIER.finditer(text))
+        for one in islice(filter(_is_identifier, named), 4 * _MOST_IDENTIFIERS):
+            found.setdefault(one.rstrip(".:-"))
+    room = _LONGEST_IDENTIFIERS
+    for one in islice(found, _MOST_IDENTIFIERS):
+        room -= len(one) + 2
+        if room < 0:
+            return
+        yield one
+
+
+def _is_identifier(word: str) -> bool:
+    return any(map(str.isdigit, word)) or "/" in word or "@" in word
+
+
+def _digest(history: History, index: int) -> str:
+    return history.digest(index + 1).hex()[:_DIGEST_DIGITS]
