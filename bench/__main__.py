@@ -1,5 +1,6 @@
 """
 Runs the benchmarks and prints their figures beside the goals: `python -m bench [NAME …] [--json]`.
+
 `python -m bench fits --data DIR` plays recorded sessions instead, and has options of its own.
 
 What is compared with something else is run three times, and its goals are judged by the median:

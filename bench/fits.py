@@ -179,7 +179,7 @@ def played(
 ) -> Iterator[Request | Impossible]:
     """Yield each request of *session*, counted by *counter*; *reports* passes the count as usage."""
     fixed = counter.count(INSTRUCTIONS) + counter.count(json.dumps(TOOLS)) if overhead else 0
-    given = {"instructions": INSTRUCTIONS, "tools": TOOLS} if overhead else {}
+    given: dict[str, Any] = {"instructions": INSTRUCTIONS, "tools": TOOLS} if overhead else {}
     history, state, usage = History(), None, None
     meter = PrefixMeter(counter.message)
     for position in session.calls or model_calls(session.messages):
@@ -195,7 +195,7 @@ def played(
         reading = meter.read(tuple(reduced.messages))
         tokens = fixed + reading.tokens
         usage = tokens if reports else None
-        folded = reduced.event is not None and reduced.event.status == "performed"
+        folded = reduced.event.status == "performed"
         view = tuple(reduced.messages)
         yield Request(tokens, fixed + reading.kept, folded, reading.broke, view)
 

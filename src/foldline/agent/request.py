@@ -38,14 +38,14 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
         count = history.counter.count
         instructions = count(self.instructions)
         tools = sum(count(encode_json(tool).decode()) for tool in self.tools)
-        estimated = instructions + tools + _sent_before(history, state) if self.reported else 0
-        return budget_of(
-            config,
-            window=window,
-            instructions=instructions,
-            tools=tools,
-            ratio=token_ratio(reported=self.reported, estimated=estimated),
-        )
+        ratio = 1.0
+        if self.reported:
+            ratio = token_ratio(
+                reported=self.reported,
+                estimated=instructions + tools + _sent_before(history, state),
+                ceiling=budget_of(config, window=window).ceiling,
+            )
+        return budget_of(config, window=window, instructions=instructions, tools=tools, ratio=ratio)
 
 
 def described(
