@@ -167,6 +167,8 @@ class _Case(Struct, frozen=True, kw_only=True):
     config: HistoryReductionConfig
     budget: Budget
     active: HistoryReductionState | None
+    view: int
+    """The estimated tokens of the view through the active reduction."""
 
     @property
     def cut(self) -> int:
@@ -179,10 +181,6 @@ class _Case(Struct, frozen=True, kw_only=True):
     @property
     def keep(self) -> int:
         return self.budget.keep(self.history.system_tokens)
-
-    @property
-    def view(self) -> int:
-        return view_tokens(self.history, self.active)
 
     @property
     def entries(self) -> tuple[Shortened, ...]:
@@ -223,13 +221,15 @@ def decide(
     if off != {"enabled"}:
         row = _row(off)
         return Verdict(kind=row.kind, reason=row.reason, messages=length)
+    active = active_reduction(
+        history, state, unit=config.unit, config_fingerprint=config_fingerprint
+    )
     case = _Case(
         history=history,
         config=config,
         budget=budget or budget_of(config),
-        active=active_reduction(
-            history, state, unit=config.unit, config_fingerprint=config_fingerprint
-        ),
+        active=active,
+        view=view_tokens(history, active),
     )
     return _decided(case, run, pins)
 
