@@ -66,8 +66,8 @@ a vendor's own item is changed
 
 agent/own_reducer.py: agent/test_own_reducer.py
 the view of an own reducer is sent as it is
-- view, verdict = view_of(shown), reducer.plan(history)
-+ view, verdict = list(made), reducer.plan(history)
+- view, shown = reduced.messages, reduced.event
++ view, shown = list(made), reduced.event
 
 agent/recall.py: agent/test_recall.py
 a page begins after the first character of its text

@@ -85,11 +85,11 @@ repair drops a late result
 
 history/signed.py: history/test_signed.py
 hidden thinking counts as free
-- return kind == "redacted_thinking" or (kind
-+ return (kind
+- if kind == "redacted_thinking":
++ if not kind:
 the item keeps what the parts lost
--     left = [block for block in blocks if not _is_bound(block)]
-+     left = blocks
+- if len(left) < len(blocks):
++ if not blocks:
 models that do not bind lose their thinking
 - or _FREE(model) is None
 + or True

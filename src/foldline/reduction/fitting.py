@@ -108,6 +108,7 @@ def squeezed(
         config: The rules for single tools.
         budget: The request.
     """
+<<<<<<< HEAD
     wanted, keep = saved(history, entries) + excess, budget.keep(history.system_tokens)
     found = cleared(history, entries, cut=cut, keep=keep, whole=whole, config=config, budget=budget)
     shown = [*([] if pinned is None else [pinned]), *range(cut, len(history))]
@@ -116,6 +117,15 @@ def squeezed(
         while indexes and saved(history, found) < wanted and limit >= _LEAST_CLIP:
             found = clipped(history, found, indexes=indexes, limit=limit, budget=budget)
             limit //= 2
+=======
+    wanted = saved(history, entries) + excess
+    found = cleared(history, entries, cut=cut, keep=keep, config=config, budget=budget)
+    indexes = [*([] if pinned is None else [pinned]), *range(cut, len(history))]
+    limit = max(_LEAST_CLIP, budget.limit // 8)
+    while saved(history, found) < wanted and limit >= _LEAST_CLIP:
+        found = clipped(history, found, indexes=indexes, limit=limit, budget=budget)
+        limit //= 2
+>>>>>>> main
     return found
 
 

@@ -167,7 +167,12 @@ class _Case(Struct, frozen=True, kw_only=True):
     config: HistoryReductionConfig
     budget: Budget
     active: HistoryReductionState | None
+<<<<<<< HEAD
     pins: Pins | None
+=======
+    view: int
+    """The estimated tokens of the view through the active reduction."""
+>>>>>>> main
 
     @property
     def cut(self) -> int:
@@ -180,10 +185,6 @@ class _Case(Struct, frozen=True, kw_only=True):
     @property
     def keep(self) -> int:
         return self.budget.keep(self.history.system_tokens)
-
-    @property
-    def view(self) -> int:
-        return view_tokens(self.history, self.active)
 
     @property
     def entries(self) -> tuple[Shortened, ...]:
@@ -240,14 +241,22 @@ def decide(
     if off != {"enabled"}:
         row = _row(off)
         return Verdict(kind=row.kind, reason=row.reason, messages=length)
+    active = active_reduction(
+        history, state, unit=config.unit, config_fingerprint=config_fingerprint
+    )
     case = _Case(
         history=history,
         config=config,
         budget=budget or budget_of(config),
+<<<<<<< HEAD
         active=active_reduction(
             history, state, unit=config.unit, config_fingerprint=config_fingerprint
         ),
         pins=pins,
+=======
+        active=active,
+        view=view_tokens(history, active),
+>>>>>>> main
     )
     return _decided(case, run)
 
