@@ -108,24 +108,14 @@ def squeezed(
         config: The rules for single tools.
         budget: The request.
     """
-<<<<<<< HEAD
     wanted, keep = saved(history, entries) + excess, budget.keep(history.system_tokens)
     found = cleared(history, entries, cut=cut, keep=keep, whole=whole, config=config, budget=budget)
     shown = [*([] if pinned is None else [pinned]), *range(cut, len(history))]
     for indexes in ([at for at in shown if at not in whole], sorted(whole)):
-        limit = budget.limit // 8
+        limit = max(_LEAST_CLIP, budget.limit // 8)
         while indexes and saved(history, found) < wanted and limit >= _LEAST_CLIP:
             found = clipped(history, found, indexes=indexes, limit=limit, budget=budget)
             limit //= 2
-=======
-    wanted = saved(history, entries) + excess
-    found = cleared(history, entries, cut=cut, keep=keep, config=config, budget=budget)
-    indexes = [*([] if pinned is None else [pinned]), *range(cut, len(history))]
-    limit = max(_LEAST_CLIP, budget.limit // 8)
-    while saved(history, found) < wanted and limit >= _LEAST_CLIP:
-        found = clipped(history, found, indexes=indexes, limit=limit, budget=budget)
-        limit //= 2
->>>>>>> main
     return found
 
 

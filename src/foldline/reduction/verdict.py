@@ -167,12 +167,9 @@ class _Case(Struct, frozen=True, kw_only=True):
     config: HistoryReductionConfig
     budget: Budget
     active: HistoryReductionState | None
-<<<<<<< HEAD
     pins: Pins | None
-=======
     view: int
     """The estimated tokens of the view through the active reduction."""
->>>>>>> main
 
     @property
     def cut(self) -> int:
@@ -248,15 +245,9 @@ def decide(
         history=history,
         config=config,
         budget=budget or budget_of(config),
-<<<<<<< HEAD
-        active=active_reduction(
-            history, state, unit=config.unit, config_fingerprint=config_fingerprint
-        ),
-        pins=pins,
-=======
         active=active,
         view=view_tokens(history, active),
->>>>>>> main
+        pins=pins,
     )
     return _decided(case, run)
 
