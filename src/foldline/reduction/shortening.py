@@ -74,7 +74,11 @@ def pointer(index: int, *, recall: bool) -> str:
 def clip(
     history: History, index: int, *, limit: int, recall: bool, media: bool = True
 ) -> Shortened | None:
-    """Return how to show a message in at most *limit* tokens as heads and tails; None if it cannot."""
+    """
+    Return how to show a message in at most *limit* tokens as heads and tails; None if it cannot.
+
+    Without *media*, what is not text is left out first, also if that alone is not enough.
+    """
     message, counter = history[index], history.counter
     whole = count_message(message, counter)
     texts = list(_texts(message))
@@ -86,6 +90,13 @@ def clip(
         note=f"\n[… {_COUNT} characters left out: {pointer(index, recall=recall)} …]\n",
         media=media,
     )
+    bare = None
+    if not media:
+        bare = replace(entry, head=longest)
+        whole = count_message(shown(message, bare), counter)
+        bare = replace(bare, tokens=whole)
+        if whole <= limit:
+            return bare
     size = min(longest, int(longest * limit / max(1, whole))) // 2
     while size >= _LEAST_CHARACTERS:
         entry = replace(entry, head=size, tail=size)
@@ -93,7 +104,7 @@ def clip(
         if entry.tokens <= limit:
             return entry
         size = int(size * min(0.9, limit / entry.tokens))
-    return None
+    return bare
 
 
 def clear(history: History, index: int, *, name: str, recall: bool) -> Shortened | None:
