@@ -25,7 +25,7 @@ from foldline.history.history import History
 from foldline.history.signed import only_sealed
 from foldline.reduction.active import known_of
 from foldline.reduction.budget import Budget
-from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, config_of_run
 from foldline.reduction.contract import cleaned, defects
 from foldline.reduction.event import Reason
 from foldline.reduction.fitting import clipped, squeezed
@@ -112,6 +112,7 @@ class _Task(Struct, frozen=True, kw_only=True):
     base: HistoryReductionState | None
     cut: int
     prompt: str
+    focus: str
     options: FoldOptions
 
     @property
@@ -137,6 +138,7 @@ def fold(
     options: FoldOptions,
     *,
     given: HistoryReductionState | None = None,
+    overrides: AgentRunConfig | None = None,
 ) -> Flow[FoldResult]:
     """
     Make the reduction that *verdict* asks for.
@@ -151,21 +153,28 @@ def fold(
         options: The time, the fingerprint and what summarizers there are.
         given: The state that the verdict was made from. What it carries that fits *history* is
             carried on, also if it was made with another configuration.
+        overrides: What this run changes. The reduction is recorded as one of *config* all the same,
+            so that it stays active.
     """
+    how = config_of_run(config, overrides)
     task = _Task(
         history=history,
         base=verdict.state,
         cut=verdict.cut,
-        prompt=config.custom_summarization_prompt or DEFAULT_PROMPT,
+        prompt=how.custom_summarization_prompt or DEFAULT_PROMPT,
+        focus="" if overrides is None else overrides.history_reduction_focus,
         options=options,
     )
-    base = verdict.state
-    draft = _Draft()
-    if verdict.cut == task.start and base is not None:
+    base, draft = verdict.state, _Draft()
+    if base is not None:
+        # What is summarized stays so, if this fold writes nothing.
         draft = _Draft(
-            summary=base.summary_content, tokens=base.summary_tokens, layers=base.layers
+            summary=base.summary_content,
+            tokens=base.summary_tokens,
+            layers=base.layers,
+            is_merged=True,
         )
-    elif config.strategy == "summarizing" and not verdict.is_batch:
+    if how.strategy == "summarizing" and verdict.cut > task.start:
         draft = yield from (_roll if config.use_single_summary else _add_layer)(task)
         if draft.writing.text is None:
             return FoldResult(state=None, reason=Reason.SUMMARIZERS_FAILED, writing=draft.writing)
@@ -322,6 +331,7 @@ def _write_span(task: _Task, earlier: Writing) -> Flow[Writing]:
             messages=tuple(task.history[start:stop]),
             earlier=(earlier.text,) if earlier.text else (),
             prompt=task.prompt,
+            focus=task.focus,
             budget=task.options.summary_budget,
         )
         source = task.history.tokens(start, stop) + earlier.tokens
@@ -354,6 +364,7 @@ def _merge(
             messages=(),
             earlier=tuple(layer.summary for layer in group),
             prompt=task.prompt,
+            focus=task.focus,
             budget=task.options.summary_budget,
         )
         source = sum(layer.tokens for layer in group)
