@@ -12,7 +12,6 @@ from types import MappingProxyType
 
 HOMES = MappingProxyType(
     {
-        "AesCipher": "foldline.threads.cipher",
         "Agent": "foldline.agent.agent",
         "AgentConfig": "foldline.agent.config",
         "AgentLoopState": "foldline.threads.loop_state",
@@ -36,7 +35,6 @@ HOMES = MappingProxyType(
         "MessageStore": "foldline.threads.store",
         "ModelRouter": "foldline.conversation.model_router",
         "ModelSummarizer": "foldline.providers.summarizer",
-        "NativeFormat": "foldline.history.messages",
         "OrchestratedAgent": "foldline.conversation.orchestrated_agent",
         "OrchestrationOptions": "foldline.conversation.orchestration",
         "OrchestrationResult": "foldline.conversation.orchestration",
@@ -44,6 +42,7 @@ HOMES = MappingProxyType(
         "PostgresStore": "foldline.threads.stores.postgres.store",
         "ProviderConfig": "foldline.reduction.config",
         "Reason": "foldline.reduction.event",
+        "RecalledPage": "foldline.agent.recall",
         "RedisStore": "foldline.threads.stores.redis.store",
         "ReducedHistory": "foldline.agent.reducer",
         "ReductionCache": "foldline.agent.cache",
@@ -69,13 +68,14 @@ HOMES = MappingProxyType(
         "TurnInput": "foldline.agent.arguments",
         "TurnResult": "foldline.agent.result",
         "Usage": "foldline.history.messages",
-        "UsageError": "foldline.errors",
         "Verdict": "foldline.reduction.verdict",
         "call_sync": "foldline.conversation.conversation",
         "config_from_json": "foldline.reduction.config_reader",
         "config_from_mapping": "foldline.reduction.config_reader",
         "config_from_toml": "foldline.reduction.config_reader",
         "open_model": "foldline.providers.vendors.opening",
+        "recall": "foldline.agent.recall",
+        "recall_tool": "foldline.agent.recall",
         "tool": "foldline.agent.tools",
     }
 )

@@ -23,6 +23,11 @@ from foldline.agent.event_stream import (
 from foldline.agent.own_reducer import (
     ChatReducer as ChatReducer,
 )
+from foldline.agent.recall import (
+    RecalledPage as RecalledPage,
+    recall as recall,
+    recall_tool as recall_tool,
+)
 from foldline.agent.reducer import (
     HistoryReducer as HistoryReducer,
     ReducedHistory as ReducedHistory,
@@ -65,14 +70,12 @@ from foldline.errors import (
     StoreError as StoreError,
     ThreadConflictError as ThreadConflictError,
     ThreadNotFoundError as ThreadNotFoundError,
-    UsageError as UsageError,
 )
 from foldline.history.history import (
     History as History,
 )
 from foldline.history.messages import (
     Message as Message,
-    NativeFormat as NativeFormat,
     Usage as Usage,
 )
 from foldline.history.tokens import (
@@ -118,9 +121,6 @@ from foldline.reduction.verdict import (
 from foldline.threads.checkpointer import (
     ThreadCheckpointer as ThreadCheckpointer,
 )
-from foldline.threads.cipher import (
-    AesCipher as AesCipher,
-)
 from foldline.threads.loop_state import (
     AgentLoopState as AgentLoopState,
 )
@@ -148,7 +148,6 @@ from foldline.threads.thread import (
 )
 
 __all__ = [
-    "AesCipher",
     "Agent",
     "AgentConfig",
     "AgentLoopState",
@@ -172,7 +171,6 @@ __all__ = [
     "MessageStore",
     "ModelRouter",
     "ModelSummarizer",
-    "NativeFormat",
     "OrchestratedAgent",
     "OrchestrationOptions",
     "OrchestrationResult",
@@ -180,6 +178,7 @@ __all__ = [
     "PostgresStore",
     "ProviderConfig",
     "Reason",
+    "RecalledPage",
     "RedisStore",
     "ReducedHistory",
     "ReductionCache",
@@ -205,7 +204,6 @@ __all__ = [
     "TurnInput",
     "TurnResult",
     "Usage",
-    "UsageError",
     "Verdict",
     "__version__",
     "call_sync",
@@ -213,6 +211,8 @@ __all__ = [
     "config_from_mapping",
     "config_from_toml",
     "open_model",
+    "recall",
+    "recall_tool",
     "tool",
 ]
 

@@ -40,6 +40,7 @@ ANY_READERS = (
     "reduction/config_reader.py",  # reads configuration that may hold anything
     "testing/grammars/",  # judges requests that may hold anything
     "threads/loop_state.py",  # tells msgspec how a field of its own looks as JSON
+    "threads/original.py",  # reads documents of another program
     "threads/snapshot.py",  # reads documents of other programs
     "threads/stores/postgres/",  # rows of a database have no type
     "threads/stores/redis/",  # the same

@@ -11,6 +11,7 @@ import pytest
 from foldline.history.history import History, Prefix
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
+from foldline.reduction.active import active_reduction, known_of, outcome_of
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.event import Reason
 from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_of
@@ -18,10 +19,7 @@ from foldline.reduction.verdict import (
     VERDICTS,
     Fact,
     Verdict,
-    active_reduction,
     decide,
-    known_of,
-    outcome_of,
 )
 
 

@@ -1,7 +1,7 @@
 """The agent: a model, its tools and a reducer, for any number of threads at once."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from os import urandom
 from typing import Protocol, Self, runtime_checkable
@@ -103,8 +103,8 @@ class Agent:
             own_reducer=own,
             tools=named,
             instructions=instructions,
-            instruction_tokens=_tokens(instructions),
-            tool_tokens=sum(map(_tool_tokens, named.values())),
+            instruction_tokens=_instruction_tokens(instructions),
+            tool_tokens=_tool_tokens(named),
             window=window_of(chat) or window_of_model(chat.name),
             options=options,
             background=background_fold,
@@ -308,12 +308,13 @@ def _check_parts(
     expect("telemetry", telemetry, Observer | None)
 
 
-def _tokens(instructions: str) -> int:
+def _instruction_tokens(instructions: str) -> int:
     return count_message(Message.system(instructions), TokenEstimator()) if instructions else 0
 
 
-def _tool_tokens(tool: Tool) -> int:
-    return TokenEstimator().count(encode_json(tool.definition).decode())
+def _tool_tokens(tools: Mapping[str, Tool]) -> int:
+    schemas = (encode_json(tool.definition).decode() for tool in tools.values())
+    return sum(map(TokenEstimator().count, schemas))
 
 
 def _opened(model: str | ProviderConfig | ChatModel) -> ChatModel:

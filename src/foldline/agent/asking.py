@@ -29,7 +29,7 @@ from foldline.threads.change import Change
 from foldline.threads.read_only import ThreadWindow
 
 
-__all__ = ["Asking"]
+__all__ = ["RECALL", "Asking"]
 
 
 RECALL = "recall"
@@ -151,7 +151,7 @@ class Asking:
         self, window: ThreadWindow, overrides: AgentRunConfig | None = None, *, folds: bool = True
     ) -> ReducedHistory[Message]:
         return await self._setup.reducer.reduce_within(
-            self._budget,
+            self._budget(),
             window.history,
             state=window.reduction,
             overrides=overrides,
@@ -163,9 +163,8 @@ class Asking:
         """Return the pinned messages that the window has, and those before it."""
         return ()
 
-    @property
     def _budget(self) -> Budget:
-        """What the request may hold, as far as the vendor of this model has shown."""
+        """Return what the request may hold, as far as the vendor of this model has shown."""
         setup, state = self._setup, self._progress.state
         is_known = state.context_window_model == setup.model.name
         return setup.reducer.budget(
@@ -236,7 +235,8 @@ class Asking:
         )
 
     def _ratio(self, tokens: int, reduced: ReducedHistory[Message]) -> float:
-        estimated = reduced.event.reduced_tokens + self._budget.overhead
+        setup, view = self._setup, reduced.event.reduced_tokens
+        estimated = view + setup.instruction_tokens + setup.tool_tokens
         return token_ratio(reported=tokens, estimated=estimated)
 
     async def _ask(self, history: History, reduced: ReducedHistory[Message]) -> None:

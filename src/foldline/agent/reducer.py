@@ -15,11 +15,11 @@ from foldline.agent.arguments import RequestOptions, by_hand, summarizer_chain
 from foldline.agent.breaker import NOT_ASKED, FoldCalls, breakers_of
 from foldline.agent.cache import ReductionCache
 from foldline.agent.portal import PORTAL
+from foldline.agent.request import RequestFacts, described, parts_of
 from foldline.agent.telemetry import Observer
 from foldline.agent.wire import Items, read_items
 from foldline.checks import expect, expect_seconds, expect_whole
 from foldline.errors import BlockingCallError, RequestTooLargeError
-from foldline.history.codec import encode_json
 from foldline.history.history import CountingUnit, History
 from foldline.history.messages import Message, NativeFormat, Usage, total_usage
 from foldline.history.tokens import TokenCounter
@@ -27,7 +27,7 @@ from foldline.providers.book import window_of_model
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.summarizer import Summarizer, metered
 from foldline.reduction.active import outcome_of
-from foldline.reduction.budget import Budget, budget_of, token_ratio
+from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.config import (
     AgentRunConfig,
     HistoryReductionConfig,
@@ -99,34 +99,6 @@ class _Call(Struct, frozen=True, kw_only=True):
     verdict: Verdict = _NO_VERDICT
 
 
-class _Request(Struct, frozen=True, kw_only=True):
-    """What a caller says of a request beside its messages."""
-
-    reported: int
-    instructions: str
-    tools: Sequence[object]
-    pins: Sequence[int] | None
-
-    @classmethod
-    def checked(
-        cls,
-        usage: Usage | int | None,
-        instructions: str,
-        tools: Sequence[object],
-        pins: Sequence[int] | None,
-    ) -> "_Request":
-        expect("usage", usage, Usage | int | None)
-        expect("instructions", instructions, str)
-        expect("tools", tools, Sequence)
-        expect("pins", pins, Sequence | None)
-        return cls(
-            reported=usage.input_tokens if isinstance(usage, Usage) else usage or 0,
-            instructions=instructions,
-            tools=tools,
-            pins=pins,
-        )
-
-
 class HistoryReducer:
     """
     Turns a history into the view to send to the model, and reuses its earlier reductions.
@@ -137,7 +109,7 @@ class HistoryReducer:
     telemetry: Observer | None = None
     """Receives the folds; see `Telemetry`."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one name for each thing a caller may know
         self,
         config: HistoryReductionConfig = _DEFAULTS,
         *,
@@ -197,7 +169,7 @@ class HistoryReducer:
         self._clock = clock or partial(datetime.now, UTC)
         self._breakers = breakers_of(self._summarizers, self._now)
 
-    async def reduce(
+    async def reduce(  # noqa: PLR0913 - one name for each part of a request
         self,
         messages: Sequence[_Item],
         *,
@@ -237,11 +209,11 @@ class HistoryReducer:
             RequestTooLargeError: The request does not fit its ceiling, whatever is folded, cleared
                 or clipped: the instructions, tools and system messages alone are too large.
         """
-        given = _Request.checked(usage, instructions, tools, pins)
+        given = described(usage, instructions, tools, pins)
         call = self._begin(messages, state, overrides, format, scope, given)
         return await self._settled(call) if call.verdict.folds else self._served(call)
 
-    def reduce_sync(
+    def reduce_sync(  # noqa: PLR0913 - one name for each part of a request
         self,
         messages: Sequence[_Item],
         *,
@@ -266,11 +238,11 @@ class HistoryReducer:
         # The public function raises if there is no loop, which costs 0.15 of 12 us.
         if asyncio._get_running_loop() is not None:  # noqa: SLF001
             raise BlockingCallError
-        given = _Request.checked(usage, instructions, tools, pins)
+        given = described(usage, instructions, tools, pins)
         call = self._begin(messages, state, overrides, format, scope, given)
         return PORTAL.run(self._settled, call) if call.verdict.folds else self._served(call)
 
-    def plan(
+    def plan(  # noqa: PLR0913 - one name for each part of a request
         self,
         messages: Sequence[Message] | Sequence[Mapping[str, Any]],
         *,
@@ -284,7 +256,7 @@ class HistoryReducer:
         pins: Sequence[int] | None = None,
     ) -> Verdict:
         """Return the verdict that `reduce` would reach, without calling a summarizer."""
-        given = _Request.checked(usage, instructions, tools, pins)
+        given = described(usage, instructions, tools, pins)
         return self._begin(messages, state, overrides, format, scope, given).verdict
 
     async def fold(
@@ -411,7 +383,7 @@ class HistoryReducer:
         overrides: AgentRunConfig | None,
         format: NativeFormat | None,
         scope: str,
-        request: _Request,
+        request: RequestFacts,
     ) -> _Call:
         started = perf_counter()
         if state is not None:
@@ -428,7 +400,7 @@ class HistoryReducer:
             given=state,
             overrides=overrides,
             scope=scope,
-            budget=self._budget_of(request, history, state),
+            budget=request.budget(self.config, self._model_window, history, state),
             pins=None if request.pins is None else [(at, history[at]) for at in request.pins],
             started=started,
         )
@@ -438,22 +410,6 @@ class HistoryReducer:
             if carried is not state:
                 call = self._decided(structs.replace(call, given=carried))
         return call if self._cache is None else self._looked_up(call, self._cache)
-
-    def _budget_of(
-        self, request: _Request, history: History, state: HistoryReductionState | None
-    ) -> Budget:
-        count = history.counter.count
-        budget = self.budget(
-            instructions=count(request.instructions),
-            tools=sum(count(encode_json(tool).decode()) for tool in request.tools),
-        )
-        if not request.reported:
-            return budget
-        ratio = token_ratio(
-            reported=request.reported,
-            estimated=budget.overhead + _sent_before(history, state),
-        )
-        return structs.replace(budget, ratio=ratio)
 
     def _decided(self, call: _Call) -> _Call:
         """Return *call* with the verdict on it."""
@@ -584,7 +540,7 @@ class HistoryReducer:
         how, tokens = config_of_run(self.config, call.overrides), view_tokens(history, active)
         if budget.counted(tokens) > budget.ceiling and call.verdict.reason not in _UNBOUNDED:
             raise RequestTooLargeError(
-                parts=_parts(history, active, budget), ceiling=budget.ceiling
+                parts=parts_of(history, active, budget), ceiling=budget.ceiling
             )
         event = HistoryReductionEvent(
             status=status,
@@ -610,34 +566,6 @@ class HistoryReducer:
             event=event,
             verdict=call.verdict,
         )
-
-
-def _sent_before(history: History, state: HistoryReductionState | None) -> int:
-    """Return the estimated tokens of the view that the newest answer of *history* was given to."""
-    end = len(history)
-    while end > history.start and history[end - 1].role != "assistant":
-        end -= 1
-    while end > history.start and history[end - 1].role == "assistant":
-        end -= 1
-    if state is None:
-        return history.system_tokens + history.tokens(0, end)
-    # A fold after that request has changed the view since.
-    return 0 if state.history_length > end else view_tokens(history, state) - history.tokens(end)
-
-
-def _parts(
-    history: History, active: HistoryReductionState | None, budget: Budget
-) -> dict[str, int]:
-    """Return the sizes of the parts of a request, as the vendor counts them."""
-    front = 0 if active is None else active.front_tokens
-    parts = {
-        "instructions": budget.instructions,
-        "tools": budget.tools,
-        "system messages": history.system_tokens,
-        "summary and quotes": front,
-        "messages": view_tokens(history, active) - history.system_tokens - front,
-    }
-    return {name: int(tokens * budget.ratio) for name, tokens in parts.items()}
 
 
 def _outcome_of_given(call: _Call, unit: CountingUnit) -> EarlierReduction:

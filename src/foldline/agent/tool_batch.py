@@ -188,6 +188,7 @@ class ToolBatch:
             run_id=progress.state.run_id,
             iteration=iteration,
             attempt=job.attempt,
+            thread=progress.thread,
         )
         observer = self._setup.observer
         with nullcontext() if observer is None else observer.tool(job.tool, job.call) as answered:

@@ -33,69 +33,57 @@ class Budget(Struct, frozen=True, kw_only=True):
     """
     What one request may hold, in tokens of the vendor, and the parts that are no messages.
 
-    All other sizes here are estimates, as a history counts: *ratio* is what a vendor counts for one
-    estimated token. The answer is not part of a request.
+    All sizes but *window* and *ceiling* are estimates, as a history counts: *ratio* is what a vendor
+    counts for one estimated token. The answer is not part of a request.
     """
 
     window: int
     ceiling: int
-    instructions: int = 0
-    """The estimated tokens of the instructions that are sent before the view."""
 
-    tools: int = 0
-    """The estimated tokens of the tool schemas."""
+    instructions: int
+    """The instructions that are sent before the view."""
 
-    ratio: float = 1.0
+    tools: int
+    """The schemas of the tools."""
 
-    recall: bool = False
+    ratio: float
+
+    recall: bool
     """Whether the model can call the tool `recall`, which notes then name."""
 
-    @property
-    def limit(self) -> int:
-        """The most estimated tokens of a whole request."""
-        return int(self.ceiling / self.ratio)
+    limit: int
+    """The most of a whole request."""
 
-    @property
-    def overhead(self) -> int:
-        """The estimated tokens of everything that is not in the view."""
-        return self.instructions + self.tools
-
-    @property
-    def full(self) -> int:
-        """The estimated tokens of a view from which on it is reduced."""
-        return int(self.limit * _FULL) - self.overhead
-
-    @property
-    def relieved(self) -> int:
-        """The estimated tokens of a view that clearing alone has made small enough."""
-        return int(self.limit * _RELIEVED) - self.overhead
+    full: int
+    """The size of a view from which on it is reduced."""
 
     @property
     def room(self) -> int:
-        """The most estimated tokens of a view."""
-        return self.limit - self.overhead
+        """The most of a view."""
+        return self.limit - self.instructions - self.tools
 
-    def keep(self, system: int) -> int:
-        """Return the tokens of messages that a fold keeps beside so many of system messages."""
-        return max(1, (self.room - system) // 4)
-
-    def largest(self, share: float | None) -> int:
-        """Return the most tokens of one message, if it may have this *share* of the ceiling."""
-        return self.limit if share is None else max(1, int(self.limit * share))
+    @property
+    def relieved(self) -> int:
+        """The size of a view that clearing alone has made small enough."""
+        return int(self.limit * _RELIEVED) - self.instructions - self.tools
 
     @property
     def summary(self) -> int:
-        """The tokens that a summary is asked to keep to."""
+        """What a summary is asked to keep to."""
         return max(_LEAST_SUMMARY, min(SUMMARY_TOKENS, self.limit // 8))
 
     @property
     def beside(self) -> int:
-        """The tokens that summaries, or quotes of user messages, may have in all."""
+        """What summaries, or quotes of user messages, may have in all."""
         return max(_LEAST_SUMMARY, self.limit // 8)
+
+    def keep(self, system: int) -> int:
+        """Return the size of messages that a fold keeps beside so much of system messages."""
+        return max(1, (self.room - system) // 4)
 
     def counted(self, view: int) -> int:
         """Return what the vendor counts for a request whose view has so many estimated tokens."""
-        return int((view + self.overhead) * self.ratio)
+        return int((view + self.instructions + self.tools) * self.ratio)
 
 
 def budget_of(
@@ -128,13 +116,17 @@ def budget_of(
         most = min(int(size * _CEILING_SHARE), _CEILING)
     else:
         most = int(size * ceiling) if ceiling <= 1 else int(ceiling)
+    most = max(1, min(most, size - reserve))
+    limit = int(most / ratio)
     return Budget(
         window=size,
-        ceiling=max(1, min(most, size - reserve)),
+        ceiling=most,
         instructions=instructions,
         tools=tools,
         ratio=ratio,
         recall=recall,
+        limit=limit,
+        full=int(limit * _FULL) - instructions - tools,
     )
 
 

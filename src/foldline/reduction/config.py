@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import Literal, Self, TypeAlias, get_args
 
-from msgspec import Struct, structs
+from msgspec import Struct
+from msgspec.structs import replace
 
 from foldline.checks import expect, expect_choice, expect_share, expect_whole
 from foldline.errors import ConfigError
@@ -226,29 +227,30 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
             self._check_effects()
 
     @classmethod
-    def documented(cls, **changes: Any) -> Self:
+    def documented(cls, **changes: object) -> Self:
         """
         Return the defaults of the documented original, with *changes*.
 
         Nothing is quoted, cleared or clipped as long as a request fits, and the ceiling is the
         window.
         """
-        counts = changes.get("counting_unit") != "tokens"
-        target, threshold = (20, 5) if counts else _DOCUMENTED_TOKENS
-        usual: dict[str, Any] = {
-            "enabled": False,
-            "strategy": "message_counting",
-            "counting_unit": "exchanges",
-            "target_count" if counts else "target_token_budget": target,
-            "summarization_threshold" if counts else "token_budget_threshold": threshold,
-            "ceiling": 1.0,
-            "quote_user_messages": 0,
-            "largest_message": None,
-            "clear_tool_results": False,
-        }
-        if changes.get("token_budget_trigger_percentage") is not None:
-            del usual["target_token_budget"], usual["token_budget_threshold"]
-        return cls(**(usual | changes))
+        in_tokens = changes.get("counting_unit") == "tokens"
+        by_share = changes.get("token_budget_trigger_percentage") is not None
+        target, threshold = _DOCUMENTED_TOKENS if in_tokens and not by_share else (None, None)
+        usual = cls(
+            enabled=False,
+            strategy="message_counting",
+            counting_unit="exchanges",
+            target_count=None if in_tokens else DEFAULT_TARGET_COUNT,
+            summarization_threshold=None if in_tokens else DEFAULT_SUMMARIZATION_THRESHOLD,
+            target_token_budget=target,
+            token_budget_threshold=threshold,
+            ceiling=1.0,
+            quote_user_messages=0,
+            largest_message=None,
+            clear_tool_results=False,
+        )
+        return replace(usual, **changes)
 
     def _check_ceiling(self) -> None:
         ceiling: object = self.ceiling
@@ -291,6 +293,7 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
                 "no target_token_budget",
             ),
             (self.strategy != "summarizing", _SUMMARY_FIELDS, strategy),
+            (self.strategy == "clearing", ("clear_tool_results",), strategy),
         )
         for is_idle, names, reason in idle:
             for name in names if is_idle else ():
@@ -449,7 +452,7 @@ def config_of_run(
     """
     if run is None:
         return config
-    changes: dict[str, Any] = {}
+    changes: dict[str, object] = {}
     strategy = run.history_reduction_strategy_override or config.strategy
     if strategy != config.strategy:
         changes |= {name: _DEFAULTS[name] for name in _SUMMARY_FIELDS} | {"strategy": strategy}
@@ -465,7 +468,7 @@ def config_of_run(
         threshold = None if known is None else known.threshold
         limits = (target, 0 if run.trigger_history_reduction else threshold)
         changes |= zip(_TARGET_FIELDS[unit == "tokens"], limits, strict=True)
-    return structs.replace(config, **changes) if changes else config
+    return replace(config, **changes) if changes else config
 
 
 def fingerprint(config: HistoryReductionConfig, summarizers: Sequence[str] = ()) -> str:

@@ -236,7 +236,7 @@ def _fitted(
     """Return *made* with more shortened, and less quoted, until its view fits."""
     history, budget = task.history, task.options.budget
     if config.largest_message is not None:
-        largest, seen = budget.largest(config.largest_message), range(task.cut, len(history))
+        largest, seen = int(budget.limit * config.largest_message), range(task.cut, len(history))
         entries = clipped(history, made.shortened, indexes=seen, limit=largest, budget=budget)
         made = replace(made, shortened=entries)
     if view_tokens(history, made) > budget.full:

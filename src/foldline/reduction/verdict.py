@@ -113,7 +113,10 @@ VERDICTS: tuple[Row, ...] = (
 
 
 def _row(facts: AbstractSet[Fact]) -> Row:
-    return next(row for row in VERDICTS if row.holds <= facts and not row.lacks & facts)
+    for row in VERDICTS:
+        if row.holds <= facts and not row.lacks & facts:
+            return row
+    raise AssertionError
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -211,20 +214,30 @@ def decide(
         budget: What the request may hold; by default that of *config* alone.
         pins: Every pinned message before the cut; None if only those marked as pinned are.
     """
-    run = overrides or _NO_OVERRIDES
-    length, facts = len(history), _facts_of_run(config, run)
+    run, length = overrides or _NO_OVERRIDES, len(history)
+    off: set[Fact] = {"skipped"} if run.skip_history_reduction else set()
+    if config.enabled:
+        off.add("enabled")
     if not length:
-        facts.add("empty")
-    if facts & {"skipped", "empty"} or not config.enabled:
-        row = _row(facts)
+        off.add("empty")
+    if off != {"enabled"}:
+        row = _row(off)
         return Verdict(kind=row.kind, reason=row.reason, messages=length)
     active = active_reduction(
         history, state, unit=config.unit, config_fingerprint=config_fingerprint
     )
-    config = config_of_run(config, overrides)
-    case = _Case(history=history, config=config, budget=budget or budget_of(config), active=active)
-    units = history.count(config.unit, case.cut)
-    facts |= _facts_of_case(case, units, pins)
+    case = _Case(
+        history=history,
+        config=config_of_run(config, overrides),
+        budget=budget or budget_of(config),
+        active=active,
+    )
+    return _decided(case, run, pins)
+
+
+def _decided(case: _Case, run: AgentRunConfig, pins: Pins | None) -> Verdict:
+    units = case.history.count(case.config.unit, case.cut)
+    facts = _facts(case, run, units, pins)
     shortened, cut = _shortened(case, facts), None
     if "forced" in facts or (facts & {"due", "full"} and "clearable" not in facts):
         cut = _wished_cut(case, is_full="full" in facts)
@@ -239,37 +252,33 @@ def decide(
     return Verdict(
         kind=row.kind,
         reason=row.reason,
-        state=active,
+        state=case.active,
         cut=cut if moves and cut is not None else case.cut,
         units=units,
-        messages=length,
+        messages=len(case.history),
         shortened=shortened,
     )
 
 
-def _facts_of_case(case: _Case, units: int, pins: Pins | None) -> set[Fact]:
+def _facts(case: _Case, run: AgentRunConfig, units: int, pins: Pins | None) -> set[Fact]:
+    facts: set[Fact] = {"enabled"}
     limits, active = case.config.limits, case.active
-    is_due = limits is not None and units > limits.ceiling
-    facts: dict[Fact, bool] = {
-        "cached": active is not None,
-        "due": is_due,
-        "looping": is_due and _is_looping(case.history, case.cut),
-        "full": case.view > case.budget.full,
-        "repinned": pins is not None
-        and _pinned_in(active) != {at for at, _ in pins if at < case.cut},
-    }
-    return {fact for fact, holds in facts.items() if holds}
-
-
-def _facts_of_run(config: HistoryReductionConfig, run: AgentRunConfig) -> set[Fact]:
-    behavior = run.history_reduction_behavior_override or config.behavior
-    facts: dict[Fact, bool] = {
-        "enabled": config.enabled,
-        "skipped": run.skip_history_reduction,
-        "forced": run.trigger_history_reduction,
-        "breaker": behavior == "circuit_breaker",
-    }
-    return {fact for fact, holds in facts.items() if holds}
+    if active is not None:
+        facts.add("cached")
+    if run.trigger_history_reduction:
+        facts.add("forced")
+    behavior = run.history_reduction_behavior_override or case.config.behavior
+    if behavior == "circuit_breaker":
+        facts.add("breaker")
+    if limits is not None and units > limits.ceiling:
+        facts.add("due")
+        if _is_looping(case.history, case.cut):
+            facts.add("looping")
+    if case.view > case.budget.full:
+        facts.add("full")
+    if pins is not None and active is not None and _pins_changed(active, pins):
+        facts.add("repinned")
+    return facts
 
 
 def _is_looping(history: History, cut: int) -> bool:
@@ -280,14 +289,15 @@ def _is_looping(history: History, cut: int) -> bool:
     return any(is_signed(history[at]) for at in range(max(user + 1, cut), len(history)))
 
 
-def _pinned_in(active: HistoryReductionState | None) -> set[int]:
-    return set() if active is None else {one.index for one in active.quotes if one.kind == "pin"}
+def _pins_changed(active: HistoryReductionState, pins: Pins) -> bool:
+    pinned = {at for at, _ in pins if at < active.summarized_up_to_index}
+    return pinned != {one.index for one in active.quotes if one.kind == "pin"}
 
 
 def _shortened(case: _Case, facts: set[Fact]) -> tuple[Shortened, ...]:
     """Return what a batch would shorten, and add to *facts* whether it would."""
     history, config, budget, entries = case.history, case.config, case.budget, case.entries
-    largest = budget.largest(config.largest_message)
+    largest = int(budget.limit * (config.largest_message or 1))
     # What was larger when the reduction was made has been looked at.
     seen = case.cut if case.active is None else max(case.cut, case.active.history_length)
     found = entries
@@ -296,7 +306,8 @@ def _shortened(case: _Case, facts: set[Fact]) -> tuple[Shortened, ...]:
         found = clipped(history, entries, indexes=new, limit=largest, budget=budget)
     if found != entries:
         facts.add("clipped")
-    if _may_clear(config, facts):
+    is_due = "full" in facts or ("due" in facts and config.strategy == "clearing")
+    if is_due and config.clear_tool_results:
         cut, keep = case.cut, case.keep
         short = cleared(history, found, cut=cut, keep=keep, config=config, budget=budget)
         if _is_enough(case, case.view - saved(history, short) + saved(history, entries)):
@@ -323,12 +334,6 @@ def _squeezed(case: _Case, found: tuple[Shortened, ...], facts: set[Fact]) -> tu
     if found != case.entries:
         facts.add("clipped")
     return found
-
-
-def _may_clear(config: HistoryReductionConfig, facts: AbstractSet[Fact]) -> bool:
-    if config.strategy == "clearing":
-        return bool(facts & {"full", "due"})
-    return config.clear_tool_results and "full" in facts
 
 
 def _is_enough(case: _Case, after: int) -> bool:

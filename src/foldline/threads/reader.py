@@ -63,6 +63,9 @@ class Match(Struct, frozen=True, kw_only=True):
     number: int
     """Its number among all messages, from 0, system messages counted."""
 
+    index: int
+    """Its index in the thread, as `get_range` takes it; of a system message, that of the next."""
+
     message: Message
     """The message."""
 
@@ -104,14 +107,17 @@ class ThreadReader:
         while stop > 0 and len(found) < limit:
             start = max(0, stop - _PAGE)
             for row in reversed(await self._rows(start, stop)):
-                body = read_row(row, self._vault).body
-                if not query.may_fit(body):
+                payload = read_row(row, self._vault)
+                if not query.may_fit(payload.body):
                     continue
-                message = read_body(body)
+                message = read_body(payload.body)
                 said = text_of(message)
                 if query.fits(said):
                     excerpt = query.excerpt(said)
-                    found.append(Match(number=row.seq, message=message, excerpt=excerpt))
+                    match = Match(
+                        number=row.seq, index=payload.position, message=message, excerpt=excerpt
+                    )
+                    found.append(match)
             stop = start
         return found[:limit]
 

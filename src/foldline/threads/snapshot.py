@@ -9,11 +9,13 @@ from msgspec import Meta, Raw, Struct
 
 from foldline.errors import FormatError, NewerFormatError, StoreVersionError
 from foldline.history.codec import decode_json, encode_json, encode_message, without_values
+from foldline.history.formats.wire import is_list, is_object, maybe_object
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.threads.head import ThreadRecord
 from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.original import message_of, runs_begun, state_of
 from foldline.threads.tools import ToolRun
 
 
@@ -53,7 +55,7 @@ class _Written(Struct, rename="pascal", kw_only=True):
     created_at: datetime | None = None
     last_activity: datetime | None = None
     archived_count: int = 0
-    execution_state_json: str | None = None
+    execution_state_json: str | dict[str, Any] | None = None
     last_reduction: Any = None
     pending_tools: tuple[ToolRun, ...] = ()
     pins: tuple[int, ...] | None = None
@@ -121,7 +123,12 @@ def _written(value: Any) -> _Written:
     if found > SNAPSHOT_FORMAT:
         raise StoreVersionError(what="a snapshot", found=found, known=SNAPSHOT_FORMAT)
     # The forms before the first number had none.
-    return msgspec.convert(value if found else _renamed(value), _Written)
+    value = value if found else _renamed(value)
+    messages = maybe_object(value.get("MessageStoreSnapshot")).get("Messages")
+    if is_list(messages):
+        read = [message_of(one, index) for index, one in enumerate(messages)]
+        value = {**value, "MessageStoreSnapshot": {"Messages": read}}
+    return msgspec.convert(value, _Written)
 
 
 def _renamed(value: dict[str, Any]) -> dict[str, Any]:
@@ -146,17 +153,19 @@ def _read(written: _Written) -> ThreadSnapshot:
     if pins is not None and not set(pins).issubset(range(length)):
         message = f"not a snapshot of a thread: `Pins` holds an index that is not below {length}"
         raise FormatError(message)
+    moment = _in_utc(written.last_activity)
+    execution, begun = _execution(written, moment)
     return ThreadSnapshot(
         id=written.id,
         display_name=written.display_name,
         messages=messages,
         metadata=written.metadata,
         created_at=_in_utc(written.created_at),
-        last_activity=_in_utc(written.last_activity),
+        last_activity=moment,
         archived=archived,
-        execution=_execution(written.execution_state_json),
+        execution=execution,
         reduction=_reduction(written.last_reduction),
-        tools=written.pending_tools,
+        tools=(*written.pending_tools, *begun),
         pins=None if pins is None else tuple(sorted(set(pins))),
     )
 
@@ -168,12 +177,24 @@ def _in_utc(moment: datetime | None) -> datetime | None:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
-def _execution(written: str | None) -> AgentLoopState | None:
-    return None if written is None else AgentLoopState.from_json(written)
+def _execution(
+    written: _Written, moment: datetime | None
+) -> tuple[AgentLoopState | None, tuple[ToolRun, ...]]:
+    """Return the execution state, and the tools that one of the documented original waits for."""
+    state = written.execution_state_json
+    if state is None:
+        return None, ()
+    value = decode_json(state) if isinstance(state, str) else state
+    if not is_object(value) or "run_id" in value:
+        return AgentLoopState.from_json(state if isinstance(state, str) else encode_json(state)), ()
+    execution = state_of(value, written.id, moment)
+    messages = written.message_store_snapshot.messages
+    return execution, runs_begun(value, messages) if execution.is_open else ()
 
 
 def _reduction(written: Any) -> HistoryReductionState | None:
-    if written is None:
+    if written is None or (isinstance(written, dict) and "SummarizedUpToIndex" in written):
+        # The hash of the documented original is of its own form of a message: it proves nothing here.
         return None
     try:
         return HistoryReductionState.from_json(encode_json(written))

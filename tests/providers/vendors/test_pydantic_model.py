@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from pydantic_ai import messages as theirs
 from pydantic_ai.exceptions import (
     ContentFilterError,
@@ -23,6 +24,7 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import RequestUsage
 
 from foldline.errors import ContextOverflowError, ModelError, ServiceThreadLostError
+from foldline.history.codec import decode_message, encode_message
 from foldline.history.messages import Message, Usage
 from foldline.history.parts import (
     BlobPart,
@@ -34,7 +36,7 @@ from foldline.history.parts import (
 )
 from foldline.providers.model import ReasoningDelta, TextDelta, ToolCallDelta, ToolDefinition
 from foldline.providers.vendors.opening import open_model
-from foldline.providers.vendors.pydantic_model import PydanticModel
+from foldline.providers.vendors.pydantic_model import PydanticModel, pydantic_messages
 from foldline.providers.vendors.vendor_model import WireModel
 from tests.providers.vendors.asking import KEY, ask, ask_stream, request_of
 from tests.servers.vendor import Answer, VendorServer
@@ -55,7 +57,7 @@ def answering(*parts: theirs.ModelResponsePart, **fields: Any) -> PydanticModel:
     def answer(given: list[theirs.ModelMessage], info: AgentInfo) -> theirs.ModelResponse:
         return theirs.ModelResponse(parts=list(parts), **fields)
 
-    return opened(FunctionModel(answer))
+    return opened(FunctionModel(answer, model_name=fields.get("model_name")))
 
 
 def failure(error: Exception, *, streams: bool = False) -> ModelError:
@@ -264,3 +266,69 @@ def test_classes_from_elsewhere_are_left_to_pydantic_ai() -> None:
     provider = OpenAIProvider(api_key=KEY, base_url="http://127.0.0.1:9")
 
     assert isinstance(open_model(Own("gpt-4o", provider=provider)), PydanticModel)
+
+
+GEMINI = {"model_name": "gemini-3-pro", "provider_name": "google", "canonical_system": "google"}
+SIGNED: tuple[theirs.ModelResponsePart, ...] = (
+    theirs.ThinkingPart("", id="rs_1", signature="E", provider_name="google"),
+    theirs.ToolCallPart("find", {"q": 1}, "a", provider_details={"thought_signature": "AA=="}),
+    theirs.ToolCallPart("find", {"q": 2}, "b"),
+    theirs.FilePart(
+        theirs.BinaryContent(b"pixel", media_type="image/png"),
+        provider_details={"thought_signature": "BB=="},
+    ),
+    theirs.TextPart("", provider_details={"thought_signature": "CC=="}),
+)
+
+
+def signatures(*messages: Message) -> list[tuple[str, str, str | None]]:
+    """Return the kind, the signature and the signer of each signed part that is sent back."""
+    return [
+        (part.part_kind, (part.provider_details or {}).get("thought_signature", ""), signer)
+        for message in pydantic_messages([QUESTION, *messages], vendor="google")
+        if isinstance(message, theirs.ModelResponse)
+        for part in message.parts
+        if (signer := part.provider_name) is not None
+    ]
+
+
+def test_signatures_go_back_with_their_parts() -> None:
+    """What the vendor adds to a part is stored with its message and sent back with that part."""
+    (response,) = ask(answering(*SIGNED, **GEMINI), request_of(QUESTION))
+    (message,) = response.messages
+    stored = decode_message(encode_message(message))
+    (_, sent) = pydantic_messages([QUESTION, stored], vendor="google")
+
+    assert isinstance(sent, theirs.ModelResponse)
+    assert (sent.provider_name, sent.canonical_system) == ("google", "google")
+    assert sent.parts[0] == SIGNED[0]
+    assert signatures(stored) == [
+        ("thinking", "", "google"),
+        ("tool-call", "AA==", "google"),
+        ("file", "BB==", "google"),
+        ("text", "CC==", "google"),
+    ]
+
+
+def test_signatures_leave_with_their_parts() -> None:
+    """A part that is changed or left out takes its signature along, and no other."""
+    (response,) = ask(answering(*SIGNED, **GEMINI), request_of(QUESTION))
+    (message,) = response.messages
+    changed = replace(
+        message, parts=(replace(message.parts[1], arguments="{}"), *message.parts[2:])
+    )
+
+    assert signatures(changed) == [("file", "BB==", "google"), ("text", "CC==", "google")]
+    assert signatures(replace(message, metadata={"model": "gemini-3-pro"})) == []
+
+
+def test_thinking_of_claude_goes_back_unsigned() -> None:
+    """Its signature is bound to everything before it, so only other parts keep theirs."""
+    parts = (
+        theirs.ThinkingPart("hm", signature="S", provider_name="bedrock"),
+        theirs.TextPart("so", id="t1", provider_name="bedrock"),
+    )
+    named = {"model_name": "us.anthropic.claude-opus-5-5-v1:0", "provider_name": "bedrock"}
+    (response,) = ask(answering(*parts, **named), request_of(QUESTION))
+
+    assert signatures(*response.messages) == [("text", "", "bedrock")]

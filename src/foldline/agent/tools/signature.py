@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeAlias, Union, cast
 from msgspec import UNSET, Meta, Struct
 
 from foldline.errors import ConfigError
+from foldline.threads.read_only import ReadOnlyThread
 
 
 __all__ = [
@@ -93,6 +94,12 @@ class ToolContext(Struct, frozen=True, kw_only=True):
 
     attempt: int = 1
     """How often this call has started, including this time: more than 1 after a crash."""
+
+    thread: ReadOnlyThread | None = None
+    """The thread itself, to be read: what the tool writes there the running turn does not expect."""
+
+    page_tokens: int = 1_000
+    """How many tokens of a long text the tool should answer with at once, as foldline estimates."""
 
 
 class Parameter(Struct, frozen=True, kw_only=True):

@@ -29,7 +29,6 @@ __all__ = [
     "placed",
     "read_config",
     "read_state",
-    "reduction_section",
     "sessions_in",
     "sessions_of",
 ]
@@ -150,11 +149,6 @@ def config_fields(name: str) -> dict[str, Any]:
     except (ConfigError, FormatError) as error:
         message = f"{name}: {error}: fix it there"
         raise ConfigError(message) from error
-
-
-def reduction_section(fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the section about reduction of a configuration that could be read, if it has one."""
-    return next((value for key, value in fields.items() if _plain(key) == _SECTION), None)
 
 
 def _plain(name: str) -> str:

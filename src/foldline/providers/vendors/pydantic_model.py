@@ -1,18 +1,25 @@
 """
 Any model of pydantic-ai, for vendors whose wire format foldline cannot write.
 
-What a message holds that pydantic-ai has no place for is sent as readable text, or left out. The
-reasoning of earlier answers is sent without its signature.
+What a message holds that pydantic-ai has no place for is sent as readable text, or left out.
+
+What a vendor adds to a part (the thought signatures of Gemini, the ids and encrypted reasoning of
+others) is in the metadata of its message, by a hash of the part, and goes back with that part: a
+part that changes or is left out takes it along. Only the thinking of Claude goes back without its
+signature, which is bound to everything before it. Source: ai.google.dev, "Thought signatures", read
+on 2026-11-22.
 """
 
 import base64
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
+from hashlib import sha256
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from foldline.errors import ModelError, ServiceThreadLostError
+from foldline.history.codec import encode_json
 from foldline.history.formats.renderings import OPENING_NOTE
 from foldline.history.formats.renderings.sending import scrubbed, summary_text
 from foldline.history.formats.responses import usage_or_none
@@ -65,8 +72,13 @@ _PIECES: dict[str, type[TextDelta | ReasoningDelta]] = {
 }
 _COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 
-_Placed: TypeAlias = tuple[bool, Any]
-"""A part of pydantic-ai, after whether it is the model's."""
+_SIGNED = "signed_parts"
+_SIGNATURES = ("id", "signature", "provider_name", "provider_details")
+# What says of a whole response whose signatures are in it.
+_SIGNERS = ("provider_name", "provider_url", "canonical_system")
+
+_Placed: TypeAlias = tuple[bool, Any, Object]
+"""A part of pydantic-ai, after whether it is the model's, before who signed its response."""
 
 
 class PydanticModel(VendorModel):
@@ -155,13 +167,22 @@ def pydantic_messages(view: Iterable[Message], *, vendor: str) -> "list[ModelMes
 
     writer = _Writer(vendor)
     placed = [one for message in view for one in writer.parts(message)]
-    rules = (place for place, (_, part) in enumerate(placed) if part.part_kind != "system-prompt")
+    rules = (place for place, one in enumerate(placed) if one[1].part_kind != "system-prompt")
     first = next(rules, len(placed))
     if first == len(placed) or placed[first][0]:
-        placed.insert(first, (False, theirs.UserPromptPart(OPENING_NOTE)))
-    made = (theirs.ModelRequest, theirs.ModelResponse)
-    groups = groupby(placed, key=itemgetter(0))
-    return [made[is_model](parts=[part for _, part in group]) for is_model, group in groups]
+        placed.insert(first, (False, theirs.UserPromptPart(OPENING_NOTE), {}))
+    made: list[ModelMessage] = []
+    for is_model, group in groupby(placed, key=itemgetter(0)):
+        found = list(group)
+        parts = [part for _, part, _ in found]
+        none: Object = {}
+        signers = next((signer for *_, signer in reversed(found) if signer), none)
+        made.append(
+            theirs.ModelResponse(parts=parts, **signers)
+            if is_model
+            else theirs.ModelRequest(parts=parts)
+        )
+    return made
 
 
 class _Writer:
@@ -174,18 +195,25 @@ class _Writer:
 
     def parts(self, message: Message) -> Iterator[_Placed]:
         if message.is_summary:
-            yield True, self._theirs.TextPart(scrubbed(summary_text(message)))
+            yield True, self._theirs.TextPart(scrubbed(summary_text(message))), {}
             return
         is_model = message.role == "assistant"
+        signed = maybe_object((message.metadata or {}).get(_SIGNED))
+        signers = {key: signed[key] for key in _SIGNERS if key in signed}
+        by_part = maybe_object(signed.get("parts"))
         for part in message.parts:
+            signature = maybe_object(by_part.get(_hash(part))) if by_part else {}
             if isinstance(part, ToolCallPart):
                 self._tools[part.id] = part.name
                 arguments = scrubbed(object_from_json(part.arguments))
-                yield True, self._theirs.ToolCallPart(part.name, arguments, part.id)
+                call = self._theirs.ToolCallPart(part.name, arguments, part.id, **signature)
+                yield True, call, signers
             elif isinstance(part, ToolCallResponsePart):
-                yield False, self._answer(part)
-            elif one := self._said(part) if is_model else self._asked(part, message.role):
-                yield is_model, one
+                yield False, self._answer(part), {}
+            elif (
+                one := self._said(part, signature) if is_model else self._asked(part, message.role)
+            ):
+                yield is_model, one, signers
 
     def _answer(self, part: ToolCallResponsePart) -> Any:
         given = [TextPart(part.response)] if isinstance(part.response, str) else part.response
@@ -198,13 +226,16 @@ class _Writer:
             outcome="failed" if is_failed(part) else "success",
         )
 
-    def _said(self, part: Part) -> Any:
+    def _said(self, part: Part, signature: Object) -> Any:
         if isinstance(part, ReasoningPart):
-            return self._theirs.ThinkingPart(scrubbed(part.content)) if part.content else None
+            said = bool(part.content or signature)
+            return self._theirs.ThinkingPart(scrubbed(part.content), **signature) if said else None
         if isinstance(part, BlobPart) and not isinstance(binary := self._content(part), str):
-            return self._theirs.FilePart(binary)
+            return self._theirs.FilePart(binary, **signature)
         text = readable_text(part)
-        return self._theirs.TextPart(scrubbed(text)) if text else None
+        if text is None or not (text or signature):
+            return None
+        return self._theirs.TextPart(scrubbed(text), **signature)
 
     def _asked(self, part: Part, role: str) -> Any:
         text = readable_text(part)
@@ -240,12 +271,13 @@ def _read(response: "ModelResponse") -> ChatResponse:
         **{name: getattr(counts, name) for name in _COUNTS},
     )
     parts = tuple(part for part in map(_part, response.parts) if part is not None)
+    metadata: Object = {"model": response.model_name} if response.model_name else {}
     message = Message(
         role="assistant",
         parts=parts,
         id=response.provider_response_id,
         usage=usage,
-        metadata={"model": response.model_name} if response.model_name else None,
+        metadata=metadata | _signatures(response) or None,
     )
     finish: FinishReason = response.finish_reason or "stop"
     if finish == "stop" and message.tool_calls:
@@ -259,10 +291,35 @@ def _read(response: "ModelResponse") -> ChatResponse:
     )
 
 
+def _signatures(response: "ModelResponse") -> Object:
+    """Return, as metadata, what the vendor added to the parts of *response*."""
+    is_bound = "claude" in (response.model_name or "").lower()
+    found: Object = {}
+    for part in response.parts:
+        own = _part(part)
+        added = {key: value for key in _SIGNATURES if (value := getattr(part, key, None))}
+        if own is None or not added or (is_bound and isinstance(own, ReasoningPart)):
+            continue
+        if response.provider_name:
+            added.setdefault("provider_name", response.provider_name)
+        found[_hash(own)] = added
+    if not found:
+        return {}
+    signers = {key: value for key in _SIGNERS if (value := getattr(response, key, None))}
+    from pydantic_core import to_jsonable_python  # noqa: PLC0415
+
+    return {_SIGNED: to_jsonable_python({**signers, "parts": found}, fallback=repr)}
+
+
+def _hash(part: Part) -> str:
+    return sha256(encode_json(part)).hexdigest()[:16]
+
+
 def _part(part: Any) -> Part | None:
     match part.part_kind:
         case "text":
-            return TextPart(part.content) if part.content else None
+            # Gemini signs an empty text at the end of an answer.
+            return TextPart(part.content) if part.content or part.provider_details else None
         case "thinking":
             return ReasoningPart(part.content)
         case "tool-call":

@@ -17,13 +17,12 @@ from foldline.apps.cli.sources import (
     note_sessions,
     one_session,
     placed,
-    reduction_section,
 )
 from foldline.apps.cli.stores import TenantOptions
 from foldline.apps.cli.terminal import note
 from foldline.errors import ConfigError, UsageError
 from foldline.providers.vendors.opening import open_model
-from foldline.reduction.config import HistoryReductionConfig, ProviderConfig
+from foldline.reduction.config import ProviderConfig
 
 
 __all__ = ["DEFAULT_STORE", "ChatOptions", "speaker_of"]

@@ -1,0 +1,323 @@
+"""
+The tool `recall`: earlier messages word for word, which a view shows shortened, cleared or folded.
+
+A page is one header line and text. The header is not part of what was said: the texts of all pages
+of a message, joined, are the message's text (or its result) byte for byte. Where a page ends depends
+on that text and the size of a page alone, so pages can be read in any order and at the same time.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Final
+
+from msgspec import Struct
+
+from foldline.agent.tools.answer import ToolAnswer, error_answer
+from foldline.agent.tools.signature import ToolContext
+from foldline.agent.tools.tool import Tool, tool
+from foldline.agent.wire import read_items
+from foldline.checks import expect_whole
+from foldline.errors import ConfigError, UsageError
+from foldline.history.formats.wire import readable_text
+from foldline.history.messages import Message, NativeFormat
+from foldline.history.parts import (
+    BlobPart,
+    GenericPart,
+    Part,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+)
+from foldline.history.tokens import TokenEstimator, count_message
+from foldline.threads.reader import Query, text_of
+
+
+__all__ = ["RECALL", "RecalledPage", "recall", "recall_tool"]
+
+
+RECALL: Final = "recall"
+"""The name of the tool."""
+
+_PAGE_TOKENS = 4_000
+_HEADER_TOKENS = 60
+_LEAST_TOKENS = 32
+_MOST_CHARS_PER_TOKEN = 4
+_MOST_READ = 64
+_MOST_FOUND = 10
+_NAME_LENGTH = 64
+# The calls and results of this very tool have the words too, and are not shown.
+_SEARCHED = 60
+_UNLIMITED = 1 << 40
+_ESTIMATOR = TokenEstimator()
+
+
+class RecalledPage(Struct, frozen=True, kw_only=True):
+    """A page of what was said; as a string it is the header, a line break and the text."""
+
+    header: str
+    """One line: what the page shows, and how to get what follows. Not part of what was said."""
+
+    text: str
+    """What was said, unchanged; the texts of all pages of a message are its text."""
+
+    media: tuple[BlobPart, ...] = ()
+    """With the last page: the images and files in the message that fit."""
+
+    def __str__(self) -> str:
+        return f"{self.header}\n{self.text}"
+
+
+class _Wanted(Struct, frozen=True, kw_only=True):
+    message: int | None
+    last: int | None
+    page: int
+    search: str
+
+    def check(self, length: int) -> int:
+        """Return the index of the first message that is wanted, of *length* messages."""
+        if self.message is None or self.search:
+            message = f"give either message, a number from 0 to {length - 1}, or search, some words"
+            raise ConfigError(message)
+        end = self.message if self.last is None else self.last
+        for name, value, least in (("message", self.message, 0), ("last", end, self.message)):
+            if not least <= value < length:
+                message = f"{name} must be {least} to {length - 1}, got {value}"
+                raise ConfigError(message)
+        if self.last is not None and self.page != 1:
+            message = f"page must be 1 with last, got {self.page}: pages are of one message"
+            raise ConfigError(message)
+        return self.message
+
+    def stop(self, first: int) -> int:
+        """Return the index after the last message that has to be read for one page."""
+        return min(first if self.last is None else self.last, first + _MOST_READ - 1) + 1
+
+
+def recall(
+    messages: Sequence[Message] | Sequence[Mapping[str, object]],
+    message: int | None = None,
+    *,
+    last: int | None = None,
+    page: int = 1,
+    search: str = "",
+    page_tokens: int = _PAGE_TOKENS,
+    format: NativeFormat | None = None,
+) -> RecalledPage:
+    """
+    Return a page of what a view does not show, for callers of a reducer.
+
+    For a model that asks for it itself, `recall_tool().definition` is the description of the tool,
+    and these arguments are its parameters.
+
+    Args:
+        messages: The full history, in any form that the reducer takes.
+        message: The number of the message, as in the notes of a view.
+        last: The number of the last message of a span, which begins with *message*.
+        page: Which page of one message.
+        search: Words that the wanted messages have, in place of a number.
+        page_tokens: How many tokens a page may have, as foldline estimates them.
+        format: The format of dictionaries; detected by default.
+
+    Raises:
+        ConfigError: There is no such message or page.
+        FormatError: A dictionary is not a message of its format.
+    """
+    expect_whole("page_tokens", page_tokens, 1)
+    history = read_items(messages, format, None).history
+    wanted = _Wanted(message=message, last=last, page=page, search=search)
+    if search and message is None:
+        query, newest = Query.parse(search), range(len(history) - 1, -1, -1)
+        own = {call.id for one in history for call in one.tool_calls if call.name == RECALL}
+        said = ((index, history[index], text_of(history[index])) for index in newest)
+        return _found(
+            (
+                (index, one, query.excerpt(text))
+                for index, one, text in said
+                if query.fits(text) and not _is_own(one, own)
+            ),
+            page_tokens,
+        )
+    first = wanted.check(len(history))
+    return _shown(history[first : wanted.stop(first)], wanted, page_tokens)
+
+
+def recall_tool(*, page_tokens: int | None = None) -> Tool:
+    """
+    Return the tool `recall` for an agent: `Agent(…, tools=[recall_tool()])`.
+
+    The model calls it with `message` (and `page`, or `last`), or with `search`.
+
+    Args:
+        page_tokens: How many tokens a page may have; by default less than an eighth of the most
+            that the agent's requests may have.
+
+    Raises:
+        ConfigError: *page_tokens* is not a whole number of at least 1.
+    """
+    expect_whole("page_tokens", page_tokens, 1, optional=True)
+
+    async def recall(
+        context: ToolContext,
+        message: int | None = None,
+        page: int = 1,
+        last: int | None = None,
+        search: str = "",
+    ) -> ToolAnswer:
+        """
+        Return earlier messages of this conversation that are shown shortened, cleared or summarized.
+
+        The first line of the result says what it shows and how to get what follows; the rest is word
+        for word. Give either message or search.
+
+        Args:
+            message: The number in a note such as "message 57".
+            page: Which page of a long message.
+            last: The last number of a span such as "messages 12-40".
+            search: Words that the message has, all of them; a "phrase" in double quotes.
+        """
+        try:
+            wanted = _Wanted(message=message, last=last, page=page, search=search)
+            shown = await _recalled(context, wanted, page_tokens or context.page_tokens)
+        except UsageError as error:
+            return error_answer(str(error))
+        if not shown.media:
+            return ToolAnswer(str(shown), is_error=False)
+        return ToolAnswer((TextPart(str(shown)), *shown.media), is_error=False)
+
+    return tool(recall, policy="idempotent", max_result_chars=_UNLIMITED)
+
+
+async def _recalled(context: ToolContext, wanted: _Wanted, tokens: int) -> RecalledPage:
+    thread = context.thread
+    if thread is None:
+        message = "there is no thread to read: the tool runs in an agent"
+        raise ConfigError(message)
+    if wanted.search and wanted.message is None:
+        matches = await thread.search(wanted.search, limit=_SEARCHED)
+        found = ((one.index, one.message, one.excerpt) for one in matches)
+        return _found((one for one in found if not _is_own(one[1], ())), tokens)
+    first = wanted.check(thread.head.length)
+    said = await thread.get_range(first, wanted.stop(first))
+    return _shown([one for one in said if one.role != "system"], wanted, tokens)
+
+
+def _is_own(message: Message, ids: Collection[str]) -> bool:
+    """Whether *message* is a call or a result of this tool; *ids* are those of its calls."""
+    answers = (one.id in ids for one in message.tool_call_responses)
+    calls = (one.name == RECALL for one in message.tool_calls)
+    return (message.role == "tool" and message.name == RECALL) or any((*answers, *calls))
+
+
+def _found(matches: Iterable[tuple[int, Message, str]], tokens: int) -> RecalledPage:
+    lines: list[str] = []
+    room = tokens - _HEADER_TOKENS
+    for index, message, excerpt in islice(matches, _MOST_FOUND):
+        line = f"message {index}, {_speaker(message)}: {excerpt}"
+        room -= _ESTIMATOR.count(line) + 1
+        if lines and room < 0:
+            break
+        lines.append(line)
+    if not lines:
+        return RecalledPage(header="[no message has all of these words; try fewer]", text="")
+    header = f"[{len(lines)} found, newest first; {RECALL}(message=N) returns one in full]"
+    return RecalledPage(header=header, text="\n".join(lines))
+
+
+def _shown(messages: Sequence[Message], wanted: _Wanted, tokens: int) -> RecalledPage:
+    assert wanted.message is not None
+    most = max(_LEAST_TOKENS, tokens - _HEADER_TOKENS)
+    first, last = wanted.message, wanted.last
+    whole = () if last is None else tuple(_that_fit(messages, first, most))
+    if last is None or not whole:
+        return _page_of(messages[0], wanted, most)
+    after = first + len(whole)
+    rest = f"; then {RECALL}(message={after}, last={last})" if after <= last else ", the end"
+    header = f"[messages {first}-{after - 1} of {first}-{last}{rest}]"
+    return RecalledPage(header=header, text="".join(whole))
+
+
+def _that_fit(messages: Sequence[Message], first: int, most: int) -> Iterator[str]:
+    for index, message in enumerate(messages, start=first):
+        text = f"--- message {index}, {_speaker(message)} ---\n{_text(message.parts)}\n"
+        most -= _ESTIMATOR.count(text)
+        if most < 0:
+            return
+        yield text
+
+
+def _page_of(message: Message, wanted: _Wanted, most: int) -> RecalledPage:
+    number, page = wanted.message, wanted.page
+    pages = list(_pages(_text(message.parts), most))
+    if not 1 <= page <= len(pages):
+        text = f"page must be 1 to {len(pages)} for message {number}, got {page}"
+        raise ConfigError(text)
+    what = f"message {number}, {_speaker(message)}"
+    after = "" if wanted.last in {None, number} else f"; then {_span_after(wanted)}"
+    if page < len(pages):
+        following = f"next {RECALL}(message={number}, page={page + 1}){after}"
+        header = f"[{what}, page {page} of {len(pages)}; {following}]"
+        return RecalledPage(header=header, text=pages[page - 1])
+    header = f"[{what}, page {page} of {len(pages)}, the end{after}]"
+    return RecalledPage(header=header, text=pages[-1], media=tuple(_media(message.parts, most)))
+
+
+def _span_after(wanted: _Wanted) -> str:
+    assert wanted.message is not None
+    return f"{RECALL}(message={wanted.message + 1}, last={wanted.last})"
+
+
+def _speaker(message: Message) -> str:
+    kind = "tool result" if message.role == "tool" else message.role
+    name = " ".join((message.name or "").split())[:_NAME_LENGTH]
+    return f"{kind} ({name})" if name else kind
+
+
+def _pages(text: str, most: int) -> Iterator[str]:
+    """Yield pieces of *text*, each of at most *most* tokens, that end with a line where it can be."""
+    start = 0
+    while start < len(text) or not start:
+        stop = start + _length(text, start, most)
+        if stop < len(text):
+            line = text.rfind("\n", (start + stop) // 2, stop) + 1
+            stop = line or stop
+        yield text[start:stop]
+        if stop == len(text):
+            return
+        start = stop
+
+
+def _length(text: str, start: int, most: int) -> int:
+    length = min(len(text) - start, most * _MOST_CHARS_PER_TOKEN)
+    tokens = _ESTIMATOR.count(text[start : start + length])
+    while tokens > most and length > 1:
+        length = max(1, min(length - 1, length * most // tokens))
+        tokens = _ESTIMATOR.count(text[start : start + length])
+    return length
+
+
+def _text(parts: Iterable[Part]) -> str:
+    return "\n".join(_said(parts))
+
+
+def _said(parts: Iterable[Part]) -> Iterator[str]:
+    for part in parts:
+        match part:
+            case ToolCallPart(name=name, arguments=arguments):
+                yield name
+                yield arguments
+            case ToolCallResponsePart(response=response):
+                yield from [response] if isinstance(response, str) else _said(response)
+            case GenericPart(data=data):
+                yield data
+            case _:
+                yield from filter(None, [readable_text(part)])
+
+
+def _media(parts: Iterable[Part], most: int) -> Iterator[BlobPart]:
+    for part in parts:
+        if isinstance(part, ToolCallResponsePart) and not isinstance(part.response, str):
+            yield from _media(part.response, most)
+        elif isinstance(part, BlobPart):
+            most -= count_message(Message(role="user", parts=(part,)), _ESTIMATOR)
+            if most >= 0:
+                yield part
