@@ -5,7 +5,7 @@ from msgspec import Struct
 from foldline.reduction.config import HistoryReductionConfig
 
 
-__all__ = ["DEFAULT_WINDOW", "SUMMARY_TOKENS", "Budget", "budget_of", "token_ratio"]
+__all__ = ["DEFAULT_WINDOW", "FULL", "SUMMARY_TOKENS", "Budget", "budget_of", "token_ratio"]
 
 
 DEFAULT_WINDOW = 128_000
@@ -14,13 +14,14 @@ DEFAULT_WINDOW = 128_000
 SUMMARY_TOKENS = 1_500
 """The most tokens that a summary is asked to keep to."""
 
+# Not before 0.8; and what one more message adds, by an estimate that is some percent off, still fits.
+FULL = 0.88
+"""The share of its ceiling from which on a request is reduced."""
+
 _CEILING, _CEILING_SHARE = 64_000, 0.7
 _RESERVE, _RESERVE_PART = 8_000, 8
 _LEAST_SUMMARY = 32
 
-# A request folds from here on: not before 0.8, and what one more message adds by an estimate that
-# is some percent off still fits.
-_FULL = 0.88
 # After a batch a request is at most this full, so that the next one is some calls away.
 _RELIEVED = 0.5
 
@@ -126,7 +127,7 @@ def budget_of(
         ratio=ratio,
         recall=recall,
         limit=limit,
-        full=int(limit * _FULL) - instructions - tools,
+        full=int(limit * FULL) - instructions - tools,
     )
 
 
