@@ -44,7 +44,7 @@ HOMES = MappingProxyType(
         "Reason": "foldline.reduction.event",
         "RecalledPage": "foldline.agent.recall",
         "RedisStore": "foldline.threads.stores.redis.store",
-        "ReducedHistory": "foldline.agent.reducer",
+        "ReducedHistory": "foldline.agent.reduced",
         "ReductionCache": "foldline.agent.cache",
         "ReductionMetadata": "foldline.agent.result",
         "RoundRobin": "foldline.conversation.orchestrator",

@@ -28,9 +28,11 @@ from foldline.agent.recall import (
     recall as recall,
     recall_tool as recall_tool,
 )
+from foldline.agent.reduced import (
+    ReducedHistory as ReducedHistory,
+)
 from foldline.agent.reducer import (
     HistoryReducer as HistoryReducer,
-    ReducedHistory as ReducedHistory,
 )
 from foldline.agent.result import (
     ReductionMetadata as ReductionMetadata,

@@ -28,6 +28,7 @@ CATCHERS = {
 
 ANY_READERS = (
     "agent/config.py",  # reads configuration that may hold anything
+    "agent/reduced.py",  # gives back the items of any vendor
     "agent/reducer.py",  # takes and gives back the items of any vendor
     "agent/tools/",  # reads annotations of any type, and what a model wrote
     "agent/wire.py",  # reads and writes them

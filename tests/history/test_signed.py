@@ -1,5 +1,6 @@
 """What is bound to everything before it leaves an answer; what is sealed is found in it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +12,14 @@ from foldline.history.formats.openai_chat import from_openai_chat
 from foldline.history.formats.openai_responses import from_openai_responses, to_openai_responses
 from foldline.history.messages import Message, Native, NativeFormat
 from foldline.history.parts import CompactionPart, ReasoningPart
-from foldline.history.signed import is_sealed, is_signed, only_sealed, without_signed
+from foldline.history.signed import (
+    bound,
+    is_sealed,
+    is_signed,
+    only_sealed,
+    sendable,
+    without_signed,
+)
 
 
 THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "S"}
@@ -172,3 +180,74 @@ def test_sealed_compaction_of_openai() -> None:
 def test_open_compaction(message: Message) -> None:
     """A compaction that anyone can read, or that holds nothing, is not sealed."""
     assert not is_sealed(message)
+
+
+OPENING = b"model and tools"
+RULE, ASKED, AGAIN = Message.system("be brief"), Message.user("q"), Message.user("and?")
+
+
+def conversation() -> list[Message]:
+    """Return a conversation of two answers, each bound to the request before it."""
+    said = [RULE, ASKED]
+    said += bound([answer(THOUGHT, SAID)], said, OPENING)
+    said.append(AGAIN)
+    return [*said, *bound([answer(HIDDEN, CALL)], said, OPENING)]
+
+
+def kept(view: Sequence[Message], opening: bytes = OPENING) -> list[bool]:
+    """Return for each answer in *view* whether its thinking is sent."""
+    return [is_signed(one) for one in sendable(view, opening) if one.role == "assistant"]
+
+
+def test_what_nothing_has_changed_is_sent() -> None:
+    """A conversation that has only grown is sent as it is."""
+    said = conversation()
+
+    assert sendable([*said, ASKED], OPENING) == (*said, ASKED)
+
+
+def test_a_change_takes_the_thinking_after_it() -> None:
+    """Whatever differs before a thought, it is left out; what is before the change stays."""
+    said = conversation()
+    edited = Message.user("other")
+
+    assert kept(said, b"other tools") == [False, False]
+    assert kept([Message.system("be long"), *said[1:]]) == [False, False]
+    assert kept([*said, Message.system("one more rule")]) == [False, False]
+    assert kept([RULE, edited, *said[2:]]) == [False, False]
+    assert kept([*said[:3], edited, said[4]]) == [True, False]
+    assert kept([RULE, *said[3:]]) == [False]
+    assert kept([said[1], said[2], RULE, *said[3:]]) == [True, True]
+
+
+def test_a_thought_left_out_takes_the_later_ones() -> None:
+    """Of an answer that has lost its note the thinking goes, and so does what was made after it."""
+    said = conversation()
+    said[2] = replace(said[2], metadata=None)
+
+    assert kept(said) == [False, False]
+    assert len(sendable(said, OPENING)) == len(said)
+
+
+def test_what_was_made_without_it_stays() -> None:
+    """Thinking that was made after a changed view is bound to that view."""
+    changed = [Message.system("be long"), *conversation()[1:]]
+    view = [*sendable(changed, OPENING), AGAIN]
+    said = [*changed, AGAIN, *bound([answer(THOUGHT, SAID)], view, OPENING)]
+
+    assert kept(said) == [False, False, True]
+
+
+def test_an_answer_of_thinking_alone_leaves() -> None:
+    """An answer of which nothing would be left is left out."""
+    thought = answer(THOUGHT)
+
+    assert sendable([ASKED, thought, AGAIN], OPENING) == (ASKED, AGAIN)
+
+
+def test_each_message_of_an_answer_is_bound() -> None:
+    """A later message of one answer is bound to the earlier ones too."""
+    first, second = bound([answer(THOUGHT, SAID), answer(THOUGHT, CALL)], [ASKED], OPENING)
+
+    assert sendable([ASKED, first, second], OPENING) == (ASKED, first, second)
+    assert kept([ASKED, replace(first, parts=()), second]) == [False, False]

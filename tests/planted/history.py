@@ -93,6 +93,17 @@ the item keeps what the parts lost
 models that do not bind lose their thinking
 - or _FREE(model) is None
 + or True
+thinking without a note of its request is sent
+- and (message.metadata or {}).get(PREFIX_KEY) != digest.hex():
++ and (message.metadata or {}).get(PREFIX_KEY, digest.hex()) != digest.hex():
+what is left of an answer counts as before
+- digest = _after(digest, left)
++ digest = _after(digest, message)
+thinking is not bound to system messages
+-             digest = chain_digest(digest, message)
+-     return digest
++             pass
++     return digest
 a readable compaction counts as sealed
 - and any(map(block.get, seals))
 + and block

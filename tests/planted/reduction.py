@@ -92,4 +92,34 @@ a failing summarizer is asked for ever
 a summarizer that was not asked costs an attempt
 - attempt = (summarizer + 1) * ATTEMPTS
 + attempt += 1
+
+reduction/config.py: reduction/test_run_overrides.py
+a target in another unit is refused
+- changes |= {name: _DEFAULTS[name] for name in _LIMIT_FIELDS} | {"counting_unit": unit}
++ changes |= {"counting_unit": unit}
+a fold that was asked for keeps the threshold too
+- 0 if run.trigger_history_reduction else threshold
++ threshold
+
+reduction/fold.py: reduction/test_run_overrides.py
+dropping once forgets the summary
+- _kept(verdict.state, Writing())
++ _Draft()
+the strategy of a run is ignored by its fold
+- if how.strategy == "summarizing"
++ if config.strategy == "summarizing"
+the prompt of a run is ignored
+- prompt=how.custom_summarization_prompt
++ prompt=config.custom_summarization_prompt
+
+reduction/verdict.py: reduction/test_run_overrides.py
+a fold with another unit is not active afterwards
+- history, state, unit=config.unit, config_fingerprint
++ history, state, unit=config_of_run(config, overrides).unit, config_fingerprint
+nothing is folded below the target
+- cut = _worthwhile(case, "exchanges", 1)
++ cut = None
+a target of a run is not obeyed
+- "forced" in facts and run.history_reduction_target_override is None
++ "forced" in facts
 """)

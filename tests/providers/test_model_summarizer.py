@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from foldline.agent.reducer import HistoryReducer, ReducedHistory
+from foldline.agent.reduced import ReducedHistory
+from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError, ModelError, SummarizerError
 from foldline.history.messages import Message, Usage
 from foldline.history.parts import ReasoningPart, TextPart

@@ -16,7 +16,8 @@ from foldline.agent.files import TurnFiles, with_files
 from foldline.agent.own_reducer import ChatReducer
 from foldline.agent.portal import PORTAL
 from foldline.agent.progress import Progress, TurnSetup
-from foldline.agent.reducer import HistoryReducer, ReducedHistory
+from foldline.agent.reduced import ReducedHistory
+from foldline.agent.reducer import HistoryReducer
 from foldline.agent.result import TurnResult
 from foldline.agent.service import begun
 from foldline.agent.telemetry import ObservedModel, Observer
@@ -28,7 +29,6 @@ from foldline.errors import ConfigError
 from foldline.history.codec import encode_json
 from foldline.history.messages import Message
 from foldline.history.tokens import TokenEstimator, count_message
-from foldline.providers.book import window_of_model
 from foldline.providers.model import ChatModel, window_of
 from foldline.providers.summarizer import ModelSummarizer, Summarizer
 from foldline.providers.vendors.opening import open_model
@@ -77,10 +77,10 @@ class Agent:
 
         Args:
             model: `vendor:model`, a provider, or any object with the protocol.
-            name: The name of the agent.
+            name: Its name.
             instructions: The system prompt: sent before every view, not stored with a thread.
             tools: What the model may call: typed functions or `Tool` objects.
-            history_reduction: How and when to reduce; by default every request fits the window.
+            history_reduction: How and when to reduce; see `HistoryReductionConfig`.
             reducer: What reduces instead: a `HistoryReducer`, or any object with the protocol.
             summarizer: What writes summaries; by default the `summarizer_provider`, or the model.
             options: Limits of a turn.
@@ -89,11 +89,10 @@ class Agent:
 
         Raises:
             ConfigError: An argument is wrong.
-            MissingExtraError: The model needs a package that is not installed.
+            MissingExtraError: A package is not installed.
         """
+        chat, named = _opened(model), tools_by_name(tools)
         _check_parts(name, instructions, history_reduction, options, background_fold, telemetry)
-        chat = _opened(model)
-        named = tools_by_name(tools)
         ours, own, writer = _made(reducer, history_reduction, summarizer, chat, options, telemetry)
         self._opened = [one for one in (chat, writer) if one is not None and one is not model]
         self._setup = TurnSetup(
@@ -102,10 +101,9 @@ class Agent:
             reducer=ours,
             own_reducer=own,
             tools=named,
+            tool_tokens=_tool_tokens(named),
             instructions=instructions,
             instruction_tokens=_instruction_tokens(instructions),
-            tool_tokens=_tool_tokens(named),
-            window=window_of(chat) or window_of_model(chat.name),
             options=options,
             background=background_fold,
             observer=telemetry,
@@ -341,7 +339,7 @@ def _made(
             name = "history_reduction" if given is None else "summarizer"
             message = f"{name} must be given to the reducer, or in place of it"
             raise ConfigError(message)
-        return *_own(reducer, observer), None
+        return *_own(reducer, model, observer), None
     chain, opened = given or (), None
     config = config or HistoryReductionConfig()
     if given is None and config.enabled:
@@ -351,6 +349,7 @@ def _made(
         chain = ModelSummarizer(writer if observer is None else ObservedModel(writer, observer))
     made = HistoryReducer(
         config,
+        window=window_of(model),
         summarizer=chain,
         summarizer_window=_window_of(chain),
         timeout=options.summarizer_timeout,
@@ -361,11 +360,12 @@ def _made(
 
 
 def _own(
-    given: HistoryReducer | ChatReducer, observer: Observer | None
+    given: HistoryReducer | ChatReducer, model: ChatModel, observer: Observer | None
 ) -> tuple[HistoryReducer, ChatReducer | None]:
     expect("reducer", given, HistoryReducer | ChatReducer, hint="it needs async reduce()")
     if isinstance(given, HistoryReducer):
         made = copy(given)
+        made.window = given.window or window_of(model)
         made.telemetry = observer or given.telemetry
         return made, None
     if isinstance(given, type) or is_blocking(given.reduce):

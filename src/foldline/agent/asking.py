@@ -8,7 +8,8 @@ from foldline.agent.events import RequestSentEvent
 from foldline.agent.model_call import ask_model
 from foldline.agent.own_reducer import own_view
 from foldline.agent.progress import Progress, TurnSetup
-from foldline.agent.reducer import ReducedHistory
+from foldline.agent.recall import RECALL
+from foldline.agent.reduced import ReducedHistory
 from foldline.agent.result import ReductionMetadata
 from foldline.agent.service import Basis
 from foldline.errors import (
@@ -24,16 +25,12 @@ from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.reduction.budget import Budget, token_ratio
 from foldline.reduction.config import AgentRunConfig
 from foldline.reduction.event import Reason
-from foldline.reduction.quotes import Pins
 from foldline.threads.change import Change
 from foldline.threads.read_only import ThreadWindow
 
 
-__all__ = ["RECALL", "Asking"]
+__all__ = ["Asking"]
 
-
-RECALL = "recall"
-"""The name of the tool that returns what a view does not show."""
 
 _NO_OVERRIDES = AgentRunConfig()
 # A turn that the vendor has refused is not ended by the fold that answers the refusal.
@@ -155,20 +152,15 @@ class Asking:
             window.history,
             state=window.reduction,
             overrides=overrides,
-            pins=self._pins(window),
+            pins=window.pins,
             folds=folds,
         )
-
-    def _pins(self, window: ThreadWindow) -> Pins:
-        """Return the pinned messages that the window has, and those before it."""
-        return ()
 
     def _budget(self) -> Budget:
         """Return what the request may hold, as far as the vendor of this model has shown."""
         setup, state = self._setup, self._progress.state
         is_known = state.context_window_model == setup.model.name
         return setup.reducer.budget(
-            window=setup.window,
             learned=state.context_window if is_known else None,
             instructions=setup.instruction_tokens,
             tools=setup.tool_tokens,

@@ -22,8 +22,10 @@ from foldline.agent.events import (
 from foldline.agent.progress import TurnSetup
 from foldline.agent.telemetry import Observation
 from foldline.errors import ConfigError, ModelError
+from foldline.history.codec import canonical_json
 from foldline.history.messages import Message, Usage
 from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart
+from foldline.history.signed import bound, is_signed, sendable
 from foldline.providers.model import (
     ChatDelta,
     ChatModel,
@@ -113,6 +115,9 @@ async def ask_model(
 ) -> ChatResponse:
     """Return the model's answer to *request*, and emit it while it arrives."""
     model, observer = setup.model, setup.observer
+    if any(map(is_signed, request.messages)):
+        view = sendable(request.messages, _opening(request, model))
+        request = structs.replace(request, messages=view)
     deltas = _Deltas(iteration, emit)
     streaming = model if streams and isinstance(model, StreamingChatModel) else None
     observed: Observation[ChatResponse] | nullcontext[None] = nullcontext()
@@ -132,7 +137,17 @@ async def ask_model(
             deltas.add_all(response)
     finally:
         deltas.close()
+    if any(map(is_signed, response.messages)):
+        said = bound(response.messages, request.messages, _opening(request, model))
+        response = structs.replace(response, messages=said)
     return response
+
+
+def _opening(request: ChatRequest, model: ChatModel) -> bytes:
+    """Return what *request* says before its messages, to which a vendor binds thinking as well."""
+    given = [request.settings.get(name) for name in ("system", "tools")]
+    tools = [(tool.name, tool.description, tool.parameters) for tool in request.tools]
+    return canonical_json([model.name, tools, given])
 
 
 async def _streamed(

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Protocol, runtime_checkable
 
-from foldline.agent.reducer import HistoryReducer, ReducedHistory
+from foldline.agent.reduced import ReducedHistory
+from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect
 from foldline.errors import ConfigError
 from foldline.history.history import History

@@ -35,7 +35,6 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
     instructions: str
     instruction_tokens: int
     tool_tokens: int
-    window: int | None
     options: AgentOptions
     background: BackgroundFold | None
     observer: Observer | None

@@ -7,37 +7,33 @@ from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from time import perf_counter
-from typing import Any, Generic, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from foldline.agent.arguments import RequestOptions, by_hand, summarizer_chain
 from foldline.agent.breaker import NOT_ASKED, FoldCalls, breakers_of
 from foldline.agent.cache import ReductionCache
 from foldline.agent.portal import PORTAL
-from foldline.agent.request import RequestFacts, described, parts_of
+from foldline.agent.reduced import ReducedHistory, ReducerCall, shown
+from foldline.agent.request import RequestFacts, described
 from foldline.agent.telemetry import Observer
 from foldline.agent.wire import Items, read_items
 from foldline.checks import expect, expect_seconds, expect_whole
-from foldline.errors import BlockingCallError, RequestTooLargeError
-from foldline.history.history import CountingUnit, History
+from foldline.errors import BlockingCallError
+from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat, Usage, total_usage
 from foldline.history.tokens import TokenCounter
 from foldline.providers.book import window_of_model
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.summarizer import Summarizer, metered
-from foldline.reduction.active import outcome_of
 from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.config import (
     AgentRunConfig,
     HistoryReductionConfig,
-    config_of_run,
     fingerprint,
 )
 from foldline.reduction.event import (
-    CIRCUIT_BREAKER_TERMINATION,
-    EarlierReduction,
-    HistoryReductionEvent,
     Reason,
     ReductionStatus,
 )
@@ -46,10 +42,9 @@ from foldline.reduction.quotes import Pins
 from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.reduction.verdict import Verdict, decide
 from foldline.reduction.version_1 import carried_over
-from foldline.reduction.view import view_of, view_tokens
 
 
-__all__ = ["DEFAULT_TIMEOUT", "HistoryReducer", "ReducedHistory"]
+__all__ = ["DEFAULT_TIMEOUT", "HistoryReducer"]
 
 
 DEFAULT_TIMEOUT = 60.0
@@ -57,46 +52,8 @@ DEFAULT_TIMEOUT = 60.0
 
 _LOG = logging.getLogger("foldline")
 _DEFAULTS = HistoryReductionConfig()
-# A request that somebody asked for as it is may be larger than its ceiling.
-_UNBOUNDED = frozenset({Reason.DISABLED, Reason.SKIPPED_BY_RUN, Reason.NO_MESSAGES})
-_NO_VERDICT = Verdict(kind="skip", reason=Reason.NO_MESSAGES)
 
 _Item = TypeVar("_Item", Message, dict[str, Any])
-
-
-class ReducedHistory(Struct, Generic[_Item], frozen=True, kw_only=True):
-    """What to send to the model, and what to keep for the next call."""
-
-    messages: list[_Item]
-    """The view, in the form that was given."""
-
-    state: HistoryReductionState | None
-    """The reduction to pass in next time; None if there is none yet."""
-
-    event: HistoryReductionEvent
-    """What happened and why."""
-
-    verdict: Verdict
-    """The decision."""
-
-    @property
-    def termination_reason(self) -> str | None:
-        """Why the turn should end before the model call; None if it should continue."""
-        performed = self.event.status == "performed"
-        return CIRCUIT_BREAKER_TERMINATION if performed and self.verdict.kind == "halt" else None
-
-
-class _Call(Struct, frozen=True, kw_only=True):
-    items: Items
-    given: HistoryReductionState | None
-    """The reduction that was passed in, or found in the cache."""
-
-    overrides: AgentRunConfig | None
-    scope: str
-    budget: Budget
-    pins: Pins | None
-    started: float
-    verdict: Verdict = _NO_VERDICT
 
 
 class HistoryReducer:
@@ -128,31 +85,24 @@ class HistoryReducer:
 
         Args:
             config: How and when to reduce; by default every request fits the model's window.
-            model: The name of the model that is asked, such as `anthropic:claude-sonnet-4-6`: its
-                window is looked up. It is never called.
+            model: The model that is asked, such as `anthropic:claude-sonnet-4-6`, for its window.
             window: Its window in tokens, if the book of models does not know it.
             summarizer: What writes summaries; several are tried in order, the offline digest last.
-            cache: Where to look if no state is passed in, or a fold is due; a fold that several
-                calls need at once is made once.
+            cache: Where to look if no state is passed in; a fold that several calls need is made once.
             counter: Counts tokens; an estimator by default. A `History` has its own.
-            summary_budget: How many tokens a summary may have, give or take a quarter; by default
-                1,500, or an eighth of the ceiling if that is less.
-            summarizer_window: How many tokens a summarizer can read at once, including prompt and
-                earlier summary; longer spans are split. A single longer message is not.
+            summary_budget: How many tokens a summary may have; by default at most 1,500.
+            summarizer_window: How many tokens a summarizer reads at once; longer spans are split.
             timeout: How many seconds a fold may wait for summarizers; the digest has no limit.
             clock: Gives the creation time of reductions.
 
         Raises:
             ConfigError: An argument is wrong, or a model is configured and no summarizer is given.
         """
-        expect("config", config, HistoryReductionConfig, hint="see config_from_mapping")
-        expect("model", model, str | None)
-        expect_whole("window", window, 1, optional=True)
-        expect_whole("summary_budget", summary_budget, 1, optional=True)
-        expect_whole("summarizer_window", summarizer_window, 1, optional=True)
+        _check(config, model, counter, cache)
+        sizes = {"window": window, "summary_budget": summary_budget}
+        for name, size in (sizes | {"summarizer_window": summarizer_window}).items():
+            expect_whole(name, size, 1, optional=True)
         expect_seconds("timeout", timeout)
-        expect("counter", counter, TokenCounter | None, hint="it needs a method count(text)")
-        expect("cache", cache, ReductionCache | None)
         given = summarizer_chain(summarizer, config)
         self.config = config
         self._digest = DigestSummarizer()
@@ -160,13 +110,11 @@ class HistoryReducer:
         names = [one.name for one in given or self._summarizers]
         self.config_fingerprint = fingerprint(config, names)
         """What identifies the reductions made here; those with another fingerprint are not used."""
-        self._cache = cache
-        self._counter = counter
-        self._summary_budget = summary_budget
-        self._model_window = window or (window_of_model(model) if model else None)
-        self._window = summarizer_window
-        self._timeout = timeout
-        self._clock = clock or partial(datetime.now, UTC)
+        self._cache, self._counter = cache, counter
+        self._summary_budget, self._window = summary_budget, summarizer_window
+        self.window = window or (window_of_model(model) if model else None)
+        """The window of the model in tokens; None if it is unknown."""
+        self._timeout, self._clock = timeout, clock or partial(datetime.now, UTC)
         self._breakers = breakers_of(self._summarizers, self._now)
 
     async def reduce(  # noqa: PLR0913 - one name for each part of a request
@@ -327,7 +275,7 @@ class HistoryReducer:
             folds: Whether to fold if a fold is due; callers who fold in the background do not wait.
         """
         call = self._decided(
-            _Call(
+            ReducerCall(
                 items=Items(history=history, kept=history),
                 given=state,
                 overrides=overrides,
@@ -348,7 +296,6 @@ class HistoryReducer:
     def budget(
         self,
         *,
-        window: int | None = None,
         learned: int | None = None,
         instructions: int = 0,
         tools: int = 0,
@@ -359,7 +306,6 @@ class HistoryReducer:
         Return what a request may hold.
 
         Args:
-            window: The window of the model, if this reducer was not given one.
             learned: The window as far as the vendor's refusals have shown.
             instructions: The estimated tokens of instructions that are not in the history.
             tools: The estimated tokens of the tool schemas.
@@ -368,7 +314,7 @@ class HistoryReducer:
         """
         return budget_of(
             self.config,
-            window=self._model_window or window,
+            window=self.window,
             learned=learned,
             instructions=instructions,
             tools=tools,
@@ -384,7 +330,7 @@ class HistoryReducer:
         format: NativeFormat | None,
         scope: str,
         request: RequestFacts,
-    ) -> _Call:
+    ) -> ReducerCall:
         started = perf_counter()
         if state is not None:
             hint = "read JSON with HistoryReductionState.from_json"
@@ -395,12 +341,12 @@ class HistoryReducer:
             expect("scope", scope, str)
         items = read_items(messages, format, self._counter)
         history = items.history
-        call = _Call(
+        call = ReducerCall(
             items=items,
             given=state,
             overrides=overrides,
             scope=scope,
-            budget=request.budget(self.config, self._model_window, history, state),
+            budget=request.budget(self.config, self.window, history, state),
             pins=None if request.pins is None else [(at, history[at]) for at in request.pins],
             started=started,
         )
@@ -411,7 +357,7 @@ class HistoryReducer:
                 call = self._decided(structs.replace(call, given=carried))
         return call if self._cache is None else self._looked_up(call, self._cache)
 
-    def _decided(self, call: _Call) -> _Call:
+    def _decided(self, call: ReducerCall) -> ReducerCall:
         """Return *call* with the verdict on it."""
         verdict = decide(
             call.items.history,
@@ -424,7 +370,7 @@ class HistoryReducer:
         )
         return structs.replace(call, verdict=verdict)
 
-    def _looked_up(self, call: _Call, cache: ReductionCache) -> _Call:
+    def _looked_up(self, call: ReducerCall, cache: ReductionCache) -> ReducerCall:
         """Return *call* decided with the reduction in *cache*, if that one covers more."""
         history, active = call.items.history, call.verdict.state
         if active is not None and not call.verdict.folds:
@@ -436,7 +382,7 @@ class HistoryReducer:
             return call
         return self._decided(structs.replace(call, given=found))
 
-    async def _settled(self, call: _Call) -> ReducedHistory[Any]:
+    async def _settled(self, call: ReducerCall) -> ReducedHistory[Any]:
         """Fold as *call* asks; if the same fold is being made already, wait for it and look again."""
         if self._cache is None:
             return await self._made(call)
@@ -448,12 +394,12 @@ class HistoryReducer:
                     return await self._made(call)
         return self._served(call)
 
-    def _place(self, call: _Call) -> tuple[str, str, str]:
+    def _place(self, call: ReducerCall) -> tuple[str, str, str]:
         """Return the same key for two calls that would make the same fold."""
         prefix = hash_of(call.items.history, call.verdict.cut)
         return call.scope, self.config_fingerprint, prefix
 
-    async def _made(self, call: _Call) -> ReducedHistory[Any]:
+    async def _made(self, call: ReducerCall) -> ReducedHistory[Any]:
         observed = nullcontext() if self.telemetry is None else self.telemetry.fold()
         with observed as made, metered() as spent:
             result = await self._fold(call)
@@ -464,10 +410,12 @@ class HistoryReducer:
             failures = [one for one in writing.failures if one not in NOT_ASKED]
             if failures:
                 _LOG.warning("%s", self._what_failed(writing, failures))
-            reduced = self._shown(
+            reduced = shown(
                 call,
+                self.config,
                 result.state or call.verdict.state,
                 status,
+                self._now,
                 reason=result.reason,
                 summarizer=None if wrote is None else self._summarizers[wrote].name,
                 summarizer_calls=writing.calls,
@@ -487,7 +435,7 @@ class HistoryReducer:
         end = "no summary was written" if wrote is None else f"{names[wrote]} wrote the summary"
         return f"summarizer {failed} failed ({why}): {end}"
 
-    async def _fold(self, call: _Call) -> FoldResult:
+    async def _fold(self, call: ReducerCall) -> FoldResult:
         history = call.items.history
         # The digest counts as the history does, so that its text keeps to the budget.
         digest = DigestSummarizer(counter=history.counter)
@@ -516,67 +464,14 @@ class HistoryReducer:
         expect("clock()", now, datetime)
         return now
 
-    def _served(self, call: _Call) -> ReducedHistory[Any]:
+    def _served(self, call: ReducerCall) -> ReducedHistory[Any]:
         active = call.verdict.state
-        return self._shown(call, active, "skipped" if active is None else "cache_hit")
-
-    def _shown(
-        self,
-        call: _Call,
-        active: HistoryReductionState | None,
-        status: ReductionStatus,
-        **outcome: Any,
-    ) -> ReducedHistory[Any]:
-        history, budget, removed = call.items.history, call.budget, 0
-        view = view_of(history, active)
-        facts: dict[str, Any] = {"reason": call.verdict.reason}
-        if active is not None:
-            removed = active.summarized_up_to_index - (active.pinned_index is not None)
-            facts["summary"] = active.summary_content or None
-            if status == "cache_hit":
-                _LOG.debug("cache hit: %d messages became %d", history.total, len(view))
-                made, now = _zoned(active.created_at), _zoned(self._now())
-                facts["cache_age"] = (now - made).total_seconds()
-        how, tokens = config_of_run(self.config, call.overrides), view_tokens(history, active)
-        if budget.counted(tokens) > budget.ceiling and call.verdict.reason not in _UNBOUNDED:
-            raise RequestTooLargeError(
-                parts=parts_of(history, active, budget), ceiling=budget.ceiling
-            )
-        event = HistoryReductionEvent(
-            status=status,
-            strategy=how.strategy,
-            counting_unit=how.unit,
-            units=call.verdict.units,
-            original_count=history.total,
-            reduced_count=len(view),
-            removed_count=removed,
-            original_tokens=history.system_tokens + history.tokens(),
-            reduced_tokens=tokens,
-            earlier=_outcome_of_given(call, self.config.unit) if call.given else "none",
-            ceiling=budget.ceiling,
-            request_tokens=budget.counted(tokens),
-            duration=perf_counter() - call.started,
-            **(facts | outcome),
-        )
-        # What is disabled gives back what it was given; of a history, a valid view.
-        is_off = call.verdict.reason is Reason.DISABLED and call.items.kept is not history
-        return ReducedHistory(
-            messages=call.items.given() if is_off else call.items.write(view),
-            state=active or call.given,
-            event=event,
-            verdict=call.verdict,
-        )
+        status: ReductionStatus = "skipped" if active is None else "cache_hit"
+        return shown(call, self.config, active, status, self._now)
 
 
-def _outcome_of_given(call: _Call, unit: CountingUnit) -> EarlierReduction:
-    given = call.given
-    if given is call.verdict.state:
-        return "used"
-    if given is None or call.verdict.reason is Reason.SKIPPED_BY_RUN:
-        return "none"
-    return outcome_of(call.items.history, given, call.verdict.state, unit=unit)
-
-
-def _zoned(moment: datetime) -> datetime:
-    """Return *moment*; without a zone it is taken as UTC."""
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+def _check(config: object, model: object, counter: object, cache: object) -> None:
+    expect("config", config, HistoryReductionConfig, hint="see config_from_mapping")
+    expect("model", model, str | None)
+    expect("counter", counter, TokenCounter | None, hint="it needs a method count(text)")
+    expect("cache", cache, ReductionCache | None)

@@ -13,7 +13,7 @@ from foldline.agent.arguments import TurnInput, checked_input
 from foldline.agent.event_stream import EventStream
 from foldline.agent.files import TurnFiles, with_files
 from foldline.agent.portal import PORTAL
-from foldline.agent.reducer import ReducedHistory
+from foldline.agent.reduced import ReducedHistory
 from foldline.agent.result import answered_by
 from foldline.checks import expect, expect_choice
 from foldline.conversation.orchestration import ConversationEvent, OrchestrationResult

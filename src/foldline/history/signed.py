@@ -13,17 +13,32 @@ the thought signatures of Gemini are bound to their own answer only.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from types import MappingProxyType
 
+from msgspec.structs import replace
+
+from foldline.history.digest import chain_digest
 from foldline.history.formats import CONVERTERS
 from foldline.history.formats.wire import Object, listed_blocks, maybe_object
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.parts import CompactionPart, ReasoningPart
 
 
-__all__ = ["is_sealed", "is_signed", "only_sealed", "without_signed"]
+__all__ = [
+    "PREFIX_KEY",
+    "bound",
+    "is_sealed",
+    "is_signed",
+    "only_sealed",
+    "sendable",
+    "without_signed",
+]
 
+
+PREFIX_KEY = "bound_to"
+"""The metadata key for a hash of the request that signed thinking answers."""
 
 _ANTHROPIC = NativeFormat.ANTHROPIC
 # Models that sign their thinking, or need it back, without binding it to what is before it.
@@ -53,6 +68,61 @@ def without_signed(message: Message) -> Message | None:
         return message
     left = [item for one in _items(message) if (item := _without_bound(one)) is not None]
     return CONVERTERS[_ANTHROPIC].said_by(message, left) if left else None
+
+
+def bound(
+    answer: Iterable[Message], view: Sequence[Message], opening: bytes
+) -> tuple[Message, ...]:
+    """
+    Return *answer* with a hash of the request that it answers beside each message.
+
+    Args:
+        answer: The messages of the answer.
+        view: The messages of the request, its system messages included.
+        opening: What the request has besides: the model and the tools.
+    """
+    digest = _opened(view, opening)
+    for message in view:
+        digest = _after(digest, message)
+    messages: list[Message] = []
+    for message in answer:
+        metadata = {**(message.metadata or {}), PREFIX_KEY: digest.hex()}
+        messages.append(replace(message, metadata=metadata))
+        digest = _after(digest, message)
+    return tuple(messages)
+
+
+def sendable(view: Iterable[Message], opening: bytes) -> tuple[Message, ...]:
+    """
+    Return *view* without the thinking that its vendor has bound to another request.
+
+    Thinking stays only if everything before it equals the request that it answered, as `bound`
+    has noted: the model, tools and system messages, and each message as it was sent.
+    """
+    view = tuple(view)
+    digest = _opened(view, opening)
+    sent: list[Message] = []
+    for message in view:
+        left: Message | None = message
+        if is_signed(message) and (message.metadata or {}).get(PREFIX_KEY) != digest.hex():
+            left = without_signed(message)
+        if left is not None:
+            sent.append(left)
+            digest = _after(digest, left)
+    return tuple(sent)
+
+
+def _opened(view: Iterable[Message], opening: bytes) -> bytes:
+    """Return the digest of what comes before all other messages, wherever it is in *view*."""
+    digest = sha256(opening).digest()
+    for message in view:
+        if message.role == "system":
+            digest = chain_digest(digest, message)
+    return digest
+
+
+def _after(digest: bytes, message: Message) -> bytes:
+    return digest if message.role == "system" else chain_digest(digest, message)
 
 
 def is_sealed(message: Message) -> bool:

@@ -6,6 +6,7 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 from msgspec import Struct
 
 from foldline.history.messages import Message, Usage
+from foldline.providers.book import window_of_model
 
 
 __all__ = [
@@ -147,6 +148,6 @@ class StreamingChatModel(ChatModel, Protocol):
 
 
 def window_of(model: ChatModel) -> int | None:
-    """Return the context window of *model* in tokens; None if it does not say."""
+    """Return the context window of *model* in tokens; None if neither it nor the book says."""
     window: object = getattr(model, "context_window", None)
-    return window if isinstance(window, int) else None
+    return window if isinstance(window, int) else window_of_model(model.name)

@@ -165,19 +165,16 @@ def fold(
         focus="" if overrides is None else overrides.history_reduction_focus,
         options=options,
     )
-    base, draft = verdict.state, _Draft()
-    if base is not None:
-        # What is summarized stays so, if this fold writes nothing.
-        draft = _Draft(
-            summary=base.summary_content,
-            tokens=base.summary_tokens,
-            layers=base.layers,
-            is_merged=True,
-        )
+    # What is summarized stays so, if this fold writes nothing.
+    base, draft = verdict.state, _kept(verdict.state, Writing())
     if how.strategy == "summarizing" and verdict.cut > task.start:
         draft = yield from (_roll if config.use_single_summary else _add_layer)(task)
         if draft.writing.text is None:
-            return FoldResult(state=None, reason=Reason.SUMMARIZERS_FAILED, writing=draft.writing)
+            if verdict.reason is not Reason.CEILING_REACHED:
+                failed = Reason.SUMMARIZERS_FAILED
+                return FoldResult(state=None, reason=failed, writing=draft.writing)
+            # The request has to fit all the same: what is there is shortened.
+            task, draft = replace(task, cut=task.start), _kept(base, draft.writing)
     writing = draft.writing
     by_fallback = 0 < options.summarizers - 1 == writing.summarizer
     made = _fitted(task, config, _reduction(task, config, draft, verdict))
@@ -257,6 +254,19 @@ def _fitted(
             held = sum(one.tokens for one in made.quotes if one.kind in kinds)
             made = replace(made, quotes=within(made.quotes, held - excess, *kinds))
     return made
+
+
+def _kept(base: HistoryReductionState | None, writing: Writing) -> _Draft:
+    """Return what *base* has in place of its messages."""
+    if base is None:
+        return _Draft(writing=writing)
+    return _Draft(
+        summary=base.summary_content,
+        tokens=base.summary_tokens,
+        layers=base.layers,
+        is_merged=True,
+        writing=writing,
+    )
 
 
 def _newly_left_out(

@@ -8,7 +8,8 @@ from itertools import pairwise
 import msgspec
 from msgspec import Struct
 
-from foldline.agent.reducer import HistoryReducer, ReducedHistory
+from foldline.agent.reduced import ReducedHistory
+from foldline.agent.reducer import HistoryReducer
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.providers.digest.summarizer import DigestSummarizer

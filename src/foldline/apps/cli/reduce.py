@@ -8,7 +8,8 @@ from msgspec import Struct
 from rich.table import Table
 from rich.text import Text
 
-from foldline.agent.reducer import HistoryReducer, ReducedHistory
+from foldline.agent.reduced import ReducedHistory
+from foldline.agent.reducer import HistoryReducer
 from foldline.apps.cli.files import check_targets, print_document, print_json, write_files
 from foldline.apps.cli.formats import TARGETS, left_out_note, target_format
 from foldline.apps.cli.options import JsonOption, RunOptions, takes

@@ -6,7 +6,8 @@ import typer
 from msgspec import structs
 
 from foldline.agent.arguments import by_hand
-from foldline.agent.reducer import HistoryReducer, ReducedHistory
+from foldline.agent.reduced import ReducedHistory
+from foldline.agent.reducer import HistoryReducer
 from foldline.apps.cli.chat.options import agent_config, provider_of
 from foldline.apps.cli.files import print_json
 from foldline.apps.cli.options import takes

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from foldline.agent.agent import Agent
 from foldline.agent.config import AgentConfig, AgentOptions
-from foldline.agent.reducer import ReducedHistory
+from foldline.agent.reduced import ReducedHistory
 from foldline.agent.tools import Tool, ToolAnswer, ToolContext
 from foldline.agent.tools.arguments import ArgumentReader
 from foldline.errors import ConfigError, ModelError

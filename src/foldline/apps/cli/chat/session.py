@@ -36,6 +36,7 @@ from foldline.errors import (
     ToolDecisionError,
     UsageError,
 )
+from foldline.reduction.event import Reason
 from foldline.threads.key import ThreadKey
 from foldline.threads.thread import ConversationThread
 
@@ -192,8 +193,11 @@ async def _fold(chat: Chat, argument: str, console: Console) -> None:
         chat.display.hear(event)
         chat.display.gauge()
         return
-    unit = event.counting_unit
-    line = f"nothing was folded: {event.reason.value}; {event.units:,} {unit} have gathered"
+    line = f"nothing was folded: {event.reason.value}"
+    if event.reason is Reason.NOTHING_TO_CUT:
+        unit = event.counting_unit
+        hint = f"; /fold N keeps N {unit}" if keep is None else ""
+        line = f"{line}; {event.units:,} {unit} have gathered{hint}"
     console.print(Text(line, style="dim"), soft_wrap=True)
 
 

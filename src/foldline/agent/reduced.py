@@ -1,0 +1,143 @@
+"""What a reducer returns, and what it knows of the call until then."""
+
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
+from time import perf_counter
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+
+from foldline.agent.request import parts_of
+from foldline.agent.wire import Items
+from foldline.errors import RequestTooLargeError
+from foldline.history.history import CountingUnit
+from foldline.history.messages import Message
+from foldline.reduction.active import outcome_of
+from foldline.reduction.budget import Budget
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, config_of_run
+from foldline.reduction.event import (
+    CIRCUIT_BREAKER_TERMINATION,
+    EarlierReduction,
+    HistoryReductionEvent,
+    Reason,
+    ReductionStatus,
+)
+from foldline.reduction.quotes import Pins
+from foldline.reduction.state import HistoryReductionState
+from foldline.reduction.verdict import Verdict
+from foldline.reduction.view import view_of, view_tokens
+
+
+__all__ = ["ReducedHistory", "ReducerCall", "shown"]
+
+
+_LOG = logging.getLogger("foldline")
+_Item = TypeVar("_Item", Message, dict[str, Any])
+# A request that somebody asked for as it is may be larger than its ceiling.
+_UNBOUNDED = frozenset({Reason.DISABLED, Reason.SKIPPED_BY_RUN, Reason.NO_MESSAGES})
+_NO_VERDICT = Verdict(kind="skip", reason=Reason.NO_MESSAGES)
+
+
+class ReducedHistory(Struct, Generic[_Item], frozen=True, kw_only=True):
+    """What to send to the model, and what to keep for the next call."""
+
+    messages: list[_Item]
+    """The view, in the form that was given."""
+
+    state: HistoryReductionState | None
+    """The reduction to pass in next time; None if there is none yet."""
+
+    event: HistoryReductionEvent
+    """What happened and why."""
+
+    verdict: Verdict
+    """The decision."""
+
+    @property
+    def termination_reason(self) -> str | None:
+        """Why the turn should end before the model call; None if it should continue."""
+        performed = self.event.status == "performed"
+        return CIRCUIT_BREAKER_TERMINATION if performed and self.verdict.kind == "halt" else None
+
+
+class ReducerCall(Struct, frozen=True, kw_only=True):
+    """One call of a reducer: what it was given, and the verdict."""
+
+    items: Items
+    given: HistoryReductionState | None
+    """The reduction that was passed in, or found in the cache."""
+
+    overrides: AgentRunConfig | None
+    scope: str
+    budget: Budget
+    pins: Pins | None
+    started: float
+    verdict: Verdict = _NO_VERDICT
+
+
+def shown(
+    call: ReducerCall,
+    config: HistoryReductionConfig,
+    active: HistoryReductionState | None,
+    status: ReductionStatus,
+    clock: Callable[[], datetime],
+    **outcome: Any,
+) -> ReducedHistory[Any]:
+    """
+    Return what *call* is answered with: the view through *active*, and the event.
+
+    Raises:
+        RequestTooLargeError: The view does not fit, and no fold of it is still to be made.
+    """
+    history, budget, verdict = call.items.history, call.budget, call.verdict
+    view, tokens = view_of(history, active), view_tokens(history, active)
+    is_pending = verdict.folds and status in {"skipped", "cache_hit"}
+    is_too_large = budget.counted(tokens) > budget.ceiling and not is_pending
+    if is_too_large and verdict.reason not in _UNBOUNDED:
+        raise RequestTooLargeError(parts=parts_of(history, active, budget), ceiling=budget.ceiling)
+    facts: dict[str, Any] = {"reason": verdict.reason, "removed_count": 0}
+    if active is not None:
+        facts["removed_count"] = active.summarized_up_to_index - (active.pinned_index is not None)
+        facts["summary"] = active.summary_content or None
+        if status == "cache_hit":
+            _LOG.debug("cache hit: %d messages became %d", history.total, len(view))
+            facts["cache_age"] = (_zoned(clock()) - _zoned(active.created_at)).total_seconds()
+    how = config_of_run(config, call.overrides)
+    event = HistoryReductionEvent(
+        status=status,
+        strategy=how.strategy,
+        counting_unit=how.unit,
+        units=verdict.units,
+        original_count=history.total,
+        reduced_count=len(view),
+        original_tokens=history.system_tokens + history.tokens(),
+        reduced_tokens=tokens,
+        earlier=_outcome_of_given(call, config.unit) if call.given else "none",
+        ceiling=budget.ceiling,
+        request_tokens=budget.counted(tokens),
+        duration=perf_counter() - call.started,
+        **(facts | outcome),
+    )
+    # What is disabled gives back what it was given; of a history, a valid view.
+    is_off = verdict.reason is Reason.DISABLED and call.items.kept is not history
+    return ReducedHistory(
+        messages=call.items.given() if is_off else call.items.write(view),
+        state=active or call.given,
+        event=event,
+        verdict=verdict,
+    )
+
+
+def _outcome_of_given(call: ReducerCall, unit: CountingUnit) -> EarlierReduction:
+    given = call.given
+    if given is call.verdict.state:
+        return "used"
+    if given is None or call.verdict.reason is Reason.SKIPPED_BY_RUN:
+        return "none"
+    return outcome_of(call.items.history, given, call.verdict.state, unit=unit)
+
+
+def _zoned(moment: datetime) -> datetime:
+    """Return *moment*; without a zone it is taken as UTC."""
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
