@@ -109,8 +109,8 @@ the strategy of a run is ignored by its fold
 - if how.strategy == "summarizing"
 + if config.strategy == "summarizing"
 the prompt of a run is ignored
-- prompt=how.custom_summarization_prompt
-+ prompt=config.custom_summarization_prompt
+- prompt=how.custom_summarization_prompt or DEFAULT_PROMPT
++ prompt=DEFAULT_PROMPT
 
 reduction/verdict.py: reduction/test_run_overrides.py
 a fold with another unit is not active afterwards

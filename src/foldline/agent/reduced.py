@@ -85,16 +85,16 @@ def shown(
     **outcome: Any,
 ) -> ReducedHistory[Any]:
     """
-    Return what *call* is answered with: the view through *active*, and the event.
+    Return the view of *call* through *active*, and the event.
 
     Raises:
         RequestTooLargeError: The view does not fit, and no fold of it is still to be made.
     """
+    how = config_of_run(config, call.overrides)
     history, budget, verdict = call.items.history, call.budget, call.verdict
     view, tokens = view_of(history, active), view_tokens(history, active)
     is_pending = verdict.folds and status in {"skipped", "cache_hit"}
-    is_too_large = budget.counted(tokens) > budget.ceiling and not is_pending
-    if is_too_large and verdict.reason not in _UNBOUNDED:
+    if not (is_pending or verdict.reason in _UNBOUNDED) and budget.counted(tokens) > budget.ceiling:
         raise RequestTooLargeError(parts=parts_of(history, active, budget), ceiling=budget.ceiling)
     facts: dict[str, Any] = {"reason": verdict.reason, "removed_count": 0}
     if active is not None:
@@ -103,7 +103,6 @@ def shown(
         if status == "cache_hit":
             _LOG.debug("cache hit: %d messages became %d", history.total, len(view))
             facts["cache_age"] = (_zoned(clock()) - _zoned(active.created_at)).total_seconds()
-    how = config_of_run(config, call.overrides)
     event = HistoryReductionEvent(
         status=status,
         strategy=how.strategy,

@@ -153,18 +153,10 @@ def fold(
         options: The time, the fingerprint and what summarizers there are.
         given: The state that the verdict was made from. What it carries that fits *history* is
             carried on, also if it was made with another configuration.
-        overrides: What this run changes. The reduction is recorded as one of *config* all the same,
-            so that it stays active.
+        overrides: What this run changes; the reduction is recorded as one of *config* all the same.
     """
     how = config_of_run(config, overrides)
-    task = _Task(
-        history=history,
-        base=verdict.state,
-        cut=verdict.cut,
-        prompt=how.custom_summarization_prompt or DEFAULT_PROMPT,
-        focus="" if overrides is None else overrides.history_reduction_focus,
-        options=options,
-    )
+    task = _task_of(history, verdict, how, overrides, options)
     # What is summarized stays so, if this fold writes nothing.
     base, draft = verdict.state, _kept(verdict.state, Writing())
     if how.strategy == "summarizing" and verdict.cut > task.start:
@@ -184,6 +176,23 @@ def fold(
         reason=Reason.FOLDED_BY_FALLBACK if by_fallback else verdict.reason,
         writing=writing,
         left_out=tuple(map(_named, _newly_left_out(base, carried))),
+    )
+
+
+def _task_of(
+    history: History,
+    verdict: Verdict,
+    how: HistoryReductionConfig,
+    run: AgentRunConfig | None,
+    options: FoldOptions,
+) -> _Task:
+    return _Task(
+        history=history,
+        base=verdict.state,
+        cut=verdict.cut,
+        prompt=how.custom_summarization_prompt or DEFAULT_PROMPT,
+        focus="" if run is None else run.history_reduction_focus,
+        options=options,
     )
 
 
