@@ -16,9 +16,9 @@ from foldline import (
     Message,
 )
 from foldline.agent.background import BackgroundFold
-from foldline.conversation.orchestration import OrchestrationResult
+from foldline.conversation.orchestrator import RoundRobin
 from foldline.errors import ModelError, RunStartError, ThreadConflictError
-from foldline.reduction.event import Reason
+from foldline.reduction.event import HistoryReductionEvent, Reason
 from foldline.reduction.request import SummaryRequest
 from foldline.testing.model import ScriptedModel, calls
 from foldline.threads.stores.memory import MemoryStore
@@ -48,7 +48,10 @@ class Writer:
 
 
 def agent(writer: Writer | None = None, **options: Any) -> Agent:
-    given = {"history_reduction": COUNTING, "summarizer": writer or Writer()} | options
+    given: dict[str, Any] = {
+        "history_reduction": COUNTING,
+        "summarizer": writer or Writer(),
+    } | options
     return Agent(ScriptedModel(repeat="fine " * 30), **given)
 
 
@@ -104,7 +107,7 @@ async def test_other_overrides_are_for_one_fold() -> None:
 
     assert [request.prompt for request in writer.requests] == ["Be brief."]
     assert dropped.event.strategy == "message_counting"
-    statuses = [event.status for event in result.events if hasattr(event, "reduced_tokens")]
+    statuses = [event.status for event in result.events if isinstance(event, HistoryReductionEvent)]
     assert statuses == ["cache_hit"]
 
 
@@ -244,15 +247,9 @@ async def test_a_conversation_is_folded_by_the_agent_that_answered_last() -> Non
     """Another one can be named, but must exist; before the first message there is nothing."""
     agents = [agent(name=name) for name in ("first", "second")]
 
-    class Second:
-        async def orchestrate(self, history: Any, agents: Any, *rest: Any) -> Any:
-            return OrchestrationResult(
-                response=Message.assistant("fine " * 30), selected_agent=agents["second"]
-            )
-
     thread = await talked(agents[0], 3)
     await agents[1].run(WORDS, thread=thread)
-    talk = Conversation(agents, orchestrator=Second(), thread=thread)
+    talk = Conversation(agents, orchestrator=RoundRobin(), thread=thread)
     reduced = await talk.fold(focus="x")
     named = await talk.fold(agent="first")
 

@@ -47,8 +47,9 @@ def talked(folder: Path, one: Agent, turns: int = 6, *, folded: bool = False) ->
     """Make a thread of so many turns of *one*, perhaps folded by it once."""
 
     async def work(thread: ConversationThread) -> TurnResult:
-        for number in range(turns):
-            result = await one.run(f"{number} of many " + "words " * 40, thread=thread)
+        for number in range(turns - 1):
+            await one.run(f"{number} of many " + "words " * 40, thread=thread)
+        result = await one.run("the last of many " + "words " * 40, thread=thread)
         if folded:
             await one.fold(thread, keep=9)
         return result

@@ -25,7 +25,7 @@ from tests.agent.test_reducer import NOW
 
 COUNTING = HistoryReductionConfig(target_count=4, summarization_threshold=2)
 DROPPING = HistoryReductionConfig(strategy="message_counting", target_count=4)
-FORCED = {"trigger_history_reduction": True}
+FORCED: dict[str, Any] = {"trigger_history_reduction": True}
 WORDS = "so many words were said about the weather in the north and the south " * 3
 
 
