@@ -72,7 +72,10 @@ def wrapped(request: SummaryRequest) -> object:
         ({"summarizer": Named("n", blocking)}, "summarize must be async"),
         ({"summarizer": [Named("n", partial(blocking))]}, "summarize must be async"),
         ({"summarizer": Named("n", "text")}, "summarize must be async"),
-        ({"summary_budget": 0}, "summary_budget must be a whole number of at least 1, got 0"),
+        (
+            {"summary_budget": 0},
+            "summary_budget must be a whole number of at least 1 or None, got 0",
+        ),
         ({"summary_budget": True}, "summary_budget must be .*, got True"),
         ({"summarizer_window": -1}, "summarizer_window must be .*, got -1"),
         ({"timeout": 0.0}, r"timeout must be a number of seconds above 0, got 0\.0"),
@@ -94,7 +97,10 @@ def test_wrong_arguments_of_a_reducer_are_refused(arguments: dict[str, Any], sai
     ("arguments", "said"),
     [
         ({"options": {}}, "options must be an AgentOptions, got dict"),
-        ({"history_reduction": {}}, "history_reduction must be a HistoryReductionConfig, got dict"),
+        (
+            {"history_reduction": {}},
+            "history_reduction must be a HistoryReductionConfig or None, got dict",
+        ),
         ({"instructions": None}, "instructions must be a str, got None"),
         ({"name": 7}, "name must be a str, got int"),
         ({"background_fold": 5}, "background_fold must be a BackgroundFold or None, got int"),

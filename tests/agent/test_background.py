@@ -22,9 +22,7 @@ from foldline.testing.model import ScriptedModel
 
 
 TALK = "and some words about the weather, the trains and the time that it takes"
-CONFIG = HistoryReductionConfig(
-    enabled=True, strategy="summarizing", target_count=3, summarization_threshold=2
-)
+CONFIG = HistoryReductionConfig(target_count=3, summarization_threshold=2, quote_user_messages=0)
 
 
 class GatedSummarizer:

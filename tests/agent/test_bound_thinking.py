@@ -14,9 +14,9 @@ from tests.providers.vendors.asking import config
 from tests.servers.claude import ClaudeServer
 
 
-FOLDS = HistoryReductionConfig(
-    enabled=True, strategy="summarizing", target_count=6, summarization_threshold=4
-)
+BY_COUNT = HistoryReductionConfig(target_count=6, summarization_threshold=4)
+BY_CEILING = HistoryReductionConfig(ceiling=3000, context_window_size=8000)
+CLEARING = HistoryReductionConfig(strategy="clearing", ceiling=4000, context_window_size=8000)
 _EVENT = 0.15
 
 
@@ -32,7 +32,7 @@ def claude(monkeypatch: pytest.MonkeyPatch) -> Iterator[ClaudeServer]:
 
 def look() -> str:
     """Look."""
-    return "found something, as often before " * 5
+    return "found something, as often before " * 40
 
 
 def other() -> str:
@@ -41,11 +41,15 @@ def other() -> str:
 
 
 class Talk:
-    """A thread, and agents that differ in what comes before every message."""
+    """Agents that differ in what comes before every message, and in how they fold."""
 
-    def __init__(self, claude: ClaudeServer, reduction: HistoryReductionConfig) -> None:
+    def __init__(self, claude: ClaudeServer) -> None:
         spec = config(claude, f"anthropic:{claude.model}")
-        given = (("be brief", [look]), ("be long", [look]), ("be brief", [look, other]))
+        given = (
+            ("be brief", [look], BY_COUNT),
+            ("be long", [look], BY_CEILING),
+            ("be brief", [look, other], CLEARING),
+        )
         self.background = BackgroundFold()
         self.agents = [
             Agent(
@@ -53,13 +57,14 @@ class Talk:
                 instructions=instructions,
                 tools=tools,
                 history_reduction=reduction,
-                summarizer=DigestSummarizer(),
+                summarizer=DigestSummarizer() if reduction is not CLEARING else None,
                 background_fold=self.background if number == 0 else None,
             )
-            for number, (instructions, tools) in enumerate(given)
+            for number, (instructions, tools, reduction) in enumerate(given)
         ]
         self.agent = self.agents[0]
         self.folds = 0
+        self.shortened = 0
 
     async def turns(self, thread: ConversationThread, count: int, *, seed: int) -> None:
         """Run *count* turns, and change something before some of them."""
@@ -69,7 +74,9 @@ class Talk:
                 await self._change(thread, random)
             question = f"question {number}" + (" look" if random.random() < 0.3 else "")
             result = await self.agent.run(question, thread=thread)
-            self.folds += result.reduction is not None
+            if result.reduction is not None:
+                self.folds += 1
+                self.shortened += len(result.reduction.state.shortened)
             assert result.is_complete
 
     async def _change(self, thread: ConversationThread, random: Random) -> None:
@@ -98,15 +105,16 @@ class Talk:
             await agent.close()
 
 
-@pytest.mark.parametrize("turns", [80, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("turns", [40, pytest.param(1000, marks=pytest.mark.slow)])
 async def test_every_request_is_accepted(claude: ClaudeServer, turns: int) -> None:
     """Folds, undo, edits, rewinds, other instructions and other tools: nothing is refused."""
     thread = await MemoryStore().thread("t")
 
-    async with Talk(claude, FOLDS) as talk:
+    async with Talk(claude) as talk:
         await talk.turns(thread, turns, seed=turns)
 
     assert claude.refusals == []
     assert talk.folds >= turns // 40
+    assert talk.shortened > 0
     assert claude.thoughts > turns * 3
     assert any(map(is_signed, await thread.get_messages()))

@@ -78,7 +78,6 @@ class Folds:
             self.reduced = await self.reducer.reduce(self.messages, state=state)
         assert self.reduced is not None
         event = self.reduced.event
-        assert event is not None
         assert event.status == "performed"
         return event.summarizer, event.failures
 
@@ -109,7 +108,6 @@ async def test_one_time_limit_is_for_the_whole_fold() -> None:
     assert (first.count, second.count) == (1, 0)
     assert await folds.fold() == ("second", (RESTING,))
     assert folds.reduced is not None
-    assert folds.reduced.event is not None
     assert folds.reduced.event.summarizer_calls == 1
 
 

@@ -1,5 +1,7 @@
 """A vendor that finds a request too long: the view is folded harder and sent again."""
 
+from typing import Any, cast
+
 import pytest
 
 from foldline import (
@@ -13,7 +15,8 @@ from foldline import (
     Message,
     TurnResult,
 )
-from foldline.errors import ContextOverflowError
+from foldline.errors import ContextOverflowError, RequestTooLargeError
+from foldline.history.history import CountingUnit
 from foldline.history.tokens import TokenEstimator, count_message
 from foldline.providers.model import ChatRequest
 from foldline.testing.model import Answer, ScriptedModel
@@ -44,14 +47,11 @@ def small(window: int, *, tells: bool = True) -> ScriptedModel:
 
 
 def agent(model: ScriptedModel, *, enabled: bool = True, unit: str = "exchanges") -> Agent:
+    counts: Any = {"target_count": 50, "summarization_threshold": 10}
+    if unit == "tokens":
+        counts = {"target_token_budget": 9000, "token_budget_threshold": 9000}
     config = HistoryReductionConfig(
-        enabled=enabled,
-        strategy="summarizing",
-        counting_unit=unit,  # type: ignore[arg-type]
-        target_count=50,
-        summarization_threshold=10,
-        target_token_budget=9000,
-        token_budget_threshold=9000,
+        enabled=enabled, counting_unit=cast("CountingUnit", unit), **counts
     )
     return Agent(model, history_reduction=config, summarizer=ScriptedSummarizer(repeat="talk"))
 
@@ -153,13 +153,28 @@ async def test_what_one_model_refused_another_is_still_sent() -> None:
     assert len(large.requests[0].messages) > 50
 
 
-async def test_what_cannot_be_made_smaller_is_sent_all_the_same() -> None:
-    """A window that was learned too low stops no turn: the vendor has the last word."""
-    model = ScriptedModel(repeat="fine", name="small")
-    long = f"one question {TALK * 30}"
+async def test_a_question_longer_than_the_learned_window_is_clipped() -> None:
+    """Its head and its tail are sent, however little the window takes; the thread keeps it all."""
+    model = small(70)
+    long = f"one question {TALK * 30}what is it?"
     thread = await filled(0)
     state = AgentLoopState(run_id="r", conversation_id="long", started_at=thread.now())
-    state = state.with_context_window(100, model="small").terminated("done")
+    state = state.with_vendor("small", ratio=1.0, window=100).terminated("done")
     await thread.commit(Change(execution=state))
+    result = await agent(model).run(long, thread=thread)
+    sent = model.requests[0].messages[0].text
 
-    assert (await agent(model).run(long, thread=thread)).text == "fine"
+    assert (result.text, len(model.requests)) == ("fine", 1)
+    assert (sent[:12], sent[-11:]) == ("one question", "what is it?")
+    assert (await thread.get_messages())[0].text == long
+
+
+async def test_instructions_that_do_not_fit_are_not_sent() -> None:
+    """The error names each part and its size, and nothing reaches the vendor."""
+    model = small(1500)
+    config = HistoryReductionConfig(context_window_size=200)
+    one = Agent(model, instructions=TALK * 20, history_reduction=config)
+    with pytest.raises(RequestTooLargeError, match=r"\(instructions \d+, messages 5\)"):
+        await one.run("hi")
+
+    assert not model.requests

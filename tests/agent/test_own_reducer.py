@@ -105,6 +105,22 @@ def test_whatever_it_shows_the_request_is_valid(kind: str) -> None:
         assert not check_openai_responses(render_openai_responses(view))
 
 
+async def test_a_view_above_the_ceiling_is_folded() -> None:
+    """An own reducer that keeps everything does not make a request that the model cannot read."""
+    model, thread = (
+        ScriptedModel(repeat="fine", name="openai:gpt-4"),
+        await MemoryStore().thread("t"),
+    )
+    agent = Agent(model, reducer=Own(list))
+    for n in range(9):
+        await agent.run(f"u{n} " * 800, thread=thread)
+
+    sizes = [sum(len(one.text) for one in request.messages) for request in model.requests]
+    assert max(sizes) < 0.7 * 8_192 * 3
+    assert model.requests[-1].messages[-1].text == "u8 " * 800
+    assert thread.last_reduction is None
+
+
 async def test_a_vendor_that_holds_the_history_gets_the_view() -> None:
     """What the vendor holds is not what the reducer shows, so it is not continued."""
     model, thread = HoldingModel(), await MemoryStore().thread("t")

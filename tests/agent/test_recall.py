@@ -11,12 +11,13 @@ from foldline import (
     ConfigError,
     ConversationThread,
     History,
+    HistoryReductionConfig,
     MemoryStore,
     Message,
     ThreadStore,
     TokenEstimator,
 )
-from foldline.agent.recall import RECALL, RecalledPage, recall, recall_tool
+from foldline.agent.recall import RECALL, RecalledPage, page_of, recall, recall_tool
 from foldline.agent.tools import ToolAnswer, ToolContext, run_tool
 from foldline.history.codec import encode_json
 from foldline.history.formats.anthropic import to_anthropic
@@ -28,9 +29,12 @@ from foldline.history.parts import (
     ToolCallPart,
     ToolCallResponsePart,
 )
+from foldline.providers.model import ChatRequest
+from foldline.reduction.budget import budget_of
 from foldline.testing.histories import legal_history
 from foldline.testing.model import ScriptedModel, calls
 from foldline.threads.key import ThreadKey
+from foldline.threads.reader import text_of
 from foldline.threads.row import StoredRow
 from foldline.threads.stores.memory import MemoryStorage
 
@@ -293,3 +297,57 @@ async def test_one_message_of_a_long_thread_is_a_few_reads() -> None:
     assert answers[0].text.endswith("\nm7")
     assert storage.reads <= 2
     assert storage.rows_read <= 70
+
+
+async def test_a_page_in_an_agent_is_an_eighth_of_the_ceiling() -> None:
+    """Joined over many calls the pages are the file, and folds in between change nothing."""
+    pages: list[str] = []
+
+    def ask(request: ChatRequest) -> Message | str:
+        results = [one for one in request.messages if one.role == "tool" and one.name == RECALL]
+        if results:
+            page = str(results[-1].tool_call_responses[0].response)
+            if not pages or pages[-1] != page:
+                pages.append(page)
+            if "the end]" in page:
+                return "done"
+        return calls((RECALL, {"message": 2, "page": len(pages) + 1}))
+
+    thread = await thread_of([*SAID, Message.user("so " * 3_000), Message.assistant("yes")])
+    model = ScriptedModel(repeat=ask, name="openai:gpt-4")
+    await Agent(model, tools=[recall_tool()]).run("Read it all again.", thread=thread)
+
+    assert "".join(page.partition("\n")[2] for page in pages) == LONG
+    assert len(pages) > 5
+    assert max(map(TokenEstimator().count, pages)) <= 0.7 * 8_192 / 8
+
+
+def test_a_page_shrinks_where_the_estimate_is_far_too_low() -> None:
+    """By the corrected count a page is an eighth of the ceiling, too."""
+    for ratio in (0.5, 1.0, 1.5, 1.6, 4.0):
+        budget = budget_of(HistoryReductionConfig(ceiling=64_000), ratio=ratio)
+        assert page_of(budget) * ratio <= 8_000
+
+
+async def test_every_pointer_in_a_request_can_be_followed() -> None:
+    """What is clipped, cleared or folded of 30 large results comes back by the call that notes name."""
+
+    def read_file(path: str) -> str:
+        return f"{path}:\n" + f"{path} says: salt, {len(path)} grams.\n" * (
+            900 if "7" in path else 90
+        )
+
+    wanted = [calls(("read_file", {"path": f"src/file-{n}.txt"})) for n in range(20)]
+    model = ScriptedModel([*wanted, "done"], name="openai:gpt-4")
+    thread = await MemoryStore().thread("t")
+    await Agent(model, tools=[read_file, recall_tool()]).run("Read all.", thread=thread)
+    sent = "\n".join(repr(one.parts) for request in model.requests for one in request.messages)
+    pointers = {int(number) for number in re.findall(r"recall\(message=(\d+)\)", sent)}
+    said = await thread.get_messages()
+
+    assert len(pointers) > 5
+    assert thread.last_reduction is not None
+    for number in {*pointers, *range(thread.last_reduction.summarized_up_to_index)}:
+        assert joined(lambda page, at=number: str(recall(said, at, page=page))) == text_of(
+            said[number]
+        )

@@ -106,7 +106,7 @@ async def test_a_fold_begins_a_new_conversation() -> None:
     agent = Agent(
         model,
         history_reduction=HistoryReductionConfig(
-            enabled=True, strategy="summarizing", target_count=1, summarization_threshold=1
+            target_count=1, summarization_threshold=1, quote_user_messages=0
         ),
         summarizer=ScriptedSummarizer(repeat="they talked"),
     )

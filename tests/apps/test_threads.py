@@ -95,7 +95,7 @@ def test_messages_are_pinned(run: Run, store: Path) -> None:
         "tool",
         "assistant",
     ]
-    assert "the messages 38, 39" in shown
+    assert "2 messages: 38, 39" in shown
     assert left == {"id": "one", "pins": [39]}
     assert none.out == "one: message 39 is not pinned\n"
     assert run("threads", "show", "one", "--json").json()["pins"] == []

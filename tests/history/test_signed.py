@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from foldline.history.formats import CONVERTERS
 from foldline.history.formats.anthropic import from_anthropic, to_anthropic
-from foldline.history.formats.openai_chat import from_openai_chat
+from foldline.history.formats.openai_chat import from_openai_chat, to_openai_chat
 from foldline.history.formats.openai_responses import from_openai_responses, to_openai_responses
 from foldline.history.messages import Message, Native, NativeFormat
 from foldline.history.parts import CompactionPart, ReasoningPart
@@ -88,6 +88,40 @@ def test_fields_of_the_owner_stay() -> None:
     assert (left.id, left.metadata) == ("m1", {"a": 1})
 
 
+ROUTED = {"type": "reasoning.text", "text": "hm", "signature": "S", "format": "anthropic-claude-v1"}
+OTHERS = {"type": "reasoning.encrypted", "data": "E", "format": "google-gemini-v1"}
+ASKS = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize(
+    ("given", "left"),
+    [
+        (
+            {"content": "so", "reasoning": "hm", "reasoning_details": [ROUTED]},
+            {"content": "so"},
+        ),
+        (
+            {"content": None, "reasoning_details": [ROUTED, OTHERS], "tool_calls": [ASKS]},
+            {"content": None, "reasoning_details": [OTHERS], "tool_calls": [ASKS]},
+        ),
+        (
+            {"content": "so", "thinking_blocks": [THOUGHT, HIDDEN], "reasoning_content": "hm"},
+            {"content": "so"},
+        ),
+        ({"content": "", "thinking_blocks": [THOUGHT]}, None),
+    ],
+)
+def test_bound_thinking_of_gateways(given: dict[str, Any], left: dict[str, Any] | None) -> None:
+    """Thinking of Anthropic that came through a gateway goes too, and only that."""
+    (message,) = from_openai_chat([{"role": "assistant", **given}])
+    found = without_signed(message)
+
+    assert is_signed(message)
+    assert (None if found is None else to_openai_chat([found])) == (
+        None if left is None else [{"role": "assistant", **left}]
+    )
+
+
 @pytest.mark.parametrize(
     "message",
     [
@@ -98,6 +132,9 @@ def test_fields_of_the_owner_stay() -> None:
         answer({"type": "text", "text": '"signature": "redacted_thinking"'}, SAID),
         *from_openai_chat(
             [{"role": "assistant", "content": "x", "reasoning_content": "hm", "z": 1}]
+        ),
+        *from_openai_chat(
+            [{"role": "assistant", "content": "signature", "reasoning_details": [OTHERS]}]
         ),
         *from_openai_responses(
             [
@@ -250,4 +287,4 @@ def test_each_message_of_an_answer_is_bound() -> None:
     first, second = bound([answer(THOUGHT, SAID), answer(THOUGHT, CALL)], [ASKED], OPENING)
 
     assert sendable([ASKED, first, second], OPENING) == (ASKED, first, second)
-    assert kept([ASKED, replace(first, parts=()), second]) == [False, False]
+    assert kept([ASKED, answer(SAID), second]) == [False, False]

@@ -68,8 +68,8 @@ a fold by hand does not wait for the one in the background
 
 agent/cache.py: agent/test_cache.py
 tenants share a cache
-- key = (scope, state.config_fingerprint, state.message_hash)
-+ key = ("", state.config_fingerprint, state.message_hash)
+- key = (scope, state.config_fingerprint, digest)
++ key = ("", state.config_fingerprint, digest)
 
 agent/files.py: agent/test_files.py
 a large file is sent
@@ -81,8 +81,8 @@ a vendor's own item is changed
 
 agent/own_reducer.py: agent/test_own_reducer.py
 the view of an own reducer is sent as it is
-- view, verdict = view_of(shown), reducer.plan(history)
-+ view, verdict = list(made), reducer.plan(history)
+- view, shown = reduced.messages, reduced.event
++ view, shown = list(made), reduced.event
 
 agent/recall.py: agent/test_recall.py
 a page begins after the first character of its text

@@ -78,6 +78,14 @@ a call of a user takes an answer
 - if message.role == "assistant":
 + if message.role:
 
+history/media.py: history/test_media.py
+the preview of a photo is taken for it
+-         at += 2 + _big(data[at + 2 : at + 4])
++         at += 1
+a photo is counted by a rule of another vendor
+-     return max(openai, _anthropic(width, height), _google(width, height))
++     return _anthropic(width, height)
+
 history/repair.py: history/test_repair.py
 repair drops a late result
 -             if answer is None:
@@ -85,11 +93,11 @@ repair drops a late result
 
 history/signed.py: history/test_signed.py
 hidden thinking counts as free
-- return kind == "redacted_thinking" or (kind
-+ return (kind
+- if kind == "redacted_thinking":
++ if not kind:
 the item keeps what the parts lost
--     left = [block for block in blocks if not _is_bound(block)]
-+     left = blocks
+- if len(left) < len(blocks):
++ if not blocks:
 models that do not bind lose their thinking
 - or _FREE(model) is None
 + or True

@@ -192,7 +192,6 @@ def test_a_reducer_folds_with_a_model() -> None:
     usage = Usage(input_tokens=100, output_tokens=7)
     reduced, model = reduce(ChatResponse(messages=(Message.assistant(GOOD),), usage=usage))
 
-    assert reduced.event is not None
     assert (reduced.event.status, reduced.event.summarizer) == ("performed", "scripted")
     assert reduced.event.summarizer_usage == usage
     assert reduced.event.summary == "The weather was spoken of."
@@ -203,7 +202,6 @@ def test_the_second_request_lists_the_defects() -> None:
     """After a text that breaks the contract the model reads the defect and is asked again."""
     reduced, model = reduce(f"{FIRST_LINE}\n{'word ' * 4000}", GOOD)
 
-    assert reduced.event is not None
     assert reduced.event.summarizer == "scripted"
     assert reduced.event.summarizer_calls == 2
     assert "was rejected:\n- The text has " in model.requests[1].messages[-1].text
@@ -239,7 +237,6 @@ def test_the_digest_steps_in(step: ModelStep, failure: str) -> None:
     steps = [step] * (1 if step is _late else 2)
     reduced, model = reduce(*steps, state=first.state, count=16)
 
-    assert reduced.event is not None
     assert (reduced.event.status, reduced.event.summarizer) == ("performed", "digest")
     assert reduced.event.reason is Reason.FOLDED_BY_FALLBACK
     assert len(reduced.event.failures) == 2
@@ -258,7 +255,6 @@ def test_without_a_digest_the_old_reduction_stands() -> None:
     reducer._summarizers = reducer._summarizers[:1]  # pyright: ignore[reportPrivateUsage]
     second = asyncio.run(reducer.reduce(talk(16), state=first.state))
 
-    assert second.event is not None
     assert (second.event.status, second.event.reason) == ("failed", Reason.SUMMARIZERS_FAILED)
     assert second.event.summary == "The weather was spoken of."
     assert second.messages[0].is_summary

@@ -32,7 +32,7 @@ def said(first: int, last: int) -> list[Message]:
 def config(
     *, target: int = 3, threshold: int = 2, single: bool = True, breaker: bool = False
 ) -> HistoryReductionConfig:
-    return HistoryReductionConfig(
+    return HistoryReductionConfig.documented(
         enabled=True,
         strategy="summarizing",
         behavior="circuit_breaker" if breaker else "continue",

@@ -51,7 +51,7 @@ def play(
             state = HistoryReductionState.from_json(state.to_json())
         reduced = reducer.reduce_sync(history, state=state)
         state = reduced.state
-        if reduced.event is not None and reduced.event.status == "performed":
+        if reduced.event.status == "performed":
             folded.append(number)
         history.extend(answer)
     return folded, scripted
@@ -60,7 +60,7 @@ def play(
 def config(
     unit: CountingUnit, target: int, threshold: int, *, single: bool = True
 ) -> HistoryReductionConfig:
-    return HistoryReductionConfig(
+    return HistoryReductionConfig.documented(
         enabled=True,
         strategy="summarizing",
         counting_unit=unit,
@@ -140,7 +140,7 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.testing.summarizer import ScriptedSummarizer
 
 given = json.load(sys.stdin)
-config = HistoryReductionConfig(
+config = HistoryReductionConfig.documented(
     enabled=True, strategy="summarizing", target_count=2, summarization_threshold=2
 )
 scripted = ScriptedSummarizer(repeat="what was said so far in few words")

@@ -97,7 +97,7 @@ async def test_a_run_overrides(
 
 async def test_a_trigger_folds_once_in_a_run_of_many_calls() -> None:
     """A fold that a run asks for comes before its first model call, and not before each."""
-    eager = HistoryReductionConfig(
+    eager = HistoryReductionConfig.documented(
         enabled=True,
         strategy="summarizing",
         counting_unit="messages",
@@ -183,7 +183,7 @@ async def test_one_agent_serves_a_hundred_threads_as_a_hundred_agents_would() ->
         return f"{len(request.messages)}: {request.messages[-1].text}"
 
     def agent() -> Agent:
-        reduction = HistoryReductionConfig(
+        reduction = HistoryReductionConfig.documented(
             enabled=True, counting_unit="messages", target_count=2, summarization_threshold=1
         )
         return Agent(ScriptedModel(repeat=answer), history_reduction=reduction)

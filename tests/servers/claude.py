@@ -1,5 +1,6 @@
 """A stand-in for Anthropic that signs thinking and refuses what is bound to another conversation."""
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,7 +58,7 @@ class ClaudeServer(VendorServer):
                 "model": self.model,
                 "content": content,
                 "stop_reason": "tool_use" if content[-1]["type"] == "tool_use" else "end_turn",
-                "usage": {"input_tokens": 10, "output_tokens": 5},
+                "usage": {"input_tokens": len(json.dumps(body)) // 4, "output_tokens": 5},
             }
         )
 

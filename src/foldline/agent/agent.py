@@ -371,7 +371,7 @@ def _own(
     if isinstance(given, type) or is_blocking(given.reduce):
         message = "reducer must be an instance with async reduce(), got another"
         raise ConfigError(message)
-    return HistoryReducer(HistoryReductionConfig(enabled=False)), given
+    return HistoryReducer(HistoryReductionConfig(enabled=False), window=window_of(model)), given
 
 
 def _window_of(chain: Summarizer | Sequence[Summarizer]) -> int | None:

@@ -8,7 +8,6 @@ from foldline.agent.events import RequestSentEvent
 from foldline.agent.model_call import ask_model
 from foldline.agent.own_reducer import own_view
 from foldline.agent.progress import Progress, TurnSetup
-from foldline.agent.recall import RECALL
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.result import ReductionMetadata
 from foldline.agent.service import Basis
@@ -22,7 +21,7 @@ from foldline.errors import (
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest, ChatResponse
-from foldline.reduction.budget import Budget, token_ratio
+from foldline.reduction.budget import token_ratio
 from foldline.reduction.config import AgentRunConfig
 from foldline.reduction.event import Reason
 from foldline.threads.change import Change
@@ -125,10 +124,9 @@ class Asking:
         return window
 
     async def _reduced(self, window: ThreadWindow) -> ReducedHistory[Message]:
-        reducer, overrides = self._setup.reducer, self._overrides
-        own = self._setup.own_reducer
+        own, overrides = self._setup.own_reducer, self._overrides
         if own is not None and not (overrides or _NO_OVERRIDES).skip_history_reduction:
-            return await own_view(own, window.history, reducer)
+            return await own_view(own, window.history, self._setup.budget(self._progress.state))
         background = self._setup.background
         if background is None or self._is_forced:
             return await self._reduced_within(window, overrides)
@@ -148,24 +146,12 @@ class Asking:
         self, window: ThreadWindow, overrides: AgentRunConfig | None = None, *, folds: bool = True
     ) -> ReducedHistory[Message]:
         return await self._setup.reducer.reduce_within(
-            self._budget(),
+            self._setup.budget(self._progress.state),
             window.history,
             state=window.reduction,
             overrides=overrides,
             pins=window.pins,
             folds=folds,
-        )
-
-    def _budget(self) -> Budget:
-        """Return what the request may hold, as far as the vendor of this model has shown."""
-        setup, state = self._setup, self._progress.state
-        is_known = state.context_window_model == setup.model.name
-        return setup.reducer.budget(
-            learned=state.context_window if is_known else None,
-            instructions=setup.instruction_tokens,
-            tools=setup.tool_tokens,
-            ratio=state.token_ratio if is_known else 1.0,
-            recall=RECALL in setup.tools,
         )
 
     def _may_wait(self, unfolded: ReducedHistory[Message]) -> bool:
@@ -229,7 +215,7 @@ class Asking:
     def _ratio(self, tokens: int, reduced: ReducedHistory[Message]) -> float:
         setup, view = self._setup, reduced.event.reduced_tokens
         estimated = view + setup.instruction_tokens + setup.tool_tokens
-        return token_ratio(reported=tokens, estimated=estimated)
+        return token_ratio(reported=tokens, estimated=estimated, ceiling=reduced.event.ceiling)
 
     async def _ask(self, history: History, reduced: ReducedHistory[Message]) -> None:
         progress, setup = self._progress, self._setup

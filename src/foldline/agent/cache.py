@@ -84,16 +84,17 @@ class ReductionCache:
 
     def put(self, state: HistoryReductionState, *, scope: str = "") -> None:
         """Keep *state* in place of an older one of the same prefix."""
-        key = (scope, state.config_fingerprint, state.message_hash)
+        index, digest = state.covered
+        key = (scope, state.config_fingerprint, digest)
         with self._lock:
             if key not in self._entries:
-                insort(self._indexes.setdefault(key[:2], []), state.summarized_up_to_index)
+                insort(self._indexes.setdefault(key[:2], []), index)
             self._entries[key] = state
             self._entries.move_to_end(key)
             while len(self._entries) > self._max_entries:
                 oldest, dropped = self._entries.popitem(last=False)
                 indexes = self._indexes[oldest[:2]]
-                indexes.remove(dropped.summarized_up_to_index)
+                indexes.remove(dropped.covered[0])
                 if not indexes:
                     del self._indexes[oldest[:2]]
 

@@ -10,12 +10,14 @@ from foldline.agent.background import BackgroundFold
 from foldline.agent.config import AgentOptions
 from foldline.agent.events import AgentEvent, CheckpointEvent, CheckpointOperation
 from foldline.agent.own_reducer import ChatReducer
+from foldline.agent.recall import RECALL
 from foldline.agent.reducer import HistoryReducer
 from foldline.agent.telemetry import Observer
 from foldline.agent.tools import Tool
 from foldline.errors import CommitUnknownError, ThreadConflictError
 from foldline.history.messages import Message
 from foldline.providers.model import ChatModel
+from foldline.reduction.budget import Budget
 from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.thread import ConversationThread
@@ -38,6 +40,17 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
     options: AgentOptions
     background: BackgroundFold | None
     observer: Observer | None
+
+    def budget(self, state: AgentLoopState) -> Budget:
+        """Return what the next request may hold, as far as the vendor of this model has shown."""
+        is_known = state.context_window_model == self.model.name
+        return self.reducer.budget(
+            learned=state.context_window if is_known else None,
+            instructions=self.instruction_tokens,
+            tools=self.tool_tokens,
+            ratio=state.token_ratio if is_known else 1.0,
+            recall=RECALL in self.tools,
+        )
 
 
 class Progress:

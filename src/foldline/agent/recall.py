@@ -29,16 +29,19 @@ from foldline.history.parts import (
     ToolCallResponsePart,
 )
 from foldline.history.tokens import TokenEstimator, count_message
+from foldline.reduction.budget import Budget
 from foldline.threads.reader import Query, text_of
 
 
-__all__ = ["RECALL", "RecalledPage", "recall", "recall_tool"]
+__all__ = ["RECALL", "RecalledPage", "page_of", "recall", "recall_tool"]
 
 
 RECALL: Final = "recall"
 """The name of the tool."""
 
 _PAGE_TOKENS = 4_000
+# A vendor counts more than the estimate: 1.5 times as much for most texts, at most 4 times.
+_PAGES, _MOST_PAGES = 12, 32
 _HEADER_TOKENS = 60
 _LEAST_TOKENS = 32
 _MOST_CHARS_PER_TOKEN = 4
@@ -49,6 +52,15 @@ _NAME_LENGTH = 64
 _SEARCHED = 60
 _UNLIMITED = 1 << 40
 _ESTIMATOR = TokenEstimator()
+
+
+def page_of(budget: Budget) -> int:
+    """
+    Return how many estimated tokens a page may have, so that it is at most an eighth of the ceiling.
+
+    It must not follow every correction of the estimate, or pages would not join.
+    """
+    return max(1, budget.ceiling // (_PAGES if budget.ratio <= _PAGES / 8 else _MOST_PAGES))
 
 
 class RecalledPage(Struct, frozen=True, kw_only=True):

@@ -128,7 +128,7 @@ class HistoryReducer:
         usage: Usage | int | None = None,
         instructions: str = "",
         tools: Sequence[object] = (),
-        pins: Sequence[int] | None = None,
+        pins: Sequence[int | tuple[int, Message]] | None = None,
     ) -> ReducedHistory[_Item]:
         """
         Return the view of *messages*; fold first if a fold is due.
@@ -149,8 +149,8 @@ class HistoryReducer:
                 cached ones included. It corrects the estimate of this one.
             instructions: The system prompt, if it is not among the messages.
             tools: The schemas of the tools, as they are sent.
-            pins: The indexes of all messages to keep word for word, system messages not counted;
-                by default those made with `pin=True`.
+            pins: The indexes of all messages to keep word for word, system messages not counted, or
+                `ThreadWindow.pins`; by default those made with `pin=True`.
 
         Raises:
             FormatError: A dictionary is not a message of its format.
@@ -172,7 +172,7 @@ class HistoryReducer:
         usage: Usage | int | None = None,
         instructions: str = "",
         tools: Sequence[object] = (),
-        pins: Sequence[int] | None = None,
+        pins: Sequence[int | tuple[int, Message]] | None = None,
     ) -> ReducedHistory[_Item]:
         """
         Do the same as `reduce`, for callers without an event loop.
@@ -201,7 +201,7 @@ class HistoryReducer:
         usage: Usage | int | None = None,
         instructions: str = "",
         tools: Sequence[object] = (),
-        pins: Sequence[int] | None = None,
+        pins: Sequence[int | tuple[int, Message]] | None = None,
     ) -> Verdict:
         """Return the verdict that `reduce` would reach, without calling a summarizer."""
         given = described(usage, instructions, tools, pins)
@@ -347,7 +347,7 @@ class HistoryReducer:
             overrides=overrides,
             scope=scope,
             budget=request.budget(self.config, self.window, history, state),
-            pins=None if request.pins is None else [(at, history[at]) for at in request.pins],
+            pins=request.pinned(history),
             started=started,
         )
         call = self._decided(call)
@@ -377,8 +377,7 @@ class HistoryReducer:
             return call
         made = self.config_fingerprint
         found = cache.find(history, config_fingerprint=made, scope=call.scope)
-        reached = 0 if active is None else active.summarized_up_to_index
-        if found is None or found.summarized_up_to_index <= reached:
+        if found is None or (active is not None and found.covered[0] <= active.covered[0]):
             return call
         return self._decided(structs.replace(call, given=found))
 

@@ -4,17 +4,23 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from foldline.checks import expect
+from foldline.agent.recall import RECALL
+from foldline.checks import expect, expect_whole
+from foldline.errors import ConfigError
 from foldline.history.codec import encode_json
 from foldline.history.history import History
-from foldline.history.messages import Usage
+from foldline.history.messages import Message, Usage
 from foldline.reduction.budget import Budget, budget_of, token_ratio
 from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.quotes import Pins
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.view import view_tokens
 
 
 __all__ = ["RequestFacts", "described", "parts_of"]
+
+
+_NAMED_RECALL = f'"name":"{RECALL}"'
 
 
 class RequestFacts(Struct, frozen=True, kw_only=True):
@@ -25,7 +31,7 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
 
     instructions: str
     tools: Sequence[object]
-    pins: Sequence[int] | None
+    pins: Sequence[int | tuple[int, Message]] | None
 
     def budget(
         self,
@@ -37,22 +43,44 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
         """Return what the next request of *history* may hold."""
         count = history.counter.count
         instructions = count(self.instructions)
-        tools = sum(count(encode_json(tool).decode()) for tool in self.tools)
-        estimated = instructions + tools + _sent_before(history, state) if self.reported else 0
+        schemas = [encode_json(tool).decode() for tool in self.tools]
+        tools = sum(map(count, schemas))
+        ratio = 1.0
+        if self.reported:
+            ratio = token_ratio(
+                reported=self.reported,
+                estimated=instructions + tools + _sent_before(history, state),
+                ceiling=budget_of(config, window=window).ceiling,
+            )
         return budget_of(
             config,
             window=window,
             instructions=instructions,
             tools=tools,
-            ratio=token_ratio(reported=self.reported, estimated=estimated),
+            ratio=ratio,
+            recall=any(_NAMED_RECALL in schema for schema in schemas),
         )
+
+    def pinned(self, history: History) -> Pins | None:
+        """Return the pins with their messages; those that are not in memory come with them."""
+        if self.pins is None:
+            return None
+        found = [one if isinstance(one, tuple) else (one, None) for one in self.pins]
+        for place, (at, _) in enumerate(found):
+            expect_whole(f"pins[{place}]", at, 0)
+            if at >= len(history):
+                text = (
+                    f"pins[{place}] must be below {len(history)}, the number of messages, got {at}"
+                )
+                raise ConfigError(text)
+        return [(at, history[at] if message is None else message) for at, message in found]
 
 
 def described(
     usage: Usage | int | None,
     instructions: str,
     tools: Sequence[object],
-    pins: Sequence[int] | None,
+    pins: Sequence[int | tuple[int, Message]] | None,
 ) -> RequestFacts:
     """Return what a caller says of a request, checked."""
     expect("usage", usage, Usage | int | None)

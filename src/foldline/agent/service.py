@@ -61,10 +61,11 @@ class Basis(Struct, frozen=True, kw_only=True):
         return state.with_service(response.service_thread_id, watermark, mark=self._mark(digest))
 
     def _mark(self, digest: bytes) -> str:
-        cut = "" if self.reduction is None else self.reduction.message_hash
+        made = self.reduction
+        # The second one covers what a batch changes.
+        shown = None if made is None else (made.message_hash, made.summary_hash)
         texts = tuple(message.text for message in self.history.system)
-        summary = "" if self.reduction is None else self.reduction.summary_content
-        held = repr((self.model, texts, self.instructions, cut, summary, digest.hex()))
+        held = repr((self.model, texts, self.instructions, shown, digest.hex()))
         return sha256(held.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 

@@ -17,6 +17,7 @@ from msgspec import Struct, structs
 from foldline.agent.event_stream import ended
 from foldline.agent.events import ToolResultEvent, ToolStartedEvent
 from foldline.agent.progress import Progress, TurnSetup
+from foldline.agent.recall import page_of
 from foldline.agent.tools import Tool, ToolAnswer, ToolContext, run_tool, unknown_tool
 from foldline.errors import ThreadConflictError, ToolDecisionError
 from foldline.history.messages import Message
@@ -189,6 +190,7 @@ class ToolBatch:
             iteration=iteration,
             attempt=job.attempt,
             thread=progress.thread,
+            page_tokens=page_of(self._setup.budget(progress.state)),
         )
         observer = self._setup.observer
         with nullcontext() if observer is None else observer.tool(job.tool, job.call) as answered:

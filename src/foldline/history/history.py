@@ -11,7 +11,7 @@ from foldline.errors import FormatError, MessagesNotLoadedError
 from foldline.history.codec import not_a_message
 from foldline.history.digest import DIGEST_SIZE, EMPTY_DIGEST, chain_digest
 from foldline.history.messages import Message
-from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter, TokenEstimator, count_message
 
 
@@ -100,7 +100,7 @@ class History(Sequence[Message]):
         self._peaks: list[tuple[int, int]] = []
         self._calls: dict[str, list[int]] = {}
         self._open: dict[int, int] = {}
-        self._last_tool = prefix.last_tool
+        self._last_tool, self._last_reasoning = prefix.last_tool, -1
         self._system: list[Message] = list(prefix.system)
         self._system_at = array("q", prefix.system_at)
         self._system_tokens = prefix.system_tokens
@@ -201,6 +201,8 @@ class History(Sequence[Message]):
             elif isinstance(part, ToolCallResponsePart):
                 self._last_tool = position
                 reach = min(reach, self._answered(part.id, position))
+            elif isinstance(part, ReasoningPart):
+                self._last_reasoning = position
         return reach
 
     def _answered(self, call_id: str, position: int) -> int:
@@ -433,6 +435,10 @@ class History(Sequence[Message]):
         while at and self._whole[at - 1] > above:
             at -= 1
             yield self._whole[at]
+
+    def has_reasoning(self, start: int) -> bool:
+        """Whether a message in memory from *start* on has reasoning."""
+        return self._last_reasoning >= start
 
     def has_tools(self, start: int) -> bool:
         """Whether a message from *start* on calls a tool or carries a result."""

@@ -23,7 +23,7 @@ from foldline.history.digest import chain_digest
 from foldline.history.formats import CONVERTERS
 from foldline.history.formats.wire import Object, listed_blocks, maybe_object
 from foldline.history.messages import Message, NativeFormat
-from foldline.history.parts import CompactionPart, ReasoningPart
+from foldline.history.parts import CompactionPart
 
 
 __all__ = [
@@ -40,7 +40,16 @@ __all__ = [
 PREFIX_KEY = "bound_to"
 """The metadata key for a hash of the request that signed thinking answers."""
 
-_ANTHROPIC = NativeFormat.ANTHROPIC
+# The fields of an item that hold thinking of Anthropic: those of OpenRouter and LiteLLM too.
+_FIELDS: Mapping[NativeFormat, tuple[str, ...]] = MappingProxyType(
+    {
+        NativeFormat.ANTHROPIC: ("content",),
+        NativeFormat.OPENAI_CHAT: ("reasoning_details", "thinking_blocks"),
+    }
+)
+# What says the same without a signature.
+_WORDS = ("reasoning", "reasoning_content")
+_SAYS = ("content", "tool_calls", "refusal", "audio")
 # Models that sign their thinking, or need it back, without binding it to what is before it.
 _FREE = re.compile(r"claude-(?:[a-z]+-)?[1-4]\b|deepseek|glm|kimi|minimax|qwen").search
 # What keeps the text of a compaction from anyone else, or has to come back with it.
@@ -55,19 +64,27 @@ _SEALS: Mapping[NativeFormat, frozenset[str]] = MappingProxyType(
 def is_signed(message: Message) -> bool:
     """Whether *message* holds thinking that its vendor bound to everything before it."""
     native = message.native
-    if native is None or native.format is not _ANTHROPIC or not native.item:
+    if native is None or native.format not in _FIELDS or not _binds(message):
         return False
-    if not any(type(part) is ReasoningPart for part in message.parts) or not _binds(message):
+    # Most items are not read further.
+    if "signature" not in native.item and "redacted_thinking" not in native.item:
         return False
-    return any(_is_bound(block) for item in _items(message) for block in _blocks(item))
+    fields = _FIELDS[native.format]
+    return any(
+        _is_bound(block)
+        for item in _items(message)
+        for key in fields
+        for block in _blocks(item, key)
+    )
 
 
 def without_signed(message: Message) -> Message | None:
     """Return *message* without the thinking that is bound; None if it held nothing else."""
-    if not is_signed(message):
+    native = message.native
+    if native is None or not is_signed(message):
         return message
-    left = [item for one in _items(message) if (item := _without_bound(one)) is not None]
-    return CONVERTERS[_ANTHROPIC].said_by(message, left) if left else None
+    left = [one for item in _items(message) if _says(one := _unbound(item, native.format))]
+    return CONVERTERS[native.format].said_by(message, left) if left else None
 
 
 def bound(
@@ -137,7 +154,7 @@ def only_sealed(message: Message) -> Message | None:
         return None
     seals = _SEALS.get(native.format, frozenset())
     for item in reversed(_items(message)):
-        inner = _blocks(item) if native.format is _ANTHROPIC else [item]
+        inner = _blocks(item) if native.format is NativeFormat.ANTHROPIC else [item]
         for block in reversed(inner):
             if "compaction" in str(block.get("type")) and any(map(block.get, seals)):
                 alone = {**item, "content": [block]} if block is not item else item
@@ -150,21 +167,34 @@ def _items(message: Message) -> list[Object]:
     return [] if native is None else CONVERTERS[native.format].native_items(message) or []
 
 
-def _blocks(item: Object) -> list[Object]:
-    return [maybe_object(block) for block in listed_blocks(item.get("content"))]
+def _blocks(item: Object, field: str = "content") -> list[Object]:
+    return [maybe_object(block) for block in listed_blocks(item.get(field))]
 
 
-def _without_bound(item: Object) -> Object | None:
-    blocks = _blocks(item)
-    left = [block for block in blocks if not _is_bound(block)]
-    if len(left) == len(blocks):
-        return item
-    return {**item, "content": left} if left else None
+def _unbound(item: Object, format: NativeFormat) -> Object:
+    """Return *item* without what is bound in it; the very same object if there is nothing."""
+    changed = item
+    for field in _FIELDS[format]:
+        blocks = _blocks(item, field)
+        left = [block for block in blocks if not _is_bound(block)]
+        if len(left) < len(blocks):
+            changed = {**changed, field: left}
+    if changed is item or format is NativeFormat.ANTHROPIC:
+        return changed
+    gone = (*_WORDS, *(field for field in _FIELDS[format] if not changed.get(field)))
+    return {key: value for key, value in changed.items() if key not in gone}
+
+
+def _says(item: Object) -> bool:
+    return any(map(item.get, _SAYS))
 
 
 def _is_bound(block: Object) -> bool:
-    kind = block.get("type")
-    return kind == "redacted_thinking" or (kind == "thinking" and bool(block.get("signature")))
+    kind, written = str(block.get("type")), str(block.get("format"))
+    if kind == "redacted_thinking":
+        return True
+    is_thinking = kind == "thinking" or written.startswith("anthropic")
+    return is_thinking and bool(block.get("signature"))
 
 
 def _binds(message: Message) -> bool:

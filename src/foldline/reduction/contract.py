@@ -17,7 +17,7 @@ from foldline.history.parts import BlobPart, Part
 from foldline.reduction.request import SummaryRequest
 
 
-__all__ = ["BUDGET_TOLERANCE", "REDACTED", "cleaned", "defects"]
+__all__ = ["BUDGET_TOLERANCE", "REDACTED", "cleaned", "defects", "sendable"]
 
 
 BUDGET_TOLERANCE = 1.25
@@ -92,9 +92,14 @@ _AND = "&amp;"
 _SPLIT_CODE = re.compile(r"(?<=[a-z0-9])[ -](?=[a-z0-9])")
 
 
-def cleaned(text: str) -> str:
+def sendable(text: str) -> str:
     """Return *text* without what no request can carry: NUL and lone surrogates."""
-    return text.replace("\0", "").encode("utf-8", "replace").decode().strip()
+    return text.replace("\0", "").encode("utf-8", "replace").decode()
+
+
+def cleaned(text: str) -> str:
+    """Return *text* as it is sent, without space around it."""
+    return sendable(text).strip()
 
 
 def defects(text: str, request: SummaryRequest, *, tokens: int, room: int) -> tuple[str, ...]:

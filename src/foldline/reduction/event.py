@@ -106,7 +106,9 @@ configuration, such as another prompt or summarizer.
 """
 
 
-class HistoryReductionEvent(Struct, frozen=True, kw_only=True):
+class HistoryReductionEvent(
+    Struct, frozen=True, kw_only=True, tag_field="type", tag="history_reduction"
+):
     """One verdict, with its counts before and after. There is exactly one per model call."""
 
     status: ReductionStatus

@@ -109,7 +109,7 @@ def squeezed(
     wanted = saved(history, entries) + excess
     found = cleared(history, entries, cut=cut, keep=keep, config=config, budget=budget)
     indexes = [*([] if pinned is None else [pinned]), *range(cut, len(history))]
-    limit = budget.limit // 8
+    limit = max(_LEAST_CLIP, budget.limit // 8)
     while saved(history, found) < wanted and limit >= _LEAST_CLIP:
         found = clipped(history, found, indexes=indexes, limit=limit, budget=budget)
         limit //= 2

@@ -17,7 +17,7 @@ from foldline.history.parts import TextPart
 from foldline.history.tokens import TokenCounter
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.contract import cleaned
+from foldline.reduction.contract import sendable
 from foldline.reduction.shortening import clip_text, pointer
 
 
@@ -73,18 +73,33 @@ def quoted(
         budget: The request.
     """
     known = {one.index: one for one in before if one.index < cut}
-    if pins is not None:
-        known = {at: one for at, one in known.items() if one.kind != "pin"}
     found = dict(pins or ())
     taken: dict[int, tuple[QuoteKind, Message]] = {at: ("pin", one) for at, one in found.items()}
+    if pins is not None:
+        taken = {**_unpinned(known, config), **taken}
+        known = {at: one for at, one in known.items() if one.kind != "pin"}
     for at in aged:
         kind = _kind(history, at, config, pins)
         if kind is not None:
             taken.setdefault(at, (kind, history[at]))
     for at, (kind, message) in taken.items():
-        if at not in known and at < cut:
+        if at < cut and (kind == "pin" or at not in known):
             known[at] = _quote(at, kind, message, history.counter, config, budget)
     return tuple(known[at] for at in sorted(known))
+
+
+def _unpinned(
+    known: Mapping[int, Quote], config: HistoryReductionConfig
+) -> dict[int, tuple[QuoteKind, Message]]:
+    """Return the pinned ones of *known* as what they are if they are not pinned any more."""
+    if config.strategy == "message_counting" or not config.quote_user_messages:
+        return {}
+    users = [at for at, one in known.items() if one.role == "user"]
+    return {
+        at: ("first" if at == min(users) else "user", Message.user(known[at].text))
+        for at in users
+        if known[at].kind == "pin"
+    }
 
 
 def _kind(
@@ -124,7 +139,8 @@ def _quote(
     config: HistoryReductionConfig,
     budget: Budget,
 ) -> Quote:
-    text = cleaned("\n".join(_words(message)))
+    text = sendable("\n".join(_words(message)))
+    text = text if text.strip() else ""
     limit = budget.limit // 4 if kind in {"pin", "tool"} else config.quote_user_messages
     note = f"\n[… {{count}} characters left out: {pointer(at, recall=budget.recall)} …]\n"
     text = clip_text(text, limit=limit, counter=counter, note=note)

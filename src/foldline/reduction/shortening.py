@@ -41,7 +41,7 @@ class Shortened(Struct, frozen=True, kw_only=True, omit_defaults=True):
     index: int
 
     digest: str
-    """The first digits of the digest of the prefix that the message ends."""
+    """The digest of the prefix that the message ends, in hexadecimal."""
 
     tokens: int
     """The estimated tokens of the message as it is shown."""
@@ -64,7 +64,6 @@ _LEAST_CHARACTERS = 32
 # What an identifier may look like: a path, an address, a code, a number of some digits.
 _IDENTIFIER = re.compile(r"(?<![\w./@#:+-])\w[\w./@#:+-]{3,79}(?![\w./@#:+-])")
 _MOST_IDENTIFIERS, _LONGEST_IDENTIFIERS = 12, 160
-_DIGEST_DIGITS = 16
 
 
 def pointer(index: int, *, recall: bool) -> str:
@@ -229,4 +228,4 @@ def _is_identifier(word: str) -> bool:
 
 
 def _digest(history: History, index: int) -> str:
-    return history.digest(index + 1).hex()[:_DIGEST_DIGITS]
+    return history.digest(index + 1).hex()

@@ -73,7 +73,7 @@ class SummaryLayer(Struct, frozen=True, kw_only=True):
     level: int = 0
 
 
-# With a dictionary, so that `is_whole` is worked out once for each record.
+# With a dictionary, so that what depends on the record alone is worked out once.
 class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
     """
     A reduction: what represents the first messages of a history, and how to recognize them.
@@ -247,6 +247,10 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
         The quotes are at the end of the summary, or come after the layers as a message of their own.
         Each message has the time and the range of messages that it represents in its metadata.
         """
+        return list(self._summaries)
+
+    @cached_property
+    def _summaries(self) -> tuple[Message, ...]:
         if self.layers:
             spans = [(layer.summary, layer.start, layer.end) for layer in self.layers]
             if self.quotes:
@@ -254,7 +258,7 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
         else:
             text = joined(self.summary_content, self.quotes)
             spans = [(text, 0, self.summarized_up_to_index)] if text else []
-        return [self._labelled(*span) for span in spans]
+        return tuple(self._labelled(*span) for span in spans)
 
     def _labelled(self, text: str, start: int, end: int) -> Message:
         label = {
@@ -265,6 +269,14 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
         return Message(role="assistant", parts=(TextPart(text),), metadata=label)
 
     @property
+    def covered(self) -> tuple[int, str]:
+        """How many messages the view takes something else for, and the stored form of their digest."""
+        last = self.shortened[-1] if self.shortened else None
+        if last is None or last.index < self.summarized_up_to_index:
+            return self.summarized_up_to_index, self.message_hash
+        return last.index + 1, hash_text(bytes.fromhex(last.digest))
+
+    @cached_property
     def front_tokens(self) -> int:
         """The estimated tokens of `front_messages`, without a sealed item."""
         labels = len(self.layers) or int(bool(self.summary_content))

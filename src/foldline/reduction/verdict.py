@@ -167,6 +167,8 @@ class _Case(Struct, frozen=True, kw_only=True):
     config: HistoryReductionConfig
     budget: Budget
     active: HistoryReductionState | None
+    view: int
+    """The estimated tokens of the view through the active reduction."""
 
     @property
     def cut(self) -> int:
@@ -179,10 +181,6 @@ class _Case(Struct, frozen=True, kw_only=True):
     @property
     def keep(self) -> int:
         return self.budget.keep(self.history.system_tokens)
-
-    @property
-    def view(self) -> int:
-        return view_tokens(self.history, self.active)
 
     @property
     def entries(self) -> tuple[Shortened, ...]:
@@ -231,6 +229,7 @@ def decide(
         config=config_of_run(config, overrides),
         budget=budget or budget_of(config),
         active=active,
+        view=view_tokens(history, active),
     )
     return _decided(case, run, pins)
 

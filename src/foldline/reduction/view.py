@@ -39,6 +39,8 @@ def _rest(history: History, state: HistoryReductionState) -> list[Message]:
     cut, pin = state.summarized_up_to_index, state.pinned_index
     front = () if pin is None else (pin,)
     entries = {one.index: one for one in fitting(history, state.shortened, cut=cut, pinned=pin)}
+    if not entries and not history.has_reasoning(cut if pin is None else pin):
+        return [*(history[at] for at in front), *history[cut:]]
     rest: list[Message] = []
     # Only what was there before the record may be bound to another prefix, or be shortened.
     for index in (*front, *range(cut, min(state.history_length, len(history)))):

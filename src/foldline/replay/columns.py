@@ -95,13 +95,15 @@ def describe(report: ReplayReport) -> str:
     config = report.config
     if config is None:
         return "the full history at every call"
-    limits = "up to the ceiling"
+    limits = "the ceiling"
     if config.target is not None:
         limits = f"{config.target:,} + {config.threshold:,} {config.counting_unit}"
     if report.kind == "no_memory":
         return f"a new summary at every call above {limits}"
     if not config.enabled:
         return "disabled: the full history at every call"
+    if config.target is None:
+        return f"{_method(config)}, below the ceiling"
     return f"{_method(config)}, {limits}"
 
 

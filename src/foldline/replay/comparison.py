@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from foldline.history.boundaries import safe_cut
 from foldline.history.history import History
-from foldline.reduction.budget import SUMMARY_TOKENS
-from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.budget import SUMMARY_TOKENS, budget_of
+from foldline.reduction.config import HistoryReductionConfig, Limits
 from foldline.reduction.event import Reason
 from foldline.reduction.fold import budget_for
 from foldline.replay.player import Replay, play
@@ -157,7 +157,11 @@ def _calls(tape: Tape, config: HistoryReductionConfig | None) -> Iterator[CallRe
 
 def _cut(history: History, config: HistoryReductionConfig) -> int:
     unit, limits = config.unit, config.limits
-    if limits is None or history.count(unit) <= limits.ceiling:
+    if limits is None:
+        budget = budget_of(config)
+        system = history.system_tokens
+        limits = Limits(budget.keep(system), budget.full - system - budget.keep(system))
+    if history.count(unit) <= limits.ceiling:
         return 0
     return safe_cut(history, unit=unit, keep=limits.target, slack=limits.threshold) or 0
 

@@ -136,7 +136,7 @@ class _Player:
     ) -> tuple[str, ...]:
         if not self._check:
             return ()
-        lost = losses(request, self._history)
+        lost = losses(request, self._history, self._state)
         if reading.broke:
             self._check_last_whole()
             return (*lost, *violations(request))

@@ -18,6 +18,7 @@ from foldline.history.formats.renderings import (
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallResponsePart
+from foldline.reduction.state import HistoryReductionState
 from foldline.testing.grammars import (
     check_anthropic,
     check_openai_chat,
@@ -48,13 +49,16 @@ def violations_behind(request: Sequence[Message], kept: int) -> tuple[str, ...]:
     return violations(request[_division(request, kept) :])
 
 
-def losses(request: Sequence[Message], history: History) -> tuple[str, ...]:
-    """Return what *request* has to hold of *history* and does not."""
+def losses(
+    request: Sequence[Message], history: History, state: HistoryReductionState | None = None
+) -> tuple[str, ...]:
+    """Return what *request*, the view through *state*, has to hold of *history* and does not."""
     lost: list[str] = []
     if tuple(message for message in request if message.role == "system") != history.system:
         lost.append("view: a system message is missing or out of order")
     user = history.last_user()
-    if user is not None and not _holds(request, history[user]):
+    clipped = () if state is None else (one.index for one in state.shortened)
+    if user is not None and user not in clipped and not _holds(request, history[user]):
         lost.append("view: the last user message is missing or changed")
     return tuple(lost)
 

@@ -114,7 +114,7 @@ async def make_folds(store: ThreadStore, name: str, count: int) -> Report:
         await thread.refresh()
         window = await thread.window(config_fingerprint=reducer.config_fingerprint)
         reduced = await reducer.reduce(window.history, state=window.reduction, overrides=forced)
-        if reduced.event is None or reduced.event.status != "performed" or reduced.state is None:
+        if reduced.event.status != "performed" or reduced.state is None:
             await asyncio.sleep(0.005)
             continue
         await thread.save_reduction(reduced.state)

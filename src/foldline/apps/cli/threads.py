@@ -246,7 +246,8 @@ def _lines(thread: ReadOnlyThread) -> dict[str, str]:
             f"{reduction.summary_tokens:,} tokens"
         )
     if thread.pins:
-        lines["pinned"] = f"the messages {', '.join(map(str, thread.pins))}"
+        pins = ", ".join(map(str, thread.pins))
+        lines["pinned"] = f"{counted(len(thread.pins), 'message')}: {pins}"
     if state is not None:
         end = "open" if state.is_open else f"ended: {first_line(state.termination_reason or '')}"
         lines["last run"] = f"{end}, iteration {state.iteration}"

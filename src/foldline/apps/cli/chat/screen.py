@@ -57,10 +57,7 @@ class JsonLines:
 
     def hear(self, event: AgentEvent) -> None:
         """Print *event*."""
-        fields = msgspec.to_builtins(event, enc_hook=to_plain)
-        if isinstance(event, HistoryReductionEvent):
-            fields = {"type": "history_reduction", **fields}
-        print_json(fields)
+        print_json(msgspec.to_builtins(event, enc_hook=to_plain))
 
     def end(self, result: TurnResult) -> None:
         """Print the result of the turn."""

@@ -1,0 +1,142 @@
+"""What vendors sign, bind and seal, in the lists of callers with a loop of their own."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from foldline import HistoryReducer, HistoryReductionConfig
+from foldline.reduction.state import HistoryReductionState
+from foldline.testing.grammars import (
+    Rule,
+    check_anthropic,
+    check_openai_responses,
+    check_thinking,
+    sign_thinking,
+)
+
+
+FOLDS = HistoryReductionConfig(counting_unit="messages", target_count=5, summarization_threshold=3)
+CALL = {"type": "tool_use", "name": "look", "input": {}}
+LOOK = {"name": "look", "arguments": "{}"}
+RESULT = {"type": "tool_result", "content": "found " * 20}
+
+
+def asked(messages: list[Any]) -> dict[str, Any]:
+    return {"system": "be brief", "tools": [{"name": "look"}], "messages": messages}
+
+
+def answer(request: dict[str, Any], step: int) -> list[Any]:
+    """Return what a model says to *request*, and what comes after it."""
+    signature = sign_thinking(request)
+    thought = {"type": "thinking", "thinking": "", "signature": signature}
+    if step % 6 == 5:
+        text = {"type": "text", "text": f"Done with {step}."}
+        question = {"role": "user", "content": f"And {step}?"}
+        return [{"role": "assistant", "content": [thought, text]}, question]
+    call, result = {**CALL, "id": f"t{step}"}, {**RESULT, "tool_use_id": f"t{step}"}
+    return [
+        {"role": "assistant", "content": [thought, call]},
+        {"role": "user", "content": [result]},
+    ]
+
+
+async def _loop(steps: int) -> tuple[list[Any], list[dict[str, Any]], int]:
+    """Return what is said in *steps* model calls, their requests, and how often it folds."""
+    reducer = HistoryReducer(FOLDS)
+    state: HistoryReductionState | None = None
+    said: list[Any] = [{"role": "user", "content": "Find all of them, never touch the invoices."}]
+    requests: list[dict[str, Any]] = []
+    folds = 0
+    for step in range(steps):
+        reduced = await reducer.reduce(said, state=state)
+        state, request = reduced.state, asked(reduced.messages)
+        folds += reduced.event.status == "performed"
+        requests.append(request)
+        said += answer(request, step)
+    return said, requests, folds
+
+
+def test_bound_thinking_goes_only_after_its_prefix() -> None:
+    """Over many folds each request has valid thinking, and the old way would have had another."""
+    said, requests, folds = asyncio.run(_loop(60))
+    view = requests[-1]["messages"]
+    old = asked([*view[:2], *said[len(said) - len(view) :]])
+
+    assert folds > 5
+    assert [check_thinking(one) for one in requests] == [()] * 60
+    assert [check_anthropic(one["system"], one["messages"]) for one in requests] == [()] * 60
+    assert sum("signature" in str(one["messages"]) for one in requests) > 40
+    assert {violation.rule for violation in check_thinking(old)} == {Rule.PREFIX}
+
+
+TALK: list[Any] = [
+    {"role": "user" if at % 2 == 0 else "assistant", "content": f"Message {at}. " * 12}
+    for at in range(31)
+]
+SEALED = {"type": "compaction", "id": "cmp_1", "encrypted_content": "AAAA"}
+BLOCK = {"type": "compaction", "content": "AB1.", "encrypted_content": "X", "signature": "s"}
+
+
+@pytest.mark.parametrize("place", [1, 3, 26])
+def test_a_sealed_compaction_stays_in_the_view(place: int) -> None:
+    """OpenAI's item stays, verbatim, on either side of a cut; without it a request is refused."""
+    said = [*TALK[:place], SEALED, *TALK[place:]]
+    reduced = HistoryReducer(FOLDS).reduce_sync(said)
+    old = [item for item in reduced.messages if item != SEALED]
+
+    assert reduced.event.status == "performed"
+    assert check_openai_responses(reduced.messages, said=said) == ()
+    assert [one.rule for one in check_openai_responses(old, said=said)] == [Rule.COMPACTION]
+
+
+def test_the_newest_of_two_compactions_stays() -> None:
+    """A fold that passes two compactions keeps the newer one, and the next fold keeps it too."""
+    newest = {**SEALED, "id": "cmp_2"}
+    said = [*TALK[:3], SEALED, *TALK[3:7], newest, *TALK[7:]]
+    reducer = HistoryReducer(FOLDS)
+    once = reducer.reduce_sync(said)
+    longer = [*said, *TALK[1:]]
+    twice = reducer.reduce_sync(longer, state=once.state)
+
+    assert [once.event.status, twice.event.status] == ["performed", "performed"]
+    assert check_openai_responses(once.messages, said=said) == ()
+    assert check_openai_responses(twice.messages, said=longer) == ()
+
+
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_a_signed_compaction_stays_first(role: str) -> None:
+    """Anthropic's block opens a request before and after a fold; as text it is refused."""
+    opening = {"role": role, "content": [BLOCK, {"type": "text", "text": "go on"}]}
+    said = [opening, *TALK[role == "user" :]]
+    reduced = HistoryReducer(FOLDS).reduce_sync(said)
+    short = HistoryReducer(FOLDS).reduce_sync(said[:3])
+    old = [{"role": "user", "content": "AB1."}, *reduced.messages[1:]]
+
+    assert [short.event.status, reduced.event.status] == ["skipped", "performed"]
+    assert check_anthropic(None, short.messages, said=said) == ()
+    assert check_anthropic(None, reduced.messages, said=said) == ()
+    assert [one.rule for one in check_anthropic(None, old, said=said)] == [Rule.COMPACTION]
+
+
+@pytest.mark.parametrize("target", range(5, 18, 2))
+def test_reasoning_and_what_was_made_of_it_leave_together(target: int) -> None:
+    """OpenAI's encrypted reasoning stays before its items, wherever a fold cuts."""
+    said: list[Any] = [{"role": "user", "content": "Find all of them."}]
+    for at in range(10):
+        said += [
+            {"type": "reasoning", "id": f"rs_{at}", "summary": [], "encrypted_content": f"E{at}"},
+            {"type": "function_call", "id": f"fc_{at}", "call_id": f"c{at}", **LOOK},
+            {"type": "function_call_output", "call_id": f"c{at}", "output": "found " * 20},
+        ]
+    said.append({"role": "user", "content": "And now?"})
+    config = HistoryReductionConfig(
+        counting_unit="messages", target_count=target, summarization_threshold=0
+    )
+    reduced = HistoryReducer(config).reduce_sync(said)
+    kept = [item for item in reduced.messages if item in said]
+
+    assert reduced.event.status == "performed"
+    assert kept == said[-len(kept) :]
+    assert check_openai_responses(reduced.messages) == ()
+    assert {one.rule for one in check_openai_responses(kept[1:])} == {Rule.REASONING}
