@@ -28,7 +28,7 @@ def _store(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def agent(config: HistoryReductionConfig | None = COUNTING) -> Agent:
-    return Agent(ScriptedModel(repeat="fine " * 30), history_reduction=config, summarizer=())
+    return Agent(ScriptedModel(repeat="fine " * 99), history_reduction=config, summarizer=())
 
 
 def on_thread(

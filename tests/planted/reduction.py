@@ -26,8 +26,8 @@ another configuration takes its reductions away
 
 reduction/fold.py: properties/test_valid_requests.py
 the last user message is not pinned
-- pinned = user if user is not None and user < cut else None
-+ pinned = None
+- return user if user is not None and user < self.cut else None
++ return None
 
 reduction/state.py: reduction/test_carried.py
 only the newest reductions are carried
@@ -102,6 +102,11 @@ a target in another unit is refused
 a fold that was asked for keeps the threshold too
 - 0 if run.trigger_history_reduction else threshold
 + threshold
+
+reduction/fold.py: reduction/test_fold.py
+quotes make the view longer
+- room = max(room - task.quoted, min(room, LEAST_BUDGET))
++ room = max(room, min(room, LEAST_BUDGET))
 
 reduction/fold.py: reduction/test_run_overrides.py
 dropping once forgets the summary

@@ -5,7 +5,16 @@ from msgspec import Struct
 from foldline.reduction.config import HistoryReductionConfig
 
 
-__all__ = ["DEFAULT_WINDOW", "FULL", "SUMMARY_TOKENS", "Budget", "budget_of", "token_ratio"]
+__all__ = [
+    "DEFAULT_WINDOW",
+    "FULL",
+    "LEAST_BUDGET",
+    "SUMMARY_TOKENS",
+    "Budget",
+    "budget_for",
+    "budget_of",
+    "token_ratio",
+]
 
 
 DEFAULT_WINDOW = 128_000
@@ -13,6 +22,9 @@ DEFAULT_WINDOW = 128_000
 
 SUMMARY_TOKENS = 1_500
 """The most tokens that a summary is asked to keep to."""
+
+LEAST_BUDGET = 64
+"""What it is asked to keep to at least, if what it replaces has more."""
 
 # Not before 0.8; and what one more message adds, by an estimate that is some percent off, still fits.
 FULL = 0.88
@@ -135,6 +147,18 @@ def budget_of(
         limit=limit,
         full=int(limit * FULL) - instructions - tools,
     )
+
+
+def budget_for(room: int, most: int, *, before: int = 0) -> int:
+    """
+    Return the tokens that a summary in place of *room* tokens may have.
+
+    It may keep all of the summary *before* it and three quarters of what is new, so that a rolling
+    summary does not shrink to the size of one span; never more than *most*, and always less than
+    *room*.
+    """
+    wished = max(before + (room - before) * 3 // 4, LEAST_BUDGET)
+    return max(1, min(most, wished, room - 1))
 
 
 def token_ratio(*, reported: int, estimated: int, ceiling: int) -> float:

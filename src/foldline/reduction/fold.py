@@ -24,12 +24,12 @@ from msgspec.structs import replace
 from foldline.history.history import History
 from foldline.history.signed import only_sealed
 from foldline.reduction.active import known_of
-from foldline.reduction.budget import Budget
+from foldline.reduction.budget import LEAST_BUDGET, Budget, budget_for
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, config_of_run
 from foldline.reduction.contract import cleaned, defects
 from foldline.reduction.event import Reason
 from foldline.reduction.fitting import clipped, squeezed
-from foldline.reduction.quotes import Pins, QuoteKind, quoted, whole_pins, within
+from foldline.reduction.quotes import Pins, Quote, QuoteKind, quoted, whole_pins, within
 from foldline.reduction.request import DEFAULT_PROMPT, Flow, SummaryFailure, SummaryRequest
 from foldline.reduction.shortening import fitting
 from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_of, join_layers
@@ -43,7 +43,6 @@ __all__ = [
     "FoldOptions",
     "FoldResult",
     "Writing",
-    "budget_for",
     "fold",
 ]
 
@@ -55,7 +54,6 @@ MERGE_WIDTH = 6
 """How many layers of one level are merged into one of the next."""
 
 _LEAST_GROUP = 2
-_LEAST_BUDGET = 64
 _ALL_KINDS: tuple[QuoteKind, ...] = get_args(QuoteKind)
 
 
@@ -115,9 +113,17 @@ class _Task(Struct, frozen=True, kw_only=True):
     focus: str
     options: FoldOptions
 
+    quoted: int = 0
+    """The tokens of the messages that the fold quotes: what replaces them has that much less room."""
+
     @property
     def start(self) -> int:
         return 0 if self.base is None else self.base.summarized_up_to_index
+
+    @property
+    def pinned(self) -> int | None:
+        user = self.history.last_user()
+        return user if user is not None and user < self.cut else None
 
 
 class _Draft(Struct, frozen=True, kw_only=True):
@@ -160,6 +166,7 @@ def fold(
     # What is summarized stays so, if this fold writes nothing.
     base, draft = verdict.state, _kept(verdict.state, Writing())
     if how.strategy == "summarizing" and verdict.cut > task.start:
+        task = replace(task, quoted=_newly_quoted(task, config))
         draft = yield from (_roll if config.use_single_summary else _add_layer)(task)
         if draft.writing.text is None:
             if verdict.reason is not Reason.CEILING_REACHED:
@@ -200,22 +207,9 @@ def _reduction(
     task: _Task, config: HistoryReductionConfig, draft: _Draft, verdict: Verdict
 ) -> HistoryReductionState:
     history, base, cut, limits = task.history, task.base, task.cut, config.limits
-    user = history.last_user()
-    pinned = user if user is not None and user < cut else None
-    # The user message that the last view showed in front is quoted once another one is there.
-    passed = None if base is None or base.pinned_index == pinned else base.pinned_index
-    aged = [*([] if passed is None else [passed]), *range(task.start, cut)]
+    pinned = task.pinned
     sealed = next(filter(None, map(only_sealed, reversed(history[task.start : cut]))), None)
     before = None if base is None else base.sealed_item
-    quotes = quoted(
-        history,
-        () if base is None else base.quotes,
-        aged=[at for at in aged if at != pinned],
-        cut=cut,
-        pins=task.options.pins,
-        config=config,
-        budget=task.options.budget,
-    )
     return HistoryReductionState(
         summarized_up_to_index=cut,
         message_count_at_reduction=history.count(config.unit),
@@ -230,10 +224,32 @@ def _reduction(
         summary_tokens=draft.tokens,
         config_fingerprint=task.options.config_fingerprint,
         history_length=len(history),
-        quotes=within(quotes, task.options.budget.beside, "user"),
+        quotes=_quotes(task, config),
         shortened=fitting(history, verdict.shortened, cut=cut, pinned=pinned),
         sealed_item=sealed or before,
     )
+
+
+def _quotes(task: _Task, config: HistoryReductionConfig) -> tuple[Quote, ...]:
+    base, pinned, budget = task.base, task.pinned, task.options.budget
+    # The user message that the last view showed in front is quoted once another one is there.
+    passed = None if base is None or base.pinned_index == pinned else base.pinned_index
+    aged = [*([] if passed is None else [passed]), *range(task.start, task.cut)]
+    quotes = quoted(
+        task.history,
+        () if base is None else base.quotes,
+        aged=[at for at in aged if at != pinned],
+        cut=task.cut,
+        pins=task.options.pins,
+        config=config,
+        budget=budget,
+    )
+    return within(quotes, budget.beside, "user")
+
+
+def _newly_quoted(task: _Task, config: HistoryReductionConfig) -> int:
+    known = () if task.base is None else task.base.quotes
+    return sum(one.tokens for one in _quotes(task, config) if one not in known)
 
 
 def _fitted(
@@ -348,6 +364,7 @@ def _add_layer(task: _Task) -> Flow[_Draft]:
 def _write_span(task: _Task, earlier: Writing) -> Flow[Writing]:
     total, start = Writing(), task.start
     room = leaving_tokens(task.history, start, task.cut) + earlier.tokens
+    room = max(room - task.quoted, min(room, LEAST_BUDGET))
     while start < task.cut:
         stop = _piece_end(task, start, earlier.tokens)
         request = SummaryRequest(
@@ -423,18 +440,6 @@ def _added(total: Writing, writing: Writing) -> Writing:
         failures=total.failures + writing.failures,
         summarizer=other if one is None or other is None else max(one, other),
     )
-
-
-def budget_for(room: int, most: int, *, before: int = 0) -> int:
-    """
-    Return the tokens that a summary in place of *room* tokens may have.
-
-    It may keep all of the summary *before* it and three quarters of what is new, so that a rolling
-    summary does not shrink to the size of one span; never more than *most*, and always less than
-    *room*.
-    """
-    wished = max(before + (room - before) * 3 // 4, _LEAST_BUDGET)
-    return max(1, min(most, wished, room - 1))
 
 
 def _write(
