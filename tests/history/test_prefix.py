@@ -22,16 +22,10 @@ ROUNDS = 100
 
 
 def _reducer(unit: CountingUnit) -> HistoryReducer:
-    config = HistoryReductionConfig(
-        enabled=True, counting_unit=unit, target_count=3, summarization_threshold=1
-    )
+    numbers = {"target_count": 3, "summarization_threshold": 1}
     if unit == "tokens":
-        config = HistoryReductionConfig(
-            enabled=True,
-            counting_unit="tokens",
-            target_token_budget=200,
-            token_budget_threshold=60,
-        )
+        numbers = {"target_token_budget": 200, "token_budget_threshold": 60}
+    config = HistoryReductionConfig(strategy="message_counting", counting_unit=unit, **numbers)
     return HistoryReducer(config, clock=lambda: NOW)
 
 

@@ -53,8 +53,8 @@ each failure is logged
 
 agent/cache.py: agent/test_cache.py
 tenants share a cache
-- key = (scope, state.config_fingerprint, state.message_hash)
-+ key = ("", state.config_fingerprint, state.message_hash)
+- key = (scope, state.config_fingerprint, digest)
++ key = ("", state.config_fingerprint, digest)
 
 agent/files.py: agent/test_files.py
 a large file is sent

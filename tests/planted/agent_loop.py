@@ -20,10 +20,6 @@ a fold is stored behind the call of the model
 -                 raise refusal
 -             # A background fold may have loaded messages of another writer.
 -             self._progress.check()
--             # If a fold was tried for the same reason and failed, the vendor is asked anyway.
--             if left and not (harder and fold is None) and self._is_too_long(event):
--                 harder = True
--                 continue
 -             try:
 -                 await self._ask(window.history, reduced)
 +             if fold is not None and reduced.termination_reason is not None:

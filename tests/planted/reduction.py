@@ -21,13 +21,13 @@ a summary longer than what it replaces is accepted
 
 reduction/fold.py: agent/test_alternating.py
 another configuration takes its reductions away
-- known_of(history, given) if base is None
-+ [] if base is None
+- known = known_of(task.history, given) if base is None
++ known = [] if base is None
 
 reduction/fold.py: properties/test_valid_requests.py
 the last user message is not pinned
-- pinned_index=user if user is not None and user < cut else None,
-+ pinned_index=None,
+- pinned = user if user is not None and user < cut else None
++ pinned = None
 
 reduction/state.py: reduction/test_carried.py
 only the newest reductions are carried
@@ -44,7 +44,7 @@ the whole prefix is read again at each fold
 - total, start = Writing(), task.start
 + total, start = Writing(), 0
 
-reduction/verdict.py: agent/test_alternating.py
+reduction/active.py: agent/test_alternating.py
 an earlier reduction forgets those of others
 - found.carrying(others)
 + found
@@ -52,35 +52,37 @@ what no longer stands is carried along
 - or _fits(history, one)
 + or one
 
-reduction/verdict.py: properties/test_edits.py
+reduction/active.py: properties/test_edits.py
 a hit without looking at the digest
 - and same_hash(state.message_hash, hash_of(history, index))
 no earlier reduction is looked for
 - found = next(filter(is_usable, longest_first), None)
 + found = None
 
-reduction/verdict.py: properties/test_valid_requests.py
+reduction/active.py: properties/test_valid_requests.py
 nothing is pinned where a history was rewound
 - return msgspec.structs.replace(state, pinned_index=user).sealed()
 + return state
 
-reduction/verdict.py: reduction/test_verdict.py
+reduction/active.py: reduction/test_verdict.py
 a reduction of another configuration is used
 - one.config_fingerprint == config_fingerprint
 + True
-the stored threshold decides
-- units > config.limits.ceiling
-+ units > (active.target_count + active.reduction_threshold if active else config.limits.ceiling)
-the trigger is not strict
-- > config.limits.ceiling
-+ >= config.limits.ceiling
 a changed summary is served
 -         and state.is_whole
 
+reduction/verdict.py: reduction/test_verdict.py
+the stored threshold decides
+- units > limits.ceiling
++ units > (active.target_count + active.reduction_threshold if active else limits.ceiling)
+the trigger is not strict
+- units > limits.ceiling
++ units >= limits.ceiling
+
 reduction/view.py: properties/test_valid_requests.py
 system messages are lost
-- view = [*history.system, *state.summary_messages()]
-+ view = [*state.summary_messages()]
+- return [*history.system, *state.front_messages(), *rest]
++ return [*state.front_messages(), *rest]
 damage is sent as it is
 - rest = repair(rest)
 + rest = list(rest)

@@ -54,16 +54,10 @@ START = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 def _reducer(unit: CountingUnit) -> HistoryReducer:
-    config = HistoryReductionConfig(
-        enabled=True, counting_unit=unit, target_count=4, summarization_threshold=2
-    )
+    numbers = {"target_count": 4, "summarization_threshold": 2}
     if unit == "tokens":
-        config = HistoryReductionConfig(
-            enabled=True,
-            counting_unit="tokens",
-            target_token_budget=400,
-            token_budget_threshold=200,
-        )
+        numbers = {"target_token_budget": 400, "token_budget_threshold": 200}
+    config = HistoryReductionConfig(strategy="message_counting", counting_unit=unit, **numbers)
     return HistoryReducer(config, clock=lambda: START)
 
 

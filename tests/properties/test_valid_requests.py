@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
-import msgspec
 import pytest
 
 from foldline.agent.cache import ReductionCache
@@ -33,13 +32,8 @@ EACH = by_depth(62, 2_500)
 GROWN = by_depth(12, 250)
 ASKED = by_depth(10, 400)
 CLOCK: Callable[[], datetime] = lambda: datetime(2026, 11, 21, tzinfo=UTC)  # noqa: E731
-SMALL = HistoryReductionConfig(
-    enabled=True,
-    target_count=2,
-    summarization_threshold=1,
-    target_token_budget=60,
-    token_budget_threshold=20,
-)
+COUNTS = {"target_count": 2, "summarization_threshold": 1}
+BUDGETS = {"target_token_budget": 60, "token_budget_threshold": 20}
 CHAT, RESPONSES = NativeFormat.OPENAI_CHAT, NativeFormat.OPENAI_RESPONSES
 ANTHROPIC = NativeFormat.ANTHROPIC
 UNITS: tuple[CountingUnit, ...] = ("messages", "exchanges", "tokens")
@@ -54,7 +48,9 @@ def reducers() -> list[HistoryReducer]:
     )
     return [
         HistoryReducer(
-            msgspec.structs.replace(SMALL, counting_unit=unit, **shape),
+            HistoryReductionConfig(
+                counting_unit=unit, **(BUDGETS if unit == "tokens" else COUNTS), **shape
+            ),
             summarizer=ScriptedSummarizer(repeat="said"),
             clock=CLOCK,
         )
@@ -149,7 +145,7 @@ def test_dictionaries_come_back_as_valid_requests(format: NativeFormat, *, damag
     random = Random(f"{format} {damaged}")
     make = damaged_history if damaged else legal_history
     reducer = HistoryReducer(
-        msgspec.structs.replace(SMALL, strategy="summarizing", counting_unit="messages"),
+        HistoryReductionConfig(counting_unit="messages", **COUNTS),
         cache=ReductionCache(max_entries=64),
     )
     for number in range(ASKED):

@@ -8,6 +8,7 @@ import pytest
 
 from foldline.history.history import History
 from foldline.history.messages import Message
+from foldline.reduction.budget import budget_of
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.fold import FoldOptions, fold
 from foldline.reduction.request import SummaryRequest, run_flow
@@ -35,7 +36,13 @@ class Caller:
         verdict = decide(history, self.config, state, config_fingerprint="f")
         if not verdict.folds:
             return
-        options = FoldOptions(created_at=NOW, config_fingerprint="f", summarizers=1)
+        options = FoldOptions(
+            created_at=NOW,
+            config_fingerprint="f",
+            summarizers=1,
+            budget=budget_of(self.config),
+            summary_budget=1500,
+        )
         flow = fold(history, verdict, self.config, options, given=state)
         made = asyncio.run(run_flow(flow, self._ask)).state
         assert made is not None

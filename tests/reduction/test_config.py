@@ -17,16 +17,27 @@ from foldline.reduction.config import (
 
 TOKENS: dict[str, object] = {"counting_unit": "tokens"}
 WINDOW = TOKENS | {"context_window_size": 10_000, "token_budget_trigger_percentage": 0.8}
-BASE = HistoryReductionConfig(enabled=True, strategy="summarizing")
+BASE = HistoryReductionConfig(counting_unit="exchanges")
+IDLE = {"counting_unit": "messages", "enabled": False}
 
 
 def provider(name: str, key: str | None = None) -> ProviderConfig:
     return ProviderConfig(provider_key="openai", model_name=name, api_key=key)
 
 
-def test_defaults_are_those_of_the_original() -> None:
-    """Nothing is reduced until asked, and 20 exchanges plus 5 is the measure."""
+def test_the_default_is_to_summarize_below_a_ceiling() -> None:
+    """It is on, counts tokens, and the ceiling alone says when to fold."""
     config = HistoryReductionConfig()
+
+    assert config.enabled
+    assert (config.strategy, config.unit, config.limits) == ("summarizing", "tokens", None)
+    assert config.clear_tool_results
+    assert (config.quote_user_messages, config.largest_message) == (600, 0.25)
+
+
+def test_the_documented_defaults_are_those_of_the_original() -> None:
+    """Nothing is reduced until asked, and 20 exchanges plus 5 is the measure."""
+    config = HistoryReductionConfig.documented()
 
     assert not config.enabled
     assert config.strategy == "message_counting"
@@ -36,6 +47,41 @@ def test_defaults_are_those_of_the_original() -> None:
     assert config.limits.ceiling == 25
     assert config.use_single_summary
     assert (config.trigger, config.retention) == ("count", "full")
+    assert (config.quote_user_messages, config.largest_message) == (0, None)
+    assert (config.clear_tool_results, config.ceiling) == (False, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "limits"),
+    [
+        ({"counting_unit": "messages"}, (20, 5)),
+        (TOKENS, (4000, 1000)),
+        (TOKENS | {"target_token_budget": 300}, (300, 1000)),
+        (WINDOW, (3000, 5000)),
+    ],
+)
+def test_documented_limits_are_in_the_unit(
+    changes: dict[str, object], limits: tuple[int, int]
+) -> None:
+    """With tokens 4,000 plus 1,000 is the measure, unless shares of a window are given."""
+    config = HistoryReductionConfig.documented(enabled=True, **changes)
+
+    assert config.limits == Limits(*limits)
+
+
+@pytest.mark.parametrize(
+    ("fields", "unit"),
+    [
+        ({}, "tokens"),
+        ({"target_count": 3}, "exchanges"),
+        ({"summarization_threshold": 3}, "exchanges"),
+        ({"target_count": 3, "counting_unit": "messages"}, "messages"),
+        ({"target_token_budget": 300}, "tokens"),
+    ],
+)
+def test_a_count_is_of_exchanges_if_no_unit_is_named(fields: dict[str, object], unit: str) -> None:
+    """What is set says what is counted."""
+    assert HistoryReductionConfig(**fields).unit == unit  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -43,8 +89,12 @@ def test_defaults_are_those_of_the_original() -> None:
     [
         ({"target_count": 7, "summarization_threshold": None}, (7, 5)),
         ({"target_count": 7, "summarization_threshold": 0}, (7, 0)),
-        ({"max_token_budget": 10}, (20, 5)),
-        (WINDOW | {"counting_unit": "messages"}, (20, 5)),
+        ({"summarization_threshold": 7}, (20, 7)),
+        (IDLE | {"max_token_budget": 10}, (20, 5)),
+        (WINDOW | IDLE, (20, 5)),
+        ({"max_token_budget": 10}, (2, 8)),
+        ({"max_token_budget": 1}, (1, 0)),
+        ({"target_token_budget": 300}, (300, 1000)),
         (TOKENS | {"target_token_budget": 300, "token_budget_threshold": 50}, (300, 50)),
         (TOKENS | {"target_token_budget": 300, "max_token_budget": 1000}, (300, 700)),
         (WINDOW | {"token_budget_preserve_percentage": 0.25}, (2_500, 5_500)),
@@ -71,16 +121,25 @@ def test_limits_are_in_the_unit(fields: dict[str, object], limits: tuple[int, in
         ),
         (
             {"strategy": "shrink"},
-            "strategy must be 'message_counting' or 'summarizing', got 'shrink'",
+            "strategy must be 'summarizing' or 'clearing' or 'message_counting', got 'shrink'",
         ),
         ({"behavior": "stop"}, "behavior must be 'continue' or 'circuit_breaker', got 'stop'"),
         ({"counting_unit": "words"}, "counting_unit must be 'messages' or 'exchanges' or 'tokens'"),
         ({"trigger": "balance"}, "trigger must be 'count'"),
         ({"retention": "half"}, "retention must be 'full' or 'reduced', got 'half'"),
-        ({"target_count": 0}, "target_count must be a whole number of at least 1, got 0"),
-        ({"target_count": -10}, "target_count must be a whole number of at least 1, got -10"),
-        ({"target_count": True}, "target_count must be a whole number of at least 1, got True"),
-        ({"target_count": 2.5}, "target_count must be a whole number of at least 1, got 2.5"),
+        ({"target_count": 0}, "target_count must be a whole number of at least 1 or None, got 0"),
+        (
+            {"target_count": -10},
+            "target_count must be a whole number of at least 1 or None, got -10",
+        ),
+        (
+            {"target_count": True},
+            "target_count must be a whole number of at least 1 or None, got True",
+        ),
+        (
+            {"target_count": 2.5},
+            "target_count must be a whole number of at least 1 or None, got 2.5",
+        ),
         (
             {"summarization_threshold": -1},
             "summarization_threshold must be a whole number of at least 0 or None, got -1",
@@ -88,10 +147,27 @@ def test_limits_are_in_the_unit(fields: dict[str, object], limits: tuple[int, in
         ({"target_token_budget": 0}, "target_token_budget must be"),
         ({"token_budget_threshold": -1}, "token_budget_threshold must be"),
         (
-            {"counting_unit": "tokens", "max_token_budget": 10},
+            {"target_token_budget": 4000, "max_token_budget": 10},
             "max_token_budget=10 must be at least target_token_budget=4000",
         ),
         ({"context_window_size": 0}, "context_window_size must be"),
+        ({"reserve": -1}, "reserve must be a whole number of at least 0 or None, got -1"),
+        ({"quote_user_messages": -1}, "quote_user_messages must be a whole number of at least 0"),
+        ({"quote_user_messages": None}, "quote_user_messages must be a whole number of at least 0"),
+        ({"largest_message": 1.5}, "largest_message must be above 0 and at most 1, got 1.5"),
+        ({"clear_tool_results": 1}, "clear_tool_results must be a bool, got int"),
+        ({"tool_rules": ["bash"]}, "tool_rules must be a Mapping, got list"),
+        (
+            {"tool_rules": {"bash": "drop"}},
+            "tool_rules['bash'] must be 'keep' or 'clear' or 'never_summarize', got 'drop'",
+        ),
+        *(
+            (
+                {"ceiling": value},
+                f"ceiling must be tokens, or a share of the window up to 1, got {value!r}",
+            )
+            for value in (0, -0.5, "big", True, float("nan"))
+        ),
         (TOKENS | {"token_budget_trigger_percentage": 0.8}, "needs context_window_size"),
         (
             WINDOW | {"token_budget_preserve_percentage": 0.9},
@@ -117,6 +193,73 @@ def test_a_value_that_is_not_allowed_is_named(fields: dict[str, object], said: s
         HistoryReductionConfig(**fields)  # type: ignore[arg-type]
 
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        *(
+            (
+                {"counting_unit": "messages", "context_window_size": 10_000, name: value},
+                f"{name}={value} has no effect with counting_unit='messages'",
+            )
+            for name, value in (
+                ("max_token_budget", 9000),
+                ("target_token_budget", 9),
+                ("token_budget_threshold", 9),
+                ("token_budget_trigger_percentage", 0.8),
+            )
+        ),
+        (
+            TOKENS | {"target_count": 3},
+            "target_count=3 has no effect with counting_unit='tokens'",
+        ),
+        (
+            TOKENS | {"summarization_threshold": 0},
+            "summarization_threshold=0 has no effect with counting_unit='tokens'",
+        ),
+        (
+            WINDOW | {"target_token_budget": 300},
+            "target_token_budget=300 has no effect with token_budget_trigger_percentage",
+        ),
+        (
+            WINDOW | {"token_budget_threshold": 300},
+            "token_budget_threshold=300 has no effect with token_budget_trigger_percentage",
+        ),
+        (
+            {"token_budget_preserve_percentage": 0.4},
+            "token_budget_preserve_percentage=0.4 has no effect with no token_budget_trigger",
+        ),
+        (
+            {"token_budget_threshold": 4},
+            "token_budget_threshold=4 has no effect with no target_token_budget",
+        ),
+        (
+            {"strategy": "clearing", "custom_summarization_prompt": "x"},
+            "custom_summarization_prompt='x' has no effect with strategy='clearing'",
+        ),
+        (
+            {"strategy": "message_counting", "summarizer_provider": provider("m")},
+            "has no effect with strategy='message_counting'",
+        ),
+        (
+            {"strategy": "message_counting", "use_single_summary": False},
+            "use_single_summary=False has no effect with strategy='message_counting'",
+        ),
+        (
+            {"strategy": "clearing", "clear_tool_results": False},
+            "clear_tool_results=False has no effect with strategy='clearing'",
+        ),
+    ],
+)
+def test_a_field_without_effect_is_refused(fields: dict[str, object], said: str) -> None:
+    """A field that is set away from its default says something; if it cannot, that is an error."""
+    with pytest.raises(ConfigError) as caught:
+        HistoryReductionConfig(**fields)  # type: ignore[arg-type]
+
+    assert said in str(caught.value)
+    # What is off may keep the fields of what it was.
+    HistoryReductionConfig(enabled=False, **fields)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -177,11 +320,10 @@ def test_the_names_of_summarizers_count_and_keys_do_not() -> None:
 
 
 def test_message_counting_knows_no_summarizer() -> None:
-    """Where nothing is written, prompt and summarizer do not matter."""
-    counting = HistoryReductionConfig(enabled=True)
-    other = msgspec.structs.replace(counting, custom_summarization_prompt="x")
+    """Where nothing is written, it does not matter who would write."""
+    counting = HistoryReductionConfig(strategy="message_counting")
 
-    assert fingerprint(counting, ["a"]) == fingerprint(other, ["b"])
+    assert fingerprint(counting, ["a"]) == fingerprint(counting, ["b"])
     assert len(fingerprint(counting)) == 16
 
 

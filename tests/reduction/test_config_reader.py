@@ -26,7 +26,12 @@ ORIGINAL = """
 
 def test_the_json_of_the_original_loads_as_it_is() -> None:
     """The documented example of the C# framework is a configuration of ours."""
-    assert config_from_json(ORIGINAL) == HistoryReductionConfig(enabled=True)
+    assert config_from_json(ORIGINAL) == HistoryReductionConfig(
+        strategy="message_counting",
+        counting_unit="exchanges",
+        target_count=20,
+        summarization_threshold=5,
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,8 +70,8 @@ def test_the_token_strategy_of_the_original_summarizes_by_tokens(unit: str) -> N
 def test_every_field_can_be_read() -> None:
     """No field of the configuration is left out by the reader."""
     fields = {
-        "Enabled": True,
-        "Strategy": "Summarizing",
+        "Enabled": False,
+        "Strategy": "Clearing",
         "Behavior": "CircuitBreaker",
         "CountingUnit": "Tokens",
         "TargetCount": 9,
@@ -80,6 +85,12 @@ def test_every_field_can_be_read() -> None:
         "TokenBudgetTriggerPercentage": 0.9,
         "TokenBudgetPreservePercentage": 0.5,
         "ContextWindowSize": 10_000,
+        "Ceiling": 0.5,
+        "Reserve": 100,
+        "QuoteUserMessages": 50,
+        "LargestMessage": 0.5,
+        "ClearToolResults": False,
+        "ToolRules": {"Read_File": "never_summarize"},
         "Trigger": "count",
         "Retention": "full",
     }
@@ -90,7 +101,14 @@ def test_every_field_can_be_read() -> None:
     assert config.summarizer_provider == ProviderConfig(
         provider_key="openai", model_name="m", api_key="k"
     )
+    assert config.limits is not None
     assert config.limits.ceiling == 9000
+    assert config.tool_rules == {"Read_File": "never_summarize"}
+    assert all(
+        getattr(config, name) != getattr(HistoryReductionConfig(), name)
+        for name in config.__struct_fields__
+        if name not in {"summarization_threshold", "trigger", "retention"}
+    )
 
 
 def test_a_provider_object_is_taken_as_it_is() -> None:
@@ -116,10 +134,13 @@ def test_toml_reads_with_or_without_a_table(table: str) -> None:
         ('{"zzz": 3}', "unknown key 'zzz'; use enabled, strategy, "),
         ('{"TargetCount": 1, "target_count": 2}', "target_count is given twice"),
         ('{"TargetMessageCount": 1, "target_count": 2}', "target_count is given twice"),
-        ('{"TargetCount": "many"}', "target_count='many': expected `int`, got `str`"),
-        ('{"TargetCount": -3}', "target_count must be a whole number of at least 1, got -3"),
+        ('{"TargetCount": "many"}', "target_count='many': expected `int | null`, got `str`"),
+        (
+            '{"TargetCount": -3}',
+            "target_count must be a whole number of at least 1 or None, got -3",
+        ),
         ('{"Enabled": "yes"}', "enabled='yes': expected `bool`"),
-        ('{"Strategy": "Shrinking"}', "strategy must be 'message_counting' or"),
+        ('{"Strategy": "Shrinking"}', "strategy must be 'summarizing' or"),
         ('{"Strategy": 3}', "got 3"),
         (
             '{"Strategy": "TokenBased", "CountingUnit": "Messages"}',

@@ -12,6 +12,7 @@ import pytest
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
+from foldline.reduction.budget import budget_of
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.event import Reason
 from foldline.reduction.fold import (
@@ -94,6 +95,8 @@ def attempt(
         "created_at": NOW,
         "config_fingerprint": "f",
         "summarizers": 1,
+        "budget": budget_of(config),
+        "summary_budget": 1500,
     }
     given = FoldOptions(**(fields | options))  # type: ignore[arg-type]
     return asyncio.run(run_flow(fold(history, verdict, config, given, given=state), ask))

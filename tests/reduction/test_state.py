@@ -121,7 +121,12 @@ def test_applying_shows_all_that_is_left() -> None:
     view = state.apply_to_messages(talk(102), rule)
 
     assert [message.role for message in view[:3]] == ["system", "assistant", "user"]
-    assert (view[1].text, view[1].metadata) == ("Summary", {SUMMARY_KEY: True})
+    assert view[1].text == "Summary"
+    assert view[1].metadata == {
+        SUMMARY_KEY: True,
+        "__created_at__": "2026-11-21T12:00:00+00:00",
+        "__summarized_range__": [0, 90],
+    }
     assert [one.text for one in view[2:]] == [f"Message {number}" for number in range(90, 102)]
     assert [m.text for m in reduction(talk(9), 9).apply_to_messages(talk(9))] == ["Summary"]
 
@@ -180,7 +185,7 @@ def test_json_keeps_every_field() -> None:
     ).sealed()
 
     assert HistoryReductionState.from_json(state.to_json()) == state
-    assert b'"format":1' in state.to_json()
+    assert b'"format":2' in state.to_json()
 
 
 @pytest.mark.parametrize(
@@ -221,7 +226,7 @@ def test_a_record_that_contradicts_itself_is_refused(cut: int, pinned: int | Non
 def test_a_newer_format_is_refused() -> None:
     """A record of a later foldline is not guessed at."""
     newer = msgspec.structs.replace(reduction(talk(3), 2), format=STATE_FORMAT + 1)
-    with pytest.raises(FormatError, match="newer than 1"):
+    with pytest.raises(FormatError, match="newer than 2"):
         HistoryReductionState.from_json(newer.to_json())
 
 

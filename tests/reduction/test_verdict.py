@@ -25,7 +25,10 @@ from foldline.reduction.verdict import (
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 CONFIG = HistoryReductionConfig(
-    enabled=True, counting_unit="messages", target_count=4, summarization_threshold=2
+    strategy="message_counting",
+    counting_unit="messages",
+    target_count=4,
+    summarization_threshold=2,
 )
 
 

@@ -3,6 +3,7 @@
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.reduction.state import LABEL_TOKENS
 from foldline.reduction.view import view_of, view_tokens
 from tests.reduction.test_verdict import state_of
 
@@ -49,12 +50,13 @@ def test_a_pinned_message_keeps_its_words_and_loses_foreign_answers() -> None:
 
 
 def test_tokens_of_a_view_are_those_of_its_pieces() -> None:
-    """System, summary, pinned message and tail add up."""
+    """System, summary with its label, pinned message and tail add up."""
     history = History([Message.system("s"), Message.user("a b c"), Message.assistant("d e f")])
     state = state_of(history, 1, summary_tokens=10, pinned_index=0)
 
     assert view_tokens(history) == history.system_tokens + history.tokens()
-    assert view_tokens(history, state) == history.system_tokens + 10 + history.tokens()
+    front = history.system_tokens + LABEL_TOKENS + 10
+    assert view_tokens(history, state) == front + history.tokens()
     assert view_tokens(history, state_of(history, 1, summary_tokens=10)) == (
-        history.system_tokens + 10 + history.tokens(1)
+        front + history.tokens(1)
     )

@@ -244,7 +244,7 @@ def _fitted(
         )
         made = replace(made, shortened=entries)
     for kinds in (("user",), ("user", "tool"), ("user", "tool", "first"), _ALL_KINDS):
-        excess = view_tokens(history, made) - budget.room
+        excess = view_tokens(history, made) - budget.fitted
         if excess > 0:
             held = sum(one.tokens for one in made.quotes if one.kind in kinds)
             made = replace(made, quotes=within(made.quotes, held - excess, *kinds))
