@@ -21,7 +21,7 @@ from foldline.reduction.contract import sendable
 from foldline.reduction.shortening import clip_text, pointer
 
 
-__all__ = ["Pins", "Quote", "QuoteKind", "joined", "quoted", "tool_names", "within"]
+__all__ = ["Pins", "Quote", "QuoteKind", "joined", "quoted", "tool_names", "whole_pins", "within"]
 
 
 QuoteKind: TypeAlias = Literal["first", "pin", "tool", "user"]
@@ -120,6 +120,13 @@ def _kind(
         names = tool_names(history, at)
         return "tool" if any(rules.get(name) == "never_summarize" for name in names) else None
     return None
+
+
+def whole_pins(history: History, cut: int, pins: Pins | None) -> frozenset[int]:
+    """Return the pinned messages after *cut*, which are shortened only where nothing else helps."""
+    if pins is None:
+        return frozenset([at for at in range(cut, len(history)) if history[at].is_pinned])
+    return frozenset([at for at, _ in pins if at >= cut])
 
 
 def tool_names(history: History, at: int) -> set[str]:
