@@ -26,8 +26,18 @@ another configuration takes its reductions away
 
 reduction/fold.py: properties/test_valid_requests.py
 the last user message is not pinned
-- pinned = user if user is not None and user < cut else None
-+ pinned = None
+- return user if user is not None and user < self.cut else None
++ return None
+
+reduction/fold.py: agent/test_reducer.py::test_quotes_make_no_view_larger
+quotes have room whatever leaves the view
+- return min(most, left - draft.tokens - _held(quotes) - labels)
++ return most
+
+reduction/fold.py: agent/test_reducer.py::test_quotes_make_no_view_larger
+a summary is as long as if nothing were quoted
+- return more + labels * LABEL_TOKENS
++ return 0
 
 reduction/state.py: reduction/test_carried.py
 only the newest reductions are carried

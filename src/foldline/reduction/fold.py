@@ -13,7 +13,7 @@ A span that is longer than a summarizer can read is given to it piece by piece, 
 with the summary of the pieces before.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import takewhile
 from typing import get_args
@@ -29,11 +29,17 @@ from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.contract import cleaned, defects
 from foldline.reduction.event import Reason
 from foldline.reduction.fitting import clipped, squeezed
-from foldline.reduction.quotes import Pins, QuoteKind, quoted, whole_pins, within
+from foldline.reduction.quotes import Pins, Quote, QuoteKind, quoted, whole_pins, within
 from foldline.reduction.request import DEFAULT_PROMPT, Flow, SummaryFailure, SummaryRequest
 from foldline.reduction.shortening import fitting
-from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_of, join_layers
-from foldline.reduction.verdict import Verdict, leaving_tokens
+from foldline.reduction.state import (
+    LABEL_TOKENS,
+    HistoryReductionState,
+    SummaryLayer,
+    hash_of,
+    join_layers,
+)
+from foldline.reduction.verdict import LEAST_FOLD, Verdict, leaving_tokens
 from foldline.reduction.view import view_tokens
 
 
@@ -114,9 +120,25 @@ class _Task(Struct, frozen=True, kw_only=True):
     prompt: str
     options: FoldOptions
 
+    quoted: int = 0
+    """The tokens of quotes that this fold adds, but for those of user messages."""
+
     @property
     def start(self) -> int:
         return 0 if self.base is None else self.base.summarized_up_to_index
+
+    @property
+    def pinned(self) -> int | None:
+        user = self.history.last_user()
+        return user if user is not None and user < self.cut else None
+
+    @property
+    def aged(self) -> list[int]:
+        """The messages that the last view showed and the next one does not, but for the pinned one."""
+        passed = None if self.base is None else self.base.pinned_index
+        # A user message in front is quoted once another one is there.
+        front = [] if passed is None or passed == self.pinned else [passed]
+        return [at for at in (*front, *range(self.start, self.cut)) if at != self.pinned]
 
 
 class _Draft(Struct, frozen=True, kw_only=True):
@@ -163,6 +185,7 @@ def fold(
     if verdict.cut == task.start and base is not None:
         draft = _kept(base, Writing())
     elif config.strategy == "summarizing" and not verdict.is_batch:
+        task = replace(task, quoted=_newly_held(_quotes(task, config), base, config))
         draft = yield from (_roll if config.use_single_summary else _add_layer)(task)
         if draft.writing.text is None:
             if verdict.reason is not Reason.CEILING_REACHED:
@@ -186,22 +209,9 @@ def _reduction(
     task: _Task, config: HistoryReductionConfig, draft: _Draft, verdict: Verdict
 ) -> HistoryReductionState:
     history, base, cut, limits = task.history, task.base, task.cut, config.limits
-    user = history.last_user()
-    pinned = user if user is not None and user < cut else None
-    # The user message that the last view showed in front is quoted once another one is there.
-    passed = None if base is None or base.pinned_index == pinned else base.pinned_index
-    aged = [*([] if passed is None else [passed]), *range(task.start, cut)]
     sealed = next(filter(None, map(only_sealed, reversed(history[task.start : cut]))), None)
     before = None if base is None else base.sealed_item
-    quotes = quoted(
-        history,
-        () if base is None else base.quotes,
-        aged=[at for at in aged if at != pinned],
-        cut=cut,
-        pins=task.options.pins,
-        config=config,
-        budget=task.options.budget,
-    )
+    quotes = _quotes(task, config)
     return HistoryReductionState(
         summarized_up_to_index=cut,
         message_count_at_reduction=history.count(config.unit),
@@ -212,14 +222,55 @@ def _reduction(
         reduction_threshold=0 if limits is None else limits.threshold,
         counting_unit=config.unit,
         layers=draft.layers,
-        pinned_index=pinned,
+        pinned_index=task.pinned,
         summary_tokens=draft.tokens,
         config_fingerprint=task.options.config_fingerprint,
         history_length=len(history),
-        quotes=within(quotes, task.options.budget.beside, "user"),
-        shortened=fitting(history, verdict.shortened, cut=cut, pinned=pinned),
+        quotes=within(quotes, _quote_room(task, draft, quotes), "user"),
+        shortened=fitting(history, verdict.shortened, cut=cut, pinned=task.pinned),
         sealed_item=sealed or before,
     )
+
+
+def _quotes(task: _Task, config: HistoryReductionConfig) -> tuple[Quote, ...]:
+    return quoted(
+        task.history,
+        () if task.base is None else task.base.quotes,
+        aged=task.aged,
+        cut=task.cut,
+        pins=task.options.pins,
+        config=config,
+        budget=task.options.budget,
+    )
+
+
+def _quote_room(task: _Task, draft: _Draft, quotes: Sequence[Quote]) -> int:
+    """Return what quotes of user messages may have, so that a fold makes no view larger."""
+    most = task.options.budget.beside
+    if task.cut == task.start:
+        return most
+    left = sum(task.history.tokens(at, at + 1) for at in task.aged)
+    left += 0 if task.base is None else task.base.front_tokens
+    labels = LABEL_TOKENS * (len(draft.layers) + 1)
+    return min(most, left - draft.tokens - _held(quotes) - labels)
+
+
+def _newly_held(
+    quotes: Sequence[Quote], base: HistoryReductionState | None, config: HistoryReductionConfig
+) -> int:
+    """Return the tokens by which a fold has more of *quotes* than *base*, and what labels cost."""
+    before = 0 if base is None else _held(base.quotes)
+    more = _held(quotes) - before
+    if more <= 0:
+        return 0
+    layered = not config.use_single_summary
+    labels = (layered or base is None) + (layered and not before)
+    return more + labels * LABEL_TOKENS
+
+
+def _held(quotes: Sequence[Quote]) -> int:
+    """Return the tokens of *quotes* that no user message has to make room for."""
+    return sum(one.tokens for one in quotes if one.kind != "user")
 
 
 def _fitted(
@@ -328,7 +379,8 @@ def _add_layer(task: _Task) -> Flow[_Draft]:
 
 def _write_span(task: _Task, earlier: Writing) -> Flow[Writing]:
     total, start = Writing(), task.start
-    room = leaving_tokens(task.history, start, task.cut) + earlier.tokens
+    room = leaving_tokens(task.history, start, task.cut) - task.quoted
+    room = max(room, LEAST_FOLD) + earlier.tokens
     while start < task.cut:
         stop = _piece_end(task, start, earlier.tokens)
         request = SummaryRequest(
