@@ -66,8 +66,8 @@ a vendor's own item is changed
 
 agent/own_reducer.py: agent/test_own_reducer.py
 the view of an own reducer is sent as it is
-- view, shown = reduced.messages, reduced.event
-+ view, shown = list(made), reduced.event
+- return replace(reduced, state=None, event=event)
++ return replace(reduced, messages=list(made), state=None, event=event)
 
 agent/recall.py: agent/test_recall.py
 a page begins after the first character of its text

@@ -217,7 +217,7 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
         for name in _SHARES:
             if getattr(self, name) is not None:
                 expect_share(name, getattr(self, name))
-        self._check_ceiling()
+        _expect_ceiling(self.ceiling)
         expect("tool_rules", self.tool_rules, Mapping)
         for tool, rule in self.tool_rules.items():
             expect_choice(f"tool_rules[{tool!r}]", rule, get_args(ToolRule))
@@ -250,14 +250,6 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
             clear_tool_results=False,
         )
         return replace(usual, **changes)
-
-    def _check_ceiling(self) -> None:
-        ceiling: object = self.ceiling
-        if ceiling is None:
-            return
-        if isinstance(ceiling, bool) or not isinstance(ceiling, int | float) or not ceiling > 0:
-            message = f"ceiling must be tokens, or a share of the window up to 1, got {ceiling!r}"
-            raise ConfigError(message)
 
     def _check_budgets(self) -> None:
         share, keeps = self.token_budget_trigger_percentage, self.token_budget_preserve_percentage
@@ -333,6 +325,13 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
         threshold = self.token_budget_threshold
         threshold = _DOCUMENTED_TOKENS[1] if threshold is None else threshold
         return Limits(target, threshold if most is None else min(threshold, most - target))
+
+
+def _expect_ceiling(ceiling: object) -> None:
+    is_number = isinstance(ceiling, int | float) and not isinstance(ceiling, bool)
+    if ceiling is not None and not (is_number and ceiling > 0):
+        message = f"ceiling must be tokens, or a share of the window up to 1, got {ceiling!r}"
+        raise ConfigError(message)
 
 
 _TOKEN_FIELDS = (

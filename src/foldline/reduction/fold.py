@@ -16,7 +16,6 @@ with the summary of the pieces before.
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import takewhile
-from typing import get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -62,7 +61,13 @@ MERGE_WIDTH = 6
 
 _LEAST_GROUP = 2
 _LEAST_BUDGET = 64
-_ALL_KINDS: tuple[QuoteKind, ...] = get_args(QuoteKind)
+# Which quotes are left out together, one step after the other.
+_GIVING_WAY: tuple[tuple[QuoteKind, ...], ...] = (
+    ("user",),
+    ("user", "tool"),
+    ("user", "tool", "first"),
+    ("user", "tool", "first", "pin"),
+)
 
 
 class FoldOptions(Struct, frozen=True, kw_only=True):
@@ -296,7 +301,7 @@ def _fitted(
             budget=budget,
         )
         made = replace(made, shortened=entries)
-    for kinds in (("user",), ("user", "tool"), ("user", "tool", "first"), _ALL_KINDS):
+    for kinds in _GIVING_WAY:
         excess = view_tokens(history, made) - budget.fitted
         if excess > 0:
             held = sum(one.tokens for one in made.quotes if one.kind in kinds)

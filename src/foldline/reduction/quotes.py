@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.history.parts import TextPart
+from foldline.history.parts import BlobPart, FilePart, TextPart, UriPart
 from foldline.history.tokens import TokenCounter
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import HistoryReductionConfig
@@ -158,6 +158,9 @@ def _quote(
 def _words(message: Message) -> Iterator[str]:
     if message.text:
         yield message.text
+    for part in message.parts:
+        if isinstance(part, BlobPart | UriPart | FilePart):
+            yield f"[{part.modality} not shown]"
     for call in message.tool_calls:
         yield f"{call.name}({call.arguments})"
     for answer in message.tool_call_responses:
