@@ -31,13 +31,13 @@ the last user message is not pinned
 
 reduction/fold.py: agent/test_reducer.py::test_quotes_make_no_view_larger
 quotes have room whatever leaves the view
-- return min(most, left - draft.tokens - _held(quotes) - labels)
-+ return most
+- most = view_tokens(history, task.base) - 1 if task.cut > task.start else budget.fitted
++ most = budget.fitted
 
 reduction/fold.py: agent/test_reducer.py::test_quotes_make_no_view_larger
 a summary is as long as if nothing were quoted
-- return more + labels * LABEL_TOKENS
-+ return 0
+- room = leaving_tokens(task.history, start, task.cut) - task.quoted
++ room = leaving_tokens(task.history, start, task.cut)
 
 reduction/state.py: reduction/test_carried.py
 only the newest reductions are carried

@@ -363,14 +363,14 @@ def test_prompt_and_budget_reach_the_summarizer() -> None:
     empty = msgspec.structs.replace(ROLLING, custom_summarization_prompt="")
     asked = Asked()
     for config in (custom, empty, ROLLING):
-        make(talk(4), config, asked, summary_budget=90)
+        make(talk(4), config, asked, summary_budget=60)
 
     assert [request.prompt for request in asked.requests] == [
         "In verse, please.",
         DEFAULT_PROMPT,
         DEFAULT_PROMPT,
     ]
-    assert {request.budget for request in asked.requests} == {90}
+    assert {request.budget for request in asked.requests} == {60}
 
 
 @pytest.mark.parametrize(

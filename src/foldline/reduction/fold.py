@@ -13,7 +13,7 @@ A span that is longer than a summarizer can read is given to it piece by piece, 
 with the summary of the pieces before.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from itertools import takewhile
 
@@ -28,16 +28,10 @@ from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.contract import cleaned, defects
 from foldline.reduction.event import Reason
 from foldline.reduction.fitting import clipped, squeezed
-from foldline.reduction.quotes import Pins, Quote, QuoteKind, quoted, whole_pins, within
+from foldline.reduction.quotes import Pins, Quote, QuoteKind, held, quoted, whole_pins, within
 from foldline.reduction.request import DEFAULT_PROMPT, Flow, SummaryFailure, SummaryRequest
 from foldline.reduction.shortening import fitting
-from foldline.reduction.state import (
-    LABEL_TOKENS,
-    HistoryReductionState,
-    SummaryLayer,
-    hash_of,
-    join_layers,
-)
+from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_of, join_layers
 from foldline.reduction.verdict import LEAST_FOLD, Verdict, leaving_tokens
 from foldline.reduction.view import view_tokens
 
@@ -126,7 +120,7 @@ class _Task(Struct, frozen=True, kw_only=True):
     options: FoldOptions
 
     quoted: int = 0
-    """The tokens of quotes that this fold adds, but for those of user messages."""
+    """The tokens of quotes, but for those of user messages, and of their labels."""
 
     @property
     def start(self) -> int:
@@ -140,10 +134,10 @@ class _Task(Struct, frozen=True, kw_only=True):
     @property
     def aged(self) -> list[int]:
         """The messages that the last view showed and the next one does not, but for the pinned one."""
-        passed = None if self.base is None else self.base.pinned_index
         # A user message in front is quoted once another one is there.
-        front = [] if passed is None or passed == self.pinned else [passed]
-        return [at for at in (*front, *range(self.start, self.cut)) if at != self.pinned]
+        passed = None if self.base is None else self.base.pinned_index
+        aged = (passed, *range(self.start, self.cut))
+        return [at for at in aged if at is not None and at != self.pinned]
 
 
 class _Draft(Struct, frozen=True, kw_only=True):
@@ -190,7 +184,7 @@ def fold(
     if verdict.cut == task.start and base is not None:
         draft = _kept(base, Writing())
     elif config.strategy == "summarizing" and not verdict.is_batch:
-        task = replace(task, quoted=_newly_held(_quotes(task, config), base, config))
+        task = replace(task, quoted=held(_quotes(task, config)))
         draft = yield from (_roll if config.use_single_summary else _add_layer)(task)
         if draft.writing.text is None:
             if verdict.reason is not Reason.CEILING_REACHED:
@@ -198,14 +192,13 @@ def fold(
                 return FoldResult(state=None, reason=failed, writing=draft.writing)
             # The request has to fit all the same: what is there is shortened.
             task, draft = replace(task, cut=task.start), _kept(base, draft.writing)
-    writing = draft.writing
-    by_fallback = 0 < options.summarizers - 1 == writing.summarizer
+    by_fallback = 0 < options.summarizers - 1 == draft.writing.summarizer
     made = _fitted(task, config, _reduction(task, config, draft, verdict))
     carried = _carried(task, made, given, is_continued=bool(draft.layers) and not draft.is_merged)
     return FoldResult(
         state=carried,
         reason=Reason.FOLDED_BY_FALLBACK if by_fallback else verdict.reason,
-        writing=writing,
+        writing=draft.writing,
         left_out=tuple(_left_out(task, carried)),
     )
 
@@ -216,7 +209,6 @@ def _reduction(
     history, base, cut, limits = task.history, task.base, task.cut, config.limits
     sealed = next(filter(None, map(only_sealed, reversed(history[task.start : cut]))), None)
     before = None if base is None else base.sealed_item
-    quotes = _quotes(task, config)
     return HistoryReductionState(
         summarized_up_to_index=cut,
         message_count_at_reduction=history.count(config.unit),
@@ -231,7 +223,7 @@ def _reduction(
         summary_tokens=draft.tokens,
         config_fingerprint=task.options.config_fingerprint,
         history_length=len(history),
-        quotes=within(quotes, _quote_room(task, draft, quotes), "user"),
+        quotes=within(_quotes(task, config), task.options.budget.beside, "user"),
         shortened=fitting(history, verdict.shortened, cut=cut, pinned=task.pinned),
         sealed_item=sealed or before,
     )
@@ -247,35 +239,6 @@ def _quotes(task: _Task, config: HistoryReductionConfig) -> tuple[Quote, ...]:
         config=config,
         budget=task.options.budget,
     )
-
-
-def _quote_room(task: _Task, draft: _Draft, quotes: Sequence[Quote]) -> int:
-    """Return what quotes of user messages may have, so that a fold makes no view larger."""
-    most = task.options.budget.beside
-    if task.cut == task.start:
-        return most
-    left = sum(task.history.tokens(at, at + 1) for at in task.aged)
-    left += 0 if task.base is None else task.base.front_tokens
-    labels = LABEL_TOKENS * (len(draft.layers) + 1)
-    return min(most, left - draft.tokens - _held(quotes) - labels)
-
-
-def _newly_held(
-    quotes: Sequence[Quote], base: HistoryReductionState | None, config: HistoryReductionConfig
-) -> int:
-    """Return the tokens by which a fold has more of *quotes* than *base*, and what labels cost."""
-    before = 0 if base is None else _held(base.quotes)
-    more = _held(quotes) - before
-    if more <= 0:
-        return 0
-    layered = not config.use_single_summary
-    labels = (layered or base is None) + (layered and not before)
-    return more + labels * LABEL_TOKENS
-
-
-def _held(quotes: Sequence[Quote]) -> int:
-    """Return the tokens of *quotes* that no user message has to make room for."""
-    return sum(one.tokens for one in quotes if one.kind != "user")
 
 
 def _fitted(
@@ -301,11 +264,14 @@ def _fitted(
             budget=budget,
         )
         made = replace(made, shortened=entries)
+    # What a fold takes away is more than what it quotes of users.
+    most = view_tokens(history, task.base) - 1 if task.cut > task.start else budget.fitted
     for kinds in _GIVING_WAY:
-        excess = view_tokens(history, made) - budget.fitted
+        excess = view_tokens(history, made) - min(most, budget.fitted)
+        most = budget.fitted
         if excess > 0:
-            held = sum(one.tokens for one in made.quotes if one.kind in kinds)
-            made = replace(made, quotes=within(made.quotes, held - excess, *kinds))
+            giving = sum(one.tokens for one in made.quotes if one.kind in kinds)
+            made = replace(made, quotes=within(made.quotes, giving - excess, *kinds))
     return made
 
 
@@ -385,6 +351,7 @@ def _add_layer(task: _Task) -> Flow[_Draft]:
 def _write_span(task: _Task, earlier: Writing) -> Flow[Writing]:
     total, start = Writing(), task.start
     room = leaving_tokens(task.history, start, task.cut) - task.quoted
+    room += 0 if task.base is None else held(task.base.quotes)
     room = max(room, LEAST_FOLD) + earlier.tokens
     while start < task.cut:
         stop = _piece_end(task, start, earlier.tokens)
@@ -482,12 +449,8 @@ def _write(
     The second request to a summarizer lists what was wrong with its first text, or what it should do
     better if it gave none.
 
-    Args:
-        task: The fold that the text is for.
-        request: What to ask.
-        room: The tokens that the text replaces; it has to be smaller.
-        before: Those of them that are a summary already.
-        source: The tokens of everything that *request* gives to read.
+    The text has to be smaller than *room*, the tokens that it replaces, of which those *before* are
+    a summary already. *source* is the tokens of everything that *request* gives to read.
     """
     request = replace(request, budget=budget_for(room, request.budget, before=before))
     calls = attempt = 0
