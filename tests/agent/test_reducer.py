@@ -479,7 +479,7 @@ def test_quotes_make_no_view_larger(*, layers: bool) -> None:
     one, history, state = HistoryReducer(config), History(), None
     folds = 0
     for turn in range(60):
-        history.append(Message.user(f"Order {turn} of the {turn}th customer: {TEXT[:180]}"))
+        history.append(Message.user(f"Order {turn} of the {turn}th customer: {TEXT * 2}"))
         before = view_tokens(history, state)
         reduced = one.reduce_sync(history, state=state)
         if reduced.event.status == "performed":

@@ -3,7 +3,7 @@
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
-from foldline.reduction.quotes import LABEL_TOKENS
+from foldline.reduction.state import LABEL_TOKENS
 from foldline.reduction.view import view_of, view_tokens
 from tests.reduction.test_verdict import state_of
 

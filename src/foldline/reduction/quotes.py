@@ -21,18 +21,7 @@ from foldline.reduction.contract import sendable
 from foldline.reduction.shortening import clip_text, pointer
 
 
-__all__ = [
-    "LABEL_TOKENS",
-    "Pins",
-    "Quote",
-    "QuoteKind",
-    "held",
-    "joined",
-    "quoted",
-    "tool_names",
-    "whole_pins",
-    "within",
-]
+__all__ = ["Pins", "Quote", "QuoteKind", "joined", "quoted", "tool_names", "whole_pins", "within"]
 
 
 QuoteKind: TypeAlias = Literal["first", "pin", "tool", "user"]
@@ -42,9 +31,6 @@ Pins: TypeAlias = Sequence[tuple[int, Message]]
 """Pinned messages, with their indexes."""
 
 _HEADER = "Quoted word for word from the earlier part:"
-LABEL_TOKENS = 32
-"""What the label of a summary costs."""
-
 # What a tag and its line ends cost.
 _QUOTE_TOKENS = 16
 _END = "</quote"
@@ -193,13 +179,6 @@ def within(quotes: Sequence[Quote], room: int, *kinds: QuoteKind) -> tuple[Quote
             room -= one.tokens
         kept.append(replace(one, text="", tokens=0) if one.kind in kinds and room < 0 else one)
     return tuple(reversed(kept))
-
-
-def held(quotes: Sequence[Quote]) -> int:
-    """Return the tokens of *quotes* that stay if a fold has no room for user messages."""
-    tokens = sum(one.tokens for one in quotes if one.kind != "user")
-    # The messages with the summary and with the quotes have a label each.
-    return tokens and tokens + 2 * LABEL_TOKENS
 
 
 def _tagged(quote: Quote) -> str:

@@ -29,12 +29,13 @@ from foldline.history.history import CountingUnit, History
 from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.history.parts import TextPart
 from foldline.reduction.contract import cleaned
-from foldline.reduction.quotes import LABEL_TOKENS, Quote, joined
+from foldline.reduction.quotes import Quote, joined
 from foldline.reduction.shortening import Shortened
 
 
 __all__ = [
     "FOLD_STRIDE",
+    "LABEL_TOKENS",
     "STATE_FORMAT",
     "HistoryReductionState",
     "SummaryLayer",
@@ -48,6 +49,9 @@ __all__ = [
 
 STATE_FORMAT = 2
 """The number of the stored form of a reduction; a reader refuses a higher one."""
+
+LABEL_TOKENS = 32
+"""What the label of a summary costs."""
 
 FOLD_STRIDE = 16
 """How many of the newest reductions are kept, and how much rarer older ones get."""
