@@ -15,7 +15,7 @@ with the summary of the pieces before.
 
 from collections.abc import Iterator
 from datetime import datetime
-from itertools import takewhile
+from itertools import groupby
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -424,16 +424,18 @@ def _merge(
             tokens=writing.tokens,
             level=group[-1].level + 1,
         )
-        layers = (*layers[: -len(group)], merged)
+        at = layers.index(group[0])
+        layers = (*layers[:at], merged, *layers[at + len(group) :])
 
 
 def _group(layers: tuple[SummaryLayer, ...], room: int) -> tuple[SummaryLayer, ...]:
-    """Return the last layers if they are to be merged: so many of a level, or no *room* is left."""
-    level = layers[-1].level
-    same = tuple(takewhile(lambda layer: layer.level == level, reversed(layers)))[::-1]
+    """Return the layers to merge: so many of the last level, or several if no *room* is left."""
+    levels = [tuple(run) for _, run in groupby(layers, key=lambda layer: layer.level)]
     if sum(layer.tokens for layer in layers) > room:
-        return same if len(same) >= _LEAST_GROUP else layers[-_LEAST_GROUP:]
-    return same[-MERGE_WIDTH:] if len(same) >= MERGE_WIDTH else ()
+        # Not always the newest layers: one of them would be written again at every fold.
+        several = (run for run in reversed(levels) if len(run) >= _LEAST_GROUP)
+        return next(several, layers[-_LEAST_GROUP:])
+    return levels[-1][-MERGE_WIDTH:] if len(levels[-1]) >= MERGE_WIDTH else ()
 
 
 def _added(total: Writing, writing: Writing) -> Writing:
