@@ -29,6 +29,11 @@ the last user message is not pinned
 - return user if user is not None and user < self.cut else None
 + return None
 
+reduction/fold.py: agent/test_reducer.py::test_quotes_make_no_view_larger
+quotes of users have room whatever leaves the view
+- most = view_tokens(history, task.base) - 1 if task.cut > task.start else budget.fitted
++ most = budget.fitted
+
 reduction/state.py: reduction/test_carried.py
 only the newest reductions are carried
 - if number % stride or not number:

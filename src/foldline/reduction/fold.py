@@ -280,8 +280,11 @@ def _fitted(
             budget=budget,
         )
         made = replace(made, shortened=entries)
+    # Quotes of users make no view larger than it was.
+    most = view_tokens(history, task.base) - 1 if task.cut > task.start else budget.fitted
     for kinds in _GIVING_WAY:
-        excess = view_tokens(history, made) - budget.fitted
+        excess = view_tokens(history, made) - min(most, budget.fitted)
+        most = budget.fitted
         if excess > 0:
             held = sum(one.tokens for one in made.quotes if one.kind in kinds)
             made = replace(made, quotes=within(made.quotes, held - excess, *kinds))
