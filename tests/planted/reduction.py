@@ -92,7 +92,7 @@ damage is sent as it is
 - rest = repair(rest)
 + rest = list(rest)
 
-reduction/fold.py: reduction/test_fold.py
+reduction/writing.py: reduction/test_fold.py
 a failing summarizer is asked for ever
 - attempt, calls = attempt + 1, calls + 1
 + attempt, calls = attempt + (calls > 40), calls + 1

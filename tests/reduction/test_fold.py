@@ -17,11 +17,9 @@ from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.contract import cleaned
 from foldline.reduction.event import Reason
 from foldline.reduction.fold import (
-    ATTEMPTS,
     MERGE_WIDTH,
     FoldOptions,
     FoldResult,
-    Writing,
     fold,
 )
 from foldline.reduction.request import (
@@ -34,6 +32,7 @@ from foldline.reduction.request import (
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.verdict import decide
 from foldline.reduction.view import view_of, view_tokens
+from foldline.reduction.writing import ATTEMPTS, Writing
 
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
