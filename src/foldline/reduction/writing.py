@@ -92,14 +92,8 @@ def write(
             tokens = count(text)
             faults = defects(text, request, tokens=tokens, room=room)
             if not faults:
-                return Writing(
-                    text=text,
-                    tokens=tokens,
-                    summarizer=summarizer,
-                    calls=calls,
-                    tokens_read=calls * source,
-                    failures=failures,
-                )
+                cost = Writing(calls=calls, tokens_read=calls * source, failures=failures)
+                return replace(cost, text=text, tokens=tokens, summarizer=summarizer)
             failures += faults
         request = replace(request, defects=faults)
     return Writing(calls=calls, tokens_read=calls * source, failures=failures)
