@@ -84,6 +84,34 @@ def test_bound_thinking_goes_only_after_its_prefix(config: HistoryReductionConfi
     assert {violation.rule for violation in check_thinking(old)} == {Rule.PREFIX}
 
 
+async def _read_much() -> list[dict[str, Any]]:
+    """Return the requests of a tool loop in which two results are too large to be shown whole."""
+    reducer = HistoryReducer(HistoryReductionConfig(ceiling=4000, context_window_size=16_000))
+    state: HistoryReductionState | None = None
+    said: list[Any] = [{"role": "user", "content": "Find all of them."}]
+    requests: list[dict[str, Any]] = []
+    for step in range(5):
+        reduced = await reducer.reduce(said, state=state)
+        state = reduced.state
+        requests.append(asked(reduced.messages))
+        said += answer(requests[-1], step)
+        if step in {1, 3}:
+            (result,) = said[-1]["content"]
+            said[-1] = {"role": "user", "content": [{**result, "content": "A line of it.\n" * 600}]}
+    return requests
+
+
+def test_clipping_what_has_just_come_keeps_the_thinking() -> None:
+    """A large result that is clipped before it was ever sent changes nothing before a thought."""
+    requests = asyncio.run(_read_much())
+    thoughts = [str(one["messages"]).count("signature") for one in requests]
+
+    assert "characters left out" in str(requests[2]["messages"])
+    assert str(requests[4]["messages"]).count("characters left out") == 2
+    assert thoughts == [0, 1, 2, 3, 4]
+    assert [check_thinking(one) for one in requests] == [()] * 5
+
+
 TALK: list[Any] = [
     {"role": "user" if at % 2 == 0 else "assistant", "content": f"Message {at}. " * 12}
     for at in range(31)
