@@ -20,7 +20,7 @@ from foldline.testing.grammars import (
 FOLDS = HistoryReductionConfig(counting_unit="messages", target_count=5, summarization_threshold=3)
 CALL = {"type": "tool_use", "name": "look", "input": {}}
 LOOK = {"name": "look", "arguments": "{}"}
-RESULT = {"type": "tool_result", "content": "found " * 20}
+RESULT = {"type": "tool_result", "content": "found AB12 in /src/x.py " * 40}
 
 
 def asked(messages: list[Any]) -> dict[str, Any]:
@@ -66,10 +66,10 @@ async def _loop(
         FOLDS,
         replace(FOLDS, use_single_summary=False),
         replace(FOLDS, strategy="message_counting"),
-        HistoryReductionConfig(ceiling=700, context_window_size=4000),
-        HistoryReductionConfig(strategy="clearing", ceiling=700, context_window_size=4000),
+        HistoryReductionConfig(ceiling=4000, context_window_size=8000),
+        HistoryReductionConfig(strategy="clearing", ceiling=4000, context_window_size=8000),
     ],
-    ids=["rolling", "layers", "counting", "ceiling", "clearing"],
+    ids=["rolling", "layers", "counting", "batches", "clearing"],
 )
 def test_bound_thinking_goes_only_after_its_prefix(config: HistoryReductionConfig) -> None:
     """Over many folds each request has valid thinking, and the old way would have had another."""

@@ -311,8 +311,8 @@ def _thinking_from(
 def _front(state: HistoryReductionState | None) -> object:
     """Return what a view has before the messages after the cut."""
     if state is None:
-        return 0, None, []
-    parts = [message.parts for message in state.front_messages()]
+        return 0, None, ()
+    parts = tuple(message.parts for message in state.front_messages())
     return state.summarized_up_to_index, state.pinned_index, parts
 
 
