@@ -21,7 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.history.history import History
-from foldline.history.signed import only_sealed
+from foldline.history.signed import is_signed, only_sealed
 from foldline.reduction.active import known_of
 from foldline.reduction.budget import LEAST_BUDGET, Budget
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, config_of_run
@@ -170,6 +170,8 @@ def fold(
     writing = draft.writing
     by_fallback = 0 < options.summarizers - 1 == writing.summarizer
     made = _fitted(task, config, _reduction(task, config, draft, verdict))
+    if given is base:
+        made = replace(made, thinking_from=_thinking_from(history, base, made))
     carried = _carried(task, made, given, is_continued=bool(draft.layers) and not draft.is_merged)
     return FoldResult(
         state=carried,
@@ -277,6 +279,29 @@ def _fitted(
             held = sum(one.tokens for one in made.quotes if one.kind in kinds)
             made = replace(made, quotes=within(made.quotes, held - excess, *kinds))
     return made
+
+
+def _thinking_from(
+    history: History, base: HistoryReductionState | None, made: HistoryReductionState
+) -> int | None:
+    """Return the first message whose bound thinking stays if *made* takes the place of *base*."""
+    before = () if base is None else base.shortened
+    if _front(base) != _front(made):
+        return None
+    changed = min((one.index for one in {*before} ^ {*made.shortened}), default=len(history))
+    if any(is_signed(history[at]) for at in range(changed, len(history))):
+        return None
+    if base is None:
+        return 0
+    return base.history_length if base.thinking_from is None else base.thinking_from
+
+
+def _front(state: HistoryReductionState | None) -> object:
+    """Return what a view has before the messages after the cut."""
+    if state is None:
+        return 0, None, ()
+    parts = tuple(message.parts for message in state.front_messages())
+    return state.summarized_up_to_index, state.pinned_index, parts
 
 
 def _kept(base: HistoryReductionState | None, writing: Writing) -> _Draft:
