@@ -28,8 +28,8 @@ from foldline.history.history import CountingUnit
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.history.repair import NO_RESPONSE
-from foldline.providers.model import ChatRequest
 from foldline.history.tokens import TokenEstimator, count_message
+from foldline.providers.model import ChatRequest
 from foldline.reduction.config import HistoryReductionConfig, Retention
 from foldline.reduction.request import SummaryRequest
 from foldline.testing.grammars import (
