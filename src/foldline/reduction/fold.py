@@ -15,48 +15,46 @@ with the summary of the pieces before.
 
 from collections.abc import Iterator
 from datetime import datetime
-from itertools import takewhile
-from typing import get_args
+from itertools import groupby
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.history.history import History
-from foldline.history.signed import only_sealed
+from foldline.history.signed import is_signed, only_sealed
 from foldline.reduction.active import known_of
-from foldline.reduction.budget import Budget
-from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.contract import cleaned, defects
+from foldline.reduction.budget import LEAST_BUDGET, Budget
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, config_of_run
 from foldline.reduction.event import Reason
 from foldline.reduction.fitting import clipped, squeezed
-from foldline.reduction.quotes import Pins, QuoteKind, quoted, whole_pins, within
-from foldline.reduction.request import DEFAULT_PROMPT, Flow, SummaryFailure, SummaryRequest
+from foldline.reduction.quotes import Pins, Quote, QuoteKind, quoted, whole_pins, within
+from foldline.reduction.request import DEFAULT_PROMPT, Flow, SummaryRequest
 from foldline.reduction.shortening import fitting
 from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_of, join_layers
 from foldline.reduction.verdict import Verdict, leaving_tokens
 from foldline.reduction.view import view_tokens
+from foldline.reduction.writing import Writing, added, write
 
 
 __all__ = [
-    "ATTEMPTS",
     "MERGE_WIDTH",
     "FoldOptions",
     "FoldResult",
-    "Writing",
-    "budget_for",
     "fold",
 ]
 
-
-ATTEMPTS = 2
-"""How often one summarizer is asked for one text."""
 
 MERGE_WIDTH = 6
 """How many layers of one level are merged into one of the next."""
 
 _LEAST_GROUP = 2
-_LEAST_BUDGET = 64
-_ALL_KINDS: tuple[QuoteKind, ...] = get_args(QuoteKind)
+# Which quotes are left out together, one step after the other.
+_GIVING_WAY: tuple[tuple[QuoteKind, ...], ...] = (
+    ("user",),
+    ("user", "tool"),
+    ("user", "tool", "first"),
+    ("user", "tool", "first", "pin"),
+)
 
 
 class FoldOptions(Struct, frozen=True, kw_only=True):
@@ -78,25 +76,6 @@ class FoldOptions(Struct, frozen=True, kw_only=True):
     pins: Pins | None = None
 
 
-class Writing(Struct, frozen=True, kw_only=True):
-    """The text that was asked for, None if every summarizer failed, and what it cost."""
-
-    text: str | None = None
-    tokens: int = 0
-
-    summarizer: int | None = None
-    """The place in the chain of the summarizer that wrote it."""
-
-    calls: int = 0
-    """How often a summarizer was asked."""
-
-    tokens_read: int = 0
-    """The tokens that were given to read, over all calls."""
-
-    failures: tuple[str, ...] = ()
-    """What went wrong before: kinds of errors, and defects of texts."""
-
-
 class FoldResult(Struct, frozen=True, kw_only=True):
     """The new reduction, or None if the fold failed, so that the active one stays; and why."""
 
@@ -112,11 +91,32 @@ class _Task(Struct, frozen=True, kw_only=True):
     base: HistoryReductionState | None
     cut: int
     prompt: str
+    focus: str
     options: FoldOptions
+
+    quoted: int = 0
+    """The tokens of the messages that the fold quotes: what replaces them has that much less room."""
 
     @property
     def start(self) -> int:
         return 0 if self.base is None else self.base.summarized_up_to_index
+
+    def written(
+        self, request: SummaryRequest, *, room: int, source: int, before: int = 0
+    ) -> Flow[Writing]:
+        return write(
+            request,
+            count=self.history.counter.count,
+            summarizers=self.options.summarizers,
+            room=room,
+            source=source,
+            before=before,
+        )
+
+    @property
+    def pinned(self) -> int | None:
+        user = self.history.last_user()
+        return user if user is not None and user < self.cut else None
 
 
 class _Draft(Struct, frozen=True, kw_only=True):
@@ -137,6 +137,7 @@ def fold(
     options: FoldOptions,
     *,
     given: HistoryReductionState | None = None,
+    overrides: AgentRunConfig | None = None,
 ) -> Flow[FoldResult]:
     """
     Make the reduction that *verdict* asks for.
@@ -151,18 +152,14 @@ def fold(
         options: The time, the fingerprint and what summarizers there are.
         given: The state that the verdict was made from. What it carries that fits *history* is
             carried on, also if it was made with another configuration.
+        overrides: What this run changes; the reduction is recorded as one of *config* all the same.
     """
-    task = _Task(
-        history=history,
-        base=verdict.state,
-        cut=verdict.cut,
-        prompt=config.custom_summarization_prompt or DEFAULT_PROMPT,
-        options=options,
-    )
-    base, draft = verdict.state, _Draft()
-    if verdict.cut == task.start and base is not None:
-        draft = _kept(base, Writing())
-    elif config.strategy == "summarizing" and not verdict.is_batch:
+    how = config_of_run(config, overrides)
+    task = _task_of(history, verdict, how, overrides, options)
+    # What is summarized stays so, if this fold writes nothing.
+    base, draft = verdict.state, _kept(verdict.state, Writing())
+    if how.strategy == "summarizing" and verdict.cut > task.start:
+        task = replace(task, quoted=_newly_quoted(task, config))
         draft = yield from (_roll if config.use_single_summary else _add_layer)(task)
         if draft.writing.text is None:
             if verdict.reason is not Reason.CEILING_REACHED:
@@ -173,6 +170,8 @@ def fold(
     writing = draft.writing
     by_fallback = 0 < options.summarizers - 1 == writing.summarizer
     made = _fitted(task, config, _reduction(task, config, draft, verdict))
+    if given is base:
+        made = replace(made, thinking_from=_thinking_from(history, base, made))
     carried = _carried(task, made, given, is_continued=bool(draft.layers) and not draft.is_merged)
     return FoldResult(
         state=carried,
@@ -182,26 +181,30 @@ def fold(
     )
 
 
+def _task_of(
+    history: History,
+    verdict: Verdict,
+    how: HistoryReductionConfig,
+    run: AgentRunConfig | None,
+    options: FoldOptions,
+) -> _Task:
+    return _Task(
+        history=history,
+        base=verdict.state,
+        cut=verdict.cut,
+        prompt=how.custom_summarization_prompt or DEFAULT_PROMPT,
+        focus="" if run is None else run.history_reduction_focus,
+        options=options,
+    )
+
+
 def _reduction(
     task: _Task, config: HistoryReductionConfig, draft: _Draft, verdict: Verdict
 ) -> HistoryReductionState:
     history, base, cut, limits = task.history, task.base, task.cut, config.limits
-    user = history.last_user()
-    pinned = user if user is not None and user < cut else None
-    # The user message that the last view showed in front is quoted once another one is there.
-    passed = None if base is None or base.pinned_index == pinned else base.pinned_index
-    aged = [*([] if passed is None else [passed]), *range(task.start, cut)]
+    pinned = task.pinned
     sealed = next(filter(None, map(only_sealed, reversed(history[task.start : cut]))), None)
     before = None if base is None else base.sealed_item
-    quotes = quoted(
-        history,
-        () if base is None else base.quotes,
-        aged=[at for at in aged if at != pinned],
-        cut=cut,
-        pins=task.options.pins,
-        config=config,
-        budget=task.options.budget,
-    )
     return HistoryReductionState(
         summarized_up_to_index=cut,
         message_count_at_reduction=history.count(config.unit),
@@ -216,10 +219,32 @@ def _reduction(
         summary_tokens=draft.tokens,
         config_fingerprint=task.options.config_fingerprint,
         history_length=len(history),
-        quotes=within(quotes, task.options.budget.beside, "user"),
+        quotes=_quotes(task, config),
         shortened=fitting(history, verdict.shortened, cut=cut, pinned=pinned),
         sealed_item=sealed or before,
     )
+
+
+def _quotes(task: _Task, config: HistoryReductionConfig) -> tuple[Quote, ...]:
+    base, pinned, budget = task.base, task.pinned, task.options.budget
+    # The user message that the last view showed in front is quoted once another one is there.
+    passed = None if base is None or base.pinned_index == pinned else base.pinned_index
+    aged = [*([] if passed is None else [passed]), *range(task.start, task.cut)]
+    quotes = quoted(
+        task.history,
+        () if base is None else base.quotes,
+        aged=[at for at in aged if at != pinned],
+        cut=task.cut,
+        pins=task.options.pins,
+        config=config,
+        budget=budget,
+    )
+    return within(quotes, budget.beside, "user")
+
+
+def _newly_quoted(task: _Task, config: HistoryReductionConfig) -> int:
+    known = () if task.base is None else task.base.quotes
+    return sum(one.tokens for one in _quotes(task, config) if one not in known)
 
 
 def _fitted(
@@ -245,20 +270,51 @@ def _fitted(
             budget=budget,
         )
         made = replace(made, shortened=entries)
-    for kinds in (("user",), ("user", "tool"), ("user", "tool", "first"), _ALL_KINDS):
-        excess = view_tokens(history, made) - budget.fitted
+    # Quotes of users make no view larger than it was.
+    most = view_tokens(history, task.base) - 1 if task.cut > task.start else budget.fitted
+    for kinds in _GIVING_WAY:
+        excess = view_tokens(history, made) - min(most, budget.fitted)
+        most = budget.fitted
         if excess > 0:
             held = sum(one.tokens for one in made.quotes if one.kind in kinds)
             made = replace(made, quotes=within(made.quotes, held - excess, *kinds))
     return made
 
 
+def _thinking_from(
+    history: History, base: HistoryReductionState | None, made: HistoryReductionState
+) -> int | None:
+    """Return the first message whose bound thinking stays if *made* takes the place of *base*."""
+    before = () if base is None else base.shortened
+    if _front(base) != _front(made):
+        return None
+    changed = min((one.index for one in {*before} ^ {*made.shortened}), default=len(history))
+    if any(is_signed(history[at]) for at in range(changed, len(history))):
+        return None
+    if base is None:
+        return 0
+    return base.history_length if base.thinking_from is None else base.thinking_from
+
+
+def _front(state: HistoryReductionState | None) -> object:
+    """Return what a view has before the messages after the cut."""
+    if state is None:
+        return 0, None, ()
+    parts = tuple(message.parts for message in state.front_messages())
+    return state.summarized_up_to_index, state.pinned_index, parts
+
+
 def _kept(base: HistoryReductionState | None, writing: Writing) -> _Draft:
     """Return what *base* has in place of its messages."""
     if base is None:
         return _Draft(writing=writing)
-    summary, tokens, layers = base.summary_content, base.summary_tokens, base.layers
-    return _Draft(summary=summary, tokens=tokens, layers=layers, writing=writing)
+    return _Draft(
+        summary=base.summary_content,
+        tokens=base.summary_tokens,
+        layers=base.layers,
+        is_merged=True,
+        writing=writing,
+    )
 
 
 def _left_out(task: _Task, made: HistoryReductionState) -> Iterator[str]:
@@ -329,19 +385,21 @@ def _add_layer(task: _Task) -> Flow[_Draft]:
 def _write_span(task: _Task, earlier: Writing) -> Flow[Writing]:
     total, start = Writing(), task.start
     room = leaving_tokens(task.history, start, task.cut) + earlier.tokens
+    room = max(room - task.quoted, min(room, LEAST_BUDGET))
     while start < task.cut:
         stop = _piece_end(task, start, earlier.tokens)
         request = SummaryRequest(
             messages=tuple(task.history[start:stop]),
             earlier=(earlier.text,) if earlier.text else (),
             prompt=task.prompt,
+            focus=task.focus,
             budget=task.options.summary_budget,
         )
         source = task.history.tokens(start, stop) + earlier.tokens
-        earlier = yield from _write(
-            task, request, room=min(source, room), source=source, before=earlier.tokens
+        earlier = yield from task.written(
+            request, room=min(source, room), source=source, before=earlier.tokens
         )
-        total = _added(total, earlier)
+        total = added(total, earlier)
         if earlier.text is None:
             return total
         start = stop
@@ -367,11 +425,12 @@ def _merge(
             messages=(),
             earlier=tuple(layer.summary for layer in group),
             prompt=task.prompt,
+            focus=task.focus,
             budget=task.options.summary_budget,
         )
         source = sum(layer.tokens for layer in group)
-        writing = yield from _write(task, request, room=source, source=source)
-        total = replace(_added(total, writing), summarizer=total.summarizer)
+        writing = yield from task.written(request, room=source, source=source)
+        total = replace(added(total, writing), summarizer=total.summarizer)
         if writing.text is None:
             return layers, total
         merged = replace(
@@ -381,86 +440,15 @@ def _merge(
             tokens=writing.tokens,
             level=group[-1].level + 1,
         )
-        layers = (*layers[: -len(group)], merged)
+        at = layers.index(group[0])
+        layers = (*layers[:at], merged, *layers[at + len(group) :])
 
 
 def _group(layers: tuple[SummaryLayer, ...], room: int) -> tuple[SummaryLayer, ...]:
-    """Return the last layers if they are to be merged: so many of a level, or no *room* is left."""
-    level = layers[-1].level
-    same = tuple(takewhile(lambda layer: layer.level == level, reversed(layers)))[::-1]
+    """Return the layers to merge: so many of the last level, or several if no *room* is left."""
+    levels = [tuple(run) for _, run in groupby(layers, key=lambda layer: layer.level)]
     if sum(layer.tokens for layer in layers) > room:
-        return same if len(same) >= _LEAST_GROUP else layers[-_LEAST_GROUP:]
-    return same[-MERGE_WIDTH:] if len(same) >= MERGE_WIDTH else ()
-
-
-def _added(total: Writing, writing: Writing) -> Writing:
-    one, other = total.summarizer, writing.summarizer
-    return replace(
-        writing,
-        calls=total.calls + writing.calls,
-        tokens_read=total.tokens_read + writing.tokens_read,
-        failures=total.failures + writing.failures,
-        summarizer=other if one is None or other is None else max(one, other),
-    )
-
-
-def budget_for(room: int, most: int, *, before: int = 0) -> int:
-    """
-    Return the tokens that a summary in place of *room* tokens may have.
-
-    It may keep all of the summary *before* it and three quarters of what is new, so that a rolling
-    summary does not shrink to the size of one span; never more than *most*, and always less than
-    *room*.
-    """
-    wished = max(before + (room - before) * 3 // 4, _LEAST_BUDGET)
-    return max(1, min(most, wished, room - 1))
-
-
-def _write(
-    task: _Task, request: SummaryRequest, *, room: int, source: int, before: int = 0
-) -> Flow[Writing]:
-    """
-    Ask the summarizers in turn until one gives a text that keeps the contract.
-
-    The second request to a summarizer lists what was wrong with its first text, or what it should do
-    better if it gave none.
-
-    Args:
-        task: The fold that the text is for.
-        request: What to ask.
-        room: The tokens that the text replaces; it has to be smaller.
-        before: Those of them that are a summary already.
-        source: The tokens of everything that *request* gives to read.
-    """
-    request = replace(request, budget=budget_for(room, request.budget, before=before))
-    calls = attempt = 0
-    failures: tuple[str, ...] = ()
-    while attempt < task.options.summarizers * ATTEMPTS:
-        summarizer, repeated = divmod(attempt, ATTEMPTS)
-        known = request.defects if repeated else ()
-        request = replace(request, summarizer=summarizer, defects=known)
-        reply = yield request
-        if isinstance(reply, SummaryFailure) and not reply.was_asked:
-            failures += (reply.reason,)
-            attempt = (summarizer + 1) * ATTEMPTS
-            continue
-        attempt, calls = attempt + 1, calls + 1
-        if isinstance(reply, SummaryFailure):
-            failures += (reply.defect or reply.reason,)
-            faults = (reply.defect,) if reply.defect else known
-        else:
-            text = cleaned(reply)
-            tokens = task.history.counter.count(text)
-            faults = defects(text, request, tokens=tokens, room=room)
-            if not faults:
-                return Writing(
-                    text=text,
-                    tokens=tokens,
-                    summarizer=summarizer,
-                    calls=calls,
-                    tokens_read=calls * source,
-                    failures=failures,
-                )
-            failures += faults
-        request = replace(request, defects=faults)
-    return Writing(calls=calls, tokens_read=calls * source, failures=failures)
+        # Not always the newest layers: one of them would be written again at every fold.
+        several = (run for run in reversed(levels) if len(run) >= _LEAST_GROUP)
+        return next(several, layers[-_LEAST_GROUP:])
+    return levels[-1][-MERGE_WIDTH:] if len(levels[-1]) >= MERGE_WIDTH else ()
