@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from foldline.history.history import History
 from foldline.history.signed import only_sealed
+from foldline.history.tokens import TokenCounter
 from foldline.reduction.active import known_of
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import HistoryReductionConfig
@@ -31,7 +32,7 @@ from foldline.reduction.event import Reason
 from foldline.reduction.fitting import clipped, squeezed
 from foldline.reduction.quotes import Pins, Quote, QuoteKind, quoted, within
 from foldline.reduction.request import DEFAULT_PROMPT, Flow, SummaryFailure, SummaryRequest
-from foldline.reduction.shortening import fitting
+from foldline.reduction.shortening import clip_text, fitting
 from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_of, join_layers
 from foldline.reduction.verdict import Verdict, leaving_tokens
 from foldline.reduction.view import view_tokens
@@ -248,7 +249,20 @@ def _fitted(
         if excess > 0:
             held = sum(one.tokens for one in made.quotes if one.kind in kinds)
             made = replace(made, quotes=within(made.quotes, held - excess, *kinds))
-    return made
+    excess = view_tokens(history, made) - budget.room
+    return made if excess <= 0 else _with_less(made, excess, history.counter)
+
+
+def _with_less(
+    made: HistoryReductionState, excess: int, counter: TokenCounter
+) -> HistoryReductionState:
+    """Return *made* with a summary that is *excess* tokens shorter, as far as there is one."""
+    limit = max(0, made.summary_tokens - excess)
+    text = clip_text(made.summary_content, limit=limit, counter=counter, note="\n[…]\n")
+    tokens, layers = counter.count(text), made.layers
+    if layers:
+        layers = (replace(layers[-1], summary=text, start=layers[0].start, tokens=tokens),)
+    return replace(made, summary_content=text, summary_tokens=tokens, layers=layers)
 
 
 def _kept(base: HistoryReductionState | None, writing: Writing) -> _Draft:

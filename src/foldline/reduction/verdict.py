@@ -328,7 +328,9 @@ def _squeezed(case: _Case, found: tuple[Shortened, ...], facts: set[Fact]) -> tu
             config=case.config,
             budget=budget,
         )
-    if found != case.entries:
+    # A ceiling that has come down is above what the record has in front, too.
+    view = case.view - saved(history, found) + saved(history, case.entries)
+    if found != case.entries or (case.active is not None and view > budget.room):
         facts.add("clipped")
     return found
 
