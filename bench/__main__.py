@@ -1,6 +1,8 @@
 """
 Runs the benchmarks and prints their figures beside the goals: `python -m bench [NAME …] [--json]`.
 
+`python -m bench fits --data DIR` plays recorded sessions instead, and has options of its own.
+
 What is compared with something else is run three times, and its goals are judged by the median:
 a ratio of two short times moves with whatever else the machine does. The exit code is 1 where a goal
 is missed.
@@ -14,7 +16,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from bench import conversations, first_fold, imports, measure, memory, prepare, store, turn
+from bench import conversations, first_fold, fits, imports, measure, memory, prepare, store, turn
 
 
 MODULES = (imports, memory, prepare, first_fold, store, conversations, turn)
@@ -85,6 +87,8 @@ def _first_line(module: ModuleType) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Run what *arguments* name, or everything; return 1 if a goal is missed, else 0."""
+    if arguments[:1] == ["fits"]:
+        return fits.main(arguments[1:])
     parsed = _parsed(arguments)
     measure.pin()
     names = parsed.names or list(RUNS)

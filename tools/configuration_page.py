@@ -4,7 +4,8 @@ import ast
 import inspect
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -28,7 +29,8 @@ FRONT = """\
 
 # Every field of a configuration
 
-A wrong value is a `ConfigError` that names the field, the value and what is expected.
+`HistoryReducer()`, `Agent(model)` and the commands share the defaults below. A wrong value, and a
+value that has no effect beside the others, is a `ConfigError` that names the field.
 
 `config_from_json`, `config_from_toml` and `--config FILE` read fields in snake_case, camelCase or
 PascalCase, and so do the choices of a field. Files written for the documented original load as they
@@ -40,21 +42,42 @@ the unit `tokens`.
 
 def page() -> str:
     """Return the page, in Markdown."""
-    return "\n".join([FRONT, *(part for kind in KINDS for part in _kind(kind))])
+    first, *others = KINDS
+    parts = [FRONT, *_kind(first), *_documented()]
+    return "\n".join([*parts, *(part for kind in others for part in _kind(kind))])
+
+
+def _documented() -> Iterator[str]:
+    ours, theirs = HistoryReductionConfig(), HistoryReductionConfig.documented()
+    yield "## `HistoryReductionConfig.documented()`\n"
+    yield f"{inspect.cleandoc(HistoryReductionConfig.documented.__doc__ or '')}\n"
+    for name in ours.__struct_fields__:
+        value = getattr(theirs, name)
+        if value != getattr(ours, name):
+            yield f"- `{name}` is `{value!r}`"
+    yield ""
 
 
 def _kind(kind: type[Any]) -> Iterator[str]:
     hints = get_type_hints(kind)
     yield f"## `{kind.__name__}`\n"
     yield f"{inspect.cleandoc(kind.__doc__ or '').partition('Raises:')[0].strip()}\n"
-    told = _docstrings(kind)
+    module = ast.parse(inspect.getsource(sys.modules[kind.__module__])).body
+    classes = {one.name: one.body for one in module if isinstance(one, ast.ClassDef)}
+    aliases, told = _docstrings(module), _docstrings(classes[kind.__name__])
     for field in msgspec.structs.fields(kind):
         default = "needed" if field.required else f"default `{_shown(field)}`"
         choices = " or ".join(f"`{one}`" for one in _choices(hints[field.name]))
-        meaning = " ".join(told[field.name].split())
-        text = f"- `{field.name}` ({default}): {f'{choices}. ' if choices else ''}{meaning}"
+        written, meaning = told[field.name]
+        # An alias says after its first paragraph what each of its names means.
+        meant = (aliases[name][1].partition("\n\n")[2] for name in aliases if name in written)
+        words = " ".join((f"{choices}." if choices else "", meaning, *meant)).split()
         yield textwrap.fill(
-            text, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+            f"- `{field.name}` ({default}): {' '.join(words)}",
+            WIDTH,
+            subsequent_indent="  ",
+            break_long_words=False,
+            break_on_hyphens=False,
         )
     yield ""
 
@@ -73,15 +96,16 @@ def _choices(hint: Any) -> tuple[str, ...]:
     return tuple(one for one in flat if isinstance(one, str))
 
 
-def _docstrings(kind: type[Any]) -> dict[str, str]:
-    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-    assert isinstance(tree, ast.ClassDef)
-    told: dict[str, str] = {}
-    for before, after in zip(tree.body, tree.body[1:], strict=False):
-        if isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name):
-            assert isinstance(after, ast.Expr), before.target.id
-            told[before.target.id] = str(ast.literal_eval(after.value))
-    return told
+def _docstrings(body: Sequence[ast.stmt]) -> dict[str, tuple[str, str]]:
+    """Return the annotation and the docstring of each name in *body* that has both."""
+    return {
+        before.target.id: (ast.unparse(before.annotation), str(after.value.value))
+        for before, after in pairwise(body)
+        if isinstance(before, ast.AnnAssign)
+        if isinstance(before.target, ast.Name)
+        if isinstance(after, ast.Expr)
+        if isinstance(after.value, ast.Constant)
+    }
 
 
 if __name__ == "__main__":

@@ -105,7 +105,9 @@ class Talk:
             await agent.close()
 
 
-@pytest.mark.parametrize("turns", [40, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "turns", [40, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.timeout(600)])]
+)
 async def test_every_request_is_accepted(claude: ClaudeServer, turns: int) -> None:
     """Folds, undo, edits, rewinds, other instructions and other tools: nothing is refused."""
     thread = await MemoryStore().thread("t")

@@ -1,5 +1,6 @@
 """Pins of callers with a loop of their own, with a list of messages or with a thread."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError
 from foldline.history.messages import Message
+from foldline.history.parts import ToolCallPart
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import Reason
 from foldline.threads.stores.memory import MemoryStore
@@ -96,3 +98,85 @@ def test_a_wrong_pin_is_refused(pins: Any, says: str) -> None:
     """An index of no message is an error that names its place."""
     with pytest.raises(ConfigError, match=says):
         HistoryReducer(CONFIG).reduce_sync(said(9), pins=pins)
+
+
+def loop(rounds: int) -> list[Message]:
+    """Return a tool loop of so many rounds, each with a result of some 400 tokens."""
+    messages = [Message.user("Look at all of them, please.")]
+    for at in range(rounds):
+        call = ToolCallPart(id=f"c{at}", name="look", arguments=f'{{"at":{at}}}')
+        found = f"result {at}: " + "; ".join(f"value {at}-{place}" for place in range(80))
+        messages += [Message.assistant(tool_calls=[call]), Message.tool(f"c{at}", found)]
+    return messages
+
+
+def results(view: Sequence[Message]) -> set[str]:
+    answers = (answer.response for one in view for answer in one.tool_call_responses)
+    return {one for one in answers if isinstance(one, str)}
+
+
+def test_a_pinned_result_is_not_cleared() -> None:
+    """Old results are cleared around it, and folded away it is quoted: it is never out of sight."""
+    reducer, state = HistoryReducer(window=12_000), None
+    kept = loop(2)[4].tool_call_responses[0].response
+    reasons = set()
+    for rounds in range(3, 60):
+        reduced = reducer.reduce_sync(loop(rounds), state=state, pins=[4])
+        state = reduced.state
+        reasons.add(reduced.event.reason)
+        texts = "\n".join(one.text for one in reduced.messages)
+
+        assert kept in results(reduced.messages) or f"{kept}\n</quote>" in texts
+
+    assert {Reason.CLEARED, Reason.CEILING_REACHED} <= reasons
+
+
+def test_a_message_made_pinned_is_not_cleared() -> None:
+    """The same without indexes, for a message that is made pinned."""
+    messages = loop(30)
+    messages[4] = Message.tool("c1", str(messages[4].tool_call_responses[0].response), pin=True)
+    reduced = HistoryReducer(window=16_000).reduce_sync(messages)
+
+    assert reduced.event.reason is Reason.CLEARED
+    assert messages[4] in reduced.messages
+    assert messages[6] not in reduced.messages
+
+
+def test_a_cleared_result_that_is_pinned_comes_back() -> None:
+    """It is shown whole again at once, if it fits, and then nothing changes any more."""
+    reducer, messages = HistoryReducer(window=16_000), loop(30)
+    cleared = reducer.reduce_sync(messages, pins=[])
+    pinned = reducer.reduce_sync(messages, state=cleared.state, pins=[4])
+    again = reducer.reduce_sync(messages, state=pinned.state, pins=[4])
+
+    assert messages[4] not in cleared.messages
+    assert pinned.event.reason is Reason.PINS_CHANGED
+    assert messages[4] in pinned.messages
+    assert again.event.status == "cache_hit"
+
+
+def test_pins_that_do_not_fit_are_shortened_last_and_named() -> None:
+    """The ceiling wins over pins; the event names each that is not shown word for word."""
+    reducer, messages = HistoryReducer(window=8_000), loop(16)
+    pins = [at for at, one in enumerate(messages) if one.role == "tool"]
+    few = reducer.reduce_sync(messages, pins=pins[:3])
+    all_of_them = reducer.reduce_sync(messages, pins=pins)
+    event = all_of_them.event
+    again = reducer.reduce_sync(messages, state=all_of_them.state, pins=pins)
+
+    assert few.event.left_out == ()
+    assert event.request_tokens <= event.ceiling
+    assert set(event.left_out) <= {f"message {at} (pinned)" for at in pins}
+    assert len(event.left_out) > 3
+    assert again.event.status == "cache_hit"
+
+
+def test_a_large_pinned_message_is_not_clipped() -> None:
+    """A message above its share of the ceiling is shown whole if it is pinned."""
+    messages = [*loop(2), Message.assistant("word " * 3_000), Message.user("And now?")]
+    clipped = HistoryReducer(window=16_000).reduce_sync(messages)
+    pinned = HistoryReducer(window=16_000).reduce_sync(messages, pins=[5])
+
+    assert clipped.event.reason is Reason.CLIPPED
+    assert messages[5] not in clipped.messages
+    assert messages[5] in pinned.messages

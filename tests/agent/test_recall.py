@@ -34,6 +34,7 @@ from foldline.reduction.budget import budget_of
 from foldline.testing.histories import legal_history
 from foldline.testing.model import ScriptedModel, calls
 from foldline.threads.key import ThreadKey
+from foldline.threads.reader import text_of
 from foldline.threads.row import StoredRow
 from foldline.threads.stores.memory import MemoryStorage
 
@@ -326,3 +327,27 @@ def test_a_page_shrinks_where_the_estimate_is_far_too_low() -> None:
     for ratio in (0.5, 1.0, 1.5, 1.6, 4.0):
         budget = budget_of(HistoryReductionConfig(ceiling=64_000), ratio=ratio)
         assert page_of(budget) * ratio <= 8_000
+
+
+async def test_every_pointer_in_a_request_can_be_followed() -> None:
+    """What is clipped, cleared or folded of 30 large results comes back by the call that notes name."""
+
+    def read_file(path: str) -> str:
+        return f"{path}:\n" + f"{path} says: salt, {len(path)} grams.\n" * (
+            900 if "7" in path else 90
+        )
+
+    wanted = [calls(("read_file", {"path": f"src/file-{n}.txt"})) for n in range(20)]
+    model = ScriptedModel([*wanted, "done"], name="openai:gpt-4")
+    thread = await MemoryStore().thread("t")
+    await Agent(model, tools=[read_file, recall_tool()]).run("Read all.", thread=thread)
+    sent = "\n".join(repr(one.parts) for request in model.requests for one in request.messages)
+    pointers = {int(number) for number in re.findall(r"recall\(message=(\d+)\)", sent)}
+    said = await thread.get_messages()
+
+    assert len(pointers) > 5
+    assert thread.last_reduction is not None
+    for number in {*pointers, *range(thread.last_reduction.summarized_up_to_index)}:
+        assert joined(lambda page, at=number: str(recall(said, at, page=page))) == text_of(
+            said[number]
+        )

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from foldline import HistoryReducer, HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
@@ -41,9 +42,11 @@ def answer(request: dict[str, Any], step: int) -> list[Any]:
     ]
 
 
-async def _loop(steps: int) -> tuple[list[Any], list[dict[str, Any]], int]:
+async def _loop(
+    config: HistoryReductionConfig, steps: int
+) -> tuple[list[Any], list[dict[str, Any]], int]:
     """Return what is said in *steps* model calls, their requests, and how often it folds."""
-    reducer = HistoryReducer(FOLDS)
+    reducer = HistoryReducer(config)
     state: HistoryReductionState | None = None
     said: list[Any] = [{"role": "user", "content": "Find all of them, never touch the invoices."}]
     requests: list[dict[str, Any]] = []
@@ -57,9 +60,20 @@ async def _loop(steps: int) -> tuple[list[Any], list[dict[str, Any]], int]:
     return said, requests, folds
 
 
-def test_bound_thinking_goes_only_after_its_prefix() -> None:
+@pytest.mark.parametrize(
+    "config",
+    [
+        FOLDS,
+        replace(FOLDS, use_single_summary=False),
+        replace(FOLDS, strategy="message_counting"),
+        HistoryReductionConfig(ceiling=700, context_window_size=4000),
+        HistoryReductionConfig(strategy="clearing", ceiling=700, context_window_size=4000),
+    ],
+    ids=["rolling", "layers", "counting", "ceiling", "clearing"],
+)
+def test_bound_thinking_goes_only_after_its_prefix(config: HistoryReductionConfig) -> None:
     """Over many folds each request has valid thinking, and the old way would have had another."""
-    said, requests, folds = asyncio.run(_loop(60))
+    said, requests, folds = asyncio.run(_loop(config, 60))
     view = requests[-1]["messages"]
     old = asked([*view[:2], *said[len(said) - len(view) :]])
 

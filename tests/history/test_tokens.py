@@ -1,13 +1,11 @@
 """Tokens without a tokenizer."""
 
-import math
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.errors import ConfigError
 from foldline.history.media import MEDIA_TOKENS
 from foldline.history.messages import Message, Native, NativeFormat
 from foldline.history.parts import (
@@ -35,8 +33,6 @@ from tests.history.words import Letters
 ESTIMATOR = TokenEstimator()
 TEXTS = st.text(st.characters())
 PLAIN = st.text(st.sampled_from("aeXQ07 \t\n.,(=-_"), max_size=60)
-REPORTS = st.integers(-(10**400), 10**400)
-ENGLISH = "The customer wrote twice, because the parcel had still not arrived on Monday. " * 12
 
 
 @pytest.mark.parametrize(
@@ -127,56 +123,6 @@ def _slowly(text: str) -> int:
         for seam in SEAMS
     )
     return START + sum(LEVELS[byte] for byte in data) + SEAM * seams
-
-
-def test_the_scale_multiplies() -> None:
-    """An estimator with a scale says that many times what one without says."""
-    assert TokenEstimator(scale=1.5).count(ENGLISH) == pytest.approx(
-        1.5 * ESTIMATOR.count(ENGLISH), abs=1
-    )
-
-
-@pytest.mark.parametrize("scale", [0, -1, 0.2, 4.1, math.nan, math.inf])
-def test_absurd_scales_are_refused(scale: float) -> None:
-    """A scale outside 0.25 to 4 is an error that names it."""
-    with pytest.raises(ConfigError, match="scale is"):
-        TokenEstimator(scale=scale)
-
-
-def test_usage_corrects_the_estimate() -> None:
-    """A model that reports 30 % more than was estimated is counted 30 % higher from then on."""
-    corrected = ESTIMATOR.calibrated(reported=130_000, estimated=100_000)
-
-    assert corrected.scale == pytest.approx(1.3, rel=0.01)
-    assert ESTIMATOR.scale == 1
-
-
-def test_corrections_settle() -> None:
-    """Estimating and correcting over and over ends at the vendor's count, and stays there."""
-    estimator, exact = ESTIMATOR, 260
-    for _ in range(100):
-        estimator = estimator.calibrated(reported=exact, estimated=estimator.count(ENGLISH))
-
-    assert estimator.count(ENGLISH) == pytest.approx(exact, abs=2)
-
-
-def test_a_short_request_corrects_little() -> None:
-    """Fixed costs of a request with ten tokens do not pass for a property of the model."""
-    assert ESTIMATOR.calibrated(reported=30, estimated=10).scale == pytest.approx(1.02, abs=0.001)
-
-
-@pytest.mark.parametrize(("reported", "estimated"), [(0, 100), (100, 0), (-5, 100), (100, -5)])
-def test_figures_without_sense_correct_nothing(reported: int, estimated: int) -> None:
-    """Where one side is missing there is nothing to learn."""
-    assert ESTIMATOR.calibrated(reported=reported, estimated=estimated) is ESTIMATOR
-
-
-@given(st.floats(0.25, 4), REPORTS, REPORTS)
-def test_no_report_breaks_the_estimator(scale: float, reported: int, estimated: int) -> None:
-    """Whatever a vendor reports, the scale stays between 0.25 and 4."""
-    corrected = TokenEstimator(scale=scale).calibrated(reported=reported, estimated=estimated)
-
-    assert 0.25 <= corrected.scale <= 4
 
 
 @pytest.mark.parametrize(

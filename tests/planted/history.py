@@ -78,6 +78,14 @@ a call of a user takes an answer
 - if message.role == "assistant":
 + if message.role:
 
+history/media.py: history/test_media.py
+the preview of a photo is taken for it
+-         at += 2 + _big(data[at + 2 : at + 4])
++         at += 1
+a photo is counted by a rule of another vendor
+-     return max(openai, _anthropic(width, height), _google(width, height))
++     return _anthropic(width, height)
+
 history/repair.py: history/test_repair.py
 repair drops a late result
 -             if answer is None:

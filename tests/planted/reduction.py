@@ -107,4 +107,19 @@ reduction/view.py: agent/test_vendor_rules.py
 thinking that was made before a reduction stays after it
 - message = without_signed(history[index])
 + message: Message | None = history[index]
+
+reduction/quotes.py: reduction/test_quotes.py
+a message that is quoted already cannot be pinned
+- if at < cut and (kind == "pin" or at not in known):
++ if at < cut and at not in known:
+
+reduction/fitting.py: agent/test_pins.py
+a pinned result is cleared
+- if at in whole or _is_cleared(known.get(at)):
++ if _is_cleared(known.get(at)):
+
+reduction/verdict.py: agent/test_pins.py
+a pin shows in the next fold only
+- return pinned != quoted or case.base != case.entries
++ return False
 """)

@@ -6,6 +6,7 @@ of a message, joined, are the message's text (or its result) byte for byte. Wher
 on that text and the size of a page alone, so pages can be read in any order and at the same time.
 """
 
+import asyncio
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
@@ -210,7 +211,9 @@ async def _recalled(context: ToolContext, wanted: _Wanted, tokens: int) -> Recal
         return _found((one for one in found if not _is_own(one[1], ())), tokens)
     first = wanted.check(thread.head.length)
     said = await thread.get_range(first, wanted.stop(first))
-    return _shown([one for one in said if one.role != "system"], wanted, tokens)
+    # A file that went with a message may be long, and all of its pages are counted.
+    plain = [one for one in said if one.role != "system"]
+    return await asyncio.to_thread(_shown, plain, wanted, tokens)
 
 
 def _is_own(message: Message, ids: Collection[str]) -> bool:

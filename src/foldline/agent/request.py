@@ -45,13 +45,19 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
         instructions = count(self.instructions)
         schemas = [encode_json(tool).decode() for tool in self.tools]
         tools = sum(map(count, schemas))
-        estimated = instructions + tools + _sent_before(history, state) if self.reported else 0
+        ratio = 1.0
+        if self.reported:
+            ratio = token_ratio(
+                reported=self.reported,
+                estimated=instructions + tools + _sent_before(history, state),
+                ceiling=budget_of(config, window=window).ceiling,
+            )
         return budget_of(
             config,
             window=window,
             instructions=instructions,
             tools=tools,
-            ratio=token_ratio(reported=self.reported, estimated=estimated),
+            ratio=ratio,
             recall=any(_NAMED_RECALL in schema for schema in schemas),
         )
 

@@ -15,8 +15,8 @@ that take the same short time for any text:
 
 A byte always adds something, whatever it follows, so a longer text is never cheaper.
 
-What a vendor really charged corrects the estimate: see `TokenEstimator.calibrated`. Where exact
-counts are wanted, anything with a `count` method can take its place.
+What a vendor really charged corrects the estimate of a whole request: see `reduction.budget`. Where
+exact counts are wanted, anything with a `count` method can take the estimator's place.
 """
 
 from typing import Final, Protocol, assert_never, runtime_checkable
@@ -24,7 +24,6 @@ from zlib import adler32
 
 from msgspec import Struct
 
-from foldline.errors import ConfigError
 from foldline.history.media import media_tokens
 from foldline.history.messages import Message, Native
 from foldline.history.parts import (
@@ -81,10 +80,6 @@ Source: OpenAI's harmony format, `functions.… to=assistant<|channel|>commentar
 _PIECE = 65_520 // HIGHEST_LEVEL
 _LOWER_HALF = 0xFFFF
 
-_LOWEST_SCALE = 0.25
-_HIGHEST_SCALE = 4.0
-_TRUSTED_TOKENS = 1_000
-
 
 def _seam_bits(byte: int) -> int:
     before = sum((byte in seam.before) << bit for bit, seam in enumerate(SEAMS))
@@ -108,21 +103,12 @@ class TokenCounter(Protocol):
         ...
 
 
-class TokenEstimator(Struct, frozen=True, kw_only=True):
+class TokenEstimator(Struct, frozen=True):
     """
     An estimate of the tokens of a str, from the standard library alone.
 
-    It is fitted to OpenAI's o200k vocabulary and mostly within 5 % of it on some hundred
-    words; `calibrated` fits it to another model.
+    It is fitted to OpenAI's o200k vocabulary and mostly within 5 % of it on some hundred words.
     """
-
-    scale: float = 1.0
-    """What every estimate is multiplied with, learnt from the usage that a vendor reported."""
-
-    def __post_init__(self) -> None:
-        if not _LOWEST_SCALE <= self.scale <= _HIGHEST_SCALE:
-            message = f"scale is {self.scale}: choose {_LOWEST_SCALE} to {_HIGHEST_SCALE}"
-            raise ConfigError(message)
 
     def count(self, text: str) -> int:
         """Return the estimated tokens of *text*: 0 for no text, else at least 1."""
@@ -140,25 +126,7 @@ class TokenEstimator(Struct, frozen=True, kw_only=True):
             units = START + sum(
                 _units(data[at : at + _PIECE]) for at in range(0, len(data), _PIECE)
             )
-        return int(units * self.scale / UNITS + 0.5) or 1
-
-    def calibrated(self, *, reported: int, estimated: int) -> "TokenEstimator":
-        """
-        Return an estimator that a vendor's usage has corrected.
-
-        The correction is damped as if 1,000 tokens had been estimated exactly before, so that a
-        short request with its fixed costs does not move it much, and `scale` stays between 0.25
-        and 4. Figures that are not positive change nothing.
-
-        Args:
-            reported: The tokens that the vendor counted.
-            estimated: What this estimator said of the same texts.
-        """
-        if reported <= 0 or estimated <= 0:
-            return self
-        ratio = (min(reported, 16 * estimated) + _TRUSTED_TOKENS) / (estimated + _TRUSTED_TOKENS)
-        scale = min(max(self.scale * ratio, _LOWEST_SCALE), _HIGHEST_SCALE)
-        return TokenEstimator(scale=scale)
+        return int(units / UNITS + 0.5) or 1
 
 
 def _units(data: bytes) -> int:

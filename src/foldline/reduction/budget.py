@@ -23,6 +23,7 @@ _LEAST_SUMMARY = 32
 _FULL = 0.88
 # After a batch a request is at most this full, so that the next one is some calls away.
 _RELIEVED = 0.5
+_FITTED = 0.95
 
 # A request of few tokens says little about the rest, and its fixed costs much.
 _TRUSTED_TOKENS = 1_000
@@ -61,6 +62,11 @@ class Budget(Struct, frozen=True, kw_only=True):
     def room(self) -> int:
         """The most of a view."""
         return self.limit - self.instructions - self.tools
+
+    @property
+    def fitted(self) -> int:
+        """The most of a view that a fold makes: it may be some percent larger than its estimate."""
+        return int(self.limit * _FITTED) - self.instructions - self.tools
 
     @property
     def relieved(self) -> int:
@@ -130,17 +136,20 @@ def budget_of(
     )
 
 
-def token_ratio(*, reported: int, estimated: int) -> float:
+def token_ratio(*, reported: int, estimated: int, ceiling: int) -> float:
     """
     Return what a vendor counts for one estimated token, judging by one request.
 
-    It is damped as if 1,000 tokens more had been estimated exactly, and stays between 0.5 and 4.
+    It stays between 0.5 and 4. A request far below the ceiling is damped as if 1,000 tokens more had
+    been estimated exactly, since its fixed costs would count for many; one of a quarter is not.
 
     Args:
         reported: The tokens that the vendor counted; 0 if unknown.
         estimated: The estimate for the same request.
+        ceiling: The most that the request could have.
     """
     if reported <= 0 or estimated <= 0:
         return 1.0
-    ratio = (reported + _TRUSTED_TOKENS) / (estimated + _TRUSTED_TOKENS)
+    trusted = max(0, min(_TRUSTED_TOKENS, ceiling // 4 - estimated))
+    ratio = (reported + trusted) / (estimated + trusted)
     return min(max(ratio, _LOWEST_RATIO), _HIGHEST_RATIO)

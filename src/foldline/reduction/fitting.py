@@ -6,6 +6,7 @@ prompt cache. What is shortened once stays as it is shown until it is shortened 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from foldline.history.history import History
 from foldline.history.parts import ToolCallPart
@@ -56,6 +57,7 @@ def cleared(
     *,
     cut: int,
     keep: int,
+    whole: AbstractSet[int],
     config: HistoryReductionConfig,
     budget: Budget,
 ) -> tuple[Shortened, ...]:
@@ -63,7 +65,7 @@ def cleared(
     Return *entries* and those that clear the old tool results and long arguments after *cut*.
 
     The newest *keep* tokens stay as they are, but for results that a later call with the same
-    arguments repeats, and for tools whose rule says so.
+    arguments repeats, and for tools whose rule says so. Those at *whole* stay too.
     """
     known = {one.index: one for one in entries}
     old = history.index_keeping("tokens", keep)
@@ -71,7 +73,7 @@ def cleared(
     newest = old if newest is None else max(old, newest)
     repeated = _repeated(history, cut)
     for at in range(cut, len(history)):
-        if _is_cleared(known.get(at)):
+        if at in whole or _is_cleared(known.get(at)):
             continue
         name = _clearable(history, at, config, is_old=at < old, is_earlier=at < newest)
         if name is None and at in repeated:
@@ -89,7 +91,7 @@ def squeezed(
     cut: int,
     pinned: int | None,
     excess: int,
-    keep: int,
+    whole: AbstractSet[int],
     config: HistoryReductionConfig,
     budget: Budget,
 ) -> tuple[Shortened, ...]:
@@ -102,17 +104,18 @@ def squeezed(
         cut: Where the messages of the view begin.
         pinned: A user message before it that the view shows too.
         excess: How many tokens have to leave the view.
-        keep: How many of the newest tokens stay as they are, if that is enough.
+        whole: The pinned messages, which are clipped last.
         config: The rules for single tools.
         budget: The request.
     """
-    wanted = saved(history, entries) + excess
-    found = cleared(history, entries, cut=cut, keep=keep, config=config, budget=budget)
-    indexes = [*([] if pinned is None else [pinned]), *range(cut, len(history))]
-    limit = max(_LEAST_CLIP, budget.limit // 8)
-    while saved(history, found) < wanted and limit >= _LEAST_CLIP:
-        found = clipped(history, found, indexes=indexes, limit=limit, budget=budget)
-        limit //= 2
+    wanted, keep = saved(history, entries) + excess, budget.keep(history.system_tokens)
+    found = cleared(history, entries, cut=cut, keep=keep, whole=whole, config=config, budget=budget)
+    shown = [*([] if pinned is None else [pinned]), *range(cut, len(history))]
+    for indexes in ([at for at in shown if at not in whole], sorted(whole)):
+        limit = max(_LEAST_CLIP, budget.limit // 8)
+        while indexes and saved(history, found) < wanted and limit >= _LEAST_CLIP:
+            found = clipped(history, found, indexes=indexes, limit=limit, budget=budget)
+            limit //= 2
     return found
 
 

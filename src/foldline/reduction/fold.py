@@ -30,7 +30,7 @@ from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.contract import cleaned, defects
 from foldline.reduction.event import Reason
 from foldline.reduction.fitting import clipped, squeezed
-from foldline.reduction.quotes import Pins, Quote, QuoteKind, quoted, within
+from foldline.reduction.quotes import Pins, QuoteKind, quoted, whole_pins, within
 from foldline.reduction.request import DEFAULT_PROMPT, Flow, SummaryFailure, SummaryRequest
 from foldline.reduction.shortening import clip_text, fitting
 from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_of, join_layers
@@ -179,7 +179,7 @@ def fold(
         state=carried,
         reason=Reason.FOLDED_BY_FALLBACK if by_fallback else verdict.reason,
         writing=writing,
-        left_out=tuple(map(_named, _newly_left_out(base, carried))),
+        left_out=tuple(_left_out(task, carried)),
     )
 
 
@@ -228,9 +228,11 @@ def _fitted(
 ) -> HistoryReductionState:
     """Return *made* with more shortened, and less quoted, until its view fits."""
     history, budget = task.history, task.options.budget
+    whole = whole_pins(history, task.cut, task.options.pins)
     if config.largest_message is not None:
         largest, seen = int(budget.limit * config.largest_message), range(task.cut, len(history))
-        entries = clipped(history, made.shortened, indexes=seen, limit=largest, budget=budget)
+        indexes = [at for at in seen if at not in whole]
+        entries = clipped(history, made.shortened, indexes=indexes, limit=largest, budget=budget)
         made = replace(made, shortened=entries)
     if view_tokens(history, made) > budget.full:
         entries = squeezed(
@@ -239,17 +241,17 @@ def _fitted(
             cut=task.cut,
             pinned=made.pinned_index,
             excess=view_tokens(history, made) - budget.relieved,
-            keep=budget.keep(history.system_tokens),
+            whole=whole,
             config=config,
             budget=budget,
         )
         made = replace(made, shortened=entries)
     for kinds in (("user",), ("user", "tool"), ("user", "tool", "first"), _ALL_KINDS):
-        excess = view_tokens(history, made) - budget.room
+        excess = view_tokens(history, made) - budget.fitted
         if excess > 0:
             held = sum(one.tokens for one in made.quotes if one.kind in kinds)
             made = replace(made, quotes=within(made.quotes, held - excess, *kinds))
-    excess = view_tokens(history, made) - budget.room
+    excess = view_tokens(history, made) - budget.fitted
     return made if excess <= 0 else _with_less(made, excess, history.counter)
 
 
@@ -273,16 +275,18 @@ def _kept(base: HistoryReductionState | None, writing: Writing) -> _Draft:
     return _Draft(summary=summary, tokens=tokens, layers=layers, writing=writing)
 
 
-def _newly_left_out(
-    base: HistoryReductionState | None, made: HistoryReductionState
-) -> Iterator[Quote]:
-    known = set() if base is None else {one.index for one in base.quotes if not one.text}
-    return (one for one in made.quotes if not one.text and one.index not in known)
-
-
-def _named(quote: Quote) -> str:
-    kind = {"first": "first request", "pin": "pinned"}.get(quote.kind, quote.role)
-    return f"message {quote.index} ({kind})"
+def _left_out(task: _Task, made: HistoryReductionState) -> Iterator[str]:
+    """Give what the view of *made* does not show word for word, and that of its base did."""
+    quotes, shortened = ((), ()) if task.base is None else (task.base.quotes, task.base.shortened)
+    known = {one.index for one in quotes if not one.text}
+    for quote in made.quotes:
+        if not quote.text and quote.index not in known:
+            kind = {"first": "first request", "pin": "pinned"}.get(quote.kind, quote.role)
+            yield f"message {quote.index} ({kind})"
+    known = {one.index for one in shortened}
+    for at in sorted(whole_pins(task.history, task.cut, task.options.pins)):
+        if at not in known and any(one.index == at for one in made.shortened):
+            yield f"message {at} (pinned)"
 
 
 def _carried(

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.history.parts import TextPart
+from foldline.history.parts import BlobPart, FilePart, TextPart, UriPart
 from foldline.history.tokens import TokenCounter
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import HistoryReductionConfig
@@ -21,7 +21,7 @@ from foldline.reduction.contract import sendable
 from foldline.reduction.shortening import clip_text, pointer
 
 
-__all__ = ["Pins", "Quote", "QuoteKind", "joined", "quoted", "tool_names", "within"]
+__all__ = ["Pins", "Quote", "QuoteKind", "joined", "quoted", "tool_names", "whole_pins", "within"]
 
 
 QuoteKind: TypeAlias = Literal["first", "pin", "tool", "user"]
@@ -122,6 +122,13 @@ def _kind(
     return None
 
 
+def whole_pins(history: History, cut: int, pins: Pins | None) -> frozenset[int]:
+    """Return the pinned messages after *cut*, which are shortened only where nothing else helps."""
+    if pins is None:
+        return frozenset([at for at in range(cut, len(history)) if history[at].is_pinned])
+    return frozenset([at for at, _ in pins if at >= cut])
+
+
 def tool_names(history: History, at: int) -> set[str]:
     """Return the names of the tools whose results the message at *at* carries."""
     message, reach = history[at], history.reach(at)
@@ -151,6 +158,9 @@ def _quote(
 def _words(message: Message) -> Iterator[str]:
     if message.text:
         yield message.text
+    for part in message.parts:
+        if isinstance(part, BlobPart | UriPart | FilePart):
+            yield f"[{part.modality} not shown]"
     for call in message.tool_calls:
         yield f"{call.name}({call.arguments})"
     for answer in message.tool_call_responses:

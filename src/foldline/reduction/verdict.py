@@ -35,7 +35,7 @@ from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.event import Reason
 from foldline.reduction.fitting import cleared, clipped, saved, squeezed
-from foldline.reduction.quotes import Pins
+from foldline.reduction.quotes import Pins, whole_pins
 from foldline.reduction.shortening import Shortened, fitting
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.view import view_tokens
@@ -167,6 +167,7 @@ class _Case(Struct, frozen=True, kw_only=True):
     config: HistoryReductionConfig
     budget: Budget
     active: HistoryReductionState | None
+    pins: Pins | None
     view: int
     """The estimated tokens of the view through the active reduction."""
 
@@ -188,6 +189,22 @@ class _Case(Struct, frozen=True, kw_only=True):
             return ()
         known = self.active.shortened
         return fitting(self.history, known, cut=self.cut, pinned=self.pinned)
+
+    @property
+    def whole(self) -> frozenset[int]:
+        return whole_pins(self.history, self.cut, self.pins)
+
+    @property
+    def base(self) -> tuple[Shortened, ...]:
+        """Return the entries without those of messages that are pinned since, if these fit."""
+        entries = self.entries
+        if not self.pins or not entries:
+            return entries
+        whole = self.whole
+        pinned = [one for one in entries if one.index in whole]
+        if self.view + saved(self.history, pinned) > self.budget.full:
+            return entries
+        return tuple([one for one in entries if one.index not in whole])
 
 
 def decide(
@@ -230,13 +247,14 @@ def decide(
         budget=budget or budget_of(config),
         active=active,
         view=view_tokens(history, active),
+        pins=pins,
     )
-    return _decided(case, run, pins)
+    return _decided(case, run)
 
 
-def _decided(case: _Case, run: AgentRunConfig, pins: Pins | None) -> Verdict:
+def _decided(case: _Case, run: AgentRunConfig) -> Verdict:
     units = case.history.count(case.config.unit, case.cut)
-    facts = _facts(case, run, units, pins)
+    facts = _facts(case, run, units)
     shortened, cut = _shortened(case, facts), None
     if "forced" in facts or (facts & {"due", "full"} and "clearable" not in facts):
         cut = _wished_cut(case, is_full="full" in facts)
@@ -257,7 +275,7 @@ def _decided(case: _Case, run: AgentRunConfig, pins: Pins | None) -> Verdict:
     )
 
 
-def _facts(case: _Case, run: AgentRunConfig, units: int, pins: Pins | None) -> set[Fact]:
+def _facts(case: _Case, run: AgentRunConfig, units: int) -> set[Fact]:
     facts: set[Fact] = {"enabled"}
     limits, active = case.config.limits, case.active
     if active is not None:
@@ -273,7 +291,7 @@ def _facts(case: _Case, run: AgentRunConfig, units: int, pins: Pins | None) -> s
             facts.add("looping")
     if case.view > case.budget.full:
         facts.add("full")
-    if pins is not None and active is not None and _pins_changed(active, pins):
+    if _pins_changed(case):
         facts.add("repinned")
     return facts
 
@@ -286,28 +304,35 @@ def _is_looping(history: History, cut: int) -> bool:
     return any(is_signed(history[at]) for at in range(max(user + 1, cut), len(history)))
 
 
-def _pins_changed(active: HistoryReductionState, pins: Pins) -> bool:
-    pinned = {at for at, _ in pins if at < active.summarized_up_to_index}
-    return pinned != {one.index for one in active.quotes if one.kind == "pin"}
+def _pins_changed(case: _Case) -> bool:
+    active = case.active
+    if active is None or case.pins is None:
+        return False
+    pinned = {at for at, _ in case.pins if at < case.cut}
+    quoted = {one.index for one in active.quotes if one.kind == "pin"}
+    return pinned != quoted or case.base != case.entries
 
 
 def _shortened(case: _Case, facts: set[Fact]) -> tuple[Shortened, ...]:
     """Return what a batch would shorten, and add to *facts* whether it would."""
-    history, config, budget, entries = case.history, case.config, case.budget, case.entries
+    history, config, budget, entries = case.history, case.config, case.budget, case.base
     largest = int(budget.limit * (config.largest_message or 1))
     # What was larger when the reduction was made has been looked at.
     seen = case.cut if case.active is None else max(case.cut, case.active.history_length)
     found = entries
     if config.largest_message is not None and history.largest(seen) > largest:
-        new = range(seen, len(history))
-        found = clipped(history, entries, indexes=new, limit=largest, budget=budget)
+        new, whole = range(seen, len(history)), case.whole
+        indexes = [at for at in new if at not in whole]
+        found = clipped(history, entries, indexes=indexes, limit=largest, budget=budget)
     if found != entries:
         facts.add("clipped")
     is_due = "full" in facts or ("due" in facts and config.strategy == "clearing")
     if is_due and config.clear_tool_results:
         cut, keep = case.cut, case.keep
-        short = cleared(history, found, cut=cut, keep=keep, config=config, budget=budget)
-        if _is_enough(case, case.view - saved(history, short) + saved(history, entries)):
+        short = cleared(
+            history, found, cut=cut, keep=keep, whole=case.whole, config=config, budget=budget
+        )
+        if _is_enough(case, case.view - saved(history, short) + saved(history, case.entries)):
             facts.add("clearable")
             return short
     return found
@@ -324,13 +349,13 @@ def _squeezed(case: _Case, found: tuple[Shortened, ...], facts: set[Fact]) -> tu
             cut=case.cut,
             pinned=case.pinned,
             excess=view - budget.relieved,
-            keep=case.keep,
+            whole=case.whole,
             config=case.config,
             budget=budget,
         )
     # A ceiling that has come down is above what the record has in front, too.
     view = case.view - saved(history, found) + saved(history, case.entries)
-    if found != case.entries or (case.active is not None and view > budget.room):
+    if found != case.base or (case.active is not None and view > budget.room):
         facts.add("clipped")
     return found
 

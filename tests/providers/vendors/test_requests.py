@@ -188,11 +188,13 @@ def test_the_caller_chooses_the_binding() -> None:
         "block_binding": {"prefix_mismatch_behavior": "error"},
     }
     off = {"type": "disabled"}
-    settings = {"thinking": given, "betas": [BINDING]}
+    none = {"type": "adaptive", "block_binding": None}
 
-    found = body(QUESTION, name="claude-opus-5-5", settings=settings)
+    found = body(QUESTION, name="claude-opus-5-5", settings={"thinking": none})
 
-    assert (found["thinking"], found["betas"]) == (given, [BINDING])
+    assert found["thinking"] == {"type": "adaptive"}
+    assert "betas" not in found
+    assert body(QUESTION, name="claude-opus-5-5", settings={"thinking": given})["thinking"] == given
     assert body(QUESTION, name="claude-opus-5-5", settings={"thinking": off})["thinking"] == off
 
 

@@ -387,11 +387,13 @@ class AnthropicMessages(WireModel):
         thinking = maybe_object(body.get("thinking"))
         version = _VERSION(self._model)
         is_checked = version and (int(version[1]), int(version[2] or 0)) >= _FIRST_CHECKED
-        if is_checked and thinking.get("type") in _THINKS:
-            binding = maybe_object(thinking.get("block_binding"))
-            binding = {"prefix_mismatch_behavior": "drop_block", **binding}
+        if is_checked and thinking.get("type") in _THINKS and "block_binding" not in thinking:
+            binding = {"prefix_mismatch_behavior": "drop_block"}
             body["thinking"] = {"type": "adaptive", **thinking, "block_binding": binding}
             body[_BETAS] = [*dict.fromkeys((*maybe_list(body.get(_BETAS)), _BINDING))]
+        elif "block_binding" in thinking and not thinking["block_binding"]:
+            # A server that does not know the field is spared it.
+            body["thinking"] = {key: thinking[key] for key in thinking if key != "block_binding"}
         return body
 
     def _marked(self, system: list[Object], messages: list[Object]) -> Object:
