@@ -174,12 +174,11 @@ def fold(
     writing = draft.writing
     by_fallback = 0 < options.summarizers - 1 == writing.summarizer
     made = _fitted(task, config, _reduction(task, config, draft, verdict))
-    carried = _carried(task, made, given, is_continued=bool(draft.layers) and not draft.is_merged)
     return FoldResult(
-        state=carried,
+        state=_carried(task, made, given, draft),
         reason=Reason.FOLDED_BY_FALLBACK if by_fallback else verdict.reason,
         writing=writing,
-        left_out=tuple(_left_out(task, carried)),
+        left_out=tuple(_left_out(task, made)),
     )
 
 
@@ -293,12 +292,14 @@ def _carried(
     task: _Task,
     made: HistoryReductionState,
     given: HistoryReductionState | None,
-    *,
-    is_continued: bool,
+    draft: _Draft,
 ) -> HistoryReductionState:
     """Return *made*, sealed and numbered, with the earlier reductions that it carries."""
-    base = task.base
+    base, is_continued = task.base, bool(draft.layers) and not draft.is_merged
+    # What did not fit is named once; a record that listed it all would grow with the history.
+    quotes = tuple(one for one in made.quotes if one.text or one.kind in {"pin", "first"})
     known = known_of(task.history, given) if base is None else [*base.chain()]
+    made = replace(made, quotes=quotes)
     made = replace(made, number=1 + max((one.number for one in known), default=0)).sealed()
     if base is not None and is_continued and base.summarized_up_to_index < task.cut:
         # Its layers are the first ones of the new reduction.
@@ -342,7 +343,8 @@ def _add_layer(task: _Task) -> Flow[_Draft]:
 
 def _write_span(task: _Task, earlier: Writing) -> Flow[Writing]:
     total, start = Writing(), task.start
-    room = leaving_tokens(task.history, start, task.cut) + earlier.tokens
+    shortened = () if task.base is None else task.base.shortened
+    room = leaving_tokens(task.history, start, task.cut, shortened) + earlier.tokens
     while start < task.cut:
         stop = _piece_end(task, start, earlier.tokens)
         request = SummaryRequest(

@@ -22,6 +22,7 @@ A cut is looked for if the table gives another answer with one than without one,
 the same at any length.
 """
 
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -384,16 +385,22 @@ def _wished_cut(case: _Case, *, is_full: bool) -> int | None:
             slack=limits.threshold,
             above=above,
         )
-        left = 0 if cut is None else leaving_tokens(history, above, cut)
+        left = 0 if cut is None else leaving_tokens(history, above, cut, case.entries)
         fits = case.view - left + case.budget.summary <= case.budget.full
         if not is_full or fits:
             return cut if left >= least else None
     cut = safe_cut(history, unit="tokens", keep=case.keep, slack=case.keep // 4, above=above)
-    return cut if cut is not None and leaving_tokens(history, above, cut) >= least else None
+    left = 0 if cut is None else leaving_tokens(history, above, cut, case.entries)
+    return cut if left >= least else None
 
 
-def leaving_tokens(history: History, above: int, cut: int) -> int:
-    """Return the tokens that leave the view when its cut moves from *above* to *cut*."""
+def leaving_tokens(history: History, above: int, cut: int, shortened: Sequence[Shortened]) -> int:
+    """
+    Return the tokens that leave the view when its cut moves from *above* to *cut*.
+
+    Of what the view shows *shortened*, the rest has left it before.
+    """
     user = history.last_user()
     stays = history.tokens(user, user + 1) if user is not None and above <= user < cut else 0
-    return history.tokens(above, cut) - stays
+    gone = (one for one in shortened if above <= one.index < cut and one.index != user)
+    return history.tokens(above, cut) - stays - saved(history, gone)
