@@ -190,12 +190,12 @@ async def test_one_fold_at_a_time_asks_at_the_end_of_a_rest() -> None:
     assert [breaker.admits() for _ in range(REST_FOLDS + 2)] == [False] * REST_FOLDS + [True, False]
 
 
-async def test_a_reducer_with_another_target_knows_the_same_failures() -> None:
-    """A forced fold does not wait again for what has just timed out."""
+async def test_agents_with_one_reducer_know_the_same_failures() -> None:
+    """None of them waits again for what has just timed out."""
     asked = Asked(hang)
     folds = Folds(asked)
     await folds.fold()
-    folds.reducer = folds.reducer.with_target(2)
+    folds.reducer = Agent(ScriptedModel(), reducer=folds.reducer).reducer
 
     assert await folds.fold() == ("digest", (RESTING,))
 

@@ -30,12 +30,12 @@ def written(folder: Path, name: str, data: bytes) -> Path:
     ],
 )
 def test_a_media_file_becomes_a_blob(tmp_path: Path, name: str, modality: str, mime: str) -> None:
-    """Images, audio files and PDFs are parts with their media type and their bytes."""
+    """Images, audio files and PDFs follow their names, with their media type and their bytes."""
     path = written(tmp_path, name, b"\x00\xff\x01")
     (message,) = with_files([Message.user("What is it?")], [path])
 
     blob = BlobPart(modality, mime, b64encode(b"\x00\xff\x01").decode())
-    assert message.parts == (TextPart("What is it?"), blob)
+    assert message.parts == (TextPart("What is it?"), TextPart(f"[file {name}]"), blob)
 
 
 def test_a_text_file_is_text_with_its_name(tmp_path: Path) -> None:
@@ -109,4 +109,4 @@ def test_an_mp3_goes_to_openai_under_its_own_name(tmp_path: Path) -> None:
     path = written(tmp_path, "call.mp3", b"\xff")
     (item,) = render_openai_chat(with_files([Message.user("Who is it?")], [path]))
 
-    assert item["content"][1]["input_audio"]["format"] == "mp3"
+    assert item["content"][2]["input_audio"]["format"] == "mp3"

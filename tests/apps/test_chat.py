@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from foldline.apps.cli.chat.screen import gauge_line
+from foldline.reduction.config import Limits
+from foldline.reduction.event import HistoryReductionEvent, Reason, ReductionStatus
 from tests.apps.chat_recordings import FIRST, SECOND, break_off, recording
 from tests.apps.conftest import Run
 
@@ -31,10 +34,54 @@ def test_the_answer_alone_is_printed(say: Run) -> None:
 
     assert outcome.code == 0
     assert outcome.out.strip() == FIRST
-    call, result, usage = outcome.err.splitlines()
+    call, result, usage, gauge = outcome.err.splitlines()
     assert call == '→ look_up {"number": 0}'
     assert result.startswith("← look_up Parcel 0 is on its way and will be there on day 0.")
     assert re.fullmatch(r"\d+ tokens in, in 2 calls; \d+ out; \d+\.\d s", usage)
+    shown = r"context: \d+ of 64\.0k tokens \(0 %\); next fold at 56\.3k tokens"
+    assert re.fullmatch(shown, gauge)
+
+
+def test_a_gauge_shows_what_is_used_and_when_it_folds(say: Run) -> None:
+    """The share of the ceiling, and the counts that a configuration names; for programs nothing."""
+    options = ("--unit", "messages", "--target", "3", "--threshold", "2")
+    told = say("one", *options).err + say("two", *options).err
+    shown = re.findall(r"context: (.*?) tokens \(.*; (next fold.*)", told)
+    as_json = say("three", "--json", *options)
+
+    due = "next fold at 56.3k tokens or above 5 messages"
+    assert [one for _, one in shown] == [f"{due} (3 now)", due]
+    assert "context" not in as_json.err
+
+
+@pytest.mark.parametrize(
+    ("used", "status", "limits", "shown"),
+    [
+        (0, "skipped", None, "context: 0 of 8.00k tokens (0 %); next fold at 7.04k tokens"),
+        (6000, "cache_hit", Limits(20, 5), "75 %); next fold at 7.04k tokens or above 25 exchanges (21 now)"),
+        (6000, "performed", Limits(20, 5), "75 %); next fold at 7.04k tokens or above 25 exchanges"),
+    ],
+)  # fmt: skip
+def test_the_line_of_the_gauge(
+    used: int, status: ReductionStatus, limits: Limits | None, shown: str
+) -> None:
+    """What has gathered is named as long as no fold has changed it."""
+    event = HistoryReductionEvent(
+        status=status,
+        reason=Reason.FORCED,
+        strategy="summarizing",
+        counting_unit="exchanges",
+        units=21,
+        original_count=50,
+        reduced_count=50,
+        removed_count=0,
+        original_tokens=6000,
+        reduced_tokens=6000,
+        ceiling=8000,
+        request_tokens=used,
+    )
+
+    assert gauge_line(event, limits).endswith(shown)
 
 
 def test_the_next_one_goes_on(say: Run, run: Run, tmp_path: Path) -> None:
@@ -160,7 +207,8 @@ def test_a_configuration_describes_the_agent(say: Run, tmp_path: Path) -> None:
     """A file gives instructions, options and reduction, and an option wins over it."""
     config = tmp_path / "agent.toml"
     config.write_text(
-        'instructions = "Be brief."\n[history_reduction]\ntarget_count = 1\n'
+        'instructions = "Be brief."\n[history_reduction]\nstrategy = "message_counting"\n'
+        "target_count = 1\n"
         "summarization_threshold = 0\n[options]\nmax_iterations = 1\n",
         encoding="utf-8",
     )

@@ -25,6 +25,7 @@ from foldline.errors import (
 from foldline.history.messages import Message
 from foldline.logs import read_sessions
 from foldline.logs.importer import Session
+from foldline.reduction.config import Limits
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.apps.chat_recordings import FIRST, SECOND, break_off, recording, tool_loop
@@ -168,7 +169,6 @@ def test_a_fork_goes_on_by_itself(typed: Typing, run: Run) -> None:
         ("/pin it", "give the number of a message, for example /pin 4"),
         ("/pin 4", "at must be a whole number from 0 to 3, got 4"),
         ("/unpin", "give the number of a message, for example /unpin 4"),
-        ("/fold much", "give a number of messages, for example /fold 10"),
         ("/fold 0", "/fold must keep at least 1, for example /fold 10"),
     ],
 )
@@ -251,7 +251,7 @@ def test_a_disabled_reduction_cannot_be_forced(typed: Typing, tmp_path: Path) ->
 
     out = typed("/fold", options=("--config", "agent.json"))
 
-    assert "reduction is disabled by the configuration: nothing was folded" in out
+    assert "nothing was folded: History reduction is disabled" in out
 
 
 def test_what_was_dropped_has_no_summary(typed: Typing) -> None:
@@ -292,8 +292,8 @@ def loop(tmp_path: Path) -> tuple[str, ...]:
 
 
 def test_a_tool_loop_is_folded(run: Run, loop: tuple[str, ...]) -> None:
-    """Without any option a single exchange of many tool calls is folded on the way."""
-    outcome = run(*loop, *SAY)
+    """Counted in messages, a single exchange of many tool calls is folded on the way."""
+    outcome = run(*loop, "--unit", "messages", "--target", "40", "--threshold", "20", *SAY)
 
     first, *_ = folds_of(outcome)
     assert first.startswith("fold performed: Count above target and threshold; 61 messages → ")
@@ -303,13 +303,13 @@ def test_a_tool_loop_is_folded(run: Run, loop: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("flags", "config", "limits"),
     [
-        ({}, None, ("messages", 40, 20)),
-        ({"threshold": 100}, None, ("messages", 40, 100)),
-        ({"unit": "exchanges"}, None, ("exchanges", 20, 5)),
-        ({"unit": "tokens"}, None, ("tokens", 4000, 1000)),
-        ({}, "reduction.json", ("exchanges", 20, 5)),
-        ({}, "agent.json", ("messages", 40, 20)),
-        ({"unit": "messages"}, "reduction.json", ("messages", 20, 5)),
+        ({}, None, ("tokens", None)),
+        ({"threshold": 100}, None, ("exchanges", Limits(20, 100))),
+        ({"unit": "exchanges"}, None, ("exchanges", Limits(20, 5))),
+        ({"token_target": 90}, None, ("tokens", Limits(90, 1000))),
+        ({}, "reduction.json", ("exchanges", Limits(7, 5))),
+        ({}, "agent.json", ("tokens", None)),
+        ({"unit": "messages"}, "reduction.json", ("messages", Limits(7, 5))),
     ],
 )
 def test_options_and_configurations_win(
@@ -317,40 +317,61 @@ def test_options_and_configurations_win(
     monkeypatch: pytest.MonkeyPatch,
     flags: dict[str, Any],
     config: str | None,
-    limits: tuple[str, int, int],
+    limits: tuple[str, Limits | None],
 ) -> None:
     """An option or a configuration of the reduction wins over the defaults of a chat."""
     monkeypatch.chdir(tmp_path)
-    reduction = {"HistoryReduction": {"Strategy": "Summarizing"}}
+    reduction = {"HistoryReduction": {"TargetCount": 7}}
     (tmp_path / "reduction.json").write_text(json.dumps(reduction), encoding="utf-8")
     options = {"Options": {"MaxIterations": 100}}
     (tmp_path / "agent.json").write_text(json.dumps(options), encoding="utf-8")
 
     asked = ChatOptions(model="scripted:demo", config=config)
-    used = speaker_of(asked, ConfigOptions(file="", **flags)).reducer.config
+    used = speaker_of(asked, ConfigOptions(file="", **flags)).reduction
 
-    assert (used.counting_unit, used.limits.target, used.limits.threshold) == limits
+    assert (used.unit, used.limits) == limits
 
 
 def test_why_nothing_was_folded(type_lines: Run, loop: tuple[str, ...]) -> None:
-    """`/fold` that folds nothing says why, which target applies, and how to fold more."""
-    out = type_lines((*loop, "--target", "90"), "Look.", "/fold").out
+    """`/fold` that folds nothing says why, what has gathered, and how to fold more."""
+    out = type_lines((*loop, "--unit", "messages", "--target", "90"), "Look.", "/fold").out
 
-    assert (
-        "nothing was folded: Nothing worth cutting: hardly anything lies beyond the target; the "
-        "target is 90 messages, and 82 have gathered; /fold N folds down to N now"
-    ) in out
+    why = "nothing was folded: Nothing worth cutting: hardly anything lies beyond the target"
+    assert f"{why}; 82 messages have gathered; /fold N keeps N messages\n" in out
 
 
 def test_a_fold_down_to_a_number(type_lines: Run, loop: tuple[str, ...]) -> None:
     """`/fold N` folds down to N units once; then the usual target applies again."""
-    out = type_lines((*loop, "--target", "90"), "Look.", "/fold 11", "/summary", "/fold").out
+    messages = ("--unit", "messages", "--target", "90")
+    out = type_lines((*loop, *messages), "Look.", "/fold 11", "/summary", "/fold 11").out
 
     _, _, after = out.partition("fold performed: Explicitly triggered")
     assert "; 82 messages → 13; " in after
-    assert "the target is 11 messages for this fold" in after
+    assert "context: " in after
     assert "71 messages folded into" in after
-    assert "the target is 90 messages, and 11 have gathered" in after
+    assert "hardly anything lies beyond the target; 11 messages have gathered\n" in after
+
+
+def test_a_fold_keeps_what_is_asked_for(tmp_path: Path, type_lines: Run) -> None:
+    """`/fold TEXT` and `/fold N TEXT` say what the summary keeps, below the target too."""
+    said = [
+        f"The weather of day {day} in the valley was fine and dry, as ever." for day in range(300)
+    ]
+    rare = "Table invoices_v2 has the primary key invoice_uid of type uuid."
+    recording(tmp_path / "long.json", "\n".join([*said[:200], rare, *said[200:]]), "Two.", "Three.")
+    talk = ("chat", "--model", "scripted:long.json", "--unit", "exchanges")
+    plain, *focused = (
+        type_lines((*talk, "--thread", name), "one", "two", "three", line, "/summary").out
+        for name, line in (
+            ("a", "/fold"),
+            ("b", "/fold keep the primary key of invoices_v2"),
+            ("c", "/fold 1 keep the primary key of invoices_v2"),
+        )
+    )
+
+    assert rare not in plain.partition("4 messages folded into")[2]
+    for out in focused:
+        assert rare in out.partition("4 messages folded into")[2]
 
 
 def test_one_id_for_all_calls(run: Run, tmp_path: Path) -> None:

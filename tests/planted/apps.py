@@ -33,4 +33,9 @@ apps/cli/viewing.py: apps/test_terminal.py::test_no_printed_text_steers_the_term
 a summary in a view steers the terminal
 - return clean(text)
 + return text
+
+apps/cli/threads_fold.py: apps/test_threads_fold.py
+a fold from the command line is lost on the agent
+- reducer.config_fingerprint = last.config_fingerprint
++ pass
 """)

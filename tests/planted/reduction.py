@@ -26,8 +26,13 @@ another configuration takes its reductions away
 
 reduction/fold.py: properties/test_valid_requests.py
 the last user message is not pinned
-- pinned = user if user is not None and user < cut else None
-+ pinned = None
+- return user if user is not None and user < self.cut else None
++ return None
+
+reduction/fold.py: agent/test_reducer.py::test_quotes_make_no_view_larger
+quotes of users have room whatever leaves the view
+- most = view_tokens(history, task.base) - 1 if task.cut > task.start else budget.fitted
++ most = budget.fitted
 
 reduction/state.py: reduction/test_carried.py
 only the newest reductions are carried
@@ -94,6 +99,41 @@ a failing summarizer is asked for ever
 a summarizer that was not asked costs an attempt
 - attempt = (summarizer + 1) * ATTEMPTS
 + attempt += 1
+
+reduction/config.py: reduction/test_run_overrides.py
+a target in another unit is refused
+- changes |= {name: _DEFAULTS[name] for name in _LIMIT_FIELDS} | {"counting_unit": unit}
++ changes |= {"counting_unit": unit}
+a fold that was asked for keeps the threshold too
+- 0 if run.trigger_history_reduction else threshold
++ threshold
+
+reduction/fold.py: reduction/test_fold.py
+quotes make the view longer
+- room = max(room - task.quoted, min(room, LEAST_BUDGET))
++ room = max(room, min(room, LEAST_BUDGET))
+
+reduction/fold.py: reduction/test_run_overrides.py
+dropping once forgets the summary
+- _kept(verdict.state, Writing())
++ _Draft()
+the strategy of a run is ignored by its fold
+- if how.strategy == "summarizing"
++ if config.strategy == "summarizing"
+the prompt of a run is ignored
+- prompt=how.custom_summarization_prompt or DEFAULT_PROMPT
++ prompt=DEFAULT_PROMPT
+
+reduction/verdict.py: reduction/test_run_overrides.py
+a fold with another unit is not active afterwards
+- history, state, unit=config.unit, config_fingerprint
++ history, state, unit=config_of_run(config, overrides).unit, config_fingerprint
+nothing is folded below the target
+- cut = _worthwhile(case, "exchanges", 1)
++ cut = None
+a target of a run is not obeyed
+- "forced" in facts and run.history_reduction_target_override is None
++ "forced" in facts
 
 reduction/fold.py: agent/test_vendor_rules.py
 the fold after it loses a sealed compaction

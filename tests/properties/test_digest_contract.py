@@ -11,9 +11,9 @@ from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.history.tokens import TokenEstimator, count_message
 from foldline.providers.digest.summarizer import DigestSummarizer, write_digest
+from foldline.reduction.budget import budget_for
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.contract import cleaned, defects
-from foldline.reduction.fold import budget_for
 from foldline.reduction.request import SummaryRequest
 from foldline.testing.histories import damaged_history, legal_history
 from tests.depth import by_depth

@@ -32,8 +32,8 @@ EACH = by_depth(62, 2_500)
 GROWN = by_depth(12, 250)
 ASKED = by_depth(10, 400)
 CLOCK: Callable[[], datetime] = lambda: datetime(2026, 11, 21, tzinfo=UTC)  # noqa: E731
-COUNTS = {"target_count": 2, "summarization_threshold": 1}
-BUDGETS = {"target_token_budget": 60, "token_budget_threshold": 20}
+COUNTS: dict[str, Any] = {"target_count": 2, "summarization_threshold": 1}
+BUDGETS: dict[str, Any] = {"target_token_budget": 60, "token_budget_threshold": 20}
 CHAT, RESPONSES = NativeFormat.OPENAI_CHAT, NativeFormat.OPENAI_RESPONSES
 ANTHROPIC = NativeFormat.ANTHROPIC
 UNITS: tuple[CountingUnit, ...] = ("messages", "exchanges", "tokens")
@@ -41,7 +41,7 @@ UNITS: tuple[CountingUnit, ...] = ("messages", "exchanges", "tokens")
 
 def reducers() -> list[HistoryReducer]:
     """Make a reducer of each strategy and unit, with small numbers so that many folds happen."""
-    shapes = (
+    shapes: tuple[dict[str, Any], ...] = (
         {"strategy": "message_counting"},
         {"strategy": "summarizing"},
         {"strategy": "summarizing", "use_single_summary": False},

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from msgspec import structs
 
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
@@ -15,9 +16,11 @@ from foldline.reduction.event import Reason
 from foldline.reduction.request import DEFAULT_PROMPT, SummaryRequest
 from foldline.reduction.state import HistoryReductionState
 from foldline.testing.model import ModelStep, ScriptedModel, calls
-from tests.agent.test_reducer import CONFIG, talk
+from tests.agent.test_reducer import CONFIG as QUOTING
+from tests.agent.test_reducer import talk
 
 
+CONFIG = structs.replace(QUOTING, quote_user_messages=0)
 REQUEST = SummaryRequest(messages=(Message.user("hello"),), prompt="Sum it {up}.\n", budget=100)
 GOOD = f"{FIRST_LINE}\nThe weather was spoken of."
 

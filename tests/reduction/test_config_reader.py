@@ -3,7 +3,7 @@
 import pytest
 
 from foldline.errors import ConfigError, FormatError
-from foldline.reduction.config import HistoryReductionConfig, ProviderConfig
+from foldline.reduction.config import HistoryReductionConfig, Limits, ProviderConfig
 from foldline.reduction.config_reader import config_from_json, config_from_mapping, config_from_toml
 
 
@@ -52,6 +52,45 @@ def test_every_spelling_means_the_same(text: str) -> None:
     )
 
     assert config_from_json(text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("changes", "limits"),
+    [
+        ({}, Limits(20, 5)),
+        ({"Strategy": "Summarizing", "TargetCount": 10}, Limits(10, 5)),
+        ({"Strategy": "TokenBased"}, Limits(4000, 1000)),
+        (
+            {
+                "Strategy": "TokenBased",
+                "TokenBudgetTriggerPercentage": 0.8,
+                "ContextWindowSize": 10_000,
+            },
+            Limits(3000, 5000),
+        ),
+    ],
+)
+def test_a_file_that_names_every_field_loads(changes: dict[str, object], limits: Limits) -> None:
+    """What has no effect there and is the original's default is left out, and not refused."""
+    every = {
+        "Enabled": True,
+        "Strategy": "MessageCounting",
+        "Behavior": "Continue",
+        "CountingUnit": "Exchanges",
+        "TargetCount": 20,
+        "SummarizationThreshold": 5,
+        "CustomSummarizationPrompt": "",
+        "SummarizerProvider": None,
+        "UseSingleSummary": True,
+        "MaxTokenBudget": None,
+        "TargetTokenBudget": 4000,
+        "TokenBudgetThreshold": 1000,
+        "TokenBudgetTriggerPercentage": None,
+        "TokenBudgetPreservePercentage": 0.3,
+        "ContextWindowSize": None,
+    }
+
+    assert config_from_mapping(every | changes).limits == limits
 
 
 @pytest.mark.parametrize("unit", ["", '"CountingUnit": "Tokens", '])

@@ -12,7 +12,7 @@ import pytest
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
-from foldline.reduction.budget import budget_of
+from foldline.reduction.budget import LEAST_BUDGET, budget_for, budget_of
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.event import Reason
 from foldline.reduction.fold import (
@@ -21,7 +21,6 @@ from foldline.reduction.fold import (
     FoldOptions,
     FoldResult,
     Writing,
-    budget_for,
     fold,
 )
 from foldline.reduction.request import (
@@ -363,14 +362,27 @@ def test_prompt_and_budget_reach_the_summarizer() -> None:
     empty = msgspec.structs.replace(ROLLING, custom_summarization_prompt="")
     asked = Asked()
     for config in (custom, empty, ROLLING):
-        make(talk(4), config, asked, summary_budget=90)
+        make(talk(4), config, asked, summary_budget=60)
 
     assert [request.prompt for request in asked.requests] == [
         "In verse, please.",
         DEFAULT_PROMPT,
         DEFAULT_PROMPT,
     ]
-    assert {request.budget for request in asked.requests} == {90}
+    assert {request.budget for request in asked.requests} == {60}
+
+
+def test_what_is_quoted_leaves_less_room_for_a_summary() -> None:
+    """Quotes and summary together are no longer than a summary alone might be."""
+    asked, quoting = Asked(), msgspec.structs.replace(ROLLING, quote_user_messages=600)
+    alone = make(talk(4), msgspec.structs.replace(ROLLING, quote_user_messages=0), asked).state
+    beside = make(talk(4), quoting, asked).state
+    more = sum(quote.tokens for quote in beside.quotes)
+    first, second = (request.budget for request in asked.requests)
+
+    assert (alone.quotes, more > 0) == ((), True)
+    assert LEAST_BUDGET < second < first
+    assert abs(first - second - more * 3 // 4) <= 1
 
 
 @pytest.mark.parametrize(

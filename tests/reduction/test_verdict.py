@@ -195,14 +195,14 @@ def test_a_forced_fold_keeps_the_target() -> None:
 
 
 def test_nothing_to_cut_is_not_forced() -> None:
-    """With no more than the target there is nothing to fold, with or without a reduction."""
+    """With no more than the last exchange there is nothing to fold, with or without a reduction."""
     history = talk(12)
 
-    assert said(judge(talk(4), trigger_history_reduction=True)) == (
+    assert said(judge(talk(2), trigger_history_reduction=True)) == (
         "cannot",
         Reason.NOTHING_TO_CUT,
     )
-    assert said(judge(history, state_of(history, 8), trigger_history_reduction=True)) == (
+    assert said(judge(history, state_of(history, 10), trigger_history_reduction=True)) == (
         "hit",
         Reason.NOTHING_TO_CUT,
     )

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
@@ -31,13 +32,9 @@ CONFIGS = {
     "rolling": _config(**SUMMARIZING, **LIMITS),
     "layers": _config(**SUMMARIZING, **LIMITS, use_single_summary=False),
     "exchanges": _config(strategy="summarizing", target_count=3, summarization_threshold=3),
-    "counting": _config(counting_unit="messages", **LIMITS),
-    "tokens": _config(
-        strategy="summarizing",
-        counting_unit="tokens",
-        target_token_budget=800,
-        token_budget_threshold=800,
-    ),
+    "counting": _config(strategy="message_counting", counting_unit="messages", **LIMITS),
+    "tokens": _config(target_token_budget=800, token_budget_threshold=800),
+    "ceiling": _config(ceiling=1_600),
 }
 
 
@@ -94,7 +91,9 @@ def test_a_restart_before_every_call_changes_nothing(
     """The replay, whose state goes through JSON each time, decides as one process does."""
     name, replay = played
     tape = tool_tape(15)
-    reducer = HistoryReducer(CONFIGS[name], counter=tape.counter)
+    reducer = HistoryReducer(
+        CONFIGS[name], counter=tape.counter, clock=lambda: datetime(2000, 1, 1, tzinfo=UTC)
+    )
     history, state = History(counter=tape.counter), None
     views: list[tuple[str, list[Message]]] = []
     for position in tape.calls:
@@ -131,7 +130,12 @@ def test_the_tokens_of_a_view_add_up(tool_tape: MakeTape) -> None:
 
 def test_a_turn_that_the_breaker_ends_is_run_again(chat_tape: MakeTape) -> None:
     """Where the circuit breaker ends a turn, the request is that of the next run: a small view."""
-    config = _config(behavior="circuit_breaker", counting_unit="messages", target_count=9)
+    config = _config(
+        strategy="message_counting",
+        behavior="circuit_breaker",
+        counting_unit="messages",
+        target_count=9,
+    )
 
     report = play(chat_tape(20), config, name="breaker").report
 

@@ -1,7 +1,6 @@
 """Recorded conversations of other people, under every kind of configuration."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec import structs
@@ -17,24 +16,20 @@ SUFFIXES = {".json", ".jsonl", ".yaml"}
 TEXTS = {"LICENSE", "README.md"}
 MODERATE = 60
 
-SUMMARIZING = HistoryReductionConfig(
-    enabled=True,
-    strategy="summarizing",
-    counting_unit="messages",
-    target_count=10,
-    summarization_threshold=10,
+ROLLING = HistoryReductionConfig(
+    counting_unit="messages", target_count=10, summarization_threshold=10
 )
-CHANGES: dict[str, dict[str, Any]] = {
-    "rolling": {},
-    "layers": {"counting_unit": "exchanges", "target_count": 2, "use_single_summary": False},
-    "tokens": {
-        "counting_unit": "tokens",
-        "target_token_budget": 3_000,
-        "token_budget_threshold": 3_000,
-    },
-    "counting": {"strategy": "message_counting"},
+CONFIGS = {
+    "default": HistoryReductionConfig(),
+    "small": HistoryReductionConfig(context_window_size=16_000),
+    "rolling": ROLLING,
+    "layers": HistoryReductionConfig(
+        target_count=2, summarization_threshold=10, use_single_summary=False
+    ),
+    "tokens": HistoryReductionConfig(target_token_budget=3_000, token_budget_threshold=3_000),
+    "counting": structs.replace(ROLLING, strategy="message_counting"),
+    "clearing": HistoryReductionConfig(strategy="clearing", context_window_size=32_000),
 }
-CONFIGS = {name: structs.replace(SUMMARIZING, **change) for name, change in CHANGES.items()}
 
 
 @pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])

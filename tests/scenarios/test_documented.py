@@ -12,6 +12,7 @@ import pytest
 
 from foldline import (
     Agent,
+    AgentRunConfig,
     History,
     HistoryReducer,
     HistoryReductionConfig,
@@ -196,6 +197,17 @@ async def test_a_tool_call_may_trigger_inside_a_turn() -> None:
     assert len(first.messages) == 3
     assert [one.role for one in second.messages] == ["user", "assistant", "tool"]
     assert second.messages[0].text == "look"
+
+
+def test_a_fold_may_be_forced_below_the_target() -> None:
+    """Of three messages only the last exchange stays, whatever the counts; the next call is a hit."""
+    reducer = HistoryReducer(counting(20, 5))
+    messages = [*said(1, 1), Message.user("and now?")]
+    forced = reducer.reduce_sync(messages, overrides=AgentRunConfig(trigger_history_reduction=True))
+    after = reducer.reduce_sync([*messages, Message.assistant("fine")], state=forced.state)
+
+    assert (forced.event.status, texts(forced.messages)) == ("performed", ["and now?"])
+    assert (after.event.status, texts(after.messages)) == ("cache_hit", ["and now?", "fine"])
 
 
 def test_a_summary_says_what_it_stands_for() -> None:

@@ -92,7 +92,7 @@ _REFUSED = {
     "bad_1_stale": (CheckpointStaleError, "has 2 messages but checkpoint expects 3"),
     "bad_1_impossible_state": (CheckpointError, "invalid iteration: -1"),
     "bad_1_unknown_role": (FormatError, "Invalid enum value"),
-    "bad_1_newer_reduction": (StoreVersionError, "a reduction has format 2"),
+    "bad_1_newer_reduction": (StoreVersionError, "a reduction has format 3"),
     "bad_1_newer_state": (StoreVersionError, "a checkpoint has format 2"),
     "bad_0_other_store": (FormatError, "missing required field `Messages`"),
     "bad_2_newer": (StoreVersionError, "a snapshot has format 2"),

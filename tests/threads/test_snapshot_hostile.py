@@ -193,7 +193,7 @@ _REDUCTIONS: _Values = {
     "summarized_up_to_index": [-1, "2", None, 1.5],
     "pinned_index": [-1, 2, 99, "1", 2**65],
     "counting_unit": ["lines", 7], "layers": [7, [7], [{}]], "summary_content": [7, None],
-    "format": [2, "1", 2**64], "previous": [7, {}], "created_at": ["x"],
+    "format": [3, "1", 2**64], "previous": [7, {}], "created_at": ["x"],
     "message_hash": [7, None],
 }  # fmt: skip
 

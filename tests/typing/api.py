@@ -3,15 +3,19 @@
 from typing import Any, assert_type
 
 from foldline import (
+    Agent,
     AgentRunConfig,
     History,
     HistoryReducer,
     HistoryReductionConfig,
     HistoryReductionState,
+    RecalledPage,
     ReducedHistory,
     ReductionCache,
     SummaryRequest,
     Verdict,
+    recall,
+    recall_tool,
 )
 from foldline.history.digest import message_digest, prefix_digest
 from foldline.history.messages import Message
@@ -66,3 +70,23 @@ async def reductions(history: History, items: list[dict[str, Any]]) -> str | Non
     assert_type(reduced.state, HistoryReductionState | None)
     assert_type(reducer.plan(history, state=reduced.state), Verdict)
     return reduced.termination_reason
+
+
+class Newest:
+    """A reducer of a caller's own needs one method, and no base class."""
+
+    async def reduce(self, messages: list[Message]) -> list[Message]:
+        """Show the newest messages."""
+        return messages[-10:]
+
+
+def own_reducer() -> Agent:
+    """Make an agent with another reducer and the tool that reads what it leaves out."""
+    return Agent("openai:gpt-5-mini", reducer=Newest(), tools=[recall_tool()])
+
+
+def recalled(items: list[dict[str, Any]], texts: list[dict[str, str]]) -> str:
+    """Read a page of messages in any form."""
+    assert_type(recall(messages(), 3, page=2), RecalledPage)
+    assert_type(recall(texts, search="Oslo"), RecalledPage)
+    return str(recall(items, 0, last=2))

@@ -6,7 +6,8 @@ from copy import copy
 from os import urandom
 from typing import Protocol, Self, runtime_checkable
 
-from foldline.agent.arguments import TurnInput, checked_input, is_blocking
+from foldline.agent.arguments import TurnInput, by_hand, checked_input, is_blocking
+from foldline.agent.asking import Asking
 from foldline.agent.background import BackgroundFold
 from foldline.agent.config import AgentConfig, AgentOptions, warn_of_vendor_edits
 from foldline.agent.event_stream import StreamingTurnResult
@@ -14,9 +15,11 @@ from foldline.agent.events import AgentEvent
 from foldline.agent.files import TurnFiles, with_files
 from foldline.agent.own_reducer import ChatReducer
 from foldline.agent.portal import PORTAL
-from foldline.agent.progress import TurnSetup
+from foldline.agent.progress import Progress, TurnSetup
+from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.agent.result import TurnResult
+from foldline.agent.service import begun
 from foldline.agent.telemetry import ObservedModel, Observer
 from foldline.agent.tools import Tool, tools_by_name
 from foldline.agent.tools.signature import ToolFunction
@@ -235,6 +238,43 @@ class Agent:
         given = checked_input(message, thread=thread, config=config)
         return PORTAL.run(self._run, given, thread, config, files, None)
 
+    async def fold(
+        self,
+        thread: ConversationThread,
+        *,
+        focus: str = "",
+        keep: int | None = None,
+        config: AgentRunConfig | None = None,
+    ) -> ReducedHistory[Message]:
+        """
+        Fold *thread* now, whatever the counts, and store the reduction; the model is not asked.
+
+        It is an ordinary fold: the next turn uses its view, and `thread.undo_reduction` takes it
+        back. A circuit breaker ends nothing here. The event says why, if nothing was folded.
+
+        Args:
+            thread: The thread; it may have an open run.
+            focus: What the summary keeps before anything else, such as "the schema of the tables".
+            keep: How many units stay; by default the configured target, or the last exchange if no
+                more than that has gathered.
+            config: Other overrides: strategy, unit and prompt of this fold.
+
+        Raises:
+            ConfigError: An argument is wrong, or the agent has a reducer that is not foldline's.
+            ThreadConflictError: Another fold was stored, or the thread was rewound, meanwhile.
+            RequestTooLargeError: Instructions, tools and system messages alone are too large.
+            StoreError: The store failed.
+        """
+        checked_input(None, thread=thread, config=config)
+        setup = self._setup
+        if setup.own_reducer is not None:
+            message = f"{type(setup.own_reducer).__name__} cannot fold by hand: it keeps no record"
+            raise ConfigError(message)
+        state = begun(thread, run_id="", agent=setup.agent)
+        overrides = by_hand(config, focus=focus, keep=keep)
+        progress = Progress(thread, state, lambda _: None)
+        return await Asking(setup, progress, overrides=overrides, streams=False).fold()
+
     async def _run(
         self,
         given: Sequence[Message],
@@ -302,7 +342,7 @@ def _made(
         return *_own(reducer, model, observer), None
     chain, opened = given or (), None
     config = config or HistoryReductionConfig()
-    if given is None and config.enabled and config.strategy == "summarizing":
+    if given is None and config.enabled:
         provider = config.summarizer_provider
         opened = None if provider is None else open_model(provider)
         writer = opened or model

@@ -3,23 +3,63 @@
 from collections.abc import Sequence
 from functools import partial
 from inspect import iscoroutinefunction, isfunction, ismethod, unwrap
-from typing import TypeAlias, cast
+from typing import TypeAlias, TypedDict, cast
+
+from msgspec import structs
 
 from foldline.checks import expect
 from foldline.errors import ConfigError
-from foldline.history.messages import Message
+from foldline.history.messages import Message, NativeFormat, Usage
 from foldline.providers.summarizer import Summarizer
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
+from foldline.reduction.state import HistoryReductionState
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["TurnInput", "checked_input", "is_blocking", "summarizer_chain"]
+__all__ = [
+    "RequestOptions",
+    "TurnInput",
+    "by_hand",
+    "checked_input",
+    "is_blocking",
+    "summarizer_chain",
+]
 
 
 TurnInput: TypeAlias = str | Message | Sequence[Message] | None
 """The user's text, messages, or None to continue from what is stored."""
 
 _HINT = "convert a vendor's items with `from_openai_chat` or its like in foldline.formats"
+
+
+class RequestOptions(TypedDict, total=False):
+    """What `HistoryReducer.reduce` takes beside the messages."""
+
+    state: HistoryReductionState | None
+    overrides: AgentRunConfig | None
+    format: NativeFormat | None
+    scope: str
+    usage: Usage | int | None
+    instructions: str
+    tools: Sequence[object]
+    pins: Sequence[int] | None
+
+
+def by_hand(
+    overrides: AgentRunConfig | None, *, focus: str = "", keep: int | None = None
+) -> AgentRunConfig:
+    """Return *overrides* for a fold that somebody asks for; it never ends a turn."""
+    given = AgentRunConfig() if overrides is None else overrides
+    expect("overrides", given, AgentRunConfig)
+    return structs.replace(
+        given,
+        trigger_history_reduction=True,
+        history_reduction_behavior_override="continue",
+        history_reduction_focus=focus or given.history_reduction_focus,
+        history_reduction_target_override=(
+            given.history_reduction_target_override if keep is None else keep
+        ),
+    )
 
 
 def checked_input(given: object, *, thread: object = None, config: object = None) -> list[Message]:

@@ -93,6 +93,16 @@ class Asking:
             else:
                 return
 
+    async def fold(self) -> ReducedHistory[Message]:
+        """Reduce once as the overrides say, without a call, and store the fold if one was made."""
+        window, thread = await self._window(waits=True), self._progress.thread
+        epoch = thread.head.epoch
+        reduced = await self._reduced_within(window, self._overrides)
+        fold = _fold_of(reduced)
+        if fold is not None:
+            await thread.save_reduction(fold.state, archive=self._archives, epoch=epoch)
+        return reduced
+
     async def _window(self, *, waits: bool = False) -> ThreadWindow:
         """Return what the call needs of the thread; with *waits*, after the running fold."""
         reducer, thread = self._setup.reducer, self._progress.thread

@@ -51,14 +51,16 @@ def with_files(messages: Sequence[Message], files: TurnFiles) -> list[Message]:
         ConfigError: A file is missing, too large, or of an unknown kind.
     """
     expect("files", files, list | tuple)
-    parts = tuple(_part(f"files[{place}]", one) for place, one in enumerate(files))
+    given = enumerate(files)
+    parts = tuple(part for at, one in given for part in _parts(f"files[{at}]", one))
     *before, last = messages or (Message(role="user"),)
     if last.role == "user" and last.native is None:
         return [*before, structs.replace(last, parts=(*last.parts, *parts))]
     return [*messages, Message(role="user", parts=parts)]
 
 
-def _part(place: str, given: object) -> Part:
+def _parts(place: str, given: object) -> tuple[Part, ...]:
+    """Return a file as parts: its name stays where the view no longer shows its content."""
     expect(place, given, str | PathLike)
     path = Path(cast("str | PathLike[str]", given))
     try:
@@ -76,10 +78,11 @@ def _part(place: str, given: object) -> Part:
         message = f"{place} must have at most {MAX_FILE_BYTES:,} bytes, got {size:,}: {path}"
         raise ConfigError(message)
     modality, mime = _MEDIA.get(path.suffix.lower(), ("", ""))
+    name = f"[file {path.name}]"
     if modality:
-        return BlobPart(modality, mime, b64encode(data).decode())
+        return TextPart(name), BlobPart(modality, mime, b64encode(data).decode())
     try:
-        return TextPart(f"[file {path.name}]\n{data.decode('utf-8-sig')}")
+        return (TextPart(f"{name}\n{data.decode('utf-8-sig')}"),)
     except UnicodeDecodeError as error:
         kinds = ", ".join(_MEDIA)
         message = f"{place} must be text in UTF-8 or one of {kinds}: {path}"

@@ -24,7 +24,7 @@ __all__ = ["ChatReducer", "own_view"]
 class ChatReducer(Protocol):
     """Protocol for a caller's own reducer; the documented original calls it `IChatReducer`."""
 
-    async def reduce(self, messages: Sequence[Message], /) -> Sequence[Message]:
+    async def reduce(self, messages: list[Message], /) -> Sequence[Message]:
         """
         Return what the model is sent in place of *messages*, the full history of a thread.
 

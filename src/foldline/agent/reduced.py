@@ -15,7 +15,7 @@ from foldline.history.history import CountingUnit
 from foldline.history.messages import Message
 from foldline.reduction.active import outcome_of
 from foldline.reduction.budget import Budget
-from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, config_of_run
 from foldline.reduction.event import (
     CIRCUIT_BREAKER_TERMINATION,
     EarlierReduction,
@@ -85,16 +85,16 @@ def shown(
     **outcome: Any,
 ) -> ReducedHistory[Any]:
     """
-    Return what *call* is answered with: the view through *active*, and the event.
+    Return the view of *call* through *active*, and the event.
 
     Raises:
         RequestTooLargeError: The view does not fit, and no fold of it is still to be made.
     """
+    how = config_of_run(config, call.overrides)
     history, budget, verdict = call.items.history, call.budget, call.verdict
     view, tokens = view_of(history, active), view_tokens(history, active)
     is_pending = verdict.folds and status in {"skipped", "cache_hit"}
-    is_too_large = budget.counted(tokens) > budget.ceiling and not is_pending
-    if is_too_large and verdict.reason not in _UNBOUNDED:
+    if not (is_pending or verdict.reason in _UNBOUNDED) and budget.counted(tokens) > budget.ceiling:
         raise RequestTooLargeError(parts=parts_of(history, active, budget), ceiling=budget.ceiling)
     facts: dict[str, Any] = {"reason": verdict.reason, "removed_count": 0}
     if active is not None:
@@ -105,8 +105,8 @@ def shown(
             facts["cache_age"] = (_zoned(clock()) - _zoned(active.created_at)).total_seconds()
     event = HistoryReductionEvent(
         status=status,
-        strategy=config.strategy,
-        counting_unit=config.unit,
+        strategy=how.strategy,
+        counting_unit=how.unit,
         units=verdict.units,
         original_count=history.total,
         reduced_count=len(view),

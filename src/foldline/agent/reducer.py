@@ -4,15 +4,14 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from copy import copy
 from datetime import UTC, datetime
 from functools import partial
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from msgspec import structs
 
-from foldline.agent.arguments import summarizer_chain
+from foldline.agent.arguments import RequestOptions, by_hand, summarizer_chain
 from foldline.agent.breaker import NOT_ASKED, FoldCalls, breakers_of
 from foldline.agent.cache import ReductionCache
 from foldline.agent.portal import PORTAL
@@ -29,7 +28,11 @@ from foldline.providers.book import window_of_model
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.summarizer import Summarizer, metered
 from foldline.reduction.budget import Budget, budget_of
-from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, fingerprint
+from foldline.reduction.config import (
+    AgentRunConfig,
+    HistoryReductionConfig,
+    fingerprint,
+)
 from foldline.reduction.event import (
     Reason,
     ReductionStatus,
@@ -204,22 +207,51 @@ class HistoryReducer:
         given = described(usage, instructions, tools, pins)
         return self._begin(messages, state, overrides, format, scope, given).verdict
 
-    def with_target(self, target: int) -> "HistoryReducer":
+    async def fold(
+        self,
+        messages: Sequence[_Item],
+        *,
+        focus: str = "",
+        keep: int | None = None,
+        **request: Unpack[RequestOptions],
+    ) -> ReducedHistory[_Item]:
         """
-        Return the same reducer, but one that folds down to *target* units at once.
+        Fold *messages* now, whatever the counts, and return the new view.
 
-        Its reductions are also this reducer's: targets are not part of the fingerprint.
+        The reduction is one of this reducer's, and active from then on. A circuit breaker does not
+        end a turn here. If there is nothing worth cutting, the event says so.
+
+        Args:
+            messages: The full history; see `reduce`.
+            focus: What the summary keeps before anything else, in plain words.
+            keep: How many units stay; by default the configured target, or the last exchange if no
+                more than that has gathered.
+            request: What `reduce` takes beside them.
+
+        Raises:
+            ConfigError: An argument is wrong.
+            FormatError: A dictionary is not a message of its format.
+            RequestTooLargeError: See `reduce`.
         """
-        other, config = copy(self), self.config
-        kept = (
-            {"target_token_budget": target, "token_budget_threshold": 0}
-            if config.unit == "tokens"
-            else {"target_count": target, "summarization_threshold": 0}
-        )
-        other.config = structs.replace(
-            config, max_token_budget=None, token_budget_trigger_percentage=None, **kept
-        )
-        return other
+        request["overrides"] = by_hand(request.get("overrides"), focus=focus, keep=keep)
+        return await self.reduce(messages, **request)
+
+    def fold_sync(
+        self,
+        messages: Sequence[_Item],
+        *,
+        focus: str = "",
+        keep: int | None = None,
+        **request: Unpack[RequestOptions],
+    ) -> ReducedHistory[_Item]:
+        """
+        Do the same as `fold`, for callers without an event loop; see `reduce_sync`.
+
+        Raises:
+            BlockingCallError: An event loop is running in this thread.
+        """
+        request["overrides"] = by_hand(request.get("overrides"), focus=focus, keep=keep)
+        return self.reduce_sync(messages, **request)
 
     async def reduce_within(
         self,
@@ -416,7 +448,14 @@ class HistoryReducer:
             window=self._window,
             pins=call.pins,
         )
-        flow = fold(history, call.verdict, self.config, options, given=call.given)
+        flow = fold(
+            history,
+            call.verdict,
+            self.config,
+            options,
+            given=call.given,
+            overrides=call.overrides,
+        )
         return await FoldCalls(chain, self._breakers, seconds=self._timeout).run(flow)
 
     def _now(self) -> datetime:

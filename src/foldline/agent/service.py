@@ -62,10 +62,12 @@ class Basis(Struct, frozen=True, kw_only=True):
 
     def _mark(self, digest: bytes) -> str:
         made = self.reduction
-        # The second one covers what a batch changes.
-        shown = None if made is None else (made.message_hash, made.summary_hash)
+        cut, shown = ("", "") if made is None else (made.message_hash, made.summary_content)
+        if made is not None and (made.quotes or made.shortened or made.sealed_item):
+            # A batch changes it. Without these the mark is that of earlier versions, which is stored.
+            shown = made.summary_hash
         texts = tuple(message.text for message in self.history.system)
-        held = repr((self.model, texts, self.instructions, shown, digest.hex()))
+        held = repr((self.model, texts, self.instructions, cut, shown, digest.hex()))
         return sha256(held.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 

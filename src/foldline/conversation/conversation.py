@@ -13,7 +13,9 @@ from foldline.agent.arguments import TurnInput, checked_input
 from foldline.agent.event_stream import EventStream
 from foldline.agent.files import TurnFiles, with_files
 from foldline.agent.portal import PORTAL
-from foldline.checks import expect
+from foldline.agent.reduced import ReducedHistory
+from foldline.agent.result import answered_by
+from foldline.checks import expect, expect_choice
 from foldline.conversation.orchestration import ConversationEvent, OrchestrationResult
 from foldline.conversation.orchestrator import Orchestrator
 from foldline.conversation.sending import Sending, is_waiting
@@ -173,6 +175,38 @@ class Conversation:
         """
         given = checked_input(message, config=config)
         return PORTAL.run(self._send, given, config, options, files, None)
+
+    async def fold(
+        self,
+        *,
+        focus: str = "",
+        keep: int | None = None,
+        config: AgentRunConfig | None = None,
+        agent: str | None = None,
+    ) -> ReducedHistory[Message]:
+        """
+        Fold the thread now, whatever the counts; see `Agent.fold`.
+
+        Args:
+            focus: What the summary keeps before anything else, in plain words.
+            keep: How many units stay; by default the configured target, or the last exchange.
+            config: Other overrides of this fold.
+            agent: The agent whose configuration counts; by default the one that answered last.
+
+        Raises:
+            RunStartError: There is no thread yet.
+            ConfigError: An argument is wrong, or no agent has that name.
+        """
+        thread = self._thread
+        if thread is None:
+            message = "there is nothing to fold yet: send a message first"
+            raise RunStartError(message)
+        if agent is not None:
+            expect_choice("agent", agent, tuple(self._agents))
+        last = [] if agent else await thread.get_messages(last=1)
+        name = agent or next(filter(None, map(answered_by, last)), None)
+        chosen = self._agents.get(name or "", next(iter(self._agents.values())))
+        return await chosen.fold(thread, focus=focus, keep=keep, config=config)
 
     async def _send(
         self,

@@ -5,7 +5,16 @@ from msgspec import Struct
 from foldline.reduction.config import HistoryReductionConfig
 
 
-__all__ = ["DEFAULT_WINDOW", "SUMMARY_TOKENS", "Budget", "budget_of", "token_ratio"]
+__all__ = [
+    "DEFAULT_WINDOW",
+    "FULL",
+    "LEAST_BUDGET",
+    "SUMMARY_TOKENS",
+    "Budget",
+    "budget_for",
+    "budget_of",
+    "token_ratio",
+]
 
 
 DEFAULT_WINDOW = 128_000
@@ -14,13 +23,17 @@ DEFAULT_WINDOW = 128_000
 SUMMARY_TOKENS = 1_500
 """The most tokens that a summary is asked to keep to."""
 
+LEAST_BUDGET = 64
+"""What it is asked to keep to at least, if what it replaces has more."""
+
+# Not before 0.8; and what one more message adds, by an estimate that is some percent off, still fits.
+FULL = 0.88
+"""The share of its ceiling from which on a request is reduced."""
+
 _CEILING, _CEILING_SHARE = 64_000, 0.7
 _RESERVE, _RESERVE_PART = 8_000, 8
 _LEAST_SUMMARY = 32
 
-# A request folds from here on: not before 0.8, and what one more message adds by an estimate that
-# is some percent off still fits.
-_FULL = 0.88
 # After a batch a request is at most this full, so that the next one is some calls away.
 _RELIEVED = 0.5
 _FITTED = 0.95
@@ -132,8 +145,20 @@ def budget_of(
         ratio=ratio,
         recall=recall,
         limit=limit,
-        full=int(limit * _FULL) - instructions - tools,
+        full=int(limit * FULL) - instructions - tools,
     )
+
+
+def budget_for(room: int, most: int, *, before: int = 0) -> int:
+    """
+    Return the tokens that a summary in place of *room* tokens may have.
+
+    It may keep all of the summary *before* it and three quarters of what is new, so that a rolling
+    summary does not shrink to the size of one span; never more than *most*, and always less than
+    *room*.
+    """
+    wished = max(before + (room - before) * 3 // 4, LEAST_BUDGET)
+    return max(1, min(most, wished, room - 1))
 
 
 def token_ratio(*, reported: int, estimated: int, ceiling: int) -> float:

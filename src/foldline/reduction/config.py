@@ -28,6 +28,7 @@ __all__ = [
     "Retention",
     "ToolRule",
     "Trigger",
+    "config_of_run",
     "fingerprint",
 ]
 
@@ -217,7 +218,7 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
         for name in _SHARES:
             if getattr(self, name) is not None:
                 expect_share(name, getattr(self, name))
-        self._check_ceiling()
+        _expect_ceiling(self.ceiling)
         expect("tool_rules", self.tool_rules, Mapping)
         for tool, rule in self.tool_rules.items():
             expect_choice(f"tool_rules[{tool!r}]", rule, get_args(ToolRule))
@@ -250,14 +251,6 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
             clear_tool_results=False,
         )
         return replace(usual, **changes)
-
-    def _check_ceiling(self) -> None:
-        ceiling: object = self.ceiling
-        if ceiling is None:
-            return
-        if isinstance(ceiling, bool) or not isinstance(ceiling, int | float) or not ceiling > 0:
-            message = f"ceiling must be tokens, or a share of the window up to 1, got {ceiling!r}"
-            raise ConfigError(message)
 
     def _check_budgets(self) -> None:
         share, keeps = self.token_budget_trigger_percentage, self.token_budget_preserve_percentage
@@ -335,12 +328,24 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
         return Limits(target, threshold if most is None else min(threshold, most - target))
 
 
+def _expect_ceiling(ceiling: object) -> None:
+    is_number = isinstance(ceiling, int | float) and not isinstance(ceiling, bool)
+    if ceiling is not None and not (is_number and ceiling > 0):
+        message = f"ceiling must be tokens, or a share of the window up to 1, got {ceiling!r}"
+        raise ConfigError(message)
+
+
 _TOKEN_FIELDS = (
     "max_token_budget",
     "target_token_budget",
     "token_budget_threshold",
     "token_budget_trigger_percentage",
 )
+_TARGET_FIELDS = (
+    ("target_count", "summarization_threshold"),
+    ("target_token_budget", "token_budget_threshold"),
+)
+_LIMIT_FIELDS = (*_TOKEN_FIELDS, *_TARGET_FIELDS[0], "token_budget_preserve_percentage")
 _SUMMARY_FIELDS = ("custom_summarization_prompt", "summarizer_provider", "use_single_summary")
 _SHARES = ("token_budget_trigger_percentage", "token_budget_preserve_percentage", "largest_message")
 _WHOLE: Mapping[str, int] = MappingProxyType(
@@ -387,17 +392,82 @@ class AgentRunConfig(Struct, frozen=True, kw_only=True):
     """Send the full history; wins over everything else."""
 
     trigger_history_reduction: bool = False
-    """Fold now whatever the counts, unless there is nothing worth cutting."""
+    """
+    Fold now whatever the counts, unless there is nothing worth cutting.
+
+    If no more has gathered than the configured target, only the last exchange is kept.
+    """
 
     history_reduction_behavior_override: ReductionBehavior | None = None
     """The behavior of this run; None is the configured one."""
 
+    history_reduction_target_override: int | None = None
+    """How many units a fold of this run keeps; None is the configured target."""
+
+    history_reduction_unit_override: CountingUnit | None = None
+    """The unit of the target and the threshold in this run; None is the configured one."""
+
+    history_reduction_strategy_override: ReductionStrategy | None = None
+    """What a fold of this run does with old messages; None is the configured strategy."""
+
+    custom_summarization_prompt_override: str | None = None
+    """The instruction for the summarizer in this run; None is the configured one."""
+
+    history_reduction_focus: str = ""
+    """What the summary of a fold in this run keeps before anything else, in plain words."""
+
     def __post_init__(self) -> None:
         expect("skip_history_reduction", self.skip_history_reduction, bool)
         expect("trigger_history_reduction", self.trigger_history_reduction, bool)
-        behavior = self.history_reduction_behavior_override
-        if behavior is not None:
-            expect_choice("history_reduction_behavior_override", behavior, CHOICES["behavior"])
+        for name, field in _CHOSEN.items():
+            if getattr(self, name) is not None:
+                expect_choice(name, getattr(self, name), CHOICES[field])
+        target = self.history_reduction_target_override
+        expect_whole("history_reduction_target_override", target, 1, optional=True)
+        prompt = self.custom_summarization_prompt_override
+        expect("custom_summarization_prompt_override", prompt, str | None)
+        expect("history_reduction_focus", self.history_reduction_focus, str)
+
+
+_CHOSEN: Mapping[str, str] = MappingProxyType(
+    {
+        "history_reduction_behavior_override": "behavior",
+        "history_reduction_unit_override": "counting_unit",
+        "history_reduction_strategy_override": "strategy",
+    }
+)
+
+
+def config_of_run(
+    config: HistoryReductionConfig, run: AgentRunConfig | None
+) -> HistoryReductionConfig:
+    """
+    Return *config* with what *run* overrides.
+
+    What has no effect beside an override, such as a target in another unit, is left out.
+
+    Raises:
+        ConfigError: An override has no effect, such as a prompt without a summary.
+    """
+    if run is None:
+        return config
+    changes: dict[str, object] = {}
+    strategy = run.history_reduction_strategy_override or config.strategy
+    if strategy != config.strategy:
+        changes |= {name: _DEFAULTS[name] for name in _SUMMARY_FIELDS} | {"strategy": strategy}
+    if run.custom_summarization_prompt_override is not None:
+        changes["custom_summarization_prompt"] = run.custom_summarization_prompt_override
+    unit = run.history_reduction_unit_override or config.unit
+    target = run.history_reduction_target_override
+    if target is not None or unit != config.unit:
+        changes |= {name: _DEFAULTS[name] for name in _LIMIT_FIELDS} | {"counting_unit": unit}
+    if target is not None:
+        known = config.limits if unit == config.unit else None
+        # A fold that was asked for keeps no more than that, and waits for nothing.
+        threshold = None if known is None else known.threshold
+        limits = (target, 0 if run.trigger_history_reduction else threshold)
+        changes |= zip(_TARGET_FIELDS[unit == "tokens"], limits, strict=True)
+    return replace(config, **changes) if changes else config
 
 
 def fingerprint(config: HistoryReductionConfig, summarizers: Sequence[str] = ()) -> str:

@@ -42,6 +42,12 @@ _OLD_NAMES = MappingProxyType(
         "thresholdtokencount": "token_budget_threshold",
     }
 )
+_COUNTS = ("target_count", "summarization_threshold")
+_BUDGETS = ("target_token_budget", "token_budget_threshold")
+_ORIGINAL: Mapping[str, object] = MappingProxyType(
+    dict(zip((*_COUNTS, *_BUDGETS), (20, 5, 4000, 1000), strict=True))
+    | {"custom_summarization_prompt": ""}
+)
 # The original's name for summarizing with tokens as the unit.
 _BY_TOKENS = "tokenbased"
 _OLD_PROVIDER_NAMES = MappingProxyType({"endpoint": "base_url"})
@@ -103,6 +109,7 @@ def config_from_mapping(data: Mapping[str, Any]) -> HistoryReductionConfig:
             fields[name] = _choice(fields[name], choices)
     if _plain(str(fields.get("strategy"))) == _BY_TOKENS:
         fields |= {"strategy": "summarizing", "counting_unit": _tokens(fields)}
+    _drop_idle(fields)
     provider = fields.get("summarizer_provider")
     if provider is not None and not isinstance(provider, ProviderConfig):
         fields["summarizer_provider"] = provider_from_mapping(provider, "summarizer_provider")
@@ -111,10 +118,22 @@ def config_from_mapping(data: Mapping[str, Any]) -> HistoryReductionConfig:
 
 def _tokens(fields: Mapping[str, Any]) -> str:
     unit = fields.get("counting_unit")
-    if unit not in {None, "tokens"}:
+    # Exchanges are the default of the original, which its files may name.
+    if unit not in {None, "tokens", "exchanges"}:
         message = f"counting_unit must be 'tokens' with the strategy TokenBased, got {unit!r}"
         raise ConfigError(message)
     return "tokens"
+
+
+def _drop_idle(fields: dict[str, Any]) -> None:
+    """Leave out what has no effect and is the original's default: its files name every field."""
+    counts = any(fields.get(name) is not None for name in _COUNTS)
+    unit = fields.get("counting_unit") or ("exchanges" if counts else "tokens")
+    by_share = fields.get("token_budget_trigger_percentage") is not None
+    active = _COUNTS if unit != "tokens" else () if by_share else _BUDGETS
+    for name, default in _ORIGINAL.items():
+        if name not in active and fields.get(name) == default:
+            del fields[name]
 
 
 def _section(data: Any) -> Mapping[str, Any]:

@@ -16,7 +16,6 @@ with the summary of the pieces before.
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import takewhile
-from typing import get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,12 +24,12 @@ from foldline.history.history import History
 from foldline.history.signed import only_sealed
 from foldline.history.tokens import TokenCounter
 from foldline.reduction.active import known_of
-from foldline.reduction.budget import Budget
-from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.budget import LEAST_BUDGET, Budget, budget_for
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, config_of_run
 from foldline.reduction.contract import cleaned, defects
 from foldline.reduction.event import Reason
 from foldline.reduction.fitting import clipped, squeezed
-from foldline.reduction.quotes import Pins, QuoteKind, quoted, whole_pins, within
+from foldline.reduction.quotes import Pins, Quote, QuoteKind, quoted, whole_pins, within
 from foldline.reduction.request import DEFAULT_PROMPT, Flow, SummaryFailure, SummaryRequest
 from foldline.reduction.shortening import clip_text, fitting
 from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_of, join_layers
@@ -44,7 +43,6 @@ __all__ = [
     "FoldOptions",
     "FoldResult",
     "Writing",
-    "budget_for",
     "fold",
 ]
 
@@ -56,8 +54,13 @@ MERGE_WIDTH = 6
 """How many layers of one level are merged into one of the next."""
 
 _LEAST_GROUP = 2
-_LEAST_BUDGET = 64
-_ALL_KINDS: tuple[QuoteKind, ...] = get_args(QuoteKind)
+# Which quotes are left out together, one step after the other.
+_GIVING_WAY: tuple[tuple[QuoteKind, ...], ...] = (
+    ("user",),
+    ("user", "tool"),
+    ("user", "tool", "first"),
+    ("user", "tool", "first", "pin"),
+)
 
 
 class FoldOptions(Struct, frozen=True, kw_only=True):
@@ -113,11 +116,20 @@ class _Task(Struct, frozen=True, kw_only=True):
     base: HistoryReductionState | None
     cut: int
     prompt: str
+    focus: str
     options: FoldOptions
+
+    quoted: int = 0
+    """The tokens of the messages that the fold quotes: what replaces them has that much less room."""
 
     @property
     def start(self) -> int:
         return 0 if self.base is None else self.base.summarized_up_to_index
+
+    @property
+    def pinned(self) -> int | None:
+        user = self.history.last_user()
+        return user if user is not None and user < self.cut else None
 
 
 class _Draft(Struct, frozen=True, kw_only=True):
@@ -138,6 +150,7 @@ def fold(
     options: FoldOptions,
     *,
     given: HistoryReductionState | None = None,
+    overrides: AgentRunConfig | None = None,
 ) -> Flow[FoldResult]:
     """
     Make the reduction that *verdict* asks for.
@@ -152,18 +165,14 @@ def fold(
         options: The time, the fingerprint and what summarizers there are.
         given: The state that the verdict was made from. What it carries that fits *history* is
             carried on, also if it was made with another configuration.
+        overrides: What this run changes; the reduction is recorded as one of *config* all the same.
     """
-    task = _Task(
-        history=history,
-        base=verdict.state,
-        cut=verdict.cut,
-        prompt=config.custom_summarization_prompt or DEFAULT_PROMPT,
-        options=options,
-    )
-    base, draft = verdict.state, _Draft()
-    if verdict.cut == task.start and base is not None:
-        draft = _kept(base, Writing())
-    elif config.strategy == "summarizing" and not verdict.is_batch:
+    how = config_of_run(config, overrides)
+    task = _task_of(history, verdict, how, overrides, options)
+    # What is summarized stays so, if this fold writes nothing.
+    base, draft = verdict.state, _kept(verdict.state, Writing())
+    if how.strategy == "summarizing" and verdict.cut > task.start:
+        task = replace(task, quoted=_newly_quoted(task, config))
         draft = yield from (_roll if config.use_single_summary else _add_layer)(task)
         if draft.writing.text is None:
             if verdict.reason is not Reason.CEILING_REACHED:
@@ -182,26 +191,30 @@ def fold(
     )
 
 
+def _task_of(
+    history: History,
+    verdict: Verdict,
+    how: HistoryReductionConfig,
+    run: AgentRunConfig | None,
+    options: FoldOptions,
+) -> _Task:
+    return _Task(
+        history=history,
+        base=verdict.state,
+        cut=verdict.cut,
+        prompt=how.custom_summarization_prompt or DEFAULT_PROMPT,
+        focus="" if run is None else run.history_reduction_focus,
+        options=options,
+    )
+
+
 def _reduction(
     task: _Task, config: HistoryReductionConfig, draft: _Draft, verdict: Verdict
 ) -> HistoryReductionState:
     history, base, cut, limits = task.history, task.base, task.cut, config.limits
-    user = history.last_user()
-    pinned = user if user is not None and user < cut else None
-    # The user message that the last view showed in front is quoted once another one is there.
-    passed = None if base is None or base.pinned_index == pinned else base.pinned_index
-    aged = [*([] if passed is None else [passed]), *range(task.start, cut)]
+    pinned = task.pinned
     sealed = next(filter(None, map(only_sealed, reversed(history[task.start : cut]))), None)
     before = None if base is None else base.sealed_item
-    quotes = quoted(
-        history,
-        () if base is None else base.quotes,
-        aged=[at for at in aged if at != pinned],
-        cut=cut,
-        pins=task.options.pins,
-        config=config,
-        budget=task.options.budget,
-    )
     return HistoryReductionState(
         summarized_up_to_index=cut,
         message_count_at_reduction=history.count(config.unit),
@@ -216,10 +229,32 @@ def _reduction(
         summary_tokens=draft.tokens,
         config_fingerprint=task.options.config_fingerprint,
         history_length=len(history),
-        quotes=within(quotes, task.options.budget.beside, "user"),
+        quotes=_quotes(task, config),
         shortened=fitting(history, verdict.shortened, cut=cut, pinned=pinned),
         sealed_item=sealed or before,
     )
+
+
+def _quotes(task: _Task, config: HistoryReductionConfig) -> tuple[Quote, ...]:
+    base, pinned, budget = task.base, task.pinned, task.options.budget
+    # The user message that the last view showed in front is quoted once another one is there.
+    passed = None if base is None or base.pinned_index == pinned else base.pinned_index
+    aged = [*([] if passed is None else [passed]), *range(task.start, task.cut)]
+    quotes = quoted(
+        task.history,
+        () if base is None else base.quotes,
+        aged=[at for at in aged if at != pinned],
+        cut=task.cut,
+        pins=task.options.pins,
+        config=config,
+        budget=budget,
+    )
+    return within(quotes, budget.beside, "user")
+
+
+def _newly_quoted(task: _Task, config: HistoryReductionConfig) -> int:
+    known = () if task.base is None else task.base.quotes
+    return sum(one.tokens for one in _quotes(task, config) if one not in known)
 
 
 def _fitted(
@@ -245,8 +280,11 @@ def _fitted(
             budget=budget,
         )
         made = replace(made, shortened=entries)
-    for kinds in (("user",), ("user", "tool"), ("user", "tool", "first"), _ALL_KINDS):
-        excess = view_tokens(history, made) - budget.fitted
+    # Quotes of users make no view larger than it was.
+    most = view_tokens(history, task.base) - 1 if task.cut > task.start else budget.fitted
+    for kinds in _GIVING_WAY:
+        excess = view_tokens(history, made) - min(most, budget.fitted)
+        most = budget.fitted
         if excess > 0:
             held = sum(one.tokens for one in made.quotes if one.kind in kinds)
             made = replace(made, quotes=within(made.quotes, held - excess, *kinds))
@@ -270,8 +308,13 @@ def _kept(base: HistoryReductionState | None, writing: Writing) -> _Draft:
     """Return what *base* has in place of its messages."""
     if base is None:
         return _Draft(writing=writing)
-    summary, tokens, layers = base.summary_content, base.summary_tokens, base.layers
-    return _Draft(summary=summary, tokens=tokens, layers=layers, writing=writing)
+    return _Draft(
+        summary=base.summary_content,
+        tokens=base.summary_tokens,
+        layers=base.layers,
+        is_merged=True,
+        writing=writing,
+    )
 
 
 def _left_out(task: _Task, made: HistoryReductionState) -> Iterator[str]:
@@ -345,12 +388,14 @@ def _write_span(task: _Task, earlier: Writing) -> Flow[Writing]:
     total, start = Writing(), task.start
     shortened = () if task.base is None else task.base.shortened
     room = leaving_tokens(task.history, start, task.cut, shortened) + earlier.tokens
+    room = max(room - task.quoted, min(room, LEAST_BUDGET))
     while start < task.cut:
         stop = _piece_end(task, start, earlier.tokens)
         request = SummaryRequest(
             messages=tuple(task.history[start:stop]),
             earlier=(earlier.text,) if earlier.text else (),
             prompt=task.prompt,
+            focus=task.focus,
             budget=task.options.summary_budget,
         )
         source = task.history.tokens(start, stop) + earlier.tokens
@@ -383,6 +428,7 @@ def _merge(
             messages=(),
             earlier=tuple(layer.summary for layer in group),
             prompt=task.prompt,
+            focus=task.focus,
             budget=task.options.summary_budget,
         )
         source = sum(layer.tokens for layer in group)
@@ -418,18 +464,6 @@ def _added(total: Writing, writing: Writing) -> Writing:
         failures=total.failures + writing.failures,
         summarizer=other if one is None or other is None else max(one, other),
     )
-
-
-def budget_for(room: int, most: int, *, before: int = 0) -> int:
-    """
-    Return the tokens that a summary in place of *room* tokens may have.
-
-    It may keep all of the summary *before* it and three quarters of what is new, so that a rolling
-    summary does not shrink to the size of one span; never more than *most*, and always less than
-    *room*.
-    """
-    wished = max(before + (room - before) * 3 // 4, _LEAST_BUDGET)
-    return max(1, min(most, wished, room - 1))
 
 
 def _write(

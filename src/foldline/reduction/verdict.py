@@ -29,11 +29,11 @@ from typing import Literal, NamedTuple, TypeAlias
 from msgspec import Struct
 
 from foldline.history.boundaries import safe_cut
-from foldline.history.history import History
+from foldline.history.history import CountingUnit, History
 from foldline.history.signed import is_signed
 from foldline.reduction.active import active_reduction
 from foldline.reduction.budget import Budget, budget_of
-from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, config_of_run
 from foldline.reduction.event import Reason
 from foldline.reduction.fitting import cleared, clipped, saved, squeezed
 from foldline.reduction.quotes import Pins, whole_pins
@@ -244,7 +244,7 @@ def decide(
     )
     case = _Case(
         history=history,
-        config=config,
+        config=config_of_run(config, overrides),
         budget=budget or budget_of(config),
         active=active,
         view=view_tokens(history, active),
@@ -259,6 +259,8 @@ def _decided(case: _Case, run: AgentRunConfig) -> Verdict:
     shortened, cut = _shortened(case, facts), None
     if "forced" in facts or (facts & {"due", "full"} and "clearable" not in facts):
         cut = _wished_cut(case, is_full="full" in facts)
+        if cut is None and "forced" in facts and run.history_reduction_target_override is None:
+            cut = _worthwhile(case, "exchanges", 1)
     if cut is not None:
         facts.add("cuttable")
     elif "full" in facts and "clearable" not in facts:
@@ -375,23 +377,21 @@ def _wished_cut(case: _Case, *, is_full: bool) -> int | None:
     The last user message stays in the view wherever the cut is, so it does not count. A request
     near its ceiling is cut so that a quarter stays, if its target and unit would keep more.
     """
-    limits, history, above = case.config.limits, case.history, case.cut
-    least = LEAST_FOLD if case.config.strategy == "summarizing" else 1
+    limits = case.config.limits
     if limits is not None:
-        cut = safe_cut(
-            history,
-            unit=case.config.unit,
-            keep=limits.target,
-            slack=limits.threshold,
-            above=above,
-        )
-        left = 0 if cut is None else leaving_tokens(history, above, cut, case.entries)
-        fits = case.view - left + case.budget.summary <= case.budget.full
-        if not is_full or fits:
-            return cut if left >= least else None
-    cut = safe_cut(history, unit="tokens", keep=case.keep, slack=case.keep // 4, above=above)
-    left = 0 if cut is None else leaving_tokens(history, above, cut, case.entries)
-    return cut if left >= least else None
+        cut = _worthwhile(case, case.config.unit, limits.target, limits.threshold)
+        left = 0 if cut is None else leaving_tokens(case.history, case.cut, cut, case.entries)
+        if not is_full or case.view - left + case.budget.summary <= case.budget.full:
+            return cut
+    return _worthwhile(case, "tokens", case.keep, case.keep // 4)
+
+
+def _worthwhile(case: _Case, unit: CountingUnit, keep: int, slack: int = 0) -> int | None:
+    least = LEAST_FOLD if case.config.strategy == "summarizing" else 1
+    cut = safe_cut(case.history, unit=unit, keep=keep, slack=slack, above=case.cut)
+    if cut is None or leaving_tokens(case.history, case.cut, cut, case.entries) < least:
+        return None
+    return cut
 
 
 def leaving_tokens(history: History, above: int, cut: int, shortened: Sequence[Shortened]) -> int:

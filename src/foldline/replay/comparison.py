@@ -13,10 +13,9 @@ from msgspec import Struct
 
 from foldline.history.boundaries import safe_cut
 from foldline.history.history import History
-from foldline.reduction.budget import SUMMARY_TOKENS, budget_of
+from foldline.reduction.budget import SUMMARY_TOKENS, budget_for, budget_of
 from foldline.reduction.config import HistoryReductionConfig, Limits
 from foldline.reduction.event import Reason
-from foldline.reduction.fold import budget_for
 from foldline.replay.player import Replay, play
 from foldline.replay.record import CallRecord, ConfigRecord, FoldRecord, ReplayReport, Totals
 from foldline.replay.tape import Tape

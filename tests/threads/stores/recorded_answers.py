@@ -78,8 +78,13 @@ _FORKED = {
 }
 
 _HASHES = ("digest", "message_hash", "service_mark", "summary_hash")
-# Fields of a reduction that later versions have added or dropped, and a thread does not need.
-_CHANGED = ("failed_attempts", "failed_hash", "failed_index", "failed_units", "number")
+# Fields of a reduction and labels of its summary that later versions have added or dropped, and a
+# thread does not need.
+_CHANGED = (
+    *("failed_attempts", "failed_hash", "failed_index", "failed_units", "number"),
+    *("history_length", "quotes", "sealed_item", "shortened"),
+    *("__created_at__", "__summarized_range__"),
+)
 
 
 def comparable(value: Json) -> Json:

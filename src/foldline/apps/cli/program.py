@@ -21,6 +21,7 @@ from foldline.apps.cli.threads import (
     unpin_message,
 )
 from foldline.apps.cli.threads_files import export_thread, import_threads
+from foldline.apps.cli.threads_fold import fold_thread
 from foldline.apps.cli.upkeep import backup, doctor, restore, verify, version_of
 
 
@@ -39,6 +40,7 @@ THREAD_COMMANDS: Mapping[str, Callable[..., None]] = MappingProxyType(
         "export": export_thread,
         "pin": pin_message,
         "unpin": unpin_message,
+        "fold": fold_thread,
         "fork": fork_thread,
         "undo": undo_reduction,
         "delete": delete_thread,

@@ -151,10 +151,6 @@ def config_fields(name: str) -> dict[str, Any]:
         raise ConfigError(message) from error
 
 
-def _plain(name: str) -> str:
-    return name.replace("_", "").replace("-", "").lower()
-
-
 def placed(name: str, error: _Error) -> _Error:
     """Return *error* with the file *name* at the start of its message."""
     return type(error)(f"{name}: {error}")

@@ -25,7 +25,7 @@ from foldline.providers.vendors.opening import open_model
 from foldline.reduction.config import ProviderConfig
 
 
-__all__ = ["DEFAULT_STORE", "ChatOptions", "speaker_of"]
+__all__ = ["DEFAULT_STORE", "ChatOptions", "agent_config", "provider_of", "speaker_of"]
 
 
 DEFAULT_STORE = "chat.db"
@@ -102,7 +102,7 @@ class ChatOptions(TenantOptions, frozen=True, kw_only=True):
 
 def speaker_of(options: ChatOptions, flags: ConfigOptions) -> Speaker:
     """Return who answers."""
-    config = _agent_config(options.config)
+    config = agent_config(options.config)
     reduction = configured(flags, config.history_reduction)
     if not reduction.enabled:
         note(f"{options.config} disables reduction: the full history is sent")
@@ -116,7 +116,7 @@ def speaker_of(options: ChatOptions, flags: ConfigOptions) -> Speaker:
             message = f"{name} has no effect without --model scripted:FILE: leave it out"
             raise UsageError(message)
     agent = Agent(
-        open_model(_provider(options, config)),
+        open_model(provider_of(config, options.model, base_url=options.base_url)),
         name=config.name,
         instructions=config.system_instructions,
         history_reduction=config.history_reduction,
@@ -125,7 +125,8 @@ def speaker_of(options: ChatOptions, flags: ConfigOptions) -> Speaker:
     return Speaker(agent)
 
 
-def _agent_config(name: str | None) -> AgentConfig:
+def agent_config(name: str | None) -> AgentConfig:
+    """Return the agent in the file *name*, or the usual one."""
     if name is None:
         return AgentConfig()
     if name == STANDARD_INPUT:
@@ -150,14 +151,17 @@ def _instructions(given: str | None, config: AgentConfig) -> str:
     raise ConfigError(message)
 
 
-def _provider(options: ChatOptions, config: AgentConfig) -> ProviderConfig:
+def provider_of(
+    config: AgentConfig, model: str | None, *, base_url: str | None = None
+) -> ProviderConfig:
+    """Return the *model* that was named, or that of *config*."""
     provider = config.provider
-    if options.model is not None:
-        vendor, _, name = options.model.partition(":")
+    if model is not None:
+        vendor, _, name = model.partition(":")
         if not (vendor and name):
             message = (
-                f"--model {options.model[:80]!r}: write vendor:model, for example "
-                "openai:gpt-5-mini, or scripted:FILE"
+                f"--model {model[:80]!r}: write vendor:model, for example openai:gpt-5-mini, or "
+                "scripted:FILE"
             )
             raise UsageError(message)
         if provider is not None and provider.provider_key == vendor:
@@ -171,9 +175,7 @@ def _provider(options: ChatOptions, config: AgentConfig) -> ProviderConfig:
             "needs no key"
         )
         raise UsageError(message)
-    if options.base_url is None:
-        return provider
-    return structs.replace(provider, base_url=options.base_url)
+    return provider if base_url is None else structs.replace(provider, base_url=base_url)
 
 
 def _recording(options: ChatOptions, flags: ConfigOptions, config: AgentConfig) -> Recording:

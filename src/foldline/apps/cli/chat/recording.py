@@ -8,7 +8,7 @@ from msgspec import structs
 
 from foldline.agent.agent import Agent
 from foldline.agent.config import AgentConfig, AgentOptions
-from foldline.agent.reducer import HistoryReducer
+from foldline.agent.reduced import ReducedHistory
 from foldline.agent.tools import Tool, ToolAnswer, ToolContext
 from foldline.agent.tools.arguments import ArgumentReader
 from foldline.errors import ConfigError, ModelError
@@ -16,8 +16,10 @@ from foldline.history.messages import Message
 from foldline.history.parts import ResponseContent
 from foldline.logs.importer import Session
 from foldline.providers.vendors.vendor_model import VendorModel
+from foldline.reduction.config import HistoryReductionConfig
 from foldline.testing.model import ScriptedModel
 from foldline.threads.read_only import ReadOnlyThread
+from foldline.threads.thread import ConversationThread
 
 
 __all__ = ["Recording", "Speaker"]
@@ -46,9 +48,15 @@ class Speaker:
         return self._agent.model.name
 
     @property
-    def reducer(self) -> HistoryReducer:
-        """The reducer that makes folds."""
-        return self._agent.reducer
+    def reduction(self) -> HistoryReductionConfig:
+        """How and when threads are folded."""
+        return self._agent.reducer.config
+
+    async def fold(
+        self, thread: ConversationThread, *, focus: str, keep: int | None
+    ) -> ReducedHistory[Message]:
+        """Fold *thread* now; see `Agent.fold`."""
+        return await self._agent.fold(thread, focus=focus, keep=keep)
 
     async def agent(self, thread: ReadOnlyThread) -> Agent:  # noqa: ARG002 - a recording needs it
         """Return the agent that answers next on *thread*."""

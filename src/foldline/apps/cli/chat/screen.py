@@ -29,13 +29,15 @@ from foldline.errors import (
     UsageError,
 )
 from foldline.history.messages import Message, Usage
+from foldline.reduction.budget import FULL
+from foldline.reduction.config import Limits
 from foldline.reduction.event import HistoryReductionEvent
 from foldline.replay.columns import short_number
 from foldline.threads.loop_state import COMPLETED, to_plain
 from foldline.threads.read_only import ReadOnlyThread
 
 
-__all__ = ["Display", "JsonLines", "Screen", "advised", "place_line", "print_failure"]
+__all__ = ["Display", "JsonLines", "Screen", "advised", "gauge_line", "place_line", "print_failure"]
 
 
 _MOST_SHOWN = 120
@@ -72,6 +74,9 @@ class JsonLines:
             }
         )
 
+    def gauge(self) -> None:
+        """Print nothing: the events have the numbers."""
+
     def note(self, text: str, *, style: str = "dim") -> None:  # noqa: ARG002 - a screen has styles
         """Print *text* on the standard error."""
         note(text)
@@ -90,16 +95,31 @@ def print_failure(code: str, text: str, thread_id: str, *, resumable: bool) -> N
 class Screen:
     """Shows the answer as it comes, and one line for everything else."""
 
-    def __init__(self, answer: Console, notes: Console, *, is_recorded: bool = False) -> None:
-        """Show the answer on one console and all notes on another, which may be the same."""
+    def __init__(
+        self,
+        answer: Console,
+        notes: Console,
+        *,
+        limits: Limits | None = None,
+        is_recorded: bool = False,
+    ) -> None:
+        """
+        Show the answer on one console and all notes on another, which may be the same.
+
+        Below the ceiling, *limits* say when the next fold is due.
+        """
         self._answer = answer
         self._notes = notes
         self._is_recorded = is_recorded
+        self._limits = limits
+        self._reduction: HistoryReductionEvent | None = None
         self._calls = 1
         self._open: Console | None = None
 
     def hear(self, event: AgentEvent) -> None:
         """Show *event*."""
+        if isinstance(event, HistoryReductionEvent):
+            self._reduction = event
         match event:
             case TextDeltaEvent(text=text):
                 self._say(self._answer, text)
@@ -120,6 +140,11 @@ class Screen:
     def end(self, result: TurnResult) -> None:  # noqa: ARG002 - for a program it is a line
         """Show nothing more: all of *result* was shown as it happened."""
         self.close()
+
+    def gauge(self) -> None:
+        """Show how full the last request was, and when the next fold is due."""
+        if self._reduction is not None:
+            self.note(gauge_line(self._reduction, self._limits))
 
     def note(self, text: str, *, style: str = "dim") -> None:
         """Show *text* as a line of its own."""
@@ -193,6 +218,21 @@ def _usage_line(usage: Usage, *, calls: int, is_recorded: bool) -> str:
     if usage.cache_read_tokens or not is_recorded:
         spent.append(f"{share:.0f} % of them cached")
     return f"{', '.join(spent)}; {short_number(usage.output_tokens)} out"
+
+
+def gauge_line(event: HistoryReductionEvent, limits: Limits | None) -> str:
+    """Return how full the request of *event* was, and when the next fold is due."""
+    used, ceiling = event.request_tokens, event.ceiling
+    due = [f"at {short_number(int(ceiling * FULL))} tokens"]
+    if limits is not None:
+        # After a fold it has not been counted what is left.
+        now = f" ({event.units:,} now)" if event.status != "performed" else ""
+        due.append(f"above {limits.ceiling:,} {event.counting_unit}{now}")
+    share = f"{used / ceiling:.0%}".replace("%", " %")
+    return (
+        f"context: {short_number(used)} of {short_number(ceiling)} tokens ({share}); next fold "
+        f"{' or '.join(due)}"
+    )
 
 
 async def place_line(thread: ReadOnlyThread) -> str:

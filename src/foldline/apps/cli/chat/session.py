@@ -36,7 +36,7 @@ from foldline.errors import (
     ToolDecisionError,
     UsageError,
 )
-from foldline.reduction.config import AgentRunConfig
+from foldline.reduction.event import Reason
 from foldline.threads.key import ThreadKey
 from foldline.threads.thread import ConversationThread
 
@@ -138,6 +138,7 @@ class Chat:
             async for event in stream:
                 self.display.hear(event)
         self.display.end(await stream.final_result)
+        self.display.gauge()
         if await self.speaker.left(self.thread) == 0:
             self.display.note("that was the last answer of the recording")
 
@@ -181,37 +182,23 @@ async def _summary(chat: Chat, _: str, console: Console) -> None:
 
 
 async def _fold(chat: Chat, argument: str, console: Console) -> None:
-    reducer, thread = chat.speaker.reducer, chat.thread
-    if argument:
-        target = _number(argument, "/fold 10", noun=f"a number of {reducer.config.unit}")
-        if not target:
-            message = "/fold must keep at least 1, for example /fold 10"
-            raise UsageError(message)
-        reducer = reducer.with_target(target)
-    config = reducer.config
-    window = await thread.window(
-        config_fingerprint=reducer.config_fingerprint, counting_unit=config.unit
-    )
-    overrides = AgentRunConfig(trigger_history_reduction=True)
-    reduced = await reducer.reduce(window.history, state=window.reduction, overrides=overrides)
-    state, event = reduced.state, reduced.event
-    if not config.enabled:
-        console.print("reduction is disabled by the configuration: nothing was folded")
-        return
-    limits = config.limits
-    kept = "the target is a quarter of the ceiling"
-    if limits is not None:
-        kept = f"the target is {counted(limits.target, event.counting_unit.removesuffix('s'))}"
+    number, _, rest = argument.partition(" ")
+    keep, focus = (int(number), rest.strip()) if _is_number(number) else (None, argument)
+    if keep == 0:
+        message = "/fold must keep at least 1, for example /fold 10"
+        raise UsageError(message)
+    reduced = await chat.speaker.fold(chat.thread, focus=focus, keep=keep)
+    event = reduced.event
     if event.status in {"performed", "failed"}:
-        if state is not None and event.status == "performed":
-            await thread.save_reduction(state, archive=config.retention == "reduced")
         chat.display.hear(event)
-        chat.display.note(f"{kept} for this fold" if argument else kept)
+        chat.display.gauge()
         return
-    line = f"nothing was folded: {event.reason.value}; {kept}, and {event.units:,} have gathered"
-    if not argument and limits is not None and event.units <= limits.target:
-        line = f"{line}; /fold N folds down to N now"
-    console.print(Text(clean(line), style="dim"), soft_wrap=True)
+    line = f"nothing was folded: {event.reason.value}"
+    if event.reason is Reason.NOTHING_TO_CUT:
+        unit = event.counting_unit
+        hint = f"; /fold N keeps N {unit}" if keep is None else ""
+        line = f"{line}; {event.units:,} {unit} have gathered{hint}"
+    console.print(Text(line, style="dim"), soft_wrap=True)
 
 
 async def _undo(chat: Chat, _: str, console: Console) -> None:
@@ -263,8 +250,12 @@ async def _unpin(chat: Chat, argument: str, console: Console) -> None:
     console.print(f"message {index} is not pinned")
 
 
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 10  # noqa: PLR2004 - more is no count
+
+
 def _number(argument: str, example: str, *, noun: str = "a number of messages") -> int:
-    if not (argument.isascii() and argument.isdigit() and len(argument) < 10):  # noqa: PLR2004 - more is no count
+    if not _is_number(argument):
         message = f"give {noun}, for example {example}"
         raise UsageError(message)
     return int(argument)
@@ -276,7 +267,7 @@ _COMMANDS: dict[str, tuple[str, str, _Command]] = {
     "/help": ("", "Show this.", _help),
     "/history": ("[N]", "Show the last messages, 20 by default.", _history),
     "/summary": ("", "Show the summary of what is folded.", _summary),
-    "/fold": ("[N]", "Fold now, to the usual target, or for once to N units.", _fold),
+    "/fold": ("[N] [TEXT]", "Fold now, down to N units, and keep what TEXT says above all.", _fold),
     "/pin": ("[N]", "Keep message N, or your last one, word for word in summaries.", _pin),
     "/unpin": ("N", "Stop keeping message N.", _unpin),
     "/undo": ("", "Take back the newest fold.", _undo),
@@ -331,7 +322,8 @@ def _chat(options: ChatOptions, flags: ConfigOptions, opened: list[Chat]) -> int
     path = file_of(store_options, may_make=True)
     console = output_console()
     notes = console if message is None else error_console()
-    screen = Screen(console, notes, is_recorded=isinstance(speaker, Recording))
+    limits = speaker.reduction.limits
+    screen = Screen(console, notes, limits=limits, is_recorded=isinstance(speaker, Recording))
     display: Display = JsonLines() if options.json else screen
     with opened_store(store_options, may_make=True) as (runner, store):
         try:

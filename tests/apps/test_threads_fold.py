@@ -1,0 +1,159 @@
+"""`foldline threads fold`: a stored thread is folded, and its agent continues with that view."""
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+
+import pytest
+
+from foldline import Agent, HistoryReductionConfig
+from foldline.agent.result import TurnResult
+from foldline.reduction.event import HistoryReductionEvent
+from foldline.testing.model import ScriptedModel
+from foldline.threads.stores.sqlite.store import SQLiteStore
+from foldline.threads.thread import ConversationThread
+from tests.apps.conftest import Run
+from tests.servers.vendor import Answer, VendorServer
+
+
+COUNTING = HistoryReductionConfig(
+    counting_unit="messages", target_count=4, summarization_threshold=90
+)
+
+
+@pytest.fixture(autouse=True)
+def _store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FOLDLINE_STORE", "a.db")
+
+
+def agent(config: HistoryReductionConfig | None = COUNTING) -> Agent:
+    return Agent(ScriptedModel(repeat="fine " * 99), history_reduction=config, summarizer=())
+
+
+def on_thread(
+    folder: Path, work: Callable[[ConversationThread], Coroutine[object, object, TurnResult]]
+) -> TurnResult:
+    """Do *work* on the thread in the store of *folder*."""
+
+    async def run() -> TurnResult:
+        async with SQLiteStore(folder / "a.db") as store:
+            return await work(await store.thread("t"))
+
+    return asyncio.run(run())
+
+
+def talked(folder: Path, one: Agent, turns: int = 6, *, folded: bool = False) -> None:
+    """Make a thread of so many turns of *one*, perhaps folded by it once."""
+
+    async def work(thread: ConversationThread) -> TurnResult:
+        for number in range(turns - 1):
+            await one.run(f"{number} of many " + "words " * 40, thread=thread)
+        result = await one.run("the last of many " + "words " * 40, thread=thread)
+        if folded:
+            await one.fold(thread, keep=9)
+        return result
+
+    on_thread(folder, work)
+
+
+def next_status(folder: Path, one: Agent) -> str:
+    """Return what the next turn of *one* does with the reductions of its thread."""
+    result = on_thread(folder, lambda thread: one.run("and now?", thread=thread))
+    (event,) = (one for one in result.events if isinstance(one, HistoryReductionEvent))
+    return event.status
+
+
+def test_a_thread_is_folded_as_its_agent_did(run: Run, tmp_path: Path) -> None:
+    """Down to the agent's target, in its unit; the agent continues with that view."""
+    one = agent()
+    talked(tmp_path, one, folded=True)
+    folded = run("threads", "fold", "t", "--json").json()
+
+    assert folded["status"] == "performed"
+    assert (folded["folded_before"], folded["folded_now"]) == (3, 8)
+    assert folded["tokens_now"] < folded["tokens_before"]
+    assert folded["summarizer"] == "digest"
+    assert next_status(tmp_path, one) == "cache_hit"
+
+
+def test_the_first_fold_of_a_thread_is_for_an_agent_configured_alike(
+    run: Run, tmp_path: Path
+) -> None:
+    """The usual agent uses it, or the one in `--config`; another makes its own."""
+    talked(tmp_path, agent(None))
+    said = run("threads", "fold", "t").out
+    usual = next_status(tmp_path, agent(None))
+    run("threads", "undo", "t")
+    reduction = {"CountingUnit": "messages", "TargetCount": 4}
+    (tmp_path / "agent.json").write_text(
+        json.dumps({"HistoryReduction": reduction}), encoding="utf-8"
+    )
+    run("threads", "fold", "t", "--config", "agent.json")
+
+    assert said.startswith("t: folded before: 0 messages; now: 10, view: ")
+    assert (usual, next_status(tmp_path, agent(None))) == ("cache_hit", "skipped")
+    assert next_status(tmp_path, agent()) == "cache_hit"
+
+
+@pytest.mark.parametrize(
+    ("options", "now"),
+    [
+        ((), 8),
+        (("--keep", "3"), 9),
+        (("--keep", "3", "--unit", "exchanges"), 6),
+        (("--strategy", "message-counting"), 8),
+    ],
+)
+def test_options_are_for_this_fold(
+    run: Run, tmp_path: Path, options: tuple[str, ...], now: int
+) -> None:
+    """The reduction stays active for the agent, whatever it was made with."""
+    one = agent()
+    talked(tmp_path, one, folded=True)
+
+    assert run("threads", "fold", "t", "--json", *options).json()["folded_now"] == now
+    assert next_status(tmp_path, one) == "cache_hit"
+
+
+def test_there_may_be_nothing_to_fold(run: Run, tmp_path: Path) -> None:
+    """It is no failure, and the line says why."""
+    talked(tmp_path, agent(), turns=1)
+    outcome = run("threads", "fold", "t")
+
+    assert outcome.code == 0
+    assert outcome.out.startswith("t: nothing was folded: Nothing worth cutting")
+    assert run("threads", "fold", "t", "--json").json()["status"] == "skipped"
+
+
+def test_what_was_archived_stays_so(run: Run, tmp_path: Path) -> None:
+    """On a thread whose agent archives, this fold archives what it covers too."""
+    archiving = HistoryReductionConfig(target_count=2, retention="reduced")
+    talked(tmp_path, agent(archiving), folded=True)
+    talked(tmp_path, agent(archiving), turns=9)
+    run("threads", "fold", "t", "--keep", "2")
+
+    assert run("threads", "show", "t", "--json").json()["archived"] == 26
+
+
+def test_a_model_writes_the_summary(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It gets the prompt, then the focus."""
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    talked(tmp_path, agent())
+    text = "Summary of the conversation so far:\nAll was fine."
+    message = {"role": "assistant", "content": text}
+    answer = {"id": "c", "model": "m", "choices": [{"message": message, "finish_reason": "stop"}]}
+    with VendorServer([Answer.of(answer)]) as vendor:
+        provider = {"ProviderKey": "openai-chat", "ModelName": "m", "ApiKey": "k"}
+        provider["BaseUrl"] = f"{vendor.url}/v1"
+        (tmp_path / "agent.json").write_text(json.dumps({"Provider": provider}), encoding="utf-8")
+        options = ("--config", "agent.json", "--focus", "the schema", "--prompt", "Be brief.")
+        folded = run("threads", "fold", "t", *options, "--json").json()
+
+    asked = vendor.asked[0].body["messages"][-1]["content"]
+    assert folded["summarizer"] == "openai-chat:m"
+    assert asked.index("Be brief.") < asked.index("the schema")
