@@ -11,6 +11,7 @@ from foldline import Agent, HistoryReductionConfig
 from foldline.agent.result import TurnResult
 from foldline.reduction.event import HistoryReductionEvent
 from foldline.testing.model import ScriptedModel
+from foldline.testing.summarizer import ScriptedSummarizer
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
 from tests.apps.conftest import Run
@@ -27,8 +28,13 @@ def _store(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FOLDLINE_STORE", "a.db")
 
 
-def agent(config: HistoryReductionConfig | None = COUNTING) -> Agent:
-    return Agent(ScriptedModel(repeat="fine " * 99), history_reduction=config, summarizer=())
+def agent(
+    config: HistoryReductionConfig | None = COUNTING,
+    *,
+    summarizer: ScriptedSummarizer | None = None,
+) -> Agent:
+    chain = () if summarizer is None else summarizer
+    return Agent(ScriptedModel(repeat="fine " * 99), history_reduction=config, summarizer=chain)
 
 
 def on_thread(
@@ -57,16 +63,21 @@ def talked(folder: Path, one: Agent, turns: int = 6, *, folded: bool = False) ->
     on_thread(folder, work)
 
 
-def next_status(folder: Path, one: Agent) -> str:
+def next_event(folder: Path, one: Agent) -> HistoryReductionEvent:
     """Return what the next turn of *one* does with the reductions of its thread."""
     result = on_thread(folder, lambda thread: one.run("and now?", thread=thread))
     (event,) = (one for one in result.events if isinstance(one, HistoryReductionEvent))
-    return event.status
+    return event
+
+
+def next_status(folder: Path, one: Agent) -> str:
+    """Return the status of that event."""
+    return next_event(folder, one).status
 
 
 def test_a_thread_is_folded_as_its_agent_did(run: Run, tmp_path: Path) -> None:
-    """Down to the agent's target, in its unit; the agent continues with that view."""
-    one = agent()
+    """To its target, in its unit; it continues with that view, although the digest wrote it."""
+    one = agent(summarizer=ScriptedSummarizer(repeat="what was said so far"))
     talked(tmp_path, one, folded=True)
     folded = run("threads", "fold", "t", "--json").json()
 
@@ -74,7 +85,8 @@ def test_a_thread_is_folded_as_its_agent_did(run: Run, tmp_path: Path) -> None:
     assert (folded["folded_before"], folded["folded_now"]) == (3, 8)
     assert folded["tokens_now"] < folded["tokens_before"]
     assert folded["summarizer"] == "digest"
-    assert next_status(tmp_path, one) == "cache_hit"
+    after = next_event(tmp_path, one)
+    assert (after.status, after.removed_count) == ("cache_hit", 8)
 
 
 def test_the_first_fold_of_a_thread_is_for_an_agent_configured_alike(

@@ -25,7 +25,7 @@ ROUNDS = 100
 def _reducer(unit: CountingUnit) -> HistoryReducer:
     numbers: dict[str, Any] = {"target_count": 3, "summarization_threshold": 1}
     if unit == "tokens":
-        numbers: dict[str, Any] = {"target_token_budget": 200, "token_budget_threshold": 60}
+        numbers = {"target_token_budget": 200, "token_budget_threshold": 60}
     config = HistoryReductionConfig(strategy="message_counting", counting_unit=unit, **numbers)
     return HistoryReducer(config, clock=lambda: NOW)
 

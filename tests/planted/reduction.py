@@ -92,7 +92,7 @@ damage is sent as it is
 - rest = repair(rest)
 + rest = list(rest)
 
-reduction/fold.py: reduction/test_fold.py
+reduction/writing.py: reduction/test_fold.py
 a failing summarizer is asked for ever
 - attempt, calls = attempt + 1, calls + 1
 + attempt, calls = attempt + (calls > 40), calls + 1
@@ -109,6 +109,12 @@ a fold that was asked for keeps the threshold too
 + threshold
 
 reduction/fold.py: reduction/test_fold.py
+a full share is always made free by the newest layers
+- several = (run for run in reversed(levels) if len(run) >= _LEAST_GROUP)
++ several = (run for run in levels[-1:] if len(run) >= _LEAST_GROUP)
+layers may fill the request
+- if sum(layer.tokens for layer in layers) > room:
++ if sum(layer.tokens for layer in layers) < 0:
 quotes make the view longer
 - room = max(room - task.quoted, min(room, LEAST_BUDGET))
 + room = max(room, min(room, LEAST_BUDGET))
@@ -162,4 +168,12 @@ reduction/verdict.py: agent/test_pins.py
 a pin shows in the next fold only
 - return pinned != quoted or case.base != case.entries
 + return False
+
+reduction/fold.py: agent/test_vendor_rules.py
+every batch leaves out all thinking
+- if _front(base) != _front(made):
++ if made:
+a batch keeps the thinking after what it changes
+- if any(is_signed(history[at]) for at in range(changed, len(history))):
++ if changed < 0:
 """)

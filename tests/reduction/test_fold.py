@@ -14,13 +14,12 @@ from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.reduction.budget import LEAST_BUDGET, budget_for, budget_of
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
+from foldline.reduction.contract import cleaned
 from foldline.reduction.event import Reason
 from foldline.reduction.fold import (
-    ATTEMPTS,
     MERGE_WIDTH,
     FoldOptions,
     FoldResult,
-    Writing,
     fold,
 )
 from foldline.reduction.request import (
@@ -33,6 +32,7 @@ from foldline.reduction.request import (
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.verdict import decide
 from foldline.reduction.view import view_of, view_tokens
+from foldline.reduction.writing import ATTEMPTS, Writing
 
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -171,6 +171,32 @@ def test_full_levels_are_merged_into_the_next() -> None:
     assert state is not None
     assert state.layers[0].start == 0
     assert all(one.end == other.start for one, other in pairwise(state.layers))
+
+
+def test_layers_are_merged_when_their_share_is_full() -> None:
+    """They never have more of the ceiling, and what was said first is seldom written again."""
+    limits = {"ceiling": 8_000, "context_window_size": 20_000, "quote_user_messages": 0}
+    config = msgspec.structs.replace(LAYERED, **limits)
+    room, depth = budget_of(config).beside, {"": 0}
+
+    def answer(request: SummaryRequest) -> Reply:
+        text = f"layer {len(depth)} " + "of words " * 80
+        depth[cleaned(text)] = 1 + max([depth[one] for one in request.earlier], default=0)
+        return text
+
+    history, asked, state = talk(2), Asked(answer), None
+    for _ in range(150):
+        history.extend(talk(2))
+        if decide(history, config, state, config_fingerprint="f").folds:
+            state = make(history, config, asked, state).state
+            assert sum(layer.tokens for layer in state.layers) <= room
+    merges = [len(request.earlier) for request in asked.requests if not request.messages]
+
+    assert state is not None
+    assert len(state.layers) > 2
+    assert all(one.end == other.start for one, other in pairwise(state.layers))
+    assert max(merges) <= MERGE_WIDTH
+    assert max(depth.values()) < 9
 
 
 def test_a_failing_merge_leaves_the_layers() -> None:

@@ -205,6 +205,17 @@ def test_a_fold_with_overrides_stays_active(run: dict[str, Any]) -> None:
     assert (state.counting_unit, state.target_count) == ("exchanges", 4)
 
 
+def test_a_fold_with_another_unit_continues_the_one_before() -> None:
+    """It starts from the active reduction, which is one of the configured unit."""
+    history, folding = talk(9), Folding()
+    state = folding.fold(history)
+    history.extend(talk(3))
+    unit = {"history_reduction_unit_override": "messages", "history_reduction_target_override": 3}
+    folding.fold(history, COUNTING, state, **unit)
+
+    assert [request.earlier for request in folding.requests] == [(), ("summary 1",)]
+
+
 @pytest.mark.parametrize("is_single", [True, False])
 def test_dropping_once_keeps_the_summary_before(is_single: bool) -> None:
     """What is summarized stays so; the newly aged messages leave the view, and the next fold goes on."""

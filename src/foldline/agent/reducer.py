@@ -37,11 +37,12 @@ from foldline.reduction.event import (
     Reason,
     ReductionStatus,
 )
-from foldline.reduction.fold import FoldOptions, FoldResult, Writing, fold
+from foldline.reduction.fold import FoldOptions, FoldResult, fold
 from foldline.reduction.quotes import Pins
 from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.reduction.verdict import Verdict, decide
 from foldline.reduction.version_1 import carried_over
+from foldline.reduction.writing import Writing
 
 
 __all__ = ["DEFAULT_TIMEOUT", "HistoryReducer"]

@@ -15,40 +15,35 @@ with the summary of the pieces before.
 
 from collections.abc import Iterator
 from datetime import datetime
-from itertools import takewhile
+from itertools import groupby
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.history.history import History
-from foldline.history.signed import only_sealed
+from foldline.history.signed import is_signed, only_sealed
 from foldline.history.tokens import TokenCounter
 from foldline.reduction.active import known_of
-from foldline.reduction.budget import LEAST_BUDGET, Budget, budget_for
+from foldline.reduction.budget import LEAST_BUDGET, Budget
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, config_of_run
-from foldline.reduction.contract import cleaned, defects
 from foldline.reduction.event import Reason
 from foldline.reduction.fitting import clipped, squeezed
 from foldline.reduction.quotes import Pins, Quote, QuoteKind, quoted, whole_pins, within
-from foldline.reduction.request import DEFAULT_PROMPT, Flow, SummaryFailure, SummaryRequest
+from foldline.reduction.request import DEFAULT_PROMPT, Flow, SummaryRequest
 from foldline.reduction.shortening import clip_text, fitting
 from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_of, join_layers
 from foldline.reduction.verdict import Verdict, leaving_tokens
 from foldline.reduction.view import view_tokens
+from foldline.reduction.writing import Writing, added, write
 
 
 __all__ = [
-    "ATTEMPTS",
     "MERGE_WIDTH",
     "FoldOptions",
     "FoldResult",
-    "Writing",
     "fold",
 ]
 
-
-ATTEMPTS = 2
-"""How often one summarizer is asked for one text."""
 
 MERGE_WIDTH = 6
 """How many layers of one level are merged into one of the next."""
@@ -82,25 +77,6 @@ class FoldOptions(Struct, frozen=True, kw_only=True):
     pins: Pins | None = None
 
 
-class Writing(Struct, frozen=True, kw_only=True):
-    """The text that was asked for, None if every summarizer failed, and what it cost."""
-
-    text: str | None = None
-    tokens: int = 0
-
-    summarizer: int | None = None
-    """The place in the chain of the summarizer that wrote it."""
-
-    calls: int = 0
-    """How often a summarizer was asked."""
-
-    tokens_read: int = 0
-    """The tokens that were given to read, over all calls."""
-
-    failures: tuple[str, ...] = ()
-    """What went wrong before: kinds of errors, and defects of texts."""
-
-
 class FoldResult(Struct, frozen=True, kw_only=True):
     """The new reduction, or None if the fold failed, so that the active one stays; and why."""
 
@@ -125,6 +101,18 @@ class _Task(Struct, frozen=True, kw_only=True):
     @property
     def start(self) -> int:
         return 0 if self.base is None else self.base.summarized_up_to_index
+
+    def written(
+        self, request: SummaryRequest, *, room: int, source: int, before: int = 0
+    ) -> Flow[Writing]:
+        return write(
+            request,
+            count=self.history.counter.count,
+            summarizers=self.options.summarizers,
+            room=room,
+            source=source,
+            before=before,
+        )
 
     @property
     def pinned(self) -> int | None:
@@ -183,6 +171,8 @@ def fold(
     writing = draft.writing
     by_fallback = 0 < options.summarizers - 1 == writing.summarizer
     made = _fitted(task, config, _reduction(task, config, draft, verdict))
+    if given is base:
+        made = replace(made, thinking_from=_thinking_from(history, base, made))
     return FoldResult(
         state=_carried(task, made, given, draft),
         reason=Reason.FOLDED_BY_FALLBACK if by_fallback else verdict.reason,
@@ -304,6 +294,29 @@ def _with_less(
     return replace(made, summary_content=text, summary_tokens=tokens, layers=layers)
 
 
+def _thinking_from(
+    history: History, base: HistoryReductionState | None, made: HistoryReductionState
+) -> int | None:
+    """Return the first message whose bound thinking stays if *made* takes the place of *base*."""
+    before = () if base is None else base.shortened
+    if _front(base) != _front(made):
+        return None
+    changed = min((one.index for one in {*before} ^ {*made.shortened}), default=len(history))
+    if any(is_signed(history[at]) for at in range(changed, len(history))):
+        return None
+    if base is None:
+        return 0
+    return base.history_length if base.thinking_from is None else base.thinking_from
+
+
+def _front(state: HistoryReductionState | None) -> object:
+    """Return what a view has before the messages after the cut."""
+    if state is None:
+        return 0, None, ()
+    parts = tuple(message.parts for message in state.front_messages())
+    return state.summarized_up_to_index, state.pinned_index, parts
+
+
 def _kept(base: HistoryReductionState | None, writing: Writing) -> _Draft:
     """Return what *base* has in place of its messages."""
     if base is None:
@@ -399,10 +412,10 @@ def _write_span(task: _Task, earlier: Writing) -> Flow[Writing]:
             budget=task.options.summary_budget,
         )
         source = task.history.tokens(start, stop) + earlier.tokens
-        earlier = yield from _write(
-            task, request, room=min(source, room), source=source, before=earlier.tokens
+        earlier = yield from task.written(
+            request, room=min(source, room), source=source, before=earlier.tokens
         )
-        total = _added(total, earlier)
+        total = added(total, earlier)
         if earlier.text is None:
             return total
         start = stop
@@ -432,8 +445,8 @@ def _merge(
             budget=task.options.summary_budget,
         )
         source = sum(layer.tokens for layer in group)
-        writing = yield from _write(task, request, room=source, source=source)
-        total = replace(_added(total, writing), summarizer=total.summarizer)
+        writing = yield from task.written(request, room=source, source=source)
+        total = replace(added(total, writing), summarizer=total.summarizer)
         if writing.text is None:
             return layers, total
         merged = replace(
@@ -443,74 +456,15 @@ def _merge(
             tokens=writing.tokens,
             level=group[-1].level + 1,
         )
-        layers = (*layers[: -len(group)], merged)
+        at = layers.index(group[0])
+        layers = (*layers[:at], merged, *layers[at + len(group) :])
 
 
 def _group(layers: tuple[SummaryLayer, ...], room: int) -> tuple[SummaryLayer, ...]:
-    """Return the last layers if they are to be merged: so many of a level, or no *room* is left."""
-    level = layers[-1].level
-    same = tuple(takewhile(lambda layer: layer.level == level, reversed(layers)))[::-1]
+    """Return the layers to merge: so many of the last level, or several if no *room* is left."""
+    levels = [tuple(run) for _, run in groupby(layers, key=lambda layer: layer.level)]
     if sum(layer.tokens for layer in layers) > room:
-        return same if len(same) >= _LEAST_GROUP else layers[-_LEAST_GROUP:]
-    return same[-MERGE_WIDTH:] if len(same) >= MERGE_WIDTH else ()
-
-
-def _added(total: Writing, writing: Writing) -> Writing:
-    one, other = total.summarizer, writing.summarizer
-    return replace(
-        writing,
-        calls=total.calls + writing.calls,
-        tokens_read=total.tokens_read + writing.tokens_read,
-        failures=total.failures + writing.failures,
-        summarizer=other if one is None or other is None else max(one, other),
-    )
-
-
-def _write(
-    task: _Task, request: SummaryRequest, *, room: int, source: int, before: int = 0
-) -> Flow[Writing]:
-    """
-    Ask the summarizers in turn until one gives a text that keeps the contract.
-
-    The second request to a summarizer lists what was wrong with its first text, or what it should do
-    better if it gave none.
-
-    Args:
-        task: The fold that the text is for.
-        request: What to ask.
-        room: The tokens that the text replaces; it has to be smaller.
-        before: Those of them that are a summary already.
-        source: The tokens of everything that *request* gives to read.
-    """
-    request = replace(request, budget=budget_for(room, request.budget, before=before))
-    calls = attempt = 0
-    failures: tuple[str, ...] = ()
-    while attempt < task.options.summarizers * ATTEMPTS:
-        summarizer, repeated = divmod(attempt, ATTEMPTS)
-        known = request.defects if repeated else ()
-        request = replace(request, summarizer=summarizer, defects=known)
-        reply = yield request
-        if isinstance(reply, SummaryFailure) and not reply.was_asked:
-            failures += (reply.reason,)
-            attempt = (summarizer + 1) * ATTEMPTS
-            continue
-        attempt, calls = attempt + 1, calls + 1
-        if isinstance(reply, SummaryFailure):
-            failures += (reply.defect or reply.reason,)
-            faults = (reply.defect,) if reply.defect else known
-        else:
-            text = cleaned(reply)
-            tokens = task.history.counter.count(text)
-            faults = defects(text, request, tokens=tokens, room=room)
-            if not faults:
-                return Writing(
-                    text=text,
-                    tokens=tokens,
-                    summarizer=summarizer,
-                    calls=calls,
-                    tokens_read=calls * source,
-                    failures=failures,
-                )
-            failures += faults
-        request = replace(request, defects=faults)
-    return Writing(calls=calls, tokens_read=calls * source, failures=failures)
+        # Not always the newest layers: one of them would be written again at every fold.
+        several = (run for run in reversed(levels) if len(run) >= _LEAST_GROUP)
+        return next(several, layers[-_LEAST_GROUP:])
+    return levels[-1][-MERGE_WIDTH:] if len(levels[-1]) >= MERGE_WIDTH else ()

@@ -1,0 +1,99 @@
+"""One text of a fold: the summarizers are asked in turn until one keeps the contract."""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from foldline.reduction.budget import budget_for
+from foldline.reduction.contract import cleaned, defects
+from foldline.reduction.request import Flow, SummaryFailure, SummaryRequest
+
+
+__all__ = ["ATTEMPTS", "Writing", "added", "write"]
+
+
+ATTEMPTS = 2
+"""How often one summarizer is asked for one text."""
+
+
+class Writing(Struct, frozen=True, kw_only=True):
+    """The text that was asked for, None if every summarizer failed, and what it cost."""
+
+    text: str | None = None
+    tokens: int = 0
+
+    summarizer: int | None = None
+    """The place in the chain of the summarizer that wrote it."""
+
+    calls: int = 0
+    """How often a summarizer was asked."""
+
+    tokens_read: int = 0
+    """The tokens that were given to read, over all calls."""
+
+    failures: tuple[str, ...] = ()
+    """What went wrong before: kinds of errors, and defects of texts."""
+
+
+def added(total: Writing, writing: Writing) -> Writing:
+    """Return *writing* with what *total* has cost before it."""
+    one, other = total.summarizer, writing.summarizer
+    return replace(
+        writing,
+        calls=total.calls + writing.calls,
+        tokens_read=total.tokens_read + writing.tokens_read,
+        failures=total.failures + writing.failures,
+        summarizer=other if one is None or other is None else max(one, other),
+    )
+
+
+def write(
+    request: SummaryRequest,
+    *,
+    count: Callable[[str], int],
+    summarizers: int,
+    room: int,
+    source: int,
+    before: int = 0,
+) -> Flow[Writing]:
+    """
+    Ask the summarizers in turn until one gives a text that keeps the contract.
+
+    The second request to a summarizer lists what was wrong with its first text, or what it should do
+    better if it gave none.
+
+    Args:
+        request: What to ask.
+        count: Counts the tokens of a text.
+        summarizers: How many there are.
+        room: The tokens that the text replaces; it has to be smaller.
+        before: Those of them that are a summary already.
+        source: The tokens of everything that *request* gives to read.
+    """
+    request = replace(request, budget=budget_for(room, request.budget, before=before))
+    calls = attempt = 0
+    failures: tuple[str, ...] = ()
+    while attempt < summarizers * ATTEMPTS:
+        summarizer, repeated = divmod(attempt, ATTEMPTS)
+        known = request.defects if repeated else ()
+        request = replace(request, summarizer=summarizer, defects=known)
+        reply = yield request
+        if isinstance(reply, SummaryFailure) and not reply.was_asked:
+            failures += (reply.reason,)
+            attempt = (summarizer + 1) * ATTEMPTS
+            continue
+        attempt, calls = attempt + 1, calls + 1
+        if isinstance(reply, SummaryFailure):
+            failures += (reply.defect or reply.reason,)
+            faults = (reply.defect,) if reply.defect else known
+        else:
+            text = cleaned(reply)
+            tokens = count(text)
+            faults = defects(text, request, tokens=tokens, room=room)
+            if not faults:
+                cost = Writing(calls=calls, tokens_read=calls * source, failures=failures)
+                return replace(cost, text=text, tokens=tokens, summarizer=summarizer)
+            failures += faults
+        request = replace(request, defects=faults)
+    return Writing(calls=calls, tokens_read=calls * source, failures=failures)
