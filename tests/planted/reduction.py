@@ -16,8 +16,8 @@ a reserve is not kept free
 
 reduction/fitting.py: scenarios/test_ceiling.py
 an image leaves a request in which it fits
-- if shorter is None and not media:
-+ if shorter is None:
+- (True,) if media else (True, False)
++ (True, False)
 
 reduction/contract.py: reduction/test_contract.py
 an empty summary is accepted

@@ -137,16 +137,17 @@ def test_a_long_session_fits_a_small_window(
     assert found["folds"] > 100
 
 
+TEXT = "look" * 300
 IMAGE = UriPart("image", "https://example.org/plan.png")
 
 
 @pytest.mark.parametrize(
     ("window", "parts"),
-    [(8_000, ("look", IMAGE)), (2_000, ("look", "[image left out]"))],
+    [(8_000, (TEXT, IMAGE)), (2_000, (TEXT[:20], "[image left out]"))],
 )
 def test_media_are_left_out_if_nothing_else_helps(window: int, parts: tuple[object, ...]) -> None:
     """An image of more than a quarter of the ceiling stays, unless the request does not fit."""
-    asked = Message(role="user", parts=(TextPart("look" * 300), IMAGE))
+    asked = Message(role="user", parts=(TextPart(TEXT), IMAGE))
 
     view = reducer_of(context_window_size=window).reduce_sync([Message.system("s"), asked]).messages
     shown = view[-1].parts

@@ -7,6 +7,7 @@ prompt cache. What is shortened once stays as it is shown until it is shortened 
 
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import product
 
 from foldline.history.history import History
 from foldline.history.parts import ToolCallPart
@@ -42,16 +43,15 @@ def clipped(
     """
     Return *entries* and those that show the messages at *indexes* in at most *limit* tokens each.
 
-    What is not text is left out only without *media*.
+    With *media*, what is not text stays, and so does a message that cannot be made so short. Without,
+    that one is made as short as it can be, its media first.
     """
     known = {one.index: one for one in entries}
-    for at in indexes:
+    for at, shows_media in product(indexes, (True,) if media else (True, False)):
         now = known[at].tokens if at in known else history.tokens(at, at + 1)
         if now > limit and not _is_cleared(known.get(at)):
-            shorter = clip(history, at, limit=limit, recall=budget.recall)
-            if shorter is None and not media:
-                shorter = clip(history, at, limit=limit, recall=budget.recall, media=False)
-            if shorter is not None and shorter.tokens < now:
+            shorter = clip(history, at, limit=limit, recall=budget.recall, media=shows_media)
+            if shorter is not None and shorter.tokens < (limit + 1 if media else now):
                 known[at] = shorter
     return tuple(known[at] for at in sorted(known))
 
