@@ -64,26 +64,25 @@ class ConfigOptions(SourceOptions, frozen=True, kw_only=True):
         str | None,
         typer.Option(
             metavar="NAME",
-            help="summarizing (the default without --config) or message-counting (the default of "
-            "a --config that names none).",
+            help="What a fold does with old messages: summarizing (the default), clearing or "
+            "message-counting.",
         ),
     ] = None
     unit: Annotated[
         str | None,
         typer.Option(
             metavar="UNIT",
-            help="What is counted: exchanges (the default), messages (in a chat) or tokens.",
+            help="The unit of the target: exchanges (the default with --target or --threshold), "
+            "messages or tokens. Without a target the ceiling alone decides.",
         ),
     ] = None
     target: Annotated[
         int | None,
-        typer.Option(metavar="N", help="How many units a fold keeps; 20 by default, in a chat 40."),
+        typer.Option(metavar="N", help="How many units a fold keeps; 20 by default."),
     ] = None
     threshold: Annotated[
         int | None,
-        typer.Option(
-            metavar="N", help="How many more may gather before a fold; 5 by default, in a chat 20."
-        ),
+        typer.Option(metavar="N", help="How many more may gather before a fold; 5 by default."),
     ] = None
     layers: Annotated[
         bool | None,
@@ -94,7 +93,7 @@ class ConfigOptions(SourceOptions, frozen=True, kw_only=True):
     ] = None
     token_target: Annotated[
         int | None,
-        typer.Option(metavar="N", help="With tokens: how many a fold keeps; 4000 by default."),
+        typer.Option(metavar="N", help="With tokens: how many a fold keeps."),
     ] = None
     token_threshold: Annotated[
         int | None,
