@@ -20,7 +20,7 @@ from foldline.testing.grammars import (
 FOLDS = HistoryReductionConfig(counting_unit="messages", target_count=5, summarization_threshold=3)
 CALL = {"type": "tool_use", "name": "look", "input": {}}
 LOOK = {"name": "look", "arguments": "{}"}
-RESULT = {"type": "tool_result", "content": "found " * 20}
+RESULT = {"type": "tool_result", "content": "found AB12 in /src/x.py " * 40}
 
 
 def asked(messages: list[Any]) -> dict[str, Any]:
@@ -66,10 +66,10 @@ async def _loop(
         FOLDS,
         replace(FOLDS, use_single_summary=False),
         replace(FOLDS, strategy="message_counting"),
-        HistoryReductionConfig(ceiling=700, context_window_size=4000),
-        HistoryReductionConfig(strategy="clearing", ceiling=700, context_window_size=4000),
+        HistoryReductionConfig(ceiling=4000, context_window_size=8000),
+        HistoryReductionConfig(strategy="clearing", ceiling=4000, context_window_size=8000),
     ],
-    ids=["rolling", "layers", "counting", "ceiling", "clearing"],
+    ids=["rolling", "layers", "counting", "batches", "clearing"],
 )
 def test_bound_thinking_goes_only_after_its_prefix(config: HistoryReductionConfig) -> None:
     """Over many folds each request has valid thinking, and the old way would have had another."""
@@ -82,6 +82,34 @@ def test_bound_thinking_goes_only_after_its_prefix(config: HistoryReductionConfi
     assert [check_anthropic(one["system"], one["messages"]) for one in requests] == [()] * 60
     assert sum("signature" in str(one["messages"]) for one in requests) > 40
     assert {violation.rule for violation in check_thinking(old)} == {Rule.PREFIX}
+
+
+async def _read_much() -> list[dict[str, Any]]:
+    """Return the requests of a tool loop in which two results are too large to be shown whole."""
+    reducer = HistoryReducer(HistoryReductionConfig(ceiling=4000, context_window_size=16_000))
+    state: HistoryReductionState | None = None
+    said: list[Any] = [{"role": "user", "content": "Find all of them."}]
+    requests: list[dict[str, Any]] = []
+    for step in range(5):
+        reduced = await reducer.reduce(said, state=state)
+        state = reduced.state
+        requests.append(asked(reduced.messages))
+        said += answer(requests[-1], step)
+        if step in {1, 3}:
+            (result,) = said[-1]["content"]
+            said[-1] = {"role": "user", "content": [{**result, "content": "A line of it.\n" * 600}]}
+    return requests
+
+
+def test_clipping_what_has_just_come_keeps_the_thinking() -> None:
+    """A large result that is clipped before it was ever sent changes nothing before a thought."""
+    requests = asyncio.run(_read_much())
+    thoughts = [str(one["messages"]).count("signature") for one in requests]
+
+    assert "characters left out" in str(requests[2]["messages"])
+    assert str(requests[4]["messages"]).count("characters left out") == 2
+    assert thoughts == [0, 1, 2, 3, 4]
+    assert [check_thinking(one) for one in requests] == [()] * 5
 
 
 TALK: list[Any] = [

@@ -168,4 +168,12 @@ reduction/verdict.py: agent/test_pins.py
 a pin shows in the next fold only
 - return pinned != quoted or case.base != case.entries
 + return False
+
+reduction/fold.py: agent/test_vendor_rules.py
+every batch leaves out all thinking
+- if _front(base) != _front(made):
++ if made:
+a batch keeps the thinking after what it changes
+- if any(is_signed(history[at]) for at in range(changed, len(history))):
++ if changed < 0:
 """)

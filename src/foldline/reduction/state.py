@@ -136,6 +136,10 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
     sealed_item: Message | None = None
     """A vendor's own compaction item that the cut has passed; it stays in front of the view."""
 
+    thinking_from: int | None = None
+    """The first message whose bound thinking a view may send, if not the one after *history_length*:
+    clipping what has just come changes nothing before older thinking."""
+
     summary_hash: str = ""
     """The digest of all that a view takes from the record; empty in records of earlier versions."""
 
@@ -304,6 +308,8 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
         # Without any of these the digest is that of format 1.
         if any(kept) or self.history_length:
             shown += (*msgspec.to_builtins(kept), self.history_length)
+        if self.thinking_from is not None:
+            shown += (self.thinking_from,)
         return sha256(canonical_json(shown)).hexdigest()
 
     def earlier(self) -> Iterator["HistoryReductionState"]:

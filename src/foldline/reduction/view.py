@@ -42,12 +42,16 @@ def _rest(history: History, state: HistoryReductionState) -> list[Message]:
     if not entries and not history.has_reasoning(cut if pin is None else pin):
         return [*(history[at] for at in front), *history[cut:]]
     rest: list[Message] = []
+    length, first = state.history_length, state.thinking_from
+    bound_until = length if first is None else first
     # Only what was there before the record may be bound to another prefix, or be shortened.
-    for index in (*front, *range(cut, min(state.history_length, len(history)))):
-        message = without_signed(history[index])
+    for index in (*front, *range(cut, min(length, len(history)))):
+        message: Message | None = history[index]
+        if index < bound_until:
+            message = without_signed(history[index])
         if message is not None:
             rest.append(shown(message, entries[index]) if index in entries else message)
-    return rest + history[max(cut, state.history_length) :]
+    return rest + history[max(cut, length) :]
 
 
 def view_tokens(history: History, state: HistoryReductionState | None = None) -> int:

@@ -294,8 +294,9 @@ def chat(options: ChatOptions, flags: ConfigOptions) -> None:
     With scripted:FILE tools repeat their recorded results, the offline digest writes the
     summaries, and an empty line says what the user said next in the recording.
 
-    A chat is kept in the file chat.db of this folder unless a store is named. After each answer a
-    line shows how full the last request was, and when the next fold is due.
+    A chat is kept in the file chat.db of this folder unless a store is named. It folds before a
+    request reaches its ceiling; after each answer a line shows how full the last request was, and
+    when the next fold is due.
     """
     opened: list[Chat] = []
     try:
