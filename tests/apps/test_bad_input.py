@@ -49,8 +49,8 @@ BAD = {
     "unknown session": ("reduce good.json --session x", "holds no session 'x'"),
     "session 0": ("reduce good.json --session 0", "holds no session '0'"),
     "unknown key": ("reduce good.json --config unknown.toml", "unknown key 'target_cuont'"),
-    "negative value": ("plan good.json --config negative.json", "at least 1, got -3"),
-    "negative target": ("reduce good.json --target -1", "at least 1, got -1"),
+    "negative value": ("plan good.json --config negative.json", "at least 1 or None, got -3"),
+    "negative target": ("reduce good.json --target -1", "at least 1 or None, got -1"),
     "no config": ("replay good.json --config neither.toml", "neither.toml: not TOML"),
     "binary config": ("replay good.json --config binary.toml", "neither JSON nor TOML"),
     "list as config": ("replay good.json --config list.json", "list.json: not TOML"),
@@ -84,7 +84,7 @@ BAD = {
     "unknown target": ("reduce good.json --to xml --json", "--to must be 'openai-chat' or"),
     "unknown strategy": (
         "reduce good.json --strategy magic",
-        "--strategy must be 'summarizing' or 'message-counting', got 'magic'",
+        "--strategy must be 'summarizing' or 'clearing' or 'message-counting', got 'magic'",
     ),
     "unknown unit": ("reduce good.json --unit words", "--unit must be 'messages' or"),
     "unknown behavior": (
@@ -92,7 +92,22 @@ BAD = {
         "--behavior must be 'continue' or 'circuit-breaker', got",
     ),
     "target of tokens": ("reduce good.json --unit tokens --target 5", "use --token-target"),
-    "tokens of no tokens": ("plan good.json --token-target 5", "add --unit tokens"),
+    "tokens of no tokens": (
+        "plan good.json --unit messages --token-target 5",
+        "no effect on messages: add --unit tokens",
+    ),
+    "counts of tokens": (
+        "plan good.json --unit tokens --target 5",
+        "no effect on tokens: use --token-target",
+    ),
+    "threshold of no target": ("plan good.json --token-threshold 5", "add --token-target"),
+    "layers of clearing": ("plan good.json --strategy clearing --layers", "no effect on clearing"),
+    "no window": ("plan good.json --window 0", "context_window_size must be "),
+    "no ceiling": ("plan good.json --ceiling -1", "ceiling must be tokens, or a share of"),
+    "unknown model": (
+        "replay good.json --model mine:own",
+        "--model 'mine:own': its window is not known: give --window",
+    ),
     "layers of nothing": (
         "plan good.json --strategy message-counting --layers",
         "no effect on message counting",

@@ -11,7 +11,9 @@ from foldline.apps.cli.formats import TARGETS
 from foldline.history.codec import decode_history, encode_history
 from foldline.history.messages import Message
 from foldline.history.parts import ReasoningPart
+from foldline.history.tokens import TokenEstimator, count_message
 from foldline.logs.sessions import FORMATS
+from foldline.reduction.event import Reason
 from foldline.reduction.state import HistoryReductionState
 from foldline.testing.grammars import check_anthropic, check_openai_chat, check_openai_responses
 from tests.apps.conftest import Run
@@ -22,13 +24,13 @@ SMALL = ("--unit", "messages", "--target", "6", "--threshold", "4")
 
 def test_the_view_is_shown_for_people(run: Run, chat: Path) -> None:
     """Without options there are lines for messages, the summary in full, and what happened."""
-    outcome = run("reduce", chat)
+    outcome = run("reduce", chat, "--threshold", "5")
 
     assert (outcome.code, outcome.err) == (0, "")
     assert "Digest of 40 messages" in outcome.out
     assert "fold (performed): Count above target and threshold" in outcome.out
     last = outcome.out.splitlines()[-1]
-    assert "120 messages + 1 system, 40 folded; strategy summarizing" in last
+    assert "120 messages + 1 system, 40 folded; strategy summarizing; ceiling 64,000" in last
     assert "Where is parcel 29?" in outcome.out
 
 
@@ -263,12 +265,49 @@ def test_a_configuration_is_enabled_unless_it_says_otherwise(
     assert outcome.err == note.format(name)
 
 
-def test_a_plan_tells_which_strategy_is_in_force(run: Run, chat: Path, tmp_path: Path) -> None:
-    """Without a file it is summarizing; a file that names none has the library's default."""
-    (tmp_path / "file.toml").write_text("target_count = 3\n", encoding="utf-8")
+def test_without_options_the_defaults_are_those_of_the_library(run: Run, chat: Path) -> None:
+    """It summarizes below the ceiling, and counts nothing else."""
+    plan = run("plan", chat, "--json").json()
+    names = ("strategy", "window", "ceiling", "counting_unit", "target", "verdict")
 
-    assert "summarizing" in run("plan", chat).out
-    assert "message-counting" in run("plan", chat, "--config", "file.toml").out
+    assert [plan[name] for name in names] == [
+        "summarizing", 128_000, 64_000, "tokens", None, "skip"
+    ]  # fmt: skip
+    assert "target" not in run("plan", chat).out
+
+
+@pytest.mark.parametrize(
+    ("options", "window", "ceiling"),
+    [
+        (("--model", "openai:gpt-4"), 8_192, 5_734),
+        (("--model", "openai:gpt-4", "--window", "5000"), 5_000, 3_500),
+        (("--window", "5000", "--ceiling", "0.5"), 5_000, 2_500),
+        (("--ceiling", "3000"), 128_000, 3_000),
+    ],
+)
+def test_a_request_fits_the_model(
+    run: Run, chat: Path, options: tuple[str, ...], window: int, ceiling: int
+) -> None:
+    """The window comes from the model's name or an option, and the view stays below the ceiling."""
+    plan = run("plan", chat, *options, "--json").json()
+    line = run("reduce", chat, *options, "--json", "--skip").err
+    view = run("reduce", chat, *options, "--json", "--to", "foldline").out
+    tokens = sum(count_message(one, TokenEstimator()) for one in decode_history(view))
+
+    assert (plan["window"], plan["ceiling"]) == (window, ceiling)
+    assert plan["reason"] == Reason.CEILING_REACHED.value
+    assert f"; ceiling {ceiling:,}" in line
+    assert 0 < tokens < ceiling
+
+
+def test_an_option_replaces_the_strategy_of_a_file(run: Run, chat: Path, tmp_path: Path) -> None:
+    """What the file says of summaries and clearing is left out with the strategy that it is of."""
+    text = "use_single_summary = false\nclear_tool_results = false\ncontext_window_size = 5000\n"
+    (tmp_path / "file.toml").write_text(text, encoding="utf-8")
+    for strategy in ("clearing", "message-counting", "summarizing"):
+        out = run("plan", chat, "--config", "file.toml", "--strategy", strategy).out
+
+        assert f" {strategy} " in out
 
 
 def test_notes_are_few_and_on_one_line_each(run: Run, tmp_path: Path) -> None:

@@ -41,6 +41,16 @@ def test_without_options_the_usual_ones_are_compared(run: Run, short: Path) -> N
     assert {config["layers"] for config in configs} == {True, False}
 
 
+def test_every_configuration_fits_the_window(run: Run, short: Path) -> None:
+    """`--window` and `--model` are of the usual configurations too, and no request is larger."""
+    for option in (("--window", "1000"), ("--window", "1000", "--model", "openai:gpt-4")):
+        _, _, *replays = run("replay", short, *option, "--json").json()["sessions"][0]["replays"]
+
+        assert len(replays) > 4
+        assert {replay["config"]["ceiling"] for replay in replays} == {700}
+        assert all(0 < replay["totals"]["peak_tokens"] <= 700 for replay in replays)
+
+
 def test_the_document_has_totals_and_calls(run: Run, short: Path) -> None:
     """One record per model call, whose sums are the totals."""
     replay = run("replay", short, *SMALL, "--json").json()["sessions"][0]["replays"][2]
@@ -61,7 +71,7 @@ def test_the_table_has_a_line_for_each(run: Run, short: Path) -> None:
     assert "1 session, 41 messages" in outcome.out
     for name in ("no reduction", "no memory", "given"):
         assert sum(line.startswith(name) for line in outcome.out.splitlines()) == 2
-    assert "given: one rolling summary, 6 + 4 messages" in outcome.out
+    assert "given: one rolling summary, up to 6 + 4 messages or 64,000 tokens" in outcome.out
     assert "invalid" in outcome.out
 
 

@@ -329,8 +329,9 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
 
 
 def _expect_ceiling(ceiling: object) -> None:
-    is_number = isinstance(ceiling, int | float) and not isinstance(ceiling, bool)
-    if ceiling is not None and not (is_number and ceiling > 0):
+    if ceiling is None:
+        return
+    if isinstance(ceiling, bool) or not isinstance(ceiling, int | float) or not ceiling > 0:
         message = f"ceiling must be tokens, or a share of the window up to 1, got {ceiling!r}"
         raise ConfigError(message)
 

@@ -7,6 +7,7 @@ prompt cache. What is shortened once stays as it is shown until it is shortened 
 
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import product
 
 from foldline.history.history import History
 from foldline.history.parts import ToolCallPart
@@ -38,14 +39,16 @@ def clipped(
     limit: int,
     budget: Budget,
 ) -> tuple[Shortened, ...]:
-    """Return *entries* and those that show the messages at *indexes* in at most *limit* tokens each."""
+    """
+    Return *entries* and those that show the messages at *indexes* in at most *limit* tokens each.
+
+    A message that cannot be made so short is made as short as it can be, its media first.
+    """
     known = {one.index: one for one in entries}
-    for at in indexes:
+    for at, media in product(indexes, (True, False)):
         now = known[at].tokens if at in known else history.tokens(at, at + 1)
         if now > limit and not _is_cleared(known.get(at)):
-            shorter = clip(history, at, limit=limit, recall=budget.recall) or clip(
-                history, at, limit=limit, recall=budget.recall, media=False
-            )
+            shorter = clip(history, at, limit=limit, recall=budget.recall, media=media)
             if shorter is not None and shorter.tokens < now:
                 known[at] = shorter
     return tuple(known[at] for at in sorted(known))

@@ -95,16 +95,15 @@ def describe(report: ReplayReport) -> str:
     config = report.config
     if config is None:
         return "the full history at every call"
-    limits = "the ceiling"
+    limits = f"{config.ceiling:,} tokens"
     if config.target is not None:
-        limits = f"{config.target:,} + {config.threshold:,} {config.counting_unit}"
+        beside = "" if config.counting_unit == "tokens" else f" or {limits}"
+        limits = f"{config.target:,} + {config.threshold:,} {config.counting_unit}{beside}"
     if report.kind == "no_memory":
         return f"a new summary at every call above {limits}"
     if not config.enabled:
         return "disabled: the full history at every call"
-    if config.target is None:
-        return f"{_method(config)}, below the ceiling"
-    return f"{_method(config)}, {limits}"
+    return f"{_method(config)}, up to {limits}"
 
 
 def _method(config: ConfigRecord) -> str:

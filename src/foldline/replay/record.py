@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from foldline.history.history import CountingUnit
+from foldline.reduction.budget import budget_of
 from foldline.reduction.config import HistoryReductionConfig, ReductionStrategy
 from foldline.reduction.event import ReductionStatus
 from foldline.reduction.verdict import VerdictKind
@@ -52,6 +53,10 @@ class ConfigRecord(Struct, frozen=True, kw_only=True):
     """How much a fold keeps; None if the ceiling alone decides."""
     threshold: int | None
     layers: bool
+
+    ceiling: int
+    """The most tokens of a request."""
+
     enabled: bool = True
 
     @classmethod
@@ -65,6 +70,7 @@ class ConfigRecord(Struct, frozen=True, kw_only=True):
             target=None if limits is None else limits.target,
             threshold=None if limits is None else limits.threshold,
             layers=summarizing and not config.use_single_summary,
+            ceiling=budget_of(config).ceiling,
             enabled=config.enabled,
         )
 

@@ -28,6 +28,7 @@ from foldline.history.history import CountingUnit
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.history.repair import NO_RESPONSE
+from foldline.history.tokens import TokenEstimator, count_message
 from foldline.providers.model import ChatRequest
 from foldline.reduction.config import HistoryReductionConfig, Retention
 from foldline.reduction.request import SummaryRequest
@@ -59,6 +60,7 @@ The policy of each tool.
 """
 
 _PADDING = " maple" * 12
+_SCHEMA_TOKENS = 300
 
 
 class Scene(Struct, frozen=True, kw_only=True):
@@ -81,7 +83,8 @@ class Scene(Struct, frozen=True, kw_only=True):
     # How much later each call of a response ends than the one before it, in such steps.
     stagger: int = 30
     timeout: float | None = None  # How many seconds a tool may take
-    window: int | None = None  # How many messages the model takes at once
+    window: int | None = None  # How many tokens the model takes at once
+    padding: int = 1  # How long the old messages are
 
     # Whether the ids of calls start again in each response, as with some vendors.
     counts_anew: bool = False
@@ -119,8 +122,8 @@ def old_messages(scene: Scene) -> list[Message]:
         message
         for number in range(scene.old)
         for message in (
-            Message.user(f"old{number}{_PADDING}"),
-            Message.assistant(f"said{number}{_PADDING}"),
+            Message.user(f"old{number}{_PADDING * scene.padding}"),
+            Message.assistant(f"said{number}{_PADDING * scene.padding}"),
         )
     ]
 
@@ -154,8 +157,10 @@ class _Speaker:
             await asyncio.sleep(0)
         for rule in _rules_of(request.messages):
             self._book.write("refused", rule)
-        if self._scene.window is not None and len(request.messages) > self._scene.window:
-            raise ContextOverflowError(model="scripted")
+        tokens = sum(count_message(one, TokenEstimator()) for one in request.messages)
+        tokens += _SCHEMA_TOKENS
+        if self._scene.window is not None and tokens > self._scene.window:
+            raise ContextOverflowError(model="scripted", window=self._scene.window, tokens=tokens)
         answer = self._answer(request.messages)
         await self._life.moment("behind an answer")
         return answer

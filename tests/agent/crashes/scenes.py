@@ -73,7 +73,12 @@ HANGING = Scene(name="hanging", questions=("q0 hang+hang", "q1"), parallel=True,
 """Tools that are stopped when their time is over; no part of `ALL`."""
 
 OVERFLOWING = Scene(
-    name="overflowing", questions=("q0 pay", "q1 note"), old=3, behavior="continue", window=5
+    name="overflowing",
+    questions=("q0 pay", "q1 note"),
+    old=3,
+    padding=20,
+    behavior="continue",
+    window=1_200,
 )
 """The model finds requests too long, which are folded harder then."""
 

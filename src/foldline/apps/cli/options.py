@@ -15,6 +15,7 @@ __all__ = [
     "FormatOption",
     "HtmlOption",
     "JsonOption",
+    "ModelOption",
     "RunOptions",
     "SourceOptions",
     "takes",
@@ -34,6 +35,16 @@ FormatOption = Annotated[
     ),
 ]
 """The option of what reads a recorded conversation."""
+
+ModelOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The model that the requests are for, such as anthropic:claude-sonnet-4-6: its window "
+        "counts, and no model is called.",
+    ),
+]
+"""The option of what prepares requests and sends none."""
 
 HtmlOption = Annotated[
     str | None, typer.Option(metavar="FILE", help="Write a page with pictures to this file.")
@@ -64,25 +75,31 @@ class ConfigOptions(SourceOptions, frozen=True, kw_only=True):
         str | None,
         typer.Option(
             metavar="NAME",
-            help="summarizing (the default without --config) or message-counting (the default of "
-            "a --config that names none).",
+            help="summarizing (the default), clearing or message-counting.",
         ),
     ] = None
     unit: Annotated[
         str | None,
         typer.Option(
             metavar="UNIT",
-            help="What is counted: exchanges (the default), messages (in a chat) or tokens.",
+            help="What --target and --threshold count: exchanges (the default) or messages; tokens "
+            "with --token-target.",
         ),
     ] = None
     target: Annotated[
         int | None,
-        typer.Option(metavar="N", help="How many units a fold keeps; 20 by default, in a chat 40."),
+        typer.Option(
+            metavar="N",
+            help="How many units a fold keeps; 20 with --threshold or --unit, else a quarter of "
+            "the ceiling.",
+        ),
     ] = None
     threshold: Annotated[
         int | None,
         typer.Option(
-            metavar="N", help="How many more may gather before a fold; 5 by default, in a chat 20."
+            metavar="N",
+            help="How many more may gather before a fold; 5 with --target or --unit, else what fits "
+            "below the ceiling.",
         ),
     ] = None
     layers: Annotated[
@@ -94,11 +111,13 @@ class ConfigOptions(SourceOptions, frozen=True, kw_only=True):
     ] = None
     token_target: Annotated[
         int | None,
-        typer.Option(metavar="N", help="With tokens: how many a fold keeps; 4000 by default."),
+        typer.Option(metavar="N", help="How many tokens a fold keeps, in place of --target."),
     ] = None
     token_threshold: Annotated[
         int | None,
-        typer.Option(metavar="N", help="With tokens: how many more may gather; 1000 by default."),
+        typer.Option(
+            metavar="N", help="With --token-target: how many more may gather; 1000 by default."
+        ),
     ] = None
     behavior: Annotated[
         str | None,
@@ -106,6 +125,20 @@ class ConfigOptions(SourceOptions, frozen=True, kw_only=True):
             metavar="NAME",
             help="What follows a fold: continue (the default) or circuit-breaker, which ends the "
             "turn.",
+        ),
+    ] = None
+    window: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="The model's window in tokens; 128000 if the model is not known."
+        ),
+    ] = None
+    ceiling: Annotated[
+        float | None,
+        typer.Option(
+            metavar="N",
+            help="The most tokens of a request, or, up to 1, its share of the window; 0.7 of it "
+            "and at most 64000 by default.",
         ),
     ] = None
 
@@ -118,6 +151,7 @@ class RunOptions(ConfigOptions, frozen=True, kw_only=True):
         list[str] | None,
         typer.Option(metavar="FILE", help="A configuration in JSON or TOML; only one."),
     ] = None
+    model: ModelOption = None
     state: Annotated[
         str | None,
         typer.Option(

@@ -26,6 +26,7 @@ from foldline.errors import UsageError
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.logs.importer import Session
+from foldline.reduction.budget import Budget
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.verdict import Verdict
@@ -58,7 +59,8 @@ def _begin(options: RunOptions) -> _Run:
             "--config was given more than once: give one here; `foldline replay` takes several"
         )
         raise UsageError(message)
-    config = configured(options, read_config(names[0]) if names else None)
+    base = read_config(names[0]) if names else None
+    config = configured(options, base, model=options.model)
     if not config.enabled:
         note(f"{names[0]} disables reduction: the full history is sent")
     state = None
@@ -147,6 +149,7 @@ def _what_happened(run: _Run, reduced: ReducedHistory[Message]) -> str:
         f"{event.original_tokens:,} tokens before, {event.reduced_tokens:,} after",
         f"{run.messages}, {event.removed_count:,} folded",
         strategy,
+        f"ceiling {event.ceiling:,}",
     ]
     if event.summarizer is not None:
         facts.append(f"{event.summarizer} read {event.summarizer_tokens:,} tokens")
@@ -170,12 +173,12 @@ def plan(options: _PlanOptions) -> None:
     run = _begin(options)
     reducer = HistoryReducer(run.config)
     verdict = reducer.plan(run.history, state=run.state, overrides=run.overrides)
-    figures = _figures(run, verdict)
+    figures = _figures(run, verdict, reducer.budget())
     if options.json:
         print_json(figures)
         return
     table = Table.grid(padding=(0, 2, 0, 0))
-    shown = {name: _shown(value) for name, value in figures.items()}
+    shown = {name: _shown(value) for name, value in figures.items() if value is not None}
     shown["strategy"] = shown["strategy"].replace("_", "-")
     shown["messages"] = run.messages
     del shown["system_messages"]
@@ -188,13 +191,15 @@ def _shown(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _figures(run: _Run, verdict: Verdict) -> dict[str, Any]:
+def _figures(run: _Run, verdict: Verdict, budget: Budget) -> dict[str, Any]:
     history, limits = run.history, run.config.limits
     folded = 0 if verdict.state is None else verdict.state.summarized_up_to_index
     return {
         "verdict": verdict.kind,
         "reason": verdict.reason.value,
         "strategy": run.config.strategy,
+        "window": budget.window,
+        "ceiling": budget.ceiling,
         "counting_unit": run.config.unit,
         "units": verdict.units,
         "target": None if limits is None else limits.target,

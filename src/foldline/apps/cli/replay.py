@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from foldline.apps.cli.files import check_targets, print_json, write_files
-from foldline.apps.cli.options import ConfigOptions, HtmlOption, JsonOption, takes
+from foldline.apps.cli.options import ConfigOptions, HtmlOption, JsonOption, ModelOption, takes
 from foldline.apps.cli.sources import (
     configured,
     is_configured,
@@ -64,6 +64,7 @@ class _ReplayOptions(ConfigOptions, frozen=True, kw_only=True):
             "--check/--no-check", help="Check that vendors accept every request (the default)."
         ),
     ] = True
+    model: ModelOption = None
     html: HtmlOption = None
     json: JsonOption = False
 
@@ -73,7 +74,7 @@ def replay(options: _ReplayOptions) -> None:
     """
     Play a recorded session, message by message, and show what each configuration costs.
 
-    Without a configuration several usual ones are compared. If FILE holds several sessions, all are
+    Without a configuration several usual ones are compared, the default among them. If FILE holds several sessions, all are
     played and their figures added up. Notes on the standard error say what in FILE is not a
     message. With --json: an object with "sessions", and in each "session" and its "replays".
     """
@@ -100,13 +101,16 @@ def replay(options: _ReplayOptions) -> None:
 
 def _configs(options: _ReplayOptions) -> Mapping[str, HistoryReductionConfig]:
     named = [
-        (PurePath(name).stem or name, configured(options, read_config(name)))
+        (PurePath(name).stem or name, configured(options, read_config(name), model=options.model))
         for name in options.config or ()
     ]
     if not named and is_configured(options):
-        named.append(("given", configured(options)))
+        named.append(("given", configured(options, model=options.model)))
     if not named or options.compare:
-        named.extend(USUAL.items())
+        sizes = ConfigOptions(file="", window=options.window, ceiling=options.ceiling)
+        named.extend(
+            (name, configured(sizes, config, model=options.model)) for name, config in USUAL.items()
+        )
     configs: dict[str, HistoryReductionConfig] = {}
     for name, config in named:
         configs[_free(name, configs)] = config
@@ -218,11 +222,14 @@ def _figures(report: ReplayReport) -> dict[str, Any]:
 
 
 DEMO_CONFIGS: Mapping[str, HistoryReductionConfig] = MappingProxyType(
-    {f"foldline {name}": USUAL[name] for name in ("rolling", "layers", "tokens", "counting")}
+    {
+        f"foldline {name}": USUAL[name]
+        for name in ("default", "rolling", "layers", "tokens", "counting")
+    }
 )
 """What the demonstration compares."""
 
-_SHOWN = "foldline rolling"
+_SHOWN = "foldline default"
 _VIEW_LINES = 14
 _SUMMARY_LINES = 12
 
@@ -286,7 +293,7 @@ def _meaning(totals: Mapping[str, Totals], *, history: int) -> Iterator[str]:
         f"{_share(ours.sent_tokens, full.sent_tokens)} of the tokens sent without reduction."
     )
     yield (
-        f"- What is saved: {ours.summarizer_calls:,} summarizer calls instead of "
+        f"- What is saved: {counted(ours.summarizer_calls, 'summarizer call')} instead of "
         f"{forgetful.summarizer_calls:,}, which read "
         f"{_share(ours.summarizer_tokens, forgetful.summarizer_tokens)} of the tokens, each "
         f"message {_times(ours.most_reads)}."

@@ -15,6 +15,7 @@ from foldline.errors import ConfigError, FormatError, UsageError
 from foldline.history.history import COUNTING_UNITS
 from foldline.logs.importer import Session
 from foldline.logs.sessions import read_sessions
+from foldline.providers.book import window_of_model
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.config_reader import config_from_mapping, read_json, read_toml
 from foldline.reduction.state import HistoryReductionState
@@ -36,6 +37,7 @@ __all__ = [
 
 _DEFAULT = HistoryReductionConfig()
 
+# What says how to reduce, and what says how much fits.
 _FIELDS = {
     "strategy": "strategy",
     "unit": "counting_unit",
@@ -45,6 +47,7 @@ _FIELDS = {
     "token_threshold": "token_budget_threshold",
     "behavior": "behavior",
 }
+_SIZES = {"window": "context_window_size", "ceiling": "ceiling"}
 _CHOICES = {
     "strategy": ("summarizing", "clearing", "message-counting"),
     "unit": COUNTING_UNITS,
@@ -57,6 +60,7 @@ _TOKENS = (
     "max_token_budget",
     "token_budget_trigger_percentage",
 )
+_OF_SUMMARIES = ("custom_summarization_prompt", "summarizer_provider", "use_single_summary")
 _SECTION = "historyreduction"
 _MOST_NOTES = 5
 _Error = TypeVar("_Error", ConfigError, FormatError)
@@ -162,11 +166,14 @@ def is_configured(options: ConfigOptions) -> bool:
 
 
 def configured(
-    options: ConfigOptions, base: HistoryReductionConfig | None = None
+    options: ConfigOptions,
+    base: HistoryReductionConfig | None = None,
+    *,
+    model: str | None = None,
 ) -> HistoryReductionConfig:
-    """Return *base*, or the default of the command, as *options* change it."""
+    """Return *base*, or the default, as *options* change it, for the window of *model*."""
     fields: dict[str, Any] = msgspec.structs.asdict(base or _DEFAULT)
-    for name, field in _FIELDS.items():
+    for name, field in (_FIELDS | _SIZES).items():
         value = getattr(options, name)
         if name in _CHOICES and value is not None:
             value = value.lower().replace("_", "-")
@@ -183,7 +190,21 @@ def configured(
     if options.token_target is not None or options.token_threshold is not None:
         # These would win over what was asked for.
         fields |= {"max_token_budget": None, "token_budget_trigger_percentage": None}
+    if options.strategy is not None:
+        # What the file says of another strategy would be refused too.
+        idle = _OF_SUMMARIES if fields["strategy"] != "summarizing" else ()
+        fields |= {name: getattr(_DEFAULT, name) for name in (*idle, "clear_tool_results")}
+    if model is not None and fields["context_window_size"] is None:
+        fields["context_window_size"] = _known_window(model)
     return config_from_mapping(fields)
+
+
+def _known_window(model: str) -> int:
+    window = window_of_model(model)
+    if window is None:
+        message = f"--model {model[:80]!r}: its window is not known: give --window"
+        raise UsageError(message)
+    return window
 
 
 def _in_tokens(options: ConfigOptions, fields: Mapping[str, Any]) -> bool:
@@ -203,6 +224,10 @@ def _check_effect(options: ConfigOptions, in_tokens: bool, fields: Mapping[str, 
             unit = fields["counting_unit"] or "exchanges"
             message = f"--token-{name} has no effect on {unit}: add --unit tokens"
             raise ConfigError(message)
-    if options.layers is not None and fields["strategy"] != "summarizing":
-        message = "--layers and --single have no effect on message counting: leave them out"
+    if options.token_threshold is not None and fields["target_token_budget"] is None:
+        message = "--token-threshold has no effect without a target: add --token-target"
+        raise ConfigError(message)
+    strategy = fields["strategy"].replace("_", " ").replace("-", " ")
+    if options.layers is not None and strategy != "summarizing":
+        message = f"--layers and --single have no effect on {strategy}: leave them out"
         raise ConfigError(message)

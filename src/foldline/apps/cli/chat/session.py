@@ -294,9 +294,8 @@ def chat(options: ChatOptions, flags: ConfigOptions) -> None:
     With scripted:FILE tools repeat their recorded results, the offline digest writes the
     summaries, and an empty line says what the user said next in the recording.
 
-    A chat is kept in the file chat.db of this folder unless a store is named. It counts messages and
-    folds at 60 down to 40, since an exchange may hold hundreds of tool calls; with --unit or a
-    --config that reduces, the defaults of the other commands apply.
+    A chat is kept in the file chat.db of this folder unless a store is named. It folds before a
+    request reaches its ceiling, as the other commands do.
     """
     opened: list[Chat] = []
     try:
