@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ ROUNDS = 100
 
 
 def _reducer(unit: CountingUnit) -> HistoryReducer:
-    numbers = {"target_count": 3, "summarization_threshold": 1}
+    numbers: dict[str, Any] = {"target_count": 3, "summarization_threshold": 1}
     if unit == "tokens":
         numbers = {"target_token_budget": 200, "token_budget_threshold": 60}
     config = HistoryReductionConfig(strategy="message_counting", counting_unit=unit, **numbers)

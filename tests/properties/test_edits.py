@@ -24,6 +24,9 @@ CONFIG = HistoryReductionConfig(
     counting_unit="messages",
     target_count=4,
     summarization_threshold=10_000,
+    # Nothing folds because of the ceiling, however long a drawn text is.
+    context_window_size=10_000_000,
+    ceiling=1.0,
 )
 
 

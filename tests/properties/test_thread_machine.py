@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import pytest
@@ -54,7 +54,7 @@ START = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 def _reducer(unit: CountingUnit) -> HistoryReducer:
-    numbers = {"target_count": 4, "summarization_threshold": 2}
+    numbers: dict[str, Any] = {"target_count": 4, "summarization_threshold": 2}
     if unit == "tokens":
         numbers = {"target_token_budget": 400, "token_budget_threshold": 200}
     config = HistoryReductionConfig(strategy="message_counting", counting_unit=unit, **numbers)

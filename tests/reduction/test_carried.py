@@ -1,6 +1,5 @@
 """How far back the record of a library caller reaches: after an edit little is read again."""
 
-import asyncio
 from datetime import UTC, datetime
 
 import msgspec
@@ -10,8 +9,8 @@ from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.reduction.budget import budget_of
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.fold import FoldOptions, fold
-from foldline.reduction.request import SummaryRequest, run_flow
+from foldline.reduction.fold import FoldOptions, FoldResult, fold
+from foldline.reduction.request import Flow
 from foldline.reduction.state import HistoryReductionState, is_kept
 from foldline.reduction.verdict import decide
 
@@ -43,14 +42,19 @@ class Caller:
             budget=budget_of(self.config),
             summary_budget=1500,
         )
-        flow = fold(history, verdict, self.config, options, given=state)
-        made = asyncio.run(run_flow(flow, self._ask)).state
+        made = self._run(fold(history, verdict, self.config, options, given=state)).state
         assert made is not None
         self.record = made.to_json()
 
-    async def _ask(self, request: SummaryRequest) -> str:
-        self.read += len(request.messages)
-        return "They talked about the weather."
+    def _run(self, flow: Flow[FoldResult]) -> FoldResult:
+        try:
+            request = next(flow)
+            while True:
+                self.read += len(request.messages)
+                request = flow.send("They talked about the weather.")
+        except StopIteration as end:
+            result: FoldResult = end.value
+            return result
 
 
 def said(number: int) -> Message:

@@ -44,7 +44,7 @@ def test_the_documented_defaults_are_those_of_the_original() -> None:
     assert config.behavior == "continue"
     assert config.counting_unit == "exchanges"
     assert config.limits == Limits(20, 5)
-    assert config.limits.ceiling == 25
+    assert Limits(20, 5).ceiling == 25
     assert config.use_single_summary
     assert (config.trigger, config.retention) == ("count", "full")
     assert (config.quote_user_messages, config.largest_message) == (0, None)

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from foldline.history.history import History
 from foldline.history.signed import is_signed, only_sealed
+from foldline.history.tokens import TokenCounter
 from foldline.reduction.active import known_of
 from foldline.reduction.budget import LEAST_BUDGET, Budget
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, config_of_run
@@ -29,7 +30,7 @@ from foldline.reduction.event import Reason
 from foldline.reduction.fitting import clipped, squeezed
 from foldline.reduction.quotes import Pins, Quote, QuoteKind, quoted, whole_pins, within
 from foldline.reduction.request import DEFAULT_PROMPT, Flow, SummaryRequest
-from foldline.reduction.shortening import fitting
+from foldline.reduction.shortening import clip_text, fitting
 from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_of, join_layers
 from foldline.reduction.verdict import Verdict, leaving_tokens
 from foldline.reduction.view import view_tokens
@@ -172,12 +173,11 @@ def fold(
     made = _fitted(task, config, _reduction(task, config, draft, verdict))
     if given is base:
         made = replace(made, thinking_from=_thinking_from(history, base, made))
-    carried = _carried(task, made, given, is_continued=bool(draft.layers) and not draft.is_merged)
     return FoldResult(
-        state=carried,
+        state=_carried(task, made, given, draft),
         reason=Reason.FOLDED_BY_FALLBACK if by_fallback else verdict.reason,
         writing=writing,
-        left_out=tuple(_left_out(task, carried)),
+        left_out=tuple(_left_out(task, made)),
     )
 
 
@@ -278,7 +278,20 @@ def _fitted(
         if excess > 0:
             held = sum(one.tokens for one in made.quotes if one.kind in kinds)
             made = replace(made, quotes=within(made.quotes, held - excess, *kinds))
-    return made
+    excess = view_tokens(history, made) - budget.fitted
+    return made if excess <= 0 else _with_less(made, excess, history.counter)
+
+
+def _with_less(
+    made: HistoryReductionState, excess: int, counter: TokenCounter
+) -> HistoryReductionState:
+    """Return *made* with a summary that is *excess* tokens shorter, as far as there is one."""
+    limit = max(0, made.summary_tokens - excess)
+    text = clip_text(made.summary_content, limit=limit, counter=counter, note="\n[…]\n")
+    tokens, layers = counter.count(text), made.layers
+    if layers:
+        layers = (replace(layers[-1], summary=text, start=layers[0].start, tokens=tokens),)
+    return replace(made, summary_content=text, summary_tokens=tokens, layers=layers)
 
 
 def _thinking_from(
@@ -317,12 +330,17 @@ def _kept(base: HistoryReductionState | None, writing: Writing) -> _Draft:
     )
 
 
+def _is_short(quote: Quote) -> bool:
+    # Long user messages are quoted as their head and tail anyway.
+    return not quote.is_whole and (quote.kind == "pin" or not quote.text)
+
+
 def _left_out(task: _Task, made: HistoryReductionState) -> Iterator[str]:
     """Give what the view of *made* does not show word for word, and that of its base did."""
     quotes, shortened = ((), ()) if task.base is None else (task.base.quotes, task.base.shortened)
-    known = {one.index for one in quotes if not one.text}
+    known = {one.index for one in quotes if _is_short(one)}
     for quote in made.quotes:
-        if not quote.text and quote.index not in known:
+        if _is_short(quote) and quote.index not in known:
             kind = {"first": "first request", "pin": "pinned"}.get(quote.kind, quote.role)
             yield f"message {quote.index} ({kind})"
     known = {one.index for one in shortened}
@@ -335,12 +353,14 @@ def _carried(
     task: _Task,
     made: HistoryReductionState,
     given: HistoryReductionState | None,
-    *,
-    is_continued: bool,
+    draft: _Draft,
 ) -> HistoryReductionState:
     """Return *made*, sealed and numbered, with the earlier reductions that it carries."""
-    base = task.base
+    base, is_continued = task.base, bool(draft.layers) and not draft.is_merged
+    # What did not fit is named once; a record that listed it all would grow with the history.
+    quotes = tuple(one for one in made.quotes if one.text or one.kind in {"pin", "first"})
     known = known_of(task.history, given) if base is None else [*base.chain()]
+    made = replace(made, quotes=quotes)
     made = replace(made, number=1 + max((one.number for one in known), default=0)).sealed()
     if base is not None and is_continued and base.summarized_up_to_index < task.cut:
         # Its layers are the first ones of the new reduction.
@@ -384,7 +404,8 @@ def _add_layer(task: _Task) -> Flow[_Draft]:
 
 def _write_span(task: _Task, earlier: Writing) -> Flow[Writing]:
     total, start = Writing(), task.start
-    room = leaving_tokens(task.history, start, task.cut) + earlier.tokens
+    shortened = () if task.base is None else task.base.shortened
+    room = leaving_tokens(task.history, start, task.cut, shortened) + earlier.tokens
     room = max(room - task.quoted, min(room, LEAST_BUDGET))
     while start < task.cut:
         stop = _piece_end(task, start, earlier.tokens)

@@ -74,7 +74,11 @@ def pointer(index: int, *, recall: bool) -> str:
 def clip(
     history: History, index: int, *, limit: int, recall: bool, media: bool = True
 ) -> Shortened | None:
-    """Return how to show a message in at most *limit* tokens as heads and tails; None if it cannot."""
+    """
+    Return how to show a message as heads and tails; None if that would not be shorter.
+
+    It has at most *limit* tokens, or as few as possible.
+    """
     message, counter = history[index], history.counter
     whole = count_message(message, counter)
     texts = list(_texts(message))
@@ -86,14 +90,14 @@ def clip(
         note=f"\n[… {_COUNT} characters left out: {pointer(index, recall=recall)} …]\n",
         media=media,
     )
-    size = min(longest, int(longest * limit / max(1, whole))) // 2
-    while size >= _LEAST_CHARACTERS:
+    # Without its media a message may fit as it is.
+    size = max(_LEAST_CHARACTERS, longest * limit // (2 * whole) if media else longest)
+    while True:
         entry = replace(entry, head=size, tail=size)
         entry = replace(entry, tokens=count_message(shown(message, entry), counter))
-        if entry.tokens <= limit:
-            return entry
-        size = int(size * min(0.9, limit / entry.tokens))
-    return None
+        if entry.tokens <= limit or size == _LEAST_CHARACTERS:
+            return entry if entry.tokens < whole else None
+        size = max(_LEAST_CHARACTERS, int(size * min(0.9, limit / entry.tokens)))
 
 
 def clear(history: History, index: int, *, name: str, recall: bool) -> Shortened | None:

@@ -22,6 +22,7 @@ A cut is looked for if the table gives another answer with one than without one,
 the same at any length.
 """
 
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -355,7 +356,9 @@ def _squeezed(case: _Case, found: tuple[Shortened, ...], facts: set[Fact]) -> tu
             config=case.config,
             budget=budget,
         )
-    if found != case.base:
+    # A ceiling that has come down is above what the record has in front, too.
+    view = case.view - saved(history, found) + saved(history, case.entries)
+    if found != case.base or (case.active is not None and view > budget.room):
         facts.add("clipped")
     return found
 
@@ -377,7 +380,7 @@ def _wished_cut(case: _Case, *, is_full: bool) -> int | None:
     limits = case.config.limits
     if limits is not None:
         cut = _worthwhile(case, case.config.unit, limits.target, limits.threshold)
-        left = 0 if cut is None else leaving_tokens(case.history, case.cut, cut)
+        left = 0 if cut is None else leaving_tokens(case.history, case.cut, cut, case.entries)
         if not is_full or case.view - left + case.budget.summary <= case.budget.full:
             return cut
     return _worthwhile(case, "tokens", case.keep, case.keep // 4)
@@ -386,13 +389,18 @@ def _wished_cut(case: _Case, *, is_full: bool) -> int | None:
 def _worthwhile(case: _Case, unit: CountingUnit, keep: int, slack: int = 0) -> int | None:
     least = LEAST_FOLD if case.config.strategy == "summarizing" else 1
     cut = safe_cut(case.history, unit=unit, keep=keep, slack=slack, above=case.cut)
-    if cut is None or leaving_tokens(case.history, case.cut, cut) < least:
+    if cut is None or leaving_tokens(case.history, case.cut, cut, case.entries) < least:
         return None
     return cut
 
 
-def leaving_tokens(history: History, above: int, cut: int) -> int:
-    """Return the tokens that leave the view when its cut moves from *above* to *cut*."""
+def leaving_tokens(history: History, above: int, cut: int, shortened: Sequence[Shortened]) -> int:
+    """
+    Return the tokens that leave the view when its cut moves from *above* to *cut*.
+
+    Of what the view shows *shortened*, the rest has left it before.
+    """
     user = history.last_user()
     stays = history.tokens(user, user + 1) if user is not None and above <= user < cut else 0
-    return history.tokens(above, cut) - stays
+    gone = (one for one in shortened if above <= one.index < cut and one.index != user)
+    return history.tokens(above, cut) - stays - saved(history, gone)
