@@ -13,17 +13,17 @@ def ask(messages: list[dict[str, str]]) -> str:
 
 
 def main() -> None:
-    """Hold a conversation of 80 turns and print what was sent."""
-    reducer = HistoryReducer(window=2_000)  # or model="openai:gpt-5-mini"
+    """Hold a conversation of 100 turns and print what was sent."""
+    reducer = HistoryReducer(window=4_000)  # or model="openai:gpt-5-mini"
     messages: list[dict[str, str]] = []
-    state, largest = None, 0
-    for turn in range(80):
+    state, largest, ceiling = None, 0, 0
+    for turn in range(100):
         messages.append({"role": "user", "content": f"Where is order AB{turn:03}?"})
         reduced = reducer.reduce_sync(messages, state=state)
         state = reduced.state
-        largest = max(largest, reduced.event.request_tokens)
+        largest, ceiling = max(largest, reduced.event.request_tokens), reduced.event.ceiling
         messages.append({"role": "assistant", "content": ask(list(reduced.messages))})
-    print(f"{len(messages)} messages kept, at most {largest:,} tokens sent")
+    print(f"{len(messages)} messages kept, at most {largest:,} of {ceiling:,} tokens sent")
 
 
 if __name__ == "__main__":
