@@ -9,7 +9,7 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
-from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.event import Reason
 from foldline.threads.stores.memory import MemoryStore
 
@@ -180,3 +180,17 @@ def test_a_large_pinned_message_is_not_clipped() -> None:
     assert clipped.event.reason is Reason.CLIPPED
     assert messages[5] not in clipped.messages
     assert messages[5] in pinned.messages
+
+
+def test_a_pin_that_is_quoted_in_part_is_named_once() -> None:
+    """A pinned message larger than a quarter of the ceiling is quoted as head and tail, and named."""
+    messages = [*said(8), Message.assistant("word " * 3_000), *said(2), *said(30)]
+    reducer, state, named = HistoryReducer(window=16_000), None, []
+    for count in range(10, len(messages) + 1):
+        overrides = AgentRunConfig(trigger_history_reduction=count % 10 == 0)
+        reduced = reducer.reduce_sync(messages[:count], state=state, overrides=overrides, pins=[8])
+        state = reduced.state
+        named += reduced.event.left_out
+
+    assert named == ["message 8 (pinned)"]
+    assert "characters left out" in reduced.messages[0].text

@@ -1,8 +1,10 @@
 """What the model is sent."""
 
+from foldline.history.formats.anthropic import message_from_anthropic
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.history.signed import is_signed
 from foldline.reduction.state import LABEL_TOKENS
 from foldline.reduction.view import view_of, view_tokens
 from tests.reduction.test_verdict import state_of
@@ -47,6 +49,22 @@ def test_a_pinned_message_keeps_its_words_and_loses_foreign_answers() -> None:
     view = view_of(history, state_of(history, 2, pinned_index=1))
 
     assert [m.parts for m in view[1:]] == [(TextPart("question"),), (TextPart("b"),)]
+
+
+def test_bound_thinking_is_left_out_up_to_the_record() -> None:
+    """What was there before a reduction loses it, and an answer of nothing else is left out."""
+    thought = {"type": "thinking", "thinking": "hm", "signature": "S"}
+    said = {"type": "text", "text": "so"}
+    items = [[thought, said], [thought], [thought, said]]
+    answers = [message_from_anthropic({"role": "assistant", "content": one}) for one in items]
+    asked = Message.user("a")
+    history = History([asked, answers[0], asked, answers[1], asked, answers[2]])
+    view = view_of(history, state_of(history, 1, history_length=5))
+    whole = view_of(history, state_of(history, 1, history_length=5, thinking_from=1))
+
+    assert [m.text for m in view] == ["Summary", "so", "a", "a", "so"]
+    assert [is_signed(m) for m in view] == [False, False, False, False, True]
+    assert whole[1:] == history[1:]
 
 
 def test_tokens_of_a_view_are_those_of_its_pieces() -> None:

@@ -330,12 +330,17 @@ def _kept(base: HistoryReductionState | None, writing: Writing) -> _Draft:
     )
 
 
+def _is_short(quote: Quote) -> bool:
+    # Long user messages are quoted as their head and tail anyway.
+    return not quote.is_whole and (quote.kind == "pin" or not quote.text)
+
+
 def _left_out(task: _Task, made: HistoryReductionState) -> Iterator[str]:
     """Give what the view of *made* does not show word for word, and that of its base did."""
     quotes, shortened = ((), ()) if task.base is None else (task.base.quotes, task.base.shortened)
-    known = {one.index for one in quotes if not one.text}
+    known = {one.index for one in quotes if _is_short(one)}
     for quote in made.quotes:
-        if not quote.text and quote.index not in known:
+        if _is_short(quote) and quote.index not in known:
             kind = {"first": "first request", "pin": "pinned"}.get(quote.kind, quote.role)
             yield f"message {quote.index} ({kind})"
     known = {one.index for one in shortened}

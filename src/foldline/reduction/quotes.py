@@ -38,7 +38,7 @@ _QUOTE_TOKENS = 16
 _END = re.compile(r"</(quote(?:-[0-9]{1,9})?)")
 
 
-class Quote(Struct, frozen=True, kw_only=True):
+class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
     A message of the folded part, word for word, or the head and tail of a long one.
 
@@ -50,6 +50,9 @@ class Quote(Struct, frozen=True, kw_only=True):
     role: str
     text: str
     tokens: int
+
+    is_whole: bool = True
+    """Whether nothing of the message is left out."""
 
 
 def quoted(
@@ -148,13 +151,19 @@ def _quote(
     config: HistoryReductionConfig,
     budget: Budget,
 ) -> Quote:
-    text = sendable("\n".join(_words(message)))
-    text = text if text.strip() else ""
+    whole = sendable("\n".join(_words(message)))
+    whole = whole if whole.strip() else ""
     limit = budget.limit // 4 if kind in {"pin", "tool"} else config.quote_user_messages
     note = f"\n[… {{count}} characters left out: {pointer(at, recall=budget.recall)} …]\n"
-    text = clip_text(text, limit=limit, counter=counter, note=note)
-    tokens = counter.count(text) + _QUOTE_TOKENS if text else 0
-    return Quote(index=at, kind=kind, role=message.role, text=text, tokens=tokens)
+    text = clip_text(whole, limit=limit, counter=counter, note=note)
+    return Quote(
+        index=at,
+        kind=kind,
+        role=message.role,
+        text=text,
+        tokens=counter.count(text) + _QUOTE_TOKENS if text else 0,
+        is_whole=text == whole,
+    )
 
 
 def _words(message: Message) -> Iterator[str]:
@@ -179,7 +188,11 @@ def within(quotes: Sequence[Quote], room: int, *kinds: QuoteKind) -> tuple[Quote
     for one in reversed(quotes):
         if one.kind in kinds:
             room -= one.tokens
-        kept.append(replace(one, text="", tokens=0) if one.kind in kinds and room < 0 else one)
+        kept.append(
+            replace(one, text="", tokens=0, is_whole=False)
+            if one.kind in kinds and room < 0
+            else one
+        )
     return tuple(reversed(kept))
 
 

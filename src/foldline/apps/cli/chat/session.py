@@ -282,9 +282,9 @@ def chat(options: ChatOptions, flags: ConfigOptions) -> None:
     Talk with a model; the conversation is kept in a store, and folded as it grows.
 
     On a terminal it asks for one line after the other, and /help lists the slash commands:
-    /history, /summary, /fold, /pin, /unpin, /undo, /rewind, /fork and /quit. With --message, or with text piped
-    into it, it says that, prints the answer and exits; everything beside the answer (tools, folds,
-    usage) goes to the standard error then.
+    /history, /summary, /fold, /pin, /unpin, /undo, /rewind, /fork and /quit. With --message, or
+    with text piped into it, it says that, prints the answer and exits; everything beside the answer
+    (tools, folds, usage) goes to the standard error then.
 
     Everything is stored before it takes effect. Ctrl-C during an answer stops the turn; an empty
     line resumes it, and anything else leaves it. A run that a crash interrupted is found at the
@@ -295,7 +295,8 @@ def chat(options: ChatOptions, flags: ConfigOptions) -> None:
     summaries, and an empty line says what the user said next in the recording.
 
     A chat is kept in the file chat.db of this folder unless a store is named. It folds before a
-    request reaches its ceiling, as the other commands do.
+    request reaches its ceiling; after each answer a line shows how full the last request was, and
+    when the next fold is due.
     """
     opened: list[Chat] = []
     try:
