@@ -502,6 +502,7 @@ def test_a_record_without_a_cut_needs_what_it_shortens() -> None:
     state = state_of(history, 0, counting_unit="tokens", shortened=(entry,), summary_content="")
 
     assert judge(history, state, TIGHT).state is state
+    assert judge(history, state_of(history, 0, counting_unit="tokens"), TIGHT).state is None
     assert judge(other, state, TIGHT).shortened == ()
 
 

@@ -199,9 +199,8 @@ def within(quotes: Sequence[Quote], room: int, *kinds: QuoteKind) -> tuple[Quote
 def _tagged(quote: Quote) -> str:
     # A text that could end the quote gets a tag that it does not contain.
     taken = set(_END.findall(quote.text))
-    tag = next(
-        one for one in chain(("quote",), map("quote-{}".format, count(1))) if one not in taken
-    )
+    tags = chain(("quote",), map("quote-{}".format, count(1)))
+    tag = next(one for one in tags if one not in taken)
     marks = {"first": ' first="yes"', "pin": ' pinned="yes"'}.get(quote.kind, "")
     return f'<{tag} message="{quote.index}" by="{quote.role}"{marks}>\n{quote.text}\n</{tag}>'
 
