@@ -209,17 +209,8 @@ repeated reads stay
 - found.add(last[key])
 + last[key] = at
 results are cleared one by one
-- known[at] = shorter
--     return tuple(known[at] for at in sorted(known))
-- 
-- 
-- def squeezed(
-+ known[at] = shorter
-+             break
-+     return tuple(known[at] for at in sorted(known))
-+ 
-+ 
-+ def squeezed(
+- shorter = None if name is None else clear(
++ shorter = None if name is None or known else clear(
 
 reduction/verdict.py: reduction/test_verdict.py
 a count folds an open loop of signed thinking

@@ -168,7 +168,7 @@ def check(
         return reduced
     # Damage may leave no cut among the newest messages, each of which costs what a note costs.
     last = next(history.whole_indexes(history.first_open_call(), 0), 0)
-    assert fixed * 2 > ceiling or len(history) - last > TORN
+    assert fixed * 3 > ceiling or len(history) - last > TORN
     return None
 
 
