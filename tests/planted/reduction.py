@@ -212,7 +212,7 @@ results are cleared one by one
 - shorter = None if name is None else clear(
 + shorter = None if name is None or known else clear(
 
-reduction/verdict.py: reduction/test_verdict.py
+reduction/verdict.py: reduction/test_near_ceiling.py
 a count folds an open loop of signed thinking
 - facts.add("looping")
 + pass
@@ -225,16 +225,18 @@ quotes may be larger than the ceiling
 large messages are looked at in every call
 - seen = case.cut if case.active is None else max(case.cut, case.active.history_length)
 + seen = case.cut
+
+reduction/verdict.py: reduction/test_fold_fits.py
 what was cleared counts as if it left with the cut
 - return history.tokens(above, cut) - stays - saved(history, gone)
 + return history.tokens(above, cut) - stays
 
-reduction/active.py: reduction/test_verdict.py
+reduction/active.py: reduction/test_near_ceiling.py
 a batch fits every history
 - and bool(state.shortened)
 + and bool(state)
 
-reduction/fold.py: reduction/test_fold.py
+reduction/fold.py: reduction/test_fold_fits.py
 a question that was in front is forgotten
 - passed = None if base is None or base.pinned_index == pinned else base.pinned_index
 + passed = None
