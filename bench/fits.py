@@ -259,27 +259,34 @@ def last_of(session: Session, reducer: HistoryReducer, counter: Vocabulary) -> t
     return sum(one.folded for one in requests), text
 
 
+def first_requests(
+    found: dict[str, Session], counter: Vocabulary, unit: str, window: int
+) -> tuple[int, int]:
+    """Return in how many of the folded sessions the first request is there, of those of its size."""
+    folded, there = 0, 0
+    config = HistoryReductionConfig(context_window_size=window, **UNITS[unit])
+    for session in found.values():
+        first = next((one for one in session.messages if one.role == "user"), None)
+        if first is None or counter.message(first) > 600:
+            continue
+        folds, text = last_of(session, HistoryReducer(config), counter)
+        folded += folds > 0
+        there += folds > 0 and first.text.strip() in text
+    return there, folded
+
+
 def words(found: dict[str, Session], counter: Vocabulary) -> dict[str, Any]:
     """Return what of the first requests, and of the rules of the long session, is there verbatim."""
-    figures: dict[str, Any] = {}
-    for unit, window in product(UNITS, (8_000, 128_000)):
-        folded, there = 0, 0
-        for session in found.values():
-            first = next((one for one in session.messages if one.role == "user"), None)
-            if first is None or counter.message(first) > 600:
-                continue
-            config = HistoryReductionConfig(context_window_size=window, **UNITS[unit])
-            folds, text = last_of(session, HistoryReducer(config), counter)
-            folded += folds > 0
-            there += folds > 0 and first.text.strip() in text
-        figures[f"first request, {unit}, window {window}"] = [there, folded]
+    figures: dict[str, Any] = {
+        f"first request, {unit}, window {window}": first_requests(found, counter, unit, window)
+        for unit, window in product(UNITS, (8_000, 128_000))
+    }
     long = next(one for name, one in found.items() if "pi-coding" in name)
     for window in (8_000, 32_000, 128_000):
         config = HistoryReductionConfig(context_window_size=window)
         _, text = last_of(long, HistoryReducer(config), counter)
         missing = [rule for rule in RULES if rule not in text]
-        figures[f"rules, window {window}"] = [len(RULES) - len(missing), len(RULES)]
-        figures[f"rules, window {window}, missing"] = missing
+        figures[f"rules, window {window}"] = len(RULES) - len(missing), len(RULES), missing
     return figures
 
 
@@ -290,7 +297,8 @@ def bill(found: dict[str, Session], counter: Vocabulary) -> Iterator[dict[str, A
     played_ones = {
         "pi": next(one for name, one in found.items() if "pi-coding" in name),
         "airline 600": joined(airline[:20], each=4),
-        "aider": joined(aider[:15]),
+        # With the largest message of all.
+        "aider": joined(aider[28:42]),
     }
     for title, session in played_ones.items():
         never = None

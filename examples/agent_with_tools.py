@@ -8,7 +8,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from foldline import Agent, HistoryReductionConfig, Message, SQLiteStore, tool
+from foldline import Agent, Message, SQLiteStore, tool
 from foldline.messages import ToolCallPart
 from foldline.testing.model import ScriptedModel
 
@@ -25,7 +25,6 @@ async def main(path: Path) -> None:
     agent = Agent(
         ScriptedModel([Message.assistant(tool_calls=[call]), "It is in Lisbon."]),
         tools=[lookup],
-        history_reduction=HistoryReductionConfig(enabled=True, strategy="summarizing"),
     )
     async with SQLiteStore(path) as store:
         thread = await store.thread("support-42", tenant="acme")

@@ -63,6 +63,10 @@ async def asked(thread: ConversationThread | None, **arguments: object) -> ToolA
     return await run_tool(recall_tool(), encode_json(arguments).decode(), context(thread))
 
 
+def reader(said: Sequence[Message], number: int) -> Callable[[int], str]:
+    return lambda page: str(recall(said, number, page=page))
+
+
 def joined(read: Callable[[int], str]) -> str:
     """Follow the headers from the first page to the last, and join what follows them."""
     texts: list[str] = []
@@ -348,6 +352,4 @@ async def test_every_pointer_in_a_request_can_be_followed() -> None:
     assert len(pointers) > 5
     assert thread.last_reduction is not None
     for number in {*pointers, *range(thread.last_reduction.summarized_up_to_index)}:
-        assert joined(lambda page, at=number: str(recall(said, at, page=page))) == text_of(
-            said[number]
-        )
+        assert joined(reader(said, number)) == text_of(said[number])

@@ -9,7 +9,7 @@ import pytest
 
 EXPECTED = {
     "agent_with_tools": "It is in Lisbon. (4 messages kept)\n",
-    "own_loop": "80 messages kept, at most 13 sent\n",
+    "own_loop": "200 messages kept, at most 2,444 of 2,800 tokens sent\n",
     "several_agents": (
         "What now?  First the tests.\nGo on.     Done: 12 pass.\n"
         "And then?  Then the release.\nFinish.    Done: 1.0 is out.\n"

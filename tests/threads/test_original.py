@@ -217,7 +217,11 @@ async def test_the_documented_snapshot_is_read() -> None:
 
 async def test_our_own_state_may_be_nested() -> None:
     """An object of our own fields is read as the text of it is."""
-    own = {"run_id": "r", "conversation_id": "c", "started_at": "2025-11-01T08:00:00Z"}
+    own: dict[str, object] = {
+        "run_id": "r",
+        "conversation_id": "c",
+        "started_at": "2025-11-01T08:00:00Z",
+    }
     own |= {"current_messages": {"count": 5, "digest": ""}, "iteration": 2}
     thread, _ = await restored(snapshot(ExecutionStateJson=own))
 

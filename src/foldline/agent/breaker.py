@@ -130,14 +130,14 @@ class FoldCalls:
         Args:
             chain: The summarizers, the first one first.
             breakers: One for each of them; what has none, as the digest, has no limit either.
-            seconds: The time for all of them together.
+            seconds: The time for all of them together, from the first request on.
             timer: Gives the time in seconds.
         """
         self._chain = chain
         self._breakers = breakers
         self._seconds = seconds
         self._timer = timer
-        self._end = timer() + seconds
+        self._end: float | None = None
         self._admitted: dict[int, bool] = {}
         self._answered: Breaker | None = None
         self._place = 0
@@ -153,7 +153,11 @@ class FoldCalls:
         self._judge(is_refused=bool(request.defects) or request.summarizer > self._place)
         self._place = request.summarizer
         breaker = self._breakers[self._place]
-        left = self._end - self._timer()
+        if self._end is None:
+            self._end = self._timer() + self._seconds
+            left = self._seconds
+        else:
+            left = self._end - self._timer()
         if breaker is None:
             return await self._reply(request, None, None)
         if left <= 0:

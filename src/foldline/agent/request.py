@@ -1,6 +1,7 @@
 """What a caller says of a request beside its messages, and the sizes that follow."""
 
 from collections.abc import Sequence
+from math import ceil
 
 from msgspec import Struct
 
@@ -120,4 +121,4 @@ def parts_of(
         "summary and quotes": front,
         "messages": view_tokens(history, active) - history.system_tokens - front,
     }
-    return {name: int(tokens * budget.ratio) for name, tokens in parts.items()}
+    return {name: ceil(tokens * budget.ratio) for name, tokens in parts.items()}

@@ -38,18 +38,20 @@ def clipped(
     indexes: Iterable[int],
     limit: int,
     budget: Budget,
+    media: bool = True,
 ) -> tuple[Shortened, ...]:
     """
     Return *entries* and those that show the messages at *indexes* in at most *limit* tokens each.
 
-    A message that cannot be made so short is made as short as it can be, its media first.
+    With *media*, what is not text stays, and so does a message that cannot be made so short. Without,
+    that one is made as short as it can be, its media first.
     """
     known = {one.index: one for one in entries}
-    for at, media in product(indexes, (True, False)):
+    for at, shows_media in product(indexes, (True,) if media else (True, False)):
         now = known[at].tokens if at in known else history.tokens(at, at + 1)
         if now > limit and not _is_cleared(known.get(at)):
-            shorter = clip(history, at, limit=limit, recall=budget.recall, media=media)
-            if shorter is not None and shorter.tokens < now:
+            shorter = clip(history, at, limit=limit, recall=budget.recall, media=shows_media)
+            if shorter is not None and shorter.tokens < (limit + 1 if media else now):
                 known[at] = shorter
     return tuple(known[at] for at in sorted(known))
 
@@ -115,10 +117,13 @@ def squeezed(
     found = cleared(history, entries, cut=cut, keep=keep, whole=whole, config=config, budget=budget)
     shown = [*([] if pinned is None else [pinned]), *range(cut, len(history))]
     for indexes in ([at for at in shown if at not in whole], sorted(whole)):
-        limit = max(_LEAST_CLIP, budget.limit // 8)
+        limit, media = max(_LEAST_CLIP, budget.limit // 8), True
         while indexes and saved(history, found) < wanted and limit >= _LEAST_CLIP:
-            found = clipped(history, found, indexes=indexes, limit=limit, budget=budget)
-            limit //= 2
+            found = clipped(
+                history, found, indexes=indexes, limit=limit, budget=budget, media=media
+            )
+            # Texts give way first.
+            limit, media = limit // 2 if not media else limit, False
     return found
 
 
