@@ -297,7 +297,8 @@ def bill(found: dict[str, Session], counter: Vocabulary) -> Iterator[dict[str, A
     played_ones = {
         "pi": next(one for name, one in found.items() if "pi-coding" in name),
         "airline 600": joined(airline[:20], each=4),
-        "aider": joined(aider[:15]),
+        # With the largest message of all.
+        "aider": joined(aider[28:42]),
     }
     for title, session in played_ones.items():
         never = None
