@@ -237,3 +237,13 @@ def test_what_was_cleared_has_left_the_view_before() -> None:
 
     assert whole == history.tokens(3, 5)
     assert short == history.tokens(3, 4) + entry.tokens
+
+
+def test_clipping_one_large_message_may_be_enough() -> None:
+    """Then nothing else is squeezed, though there is no cut."""
+    answer = [Message.assistant(WORDS * times) for times in (2, 8, 2)]
+    history = History([Message.user(WORDS), *answer])
+    verdict = judge(history, config=TIGHT)
+
+    assert said(verdict) == ("fold", Reason.CLIPPED)
+    assert [one.index for one in verdict.shortened] == [2]
