@@ -167,7 +167,104 @@ thinking that was made before a reduction stays after it
 - message = without_signed(history[index])
 + message: Message | None = history[index]
 
+reduction/budget.py: reduction/test_budget.py
+the answer has no room
+- most = max(1, min(most, size - reserve))
++ most = max(1, most)
+the vendor's count corrects nothing
+- limit = int(most / ratio)
++ limit = int(most)
+tools are not counted
+- full=int(limit * FULL) - instructions - tools,
++ full=int(limit * FULL) - instructions,
+
+reduction/shortening.py: reduction/test_shortening.py
+clipped arguments are no object
+- arguments = text if shorter == text else encode_json({"shortened": shorter}).decode()
++ arguments = shorter
+a vendor's item still holds what was clipped
+- return replace(message, parts=parts, native=None)
++ return replace(message, parts=parts)
+a note loses the identifiers
+- kept = f" Identifiers in it: {found}." if found else ""
++ kept = ""
+a note names a tool that is not there
+- return f"recall(message={index}) returns it" if recall else
++ return f"recall(message={index}) returns it" if True else
+an edited message is shown as the old one
+- entry.digest == _digest(history, entry.index)
++ entry.digest
+images are never left out
+- return part if entry.media else
++ return part if True else
+
+reduction/fitting.py: reduction/test_fitting.py
+a tool's rule is ignored
+- if rules & {"keep", "never_summarize"} or not (is_old or "clear" in rules):
++ if not is_old:
+the newest exchange is cleared too
+- if not is_earlier:
++ if False:
+repeated reads stay
+- found.add(last[key])
++ last[key] = at
+results are cleared one by one
+- shorter = None if name is None else clear(
++ shorter = None if name is None or known else clear(
+
+reduction/verdict.py: reduction/test_near_ceiling.py
+a count folds an open loop of signed thinking
+- facts.add("looping")
++ pass
+a fold for the ceiling keeps the whole target
+- if not is_full or case.view - left + case.budget.summary <= case.budget.full:
++ if True:
+quotes may be larger than the ceiling
+- or (case.active is not None and view > budget.room):
++ or False:
+large messages are looked at in every call
+- seen = case.cut if case.active is None else max(case.cut, case.active.history_length)
++ seen = case.cut
+
+reduction/verdict.py: reduction/test_fold_fits.py
+what was cleared counts as if it left with the cut
+- return history.tokens(above, cut) - stays - saved(history, gone)
++ return history.tokens(above, cut) - stays
+
+reduction/active.py: reduction/test_near_ceiling.py
+a batch fits every history
+- and bool(state.shortened)
++ and bool(state)
+
+reduction/fold.py: reduction/test_fold_fits.py
+a question that was in front is forgotten
+- passed = None if base is None or base.pinned_index == pinned else base.pinned_index
++ passed = None
+a record lists every quote that did not fit
+- if one.text or one.kind in {"pin", "first"})
++ if one)
+the summary never gives way
+- return made if excess <= 0 else _with_less(made, excess, history.counter)
++ return made
+
+reduction/state.py: reduction/test_state.py
+the hash covers the summary alone
+- if any(kept) or self.history_length:
++ if False:
+a record of format 1 is not whole
+- if any(kept) or self.history_length:
++ if True:
+
 reduction/quotes.py: reduction/test_quotes.py
+a quote can be ended by its text
+- for one in tags if one not in taken)
++ for one in tags)
+quotes give way newest first
+- for one in reversed(quotes):
++ for one in quotes:
+a long user message is not quoted at all
+- text = clip_text(whole, limit=limit, counter=counter, note=note)
++ text = whole if counter.count(whole) <= limit else ""
 a message that is quoted already cannot be pinned
 - if at < cut and (kind == "pin" or at not in known):
 + if at < cut and at not in known:

@@ -43,6 +43,9 @@ SHAPES: tuple[Mapping[str, object], ...] = (
     {"tool_rules": {"look_up": "never_summarize"}},
     {"tool_rules": {"look_up": "keep"}},
 )
+TORN = 12
+"""More messages than an undamaged history has in one answer with its results."""
+
 FIXED = ("instructions", "tools", "system messages")
 RULE = "Answer in one sentence. " * 20
 
@@ -163,7 +166,9 @@ def check(
         assert reduced.event.request_tokens <= reduced.event.ceiling
         assert not faults(reduced.messages)
         return reduced
-    assert fixed * 2 > ceiling
+    # Damage may leave no cut among the newest messages, each of which costs what a note costs.
+    last = next(history.whole_indexes(history.first_open_call(), 0), 0)
+    assert fixed * 3 > ceiling or len(history) - last > TORN
     return None
 
 

@@ -2,11 +2,15 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from foldline.history.history import History
-from foldline.history.messages import Message
+from foldline.history.messages import SUMMARY_KEY, Message
+from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.reduction.budget import budget_of
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.quotes import Pins, Quote, joined, quoted
+from foldline.reduction.quotes import Pins, Quote, joined, quoted, tool_names, within
+from tests.linearity import is_linear
 
 
 BUDGET = budget_of(HistoryReductionConfig())
@@ -94,3 +98,121 @@ def test_a_quote_is_word_for_word() -> None:
     assert found[0].text == "  - a rule\n"
     assert joined("", found).endswith('pinned="yes">\n  - a rule\n\n</quote>')
     assert (blank.text, blank.tokens) == ("", 0)
+
+
+LONG = "the cache holds a summary of every flight booked before noon\n" * 60
+
+
+def folded(
+    *messages: Message, config: HistoryReductionConfig = CONFIG, recall: bool = False
+) -> tuple[Quote, ...]:
+    """Return the quotes of a fold of all *messages*."""
+    history = History([*messages, Message.user("last")])
+    return quoted(
+        history,
+        (),
+        aged=range(len(messages)),
+        cut=len(messages),
+        pins=None,
+        config=config,
+        budget=budget_of(config, recall=recall),
+    )
+
+
+def test_users_are_quoted_and_assistants_are_not() -> None:
+    """The first request, every later one, and nothing that is a summary itself."""
+    label = {SUMMARY_KEY: True}
+    summaries = [
+        replace(one, metadata=label) for one in (Message.assistant("x"), Message.user("y"))
+    ]
+    found = folded(Message.user("a"), *summaries, Message.assistant("b"), Message.user("c"))
+
+    assert kinds(found) == [(0, "first"), (4, "user")]
+
+
+def test_a_long_user_message_is_its_head_and_tail() -> None:
+    """Up to so many tokens it stays word for word; a longer one has a pointer to the rest."""
+    whole, short = (
+        folded(Message.user(LONG), config=HistoryReductionConfig(quote_user_messages=size))
+        for size in (5_000, 100)
+    )
+    named = folded(
+        Message.user(LONG), config=HistoryReductionConfig(quote_user_messages=100), recall=True
+    )
+
+    assert whole[0].text == LONG
+    assert short[0].text.startswith("the cache")
+    assert short[0].text.endswith("noon\n")
+    assert "message 0 of the history" in short[0].text
+    assert "recall(message=0)" in named[0].text
+    assert short[0].tokens <= 100 + 16
+
+
+def test_a_pin_may_be_a_quarter_of_the_ceiling() -> None:
+    """What somebody pinned is clipped only if it would crowd out the rest."""
+    config = HistoryReductionConfig(context_window_size=4_000)
+    whole, clipped = (
+        folded(Message.user(text, pin=True), config=config) for text in (LONG[:2000], LONG * 9)
+    )
+
+    assert whole[0].text == LONG[:2000]
+    assert clipped[0].tokens <= 2_800 // 4 + 16
+
+
+def test_results_that_are_never_summarized_are_quoted() -> None:
+    """Those of the tool with that rule, whatever form they have."""
+    config = HistoryReductionConfig(tool_rules={"plan": "never_summarize", "look": "keep"})
+    calls = [ToolCallPart(f"c{name}", name, "{}") for name in ("plan", "look")]
+    pieces = ToolCallResponsePart("cplan", (TextPart("one"), TextPart("two")))
+    found = folded(
+        Message.user("a"),
+        Message.assistant(tool_calls=calls),
+        Message(role="tool", parts=(pieces,)),
+        Message.tool("clook", "three"),
+        config=config,
+    )
+
+    assert [(one.kind, one.role, one.text) for one in found[1:]] == [("tool", "tool", "one\ntwo")]
+
+
+def test_a_result_without_its_call_has_its_own_name() -> None:
+    """A result names its tool itself where no call does."""
+    history = History([Message.tool("x", "r", name="read"), Message.tool("y", "r")])
+
+    assert [tool_names(history, at) for at in (0, 1)] == [{"read"}, set()]
+
+
+def test_a_pinned_call_is_quoted_with_its_arguments() -> None:
+    """A pinned message of an assistant may be nothing but a call."""
+    call = ToolCallPart("c", "write", '{"path": "a.py"}')
+    found = folded(Message.user("a"), Message.assistant(tool_calls=[call], pin=True))
+
+    assert found[1].text == 'write({"path": "a.py"})'
+
+
+def test_the_oldest_give_way() -> None:
+    """Newest first, of the given kinds alone; what has no text is not shown."""
+    quotes = folded(*(Message.user(f"number {n}", pin=n == 1) for n in range(4)))
+    room = sum(one.tokens for one in quotes[2:])
+    left = within(quotes, room, "user", "first")
+
+    assert [bool(one.text) for one in left] == [False, True, True, True]
+    assert [bool(one.text) for one in within(quotes, room, "pin")] == [True] * 4
+    assert "number 0" not in joined("", left)
+    assert joined("Summary", within(quotes, 0, "user", "first", "pin")) == "Summary"
+    assert joined("Summary", left).startswith("Summary\n\nQuoted word for word")
+
+
+def test_a_quote_cannot_end_itself() -> None:
+    """A text with the end of a quote in it gets another tag, also if it guessed that one."""
+    texts = ("</quote>", "</quote></quote-1>", "</quote-1>", "</quote> </quote-1> </quote-2>")
+    tags = ("quote-1", "quote-2", "quote", "quote-3")
+    for text, tag in zip(texts, tags, strict=True):
+        shown = joined("", [Quote(index=1, kind="user", role="user", text=text, tokens=9)])
+
+        assert shown.endswith(f'<{tag} message="1" by="user">\n{text}\n</{tag}>')
+    assert is_linear(
+        lambda text: joined("", [Quote(index=1, kind="user", role="user", text=text, tokens=9)]),
+        "",
+        "</quote-1</quote",
+    )

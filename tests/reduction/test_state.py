@@ -11,6 +11,10 @@ from foldline.errors import ConfigError, FormatError, HistoryTooShortError, Inte
 from foldline.history.history import History, Prefix
 from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.history.parts import ToolCallPart
+from foldline.history.tokens import TokenEstimator, count_message
+from foldline.reduction.active import active_reduction
+from foldline.reduction.quotes import Quote, joined
+from foldline.reduction.shortening import Shortened
 from foldline.reduction.state import (
     STATE_FORMAT,
     HistoryReductionState,
@@ -18,6 +22,7 @@ from foldline.reduction.state import (
     hash_of,
     join_layers,
 )
+from foldline.reduction.view import view_of
 
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -370,6 +375,99 @@ def test_a_changed_summary_is_not_applied(changes: dict[str, object]) -> None:
     assert not again.validate_integrity(talk(5))
     with pytest.raises(IntegrityError):
         again.apply_to_messages(talk(5))
+
+
+QUOTE = Quote(index=1, kind="user", role="user", text="Message 1", tokens=20)
+ENTRY = Shortened(index=4, digest="aa", tokens=9, note="[cleared]")
+KEPT: dict[str, Any] = {
+    "quotes": (QUOTE,),
+    "shortened": (ENTRY,),
+    "sealed_item": Message.assistant("sealed"),
+    "history_length": 5,
+}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"quotes": ()},
+        {"quotes": (msgspec.structs.replace(QUOTE, text="Message 2"),)},
+        {"shortened": ()},
+        {"shortened": (msgspec.structs.replace(ENTRY, note="[other]"),)},
+        {"shortened": (msgspec.structs.replace(ENTRY, head=5),)},
+        {"sealed_item": None},
+        {"sealed_item": Message.assistant("other")},
+        {"history_length": 4},
+    ],
+)
+def test_the_hash_covers_what_is_kept(changes: dict[str, object]) -> None:
+    """Quotes, shortened messages and a sealed item are shown too, so a change of them is seen."""
+    state = msgspec.structs.replace(reduction(talk(5), 3), **KEPT).sealed()
+    again = HistoryReductionState.from_json(state.to_json())
+    changed = msgspec.structs.replace(again, **changes)
+
+    assert again == state
+    assert again.is_whole
+    assert not HistoryReductionState.from_json(changed.to_json()).is_whole
+
+
+def test_what_is_kept_stands_around_the_summary() -> None:
+    """A sealed item first, then the summary with the quotes in it, or the layers before them."""
+    state = msgspec.structs.replace(reduction(talk(9), 9), **KEPT)
+    layered = msgspec.structs.replace(state, layers=layers_of(talk(9)))
+    quotes = joined("", (QUOTE,))
+
+    assert [one.text for one in state.front_messages()] == ["sealed", f"Summary\n\n{quotes}"]
+    assert [one.text for one in layered.front_messages()][3:] == ["layer 2", quotes]
+    labels = [one.metadata or {} for one in layered.summary_messages()]
+    assert [label["__summarized_range__"] for label in labels] == [[0, 3], [3, 6], [6, 9], [0, 9]]
+
+
+@pytest.mark.parametrize("layers", [False, True])
+@pytest.mark.parametrize("summary", ["", "Summary"])
+@pytest.mark.parametrize("quotes", [(), (QUOTE,)])
+def test_front_tokens_are_enough_for_what_is_in_front(
+    summary: str, quotes: tuple[Quote, ...], *, layers: bool
+) -> None:
+    """They are known without reading the texts again, and never too few."""
+    known = layers_of(talk(9)) if layers else ()
+    state = msgspec.structs.replace(
+        reduction(talk(9), 9),
+        layers=known,
+        summary_content=join_layers(known) or summary,
+        summary_tokens=6 if layers else len(summary),
+        quotes=quotes,
+    )
+    real = sum(count_message(one, TokenEstimator()) for one in state.front_messages())
+
+    assert real <= state.front_tokens
+    assert bool(real) == bool(state.front_tokens)
+
+
+FORMAT_1 = b"""{"summarized_up_to_index": 3, "message_count_at_reduction": 5,
+"summary_content": "They talked.", "created_at": "2026-11-20T12:00:00Z",
+"message_hash": "sha256-2:HASH", "target_count": 2, "reduction_threshold": 0,
+"counting_unit": "messages", "layers": [], "pinned_index": null, "summary_tokens": 4,
+"config_fingerprint": "f", "previous": null, "number": 1,
+"summary_hash": "c5f429cee8e4ff834c32761ea8eaf04fc823fb676933dfdfb6535f2da09bcb10", "format": 1}"""
+
+
+def test_a_record_of_format_1_is_read_and_used() -> None:
+    """What was stored before there were quotes is whole, and shows the same view as then."""
+    messages = talk(5)
+    data = FORMAT_1.replace(b"HASH", hash_of(messages, 3).partition(":")[2].encode())
+    state = HistoryReductionState.from_json(data)
+    history = History(messages)
+    found = active_reduction(history, state, unit="messages", config_fingerprint="f")
+
+    assert (state.format, state.history_length, state.quotes) == (1, 0, ())
+    assert state.is_whole
+    assert found is state
+    assert [one.text for one in view_of(history, found)] == [
+        "They talked.",
+        "Message 3",
+        "Message 4",
+    ]
 
 
 def test_a_record_without_a_hash_of_its_summary_is_read() -> None:

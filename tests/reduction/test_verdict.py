@@ -12,8 +12,10 @@ from foldline.history.history import History, Prefix
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.reduction.active import active_reduction, known_of, outcome_of
+from foldline.reduction.budget import Budget
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.event import Reason
+from foldline.reduction.quotes import Pins
 from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_of
 from foldline.reduction.verdict import (
     VERDICTS,
@@ -56,6 +58,9 @@ def judge(
     history: History,
     state: HistoryReductionState | None = None,
     config: HistoryReductionConfig = CONFIG,
+    *,
+    pins: Pins | None = None,
+    budget: Budget | None = None,
     **overrides: object,
 ) -> Verdict:
     return decide(
@@ -63,6 +68,8 @@ def judge(
         config,
         state,
         config_fingerprint="f",
+        pins=pins,
+        budget=budget,
         overrides=AgentRunConfig(**overrides) if overrides else None,  # type: ignore[arg-type]
     )
 

@@ -91,7 +91,7 @@ def _pinned(history: History, state: HistoryReductionState) -> HistoryReductionS
 def _fits(history: History, state: HistoryReductionState) -> bool:
     index, pinned, length = state.summarized_up_to_index, state.pinned_index, len(history)
     return (
-        (0 < index <= length or (index == 0 and bool(state.shortened or state.quotes)))
+        (0 < index <= length or (index == 0 and bool(state.shortened)))
         and (index < length or history.last_user() is not None)
         and index >= history.start
         and (pinned is None or 0 <= pinned < index)

@@ -5,7 +5,9 @@ The first request, every user message that is not too long, pinned messages, and
 tools that are never summarized. The quotes of a reduction are carried over by the next one.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, count
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -33,7 +35,7 @@ Pins: TypeAlias = Sequence[tuple[int, Message]]
 _HEADER = "Quoted word for word from the earlier part:"
 # What a tag and its line ends cost.
 _QUOTE_TOKENS = 16
-_END = "</quote"
+_END = re.compile(r"</(quote(?:-[0-9]{1,9})?)")
 
 
 class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -196,7 +198,9 @@ def within(quotes: Sequence[Quote], room: int, *kinds: QuoteKind) -> tuple[Quote
 
 def _tagged(quote: Quote) -> str:
     # A text that could end the quote gets a tag that it does not contain.
-    tag = "quote" if _END not in quote.text else f"quote-{quote.index}"
+    taken = set(_END.findall(quote.text))
+    tags = chain(("quote",), map("quote-{}".format, count(1)))
+    tag = next(one for one in tags if one not in taken)
     marks = {"first": ' first="yes"', "pin": ' pinned="yes"'}.get(quote.kind, "")
     return f'<{tag} message="{quote.index}" by="{quote.role}"{marks}>\n{quote.text}\n</{tag}>'
 

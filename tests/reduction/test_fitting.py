@@ -1,0 +1,200 @@
+"""Clearing and clipping until a view fits."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.history.parts import ToolCallPart
+from foldline.reduction.budget import Budget, budget_of
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.fitting import cleared, clipped, saved, squeezed
+from foldline.reduction.shortening import Shortened, shown
+
+
+CONFIG = HistoryReductionConfig()
+BUDGET = budget_of(CONFIG)
+LONG = "the cache holds a summary of every flight booked before noon\n" * 30
+
+
+def session(*calls: tuple[str, str]) -> History:
+    """Return a question, a call of each name with its result, and one more question."""
+    messages = [Message.user("begin")]
+    for number, (name, arguments) in enumerate(calls):
+        call = ToolCallPart(f"c{number}", name, arguments)
+        messages += [Message.assistant(tool_calls=[call]), Message.tool(call.id, LONG)]
+    return History([*messages, Message.assistant("done"), Message.user("go on")])
+
+
+def rules(**tools: Any) -> HistoryReductionConfig:
+    return HistoryReductionConfig(tool_rules=tools)
+
+
+def indexes(entries: Sequence[Shortened]) -> list[int]:
+    return [entry.index for entry in entries]
+
+
+def clear_all(
+    history: History,
+    entries: Sequence[Shortened] = (),
+    config: HistoryReductionConfig = CONFIG,
+    *,
+    keep: int = 20,
+    whole: frozenset[int] = frozenset(),
+    budget: Budget = BUDGET,
+) -> tuple[Shortened, ...]:
+    return cleared(history, entries, cut=0, keep=keep, whole=whole, config=config, budget=budget)
+
+
+def test_old_results_are_cleared_together() -> None:
+    """All of them at once, so that the next call changes nothing again."""
+    history = session(("read", "{}"), ("look", "1"), ("read", "3"))
+    first = clear_all(history)
+
+    assert indexes(first) == [2, 4, 6]
+    assert first[1].note.startswith("[Result of look cleared: ")
+    assert clear_all(history, first) == first
+
+
+def test_the_newest_stay_as_they_are() -> None:
+    """So many of the newest tokens are not touched."""
+    history = session(("read", "1"), ("read", "2"), ("read", "3"))
+
+    assert indexes(clear_all(history, keep=history.tokens(5))) == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("rule", "keep", "expected"),
+    [
+        ("keep", 20, [4]),
+        ("never_summarize", 20, [4]),
+        # Whatever is kept besides.
+        ("clear", 10_000, [2]),
+    ],
+)
+def test_a_tool_has_a_rule(rule: str, keep: int, expected: list[int]) -> None:
+    """Results of a tool are kept, or cleared even among the newest."""
+    history = session(("read", "1"), ("look", "2"))
+
+    assert indexes(clear_all(history, config=rules(read=rule), keep=keep)) == expected
+
+
+def test_the_newest_exchange_is_not_cleared_by_a_rule() -> None:
+    """What the model is working with stays, whatever the rule of its tool."""
+    history = History(session(("read", "1"))[:4])
+
+    assert clear_all(history, config=rules(read="clear"), keep=10_000) == ()
+
+
+def test_an_earlier_reading_of_one_file_is_cleared() -> None:
+    """Of calls with the same arguments the newest result stays, in the newest exchange too."""
+    same, other = json.dumps({"path": "a.py"}), json.dumps({"path": "b.py"})
+    history = session(("read", same), ("read", other), ("look", same), ("read", same))
+    newest = History(history[:-1])
+
+    assert indexes(clear_all(history, keep=10_000)) == [2]
+    assert indexes(clear_all(newest, keep=10_000)) == [2]
+    assert clear_all(history, config=rules(read="keep"), keep=10_000) == ()
+
+
+def test_long_arguments_are_cleared_too() -> None:
+    """A file that was written long ago is not read again with every request."""
+    history = session(("write", json.dumps({"content": LONG * 2})), ("write", "{}"))
+    history_with_words = History(
+        [history[0], Message.assistant("I write.", tool_calls=history[1].tool_calls), *history[2:]]
+    )
+    found = clear_all(history)
+    call = shown(history[1], found[0]).tool_calls[0]
+
+    assert indexes(found) == [1, 2, 4]
+    assert json.loads(call.arguments)["shortened"].startswith("[Arguments of write cleared: ")
+    assert indexes(clear_all(history_with_words)) == [2, 4]
+
+
+def test_a_pinned_message_is_not_cleared() -> None:
+    """Nor is a short result, or one whose call is gone but for its own name."""
+    history = session(("read", "1"), ("read", "2"))
+    history.append(Message.tool("c9", "ok"))
+    alone = History([Message.tool("gone", LONG), Message.user("a"), Message.assistant("b")])
+
+    assert indexes(clear_all(history, keep=1, whole=frozenset({2}))) == [4]
+    assert clear_all(alone, keep=1)[0].note.startswith("[Result cleared: ")
+
+
+def test_a_note_names_recall_if_it_is_there() -> None:
+    """The budget of a request knows whether the model can call it."""
+    history = session(("read", "1"))
+    notes = [
+        clear_all(history, budget=budget_of(CONFIG, recall=recall))[0].note
+        for recall in (True, False)
+    ]
+
+    assert ["recall(message=2)" in note for note in notes] == [True, False]
+
+
+def test_what_is_saved_is_what_leaves_the_view() -> None:
+    """Whole minus shown, over all entries."""
+    history = session(("read", "1"), ("read", "2"))
+    entries = clear_all(history)
+    shown_tokens = [History([shown(history[entry.index], entry)]).tokens() for entry in entries]
+
+    assert [entry.tokens for entry in entries] == shown_tokens
+    assert saved(history, entries) == 2 * history.tokens(2, 3) - sum(shown_tokens)
+
+
+def test_clipping_leaves_what_is_short_or_cleared() -> None:
+    """A message under the limit stays, and a note is not clipped."""
+    history = session(("read", "1"), ("read", "2"))
+    known = clear_all(history, whole=frozenset({4}))
+    found = clipped(history, known, indexes=range(len(history)), limit=100, budget=BUDGET)
+
+    assert indexes(found) == [2, 4]
+    assert found[0] == known[0]
+    assert found[1].head
+    assert found[1].tokens <= 100
+
+
+def squeeze(
+    history: History, excess: int, *, whole: frozenset[int] = frozenset(), pinned: int | None = None
+) -> tuple[Shortened, ...]:
+    budget = budget_of(CONFIG, window=4_000)
+    start = 0 if pinned is None else pinned + 1
+    return squeezed(
+        history,
+        (),
+        cut=start,
+        pinned=pinned,
+        excess=excess,
+        whole=whole,
+        config=CONFIG,
+        budget=budget,
+    )
+
+
+def test_a_view_is_squeezed_until_it_is_small_enough() -> None:
+    """Clearing first, then clipping of ever shorter parts; the pinned ones last."""
+    history = History(
+        [Message.user(LONG), *(Message.assistant(LONG, name=f"{n}") for n in range(9))]
+    )
+    each = history.tokens(0, 1)
+    little, much, all_of_it = (
+        squeeze(history, excess, whole=frozenset({3})) for excess in (each, 7 * each, 10 * each)
+    )
+
+    assert saved(history, little) >= each
+    assert saved(history, much) >= 7 * each
+    assert 3 not in indexes(much)
+    assert indexes(all_of_it) == list(range(10))
+    assert all(entry.tokens <= 90 for entry in all_of_it)
+
+
+def test_the_question_in_front_is_squeezed_too() -> None:
+    """The pinned user message is part of the view, though it is before the cut."""
+    history = History(
+        [Message.user(LONG * 9), *(Message.assistant("a", name=f"{n}") for n in "12")]
+    )
+
+    assert indexes(squeeze(history, 900, pinned=0)) == [0]

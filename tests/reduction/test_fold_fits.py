@@ -1,0 +1,207 @@
+"""What a fold keeps word for word, and that its view fits whatever happens."""
+
+import msgspec
+import pytest
+
+from foldline.history.formats.openai_responses import message_from_openai_responses
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.history.parts import ToolCallPart
+from foldline.reduction.budget import budget_of
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.event import Reason
+from foldline.reduction.fold import FoldResult
+from foldline.reduction.request import SummaryFailure
+from foldline.reduction.state import HistoryReductionState
+from foldline.reduction.verdict import decide
+from foldline.reduction.view import view_of, view_tokens
+from tests.reduction.test_fold import (
+    LAYERED,
+    ROLLING,
+    TEXT,
+    Asked,
+    attempt,
+    make,
+    pair,
+    talk,
+)
+
+
+SMALL = HistoryReductionConfig(
+    counting_unit="messages",
+    target_count=4,
+    summarization_threshold=2,
+    context_window_size=4_000,
+)
+
+
+def grown(
+    config: HistoryReductionConfig, pairs: int, ask: Asked | None = None
+) -> tuple[History, list[FoldResult]]:
+    """Return a history that has grown pair by pair, and its folds."""
+    history, state, made = History(), None, list[FoldResult]()
+    for number in range(pairs):
+        history.extend(pair(number))
+        if decide(history, config, state, config_fingerprint="f").folds:
+            made.append(attempt(history, config, ask or Asked(), state))
+            state = made[-1].state
+    return history, made
+
+
+def state_after(made: list[FoldResult]) -> HistoryReductionState:
+    assert made[-1].state is not None
+    return made[-1].state
+
+
+@pytest.mark.parametrize("layers", [False, True])
+def test_quotes_are_carried_over(*, layers: bool) -> None:
+    """The first request is in the view after any number of folds, and the newest of the others."""
+    config = msgspec.structs.replace(SMALL, use_single_summary=not layers)
+    history, made = grown(config, 60)
+    state = state_after(made)
+    view = view_of(history, state)
+    quoted = {one.index for one in state.quotes if one.text}
+    newest = state.summarized_up_to_index - 2
+
+    assert len(made) > 20
+    assert {0, newest, newest - 2} <= quoted
+    assert len(quoted) < 30
+    assert f'first="yes">\n{history[0].text}\n</quote>' in "".join(m.text for m in view)
+    assert all(one.role == "user" for one in state.quotes)
+
+
+def test_what_no_longer_fits_is_named_once() -> None:
+    """Quotes have an eighth of the ceiling; the event names each that leaves, the record none."""
+    _, made = grown(SMALL, 60)
+    named = [name for result in made for name in result.left_out]
+    state = state_after(made)
+
+    assert named[:2] == ["message 2 (user)", "message 4 (user)"]
+    assert len(named) == len(set(named))
+    assert all(one.text for one in state.quotes)
+    assert sum(one.tokens for one in state.quotes if one.kind == "user") <= 2_800 // 8
+
+
+def test_a_question_that_was_in_front_is_quoted_later() -> None:
+    """The last user message of a fold stays whole, and is quoted once another one is there."""
+    config = HistoryReductionConfig(context_window_size=2_000, clear_tool_results=False)
+    history, asked = History([*pair(0), Message.user(f"question {TEXT}")]), Asked()
+    for number in range(30):
+        history.append(Message.assistant(TEXT, name=f"{number}"))
+    first = make(history, config, asked).state
+    history.append(Message.user("next"))
+    history.extend(Message.assistant(TEXT, name=f"{number}") for number in range(30))
+    second = make(history, config, asked, first).state
+
+    assert (first.pinned_index, [one.index for one in first.quotes]) == (2, [0])
+    assert [one.index for one in second.quotes] == [0, 2]
+    assert second.quotes[1].text == history[2].text
+
+
+def test_a_sealed_item_stays_in_front() -> None:
+    """What a vendor compacted is not summarized away: the newest of it is the floor of each view."""
+    items = [sealed_item(number) for number in range(2)]
+    history = talk(1)
+    history.append(items[0])
+    history.extend(talk(4))
+    asked = Asked()
+    first = make(history, ROLLING, asked).state
+    history.extend(talk(4))
+    second = make(history, ROLLING, asked, first).state
+    history.append(items[1])
+    history.extend(talk(4))
+    third = make(history, ROLLING, asked, second).state
+
+    assert view_of(history, first)[0].native == items[0].native
+    assert second.sealed_item == first.sealed_item
+    assert view_of(history, third)[0].native == items[1].native
+    assert view_tokens(history, third) > view_tokens(
+        history, msgspec.structs.replace(third, sealed_item=None)
+    )
+
+
+def sealed_item(number: int) -> Message:
+    item = {"type": "compaction", "id": f"cmp_{number}", "encrypted_content": "sealed " * 9}
+    return message_from_openai_responses(item)
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_near_its_ceiling_a_request_fits_without_a_summarizer(*, is_known: bool) -> None:
+    """If every summarizer fails, what is there is shortened, and the cut stays where it is."""
+    config = HistoryReductionConfig(context_window_size=2_000)
+    history, first = History(), None
+    if is_known:
+        history = talk(12)
+        first = make(history, config, Asked()).state
+    history.extend(Message.user(f"{number} {TEXT * 4}") for number in range(8))
+    result = attempt(history, config, Asked(lambda _: SummaryFailure("TimeoutError")), first)
+    state = result.state
+
+    assert state is not None
+    assert state.summarized_up_to_index == (first.summarized_up_to_index if first else 0)
+    assert state.summary_content == (first.summary_content if first else "")
+    assert view_tokens(history, state) <= budget_of(config).room
+    assert (result.writing.summarizer, result.writing.failures) == (None, ("TimeoutError",) * 2)
+
+
+@pytest.mark.parametrize("config", [ROLLING, LAYERED])
+def test_a_summary_gives_way_at_last(config: HistoryReductionConfig) -> None:
+    """With a window that became small the head and tail of the summary are what is left of it."""
+    config = msgspec.structs.replace(config, counting_unit="messages", quote_user_messages=0)
+    history, state = talk(4), None
+    asked = Asked(lambda _: f"{len(history)} words of the talk " * 60)
+    for _ in range(4):
+        history.extend(talk(6))
+        state = make(history, config, asked, state).state
+    assert state is not None
+    tight = msgspec.structs.replace(config, context_window_size=700)
+    small = make(history, tight, Asked(lambda _: SummaryFailure("TimeoutError")), state)
+
+    assert view_tokens(history, state) > budget_of(tight).room
+    assert small.reason is Reason.CEILING_REACHED
+    assert small.state.summarized_up_to_index == state.summarized_up_to_index
+    assert view_tokens(history, small.state) <= budget_of(tight).room
+    assert "[…]" in small.state.summary_content
+    assert [(one.start, one.end) for one in small.state.layers] in (
+        [],
+        [(0, state.layers[-1].end if state.layers else 0)],
+    )
+
+
+def test_a_batch_leaves_the_summary_alone() -> None:
+    """Clearing asks nobody, keeps cut, summary and quotes, and is an earlier record's successor."""
+    config = msgspec.structs.replace(SMALL, summarization_threshold=40, context_window_size=8_000)
+    history, asked = talk(6), Asked()
+    first = make(history, config, asked, force=True).state
+    for number in range(12):
+        call = ToolCallPart(f"c{number}", "look_up", f"{number}")
+        history.extend([Message.assistant(tool_calls=[call]), Message.tool(call.id, TEXT * 8)])
+    batch = make(history, config, asked, first)
+
+    assert batch.reason is Reason.CLEARED
+    assert len(asked.requests) == 1
+    assert batch.state.summary_messages()[0].parts == first.summary_messages()[0].parts
+    assert batch.state.summarized_up_to_index == first.summarized_up_to_index
+    assert batch.state.shortened
+    assert batch.state.previous is not None
+    assert batch.state.previous.is_same_as(first)
+
+
+def test_a_summary_is_smaller_than_what_is_shown_of_what_leaves() -> None:
+    """Cleared results have left the view before: a summary may not be as long as they were."""
+    config = msgspec.structs.replace(SMALL, target_count=20, quote_user_messages=0)
+    history, asked, state = talk(1), Asked(lambda one: "word " * (one.budget * 3 // 4)), None
+    before = list[tuple[int, int]]()
+    for number in range(60):
+        call = ToolCallPart(f"c{number}", "look_up", f"{number}")
+        history.extend([Message.assistant(tool_calls=[call]), Message.tool(call.id, TEXT * 2)])
+        verdict = decide(history, config, state, config_fingerprint="f")
+        if verdict.folds:
+            made = make(history, config, asked, state).state
+            before.append((view_tokens(history, verdict.state), view_tokens(history, made)))
+            state = made
+
+    assert state is not None
+    assert state.summary_content
+    assert len(before) > 5
+    assert all(new < old for old, new in before)

@@ -1,0 +1,227 @@
+"""Verdicts near the ceiling, and on what is clipped, cleared, pinned or signed."""
+
+import msgspec
+import pytest
+
+from foldline.history.formats.anthropic import from_anthropic
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.history.parts import ToolCallPart
+from foldline.reduction.budget import budget_of
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.event import Reason
+from foldline.reduction.quotes import Quote
+from foldline.reduction.shortening import clear
+from tests.reduction.test_verdict import CONFIG, judge, said, state_of, talk
+
+
+WORDS = "the cache holds a summary of every flight booked before noon " * 20
+TIGHT = HistoryReductionConfig(context_window_size=4_000)
+CLEARING = HistoryReductionConfig(context_window_size=4_000, strategy="clearing")
+
+
+def loop(results: int, words: str = WORDS, *, thinks: bool = False) -> History:
+    """Return a question, an answer, and a question that calls a tool so many times."""
+    history = History([Message.user("a"), Message.assistant("b"), Message.user("c")])
+    for number in range(results):
+        calls = [ToolCallPart(f"c{number}", "look_up", f'{{"page": {number}}}')]
+        said = Message.assistant(tool_calls=calls)
+        history.append(thinking(f"c{number}") if thinks else said)
+        history.append(Message.tool(f"c{number}", words))
+    return history
+
+
+def thinking(call: str) -> Message:
+    """Return a call after thinking that its vendor has signed."""
+    blocks = [
+        {"type": "thinking", "thinking": "so", "signature": "s"},
+        {"type": "tool_use", "id": call, "name": "look_up", "input": {"page": call}},
+    ]
+    return next(iter(from_anthropic([{"role": "assistant", "content": blocks}])))
+
+
+def test_clearing_alone_is_enough() -> None:
+    """Old results are cleared together before anything is folded; the cut stays."""
+    verdict = judge(loop(12), config=TIGHT)
+
+    assert said(verdict) == ("fold", Reason.CLEARED)
+    assert verdict.is_batch
+    assert (verdict.cut, len(verdict.shortened)) == (0, 10)
+
+
+def test_a_request_near_its_ceiling_is_folded() -> None:
+    """If clearing is not enough or not wanted, a quarter stays."""
+    config = HistoryReductionConfig(context_window_size=4_000, clear_tool_results=False)
+    history = talk(6)
+    history.extend(Message.user(f"{n} {WORDS}") for n in range(14))
+    folded, halted = (
+        judge(history, config=config, history_reduction_behavior_override=behavior)
+        for behavior in ("continue", "circuit_breaker")
+    )
+
+    assert said(folded) == ("fold", Reason.CEILING_REACHED)
+    assert said(halted) == ("halt", Reason.CEILING_REACHED)
+    assert not folded.is_batch
+    assert 2_800 // 8 < history.tokens(folded.cut) <= 2_800 // 4
+
+
+def test_the_ceiling_wins_over_the_target() -> None:
+    """A target that keeps more than fits is not what a full request is folded to."""
+    config = HistoryReductionConfig(
+        context_window_size=4_000, counting_unit="messages", target_count=15
+    )
+    history = History(Message.user(f"{n} {WORDS}") for n in range(19))
+    verdict = judge(history, config=config)
+
+    assert said(verdict) == ("fold", Reason.CEILING_REACHED)
+    assert history.tokens(verdict.cut) <= 2_800 // 4
+
+
+def test_nothing_folds_far_below_the_ceiling() -> None:
+    """Up to 0.8 of the ceiling nothing happens, with instructions and tools counted."""
+    history = History([Message.user("a"), Message.tool("x", WORDS)])
+    more = (2_800 * 8 // 10) - history.tokens()
+    budgets = [
+        budget_of(TIGHT, instructions=instructions, tools=tools)
+        for instructions, tools in ((more, 0), (0, more), (more, 500))
+    ]
+
+    verdicts = [judge(history, config=TIGHT, budget=budget) for budget in budgets]
+    assert [said(verdict)[0] for verdict in verdicts] == ["skip", "skip", "fold"]
+
+
+@pytest.mark.parametrize("is_cached", [False, True])
+def test_a_fold_waits_for_the_end_of_a_signed_tool_loop(*, is_cached: bool) -> None:
+    """Thinking that a fold would make invalid is not folded for a count; plain loops are."""
+    signed, plain = loop(4, "r", thinks=True), loop(4, "r")
+    state = state_of(signed, 2) if is_cached else None
+
+    assert said(judge(signed, state)) == ("hit" if is_cached else "skip", Reason.OPEN_TOOL_LOOP)
+    assert said(judge(plain, state)) == ("fold", Reason.THRESHOLD_EXCEEDED)
+    signed.append(Message.assistant("done"))
+    assert said(judge(signed, state)) == ("fold", Reason.THRESHOLD_EXCEEDED)
+
+
+def test_the_ceiling_wins_over_a_signed_tool_loop() -> None:
+    """A request that would not fit is folded all the same."""
+    config = msgspec.structs.replace(CONFIG, context_window_size=4_000, clear_tool_results=False)
+    history = loop(14, thinks=True)
+
+    assert said(judge(history, config=config)) == ("fold", Reason.CEILING_REACHED)
+
+
+def test_a_large_message_is_clipped_at_once() -> None:
+    """Above a quarter of the ceiling; what was looked at before is not looked at again."""
+    history = History([Message.user("a"), Message.user(WORDS * 4)])
+    verdict = judge(history, config=TIGHT)
+    off = msgspec.structs.replace(TIGHT, largest_message=None)
+    state = msgspec.structs.replace(
+        state_of(history, 1, counting_unit="tokens"), history_length=2
+    ).sealed()
+
+    assert said(verdict) == ("fold", Reason.CLIPPED)
+    assert verdict.is_batch
+    assert [one.index for one in verdict.shortened] == [1]
+    assert verdict.shortened[0].tokens <= 700
+    assert judge(history, config=off).kind == "skip"
+    assert judge(history, state, TIGHT).kind == "hit"
+
+
+def test_a_pinned_message_is_not_clipped() -> None:
+    """Somebody wants it whole, and it fits."""
+    message = Message.user(WORDS * 4, pin=True)
+    history = History([Message.user("a"), message])
+
+    assert judge(history, config=TIGHT).kind == "skip"
+    assert judge(history, config=TIGHT, pins=[]).kind == "fold"
+    assert judge(history, config=TIGHT, pins=[(1, message)]).kind == "skip"
+
+
+def test_a_view_without_a_cut_is_squeezed() -> None:
+    """One answer that is too large, and cannot be cut, is clipped."""
+    history = History([Message.user("a"), *(Message.assistant(WORDS) for _ in range(14))])
+    verdict = judge(history, config=TIGHT)
+
+    assert said(verdict) == ("fold", Reason.CLIPPED)
+    assert [one.index for one in verdict.shortened] == list(range(1, 15))
+
+
+def test_what_cannot_be_squeezed_is_said() -> None:
+    """Without a word to clip there is no smaller view, with or without a reduction."""
+    history = History([Message.user("a"), Message.assistant("b")])
+    budget = budget_of(TIGHT, instructions=2_790)
+
+    assert said(judge(history, config=TIGHT, budget=budget)) == ("cannot", Reason.NO_SAFE_CUT)
+
+
+def test_a_ceiling_that_came_down_is_above_the_quotes_too() -> None:
+    """What a record has in front is made smaller if nothing after its cut can be."""
+    history = History([Message.user("a"), Message.assistant("b"), Message.user("c")])
+    quote = Quote(index=0, kind="pin", role="user", text=WORDS, tokens=260)
+    state = state_of(history, 2, counting_unit="tokens", quotes=(quote,))
+    roomy, tight = (budget_of(TIGHT, instructions=taken) for taken in (0, 2_600))
+
+    assert judge(history, state, TIGHT, budget=roomy).kind == "hit"
+    assert said(judge(history, state, TIGHT, budget=tight)) == ("fold", Reason.CLIPPED)
+
+
+def test_changed_pins_are_a_batch() -> None:
+    """A message before the cut that was pinned or unpinned changes the quotes, and nothing else."""
+    history = talk(8)
+    quote = Quote(index=1, kind="pin", role="assistant", text="a1", tokens=18)
+    state = state_of(history, 4, quotes=(quote,))
+    pinned = [(1, history[1]), (6, history[6])]
+
+    assert judge(history, state, pins=pinned).kind == "hit"
+    assert judge(history, state).kind == "hit"
+    for pins in ([], [*pinned, (3, history[3])]):
+        verdict = judge(history, state, pins=pins)
+        assert said(verdict) == ("fold", Reason.PINS_CHANGED)
+        assert (verdict.is_batch, verdict.cut) == (True, 4)
+
+
+def test_clearing_is_a_strategy_of_its_own() -> None:
+    """Near the ceiling a batch is worth an eighth at least; if clearing is not enough, it drops."""
+    history = loop(12)
+    cleared = judge(history, config=CLEARING)
+    words = History(Message.user(f"{n} {WORDS}") for n in range(14))
+
+    assert said(cleared) == ("fold", Reason.CLEARED)
+    assert said(judge(words, config=CLEARING)) == ("fold", Reason.CEILING_REACHED)
+
+
+def test_the_clearing_strategy_clears_what_is_due() -> None:
+    """Target and threshold call for clearing first, below the ceiling, if that is worth it."""
+    config = msgspec.structs.replace(CLEARING, target_token_budget=500)
+
+    assert said(judge(loop(7), config=config)) == ("fold", Reason.CLEARED)
+    assert said(judge(loop(7), config=TIGHT)) == ("skip", Reason.BELOW_THRESHOLD)
+
+
+def test_what_was_cleared_stays_cleared() -> None:
+    """The next verdicts are hits until there is enough for one more batch."""
+    history = loop(12)
+    verdict = judge(history, config=TIGHT)
+    state = state_of(
+        history, 0, counting_unit="tokens", shortened=verdict.shortened, summary_content=""
+    )
+    kinds = list[str]()
+    for number in range(12, 24):
+        history.extend(loop(1)[3:])
+        kinds.append(judge(history, state, TIGHT).kind)
+        assert number
+
+    assert kinds[:3] == ["hit"] * 3
+    assert "fold" in kinds
+
+
+def test_a_record_without_a_cut_needs_what_it_shortens() -> None:
+    """A batch before any fold is active for its own history alone."""
+    history, other = loop(3), loop(3, WORDS + "!")
+    entry = clear(history, 4, name="Result", recall=False)
+    assert entry is not None
+    state = state_of(history, 0, counting_unit="tokens", shortened=(entry,), summary_content="")
+
+    assert judge(history, state, TIGHT).state is state
+    assert judge(history, state_of(history, 0, counting_unit="tokens"), TIGHT).state is None
+    assert judge(other, state, TIGHT).shortened == ()
