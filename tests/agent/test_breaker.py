@@ -102,7 +102,7 @@ async def test_a_summarizer_that_hangs_delays_thirty_turns_once() -> None:
 async def test_one_time_limit_is_for_the_whole_fold() -> None:
     """After a timeout no other summarizer is asked, and the digest writes the summary."""
     first, second = Asked(hang, "first"), Asked(write, "second")
-    folds = Folds(first, second)
+    folds = Folds(first, second, seconds=1.0)
 
     assert await folds.fold() == ("digest", ("TimeoutError", NO_TIME, NO_TIME))
     assert (first.count, second.count) == (1, 0)
@@ -156,24 +156,23 @@ async def test_a_good_text_ends_a_row_of_failures() -> None:
 
 async def test_a_rest_ends_after_ten_folds() -> None:
     """The eleventh asks again; if that fails, the rest begins again, after a single request."""
-    asked = Asked(hang)
-    folds = Folds(asked)
-    await folds.fold()
-    assert (await folds.fold(REST_FOLDS), asked.count) == (("digest", (RESTING,)), 1)
-    asked.answer = crash
+    asked = Asked(crash)
+    folds = Folds(asked, seconds=9.0)
+    await folds.fold(2)
+    assert (await folds.fold(REST_FOLDS), asked.count) == (("digest", (RESTING,)), 3)
     assert (await folds.fold())[1] == ("ConnectionError", RESTING)
     assert (await folds.fold(REST_FOLDS))[1] == (RESTING,)
     asked.answer = write
 
     assert await folds.fold(2) == ("asked", ())
-    assert asked.count == 4
+    assert asked.count == 6
 
 
 async def test_a_rest_ends_after_ten_minutes() -> None:
     """A moment earlier the summarizer still rests, without costing an attempt."""
-    asked = Asked(hang)
-    folds = Folds(asked)
-    await folds.fold()
+    asked = Asked(crash)
+    folds = Folds(asked, seconds=9.0)
+    await folds.fold(2)
     asked.answer = write
     folds.now = NOW + REST - timedelta(seconds=1)
     assert await folds.fold() == ("digest", (RESTING,))

@@ -116,6 +116,15 @@ def test_a_message_is_pinned(typed: Typing, run: Run) -> None:
     assert re.findall(r"(\d) \w+ +\d+ \(pinned\)", out) == ["1", "4"]
 
 
+def test_a_pin_that_does_not_fit_is_named(typed: Typing) -> None:
+    """The line of a fold says which pinned messages are not shown word for word."""
+    long = "word " * 4_000
+    limits = ("--ceiling", "2000", *FOLDING)
+    out = typed("one", long, "/pin", "two", "three", options=limits)
+
+    assert "not word for word: message 4 (pinned)" in out
+
+
 def test_there_may_be_nothing_to_pin(typed: Typing) -> None:
     """If nobody has said anything, `/pin` says so."""
     assert "error: there is no user message to pin" in typed("/pin")

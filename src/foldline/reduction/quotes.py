@@ -73,7 +73,7 @@ def quoted(
         before: The quotes of the reduction from which the fold starts.
         aged: The messages that the fold takes out of the view.
         cut: The new cut.
-        pins: Every pinned message before the cut; None if only those marked as pinned are.
+        pins: Every pinned message; None if only those marked as pinned are.
         config: How long user messages may be, and which tools are never summarized.
         budget: The request.
     """

@@ -228,7 +228,7 @@ def decide(
         config_fingerprint: What shapes summaries now; a reduction made otherwise is not used.
         overrides: What this run changes.
         budget: What the request may hold; by default that of *config* alone.
-        pins: Every pinned message before the cut; None if only those marked as pinned are.
+        pins: Every pinned message; None if only those marked as pinned are.
     """
     run, length = overrides or _NO_OVERRIDES, len(history)
     off: set[Fact] = {"skipped"} if run.skip_history_reduction else set()

@@ -203,6 +203,8 @@ def _fold_line(event: HistoryReductionEvent) -> str:
     if event.summarizer is not None:
         facts.append(f"{event.summarizer} read {event.summarizer_tokens:,} tokens")
     facts.append(f"{event.duration:.2f} s")
+    if event.left_out:
+        facts.append(f"not word for word: {', '.join(event.left_out)}")
     if event.failures:
         facts.append(f"on the way: {', '.join(event.failures)}")
     return "; ".join(first_line(fact, most=_MOST_SHOWN) for fact in facts)
