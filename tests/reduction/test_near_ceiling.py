@@ -12,6 +12,7 @@ from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import Reason
 from foldline.reduction.quotes import Quote
 from foldline.reduction.shortening import clear
+from foldline.reduction.verdict import leaving_tokens
 from tests.reduction.test_verdict import CONFIG, judge, said, state_of, talk
 
 
@@ -225,3 +226,14 @@ def test_a_record_without_a_cut_needs_what_it_shortens() -> None:
     assert judge(history, state, TIGHT).state is state
     assert judge(history, state_of(history, 0, counting_unit="tokens"), TIGHT).state is None
     assert judge(other, state, TIGHT).shortened == ()
+
+
+def test_what_was_cleared_has_left_the_view_before() -> None:
+    """When the cut moves over a cleared message, only its note leaves the view."""
+    history = loop(3)
+    entry = clear(history, 4, name="Result", recall=False)
+    assert entry is not None
+    whole, short = (leaving_tokens(history, 2, 5, shortened) for shortened in ((), (entry,)))
+
+    assert whole == history.tokens(3, 5)
+    assert short == history.tokens(3, 4) + entry.tokens
