@@ -71,7 +71,7 @@ class Budget(Struct, frozen=True, kw_only=True):
     full: int
     """The size of a view from which on it is reduced."""
 
-    system: int = 0
+    system: int
     """The system messages of the history, which every view has."""
 
     @property
@@ -116,6 +116,7 @@ def budget_of(
     learned: int | None = None,
     instructions: int = 0,
     tools: int = 0,
+    system: int = 0,
     ratio: float = 1.0,
     recall: bool = False,
 ) -> Budget:
@@ -128,6 +129,7 @@ def budget_of(
         learned: The window as far as the vendor's refusals have shown.
         instructions: The estimated tokens of instructions that are not part of the history.
         tools: The estimated tokens of the tool schemas.
+        system: The estimated tokens of the history's system messages.
         ratio: What the vendor counts for one estimated token.
         recall: Whether the model can call the tool `recall`.
     """
@@ -146,6 +148,7 @@ def budget_of(
         ceiling=most,
         instructions=instructions,
         tools=tools,
+        system=system,
         ratio=ratio,
         recall=recall,
         limit=limit,
