@@ -141,13 +141,13 @@ def sessions(data: Path) -> dict[str, Session]:
         except UnknownFormatError:
             continue
         found |= {f"{file.parent.name}/{file.stem}/{one.id}": one for one in read}
-    return found | {"sixty": joined([sixty()])}
+    return found | {"sixty": joined([steps(60)])}
 
 
-def sixty() -> tuple[Message, ...]:
-    """Return one question and sixty calls of a tool that answers with 8.8 KB each."""
+def steps(count: int) -> tuple[Message, ...]:
+    """Return one question and so many calls of a tool that answers with 8.8 KB each."""
     rng, said = random.Random(3), [Message.user("Find out why the build fails, and repair it.")]
-    for number in range(60):
+    for number in range(count):
         call = ToolCallPart(f"call-{number}", "read", f'{{"path":"src/part_{number}.py"}}')
         answer = ToolCallResponsePart(call.id, workload.words(rng, 8_800)[:8_800])
         said += [

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from foldline.history.history import History
 from foldline.history.messages import SUMMARY_KEY, Message
-from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.history.parts import BlobPart, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.reduction.budget import budget_of
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.quotes import Pins, Quote, joined, quoted, tool_names, within
@@ -216,3 +216,10 @@ def test_a_quote_cannot_end_itself() -> None:
         "",
         "</quote-1</quote",
     )
+
+
+def test_media_are_named_and_not_quoted() -> None:
+    """A quote is text: it says that there was an image."""
+    parts = (TextPart("look"), BlobPart("image", "image/png", "aGVsbG8="))
+
+    assert folded(Message(role="user", parts=parts))[0].text == "look\n[image not shown]"

@@ -161,13 +161,25 @@ def test_media_are_left_out_if_nothing_else_helps(window: int, parts: tuple[obje
 @pytest.mark.parametrize("unit", fits.UNITS)
 def test_sixty_large_results_of_one_question_fit(vendor: Vocabulary, unit: str) -> None:
     """One question and sixty results of 8.8 KB stay below the ceiling, and every view is valid."""
-    session = fits.joined([fits.sixty()])
+    session = fits.joined([fits.steps(60)])
     ceiling = fits.ceiling_of(128_000)
 
     for request in fits.played(session, reducer_of(**fits.UNITS[unit]), vendor):
         assert isinstance(request, fits.Request)
         assert request.tokens <= ceiling
         assert not faults(list(request.view))
+
+
+@pytest.mark.parametrize("strategy", ["summarizing", "clearing"])
+def test_eighty_steps_break_the_prefix_five_times_at_most(
+    vendor: Vocabulary, strategy: str
+) -> None:
+    """Old results are cleared in batches, so that most requests begin as the one before did."""
+    session = fits.joined([fits.steps(80)])
+    requests = list(fits.played(session, reducer_of(strategy=strategy), vendor))
+
+    assert len(requests) == 81
+    assert 0 < sum(isinstance(one, fits.Request) and one.broke for one in requests) <= 5
 
 
 @pytest.mark.slow
