@@ -23,7 +23,17 @@ from foldline.reduction.contract import sendable
 from foldline.reduction.shortening import clip_text, pointer
 
 
-__all__ = ["Pins", "Quote", "QuoteKind", "joined", "quoted", "tool_names", "whole_pins", "within"]
+__all__ = [
+    "Pins",
+    "Quote",
+    "QuoteKind",
+    "joined",
+    "kept_whole",
+    "pins_after",
+    "quoted",
+    "tool_names",
+    "within",
+]
 
 
 QuoteKind: TypeAlias = Literal["first", "pin", "tool", "user"]
@@ -130,8 +140,13 @@ def _kind(
     return None
 
 
-def whole_pins(history: History, cut: int, pins: Pins | None) -> frozenset[int]:
-    """Return the pinned messages after *cut*, which are shortened only where nothing else helps."""
+def kept_whole(history: History, cut: int, pins: Pins | None) -> frozenset[int]:
+    """Return the pins and user messages after *cut*, which are shortened if nothing else helps."""
+    return pins_after(history, cut, pins).union(history.users(cut))
+
+
+def pins_after(history: History, cut: int, pins: Pins | None) -> frozenset[int]:
+    """Return the pinned messages after *cut*."""
     if pins is None:
         return frozenset([at for at in range(cut, len(history)) if history[at].is_pinned])
     return frozenset([at for at, _ in pins if at >= cut])
