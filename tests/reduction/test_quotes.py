@@ -208,10 +208,22 @@ def test_the_oldest_give_way() -> None:
 def test_the_users_words_still_apply() -> None:
     """The header of a summary calls it a record; what is quoted below it is more than that."""
     (quote,) = quotes(pins=pinned(0))
-    _, header, *_ = joined("Summary\n", [quote]).split("\n\n")
+    _, header, *_ = joined("Summary", [quote]).split("\n\n")
 
     assert "the user's still apply:" in header
     assert TokenEstimator().count(header.splitlines()[0]) <= LABEL_TOKENS
+
+
+def test_what_gave_way_comes_back() -> None:
+    """A pin or a first request that did not fit once is quoted as soon as it fits."""
+    all_gone = within(quotes(pins=None, aged=range(4)), 0, "first", "pin")
+    found = quotes(pins=None, before=all_gone)
+
+    assert [one.text for one in all_gone[:2]] == ["", ""]
+    assert [(one.kind, one.text) for one in found[:2]] == [
+        ("first", "first request"),
+        ("pin", "answer"),
+    ]
 
 
 def test_a_quote_cannot_end_itself() -> None:

@@ -96,12 +96,15 @@ def quoted(
     if pins is not None:
         taken = {**_unpinned(known, config), **taken}
         known = {at: one for at, one in known.items() if one.kind != "pin"}
+    # What gave way once comes back as soon as it fits, if the message is in memory.
+    again = {at: one.kind for at, one in known.items() if at >= history.start and not one.text}
+    taken |= {at: (kind, history[at]) for at, kind in again.items()}
     for at in aged:
         kind = _kind(history, at, config, pins)
         if kind is not None:
             taken.setdefault(at, (kind, history[at]))
     for at, (kind, message) in taken.items():
-        if at < cut and (kind == "pin" or at not in known):
+        if at < cut and (kind == "pin" or at not in known or at in again):
             known[at] = _quote(at, kind, message, history.counter, config, budget)
     return tuple(known[at] for at in sorted(known))
 
