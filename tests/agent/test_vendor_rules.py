@@ -88,15 +88,13 @@ def test_bound_thinking_goes_only_after_its_prefix(config: HistoryReductionConfi
 def _edited(state: HistoryReductionState, said: list[Any]) -> HistoryReductionState:
     """Edit a message that only the newest reduction of *said* covers."""
     at = next(
-        at for at in range(state.summarized_up_to_index - 1, 0, -1) if said[at]["role"] == "user"
+        at
+        for at in range(state.summarized_up_to_index - 1, 0, -1)
+        if said[at]["role"] == "assistant"
     )
-    said[at] = {"role": "user", "content": [*_blocks(said[at]), {"type": "text", "text": "or not"}]}
+    thought, *rest = said[at]["content"]
+    said[at] = {**said[at], "content": [thought, {"type": "text", "text": "edited"}, *rest]}
     return state
-
-
-def _blocks(item: dict[str, Any]) -> list[Any]:
-    content = item["content"]
-    return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
 def _of_format_1(state: HistoryReductionState, said: list[Any]) -> HistoryReductionState:
