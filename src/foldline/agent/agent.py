@@ -41,9 +41,6 @@ __all__ = ["Agent"]
 
 
 _OPTIONS = AgentOptions()
-# The share of a summarizer's window for what it reads. The rest is for what it writes, and for the
-# difference between our estimate and its count.
-_READING_SHARE = 0.6
 
 
 @runtime_checkable
@@ -351,11 +348,10 @@ def _made(
         config,
         window=window_of(model),
         summarizer=chain,
-        summarizer_window=_window_of(chain),
         timeout=options.summarizer_timeout,
         summary_budget=options.summary_budget,
     )
-    made.telemetry = observer
+    made.model, made.telemetry = model.name, observer
     return made, None, opened
 
 
@@ -365,6 +361,7 @@ def _own(
     expect("reducer", given, HistoryReducer | ChatReducer, hint="it needs async reduce()")
     if isinstance(given, HistoryReducer):
         made = copy(given)
+        made.model = model.name
         made.window = given.window or window_of(model)
         made.telemetry = observer or given.telemetry
         return made, None
@@ -372,11 +369,3 @@ def _own(
         message = "reducer must be an instance with async reduce(), got another"
         raise ConfigError(message)
     return HistoryReducer(HistoryReductionConfig(enabled=False), window=window_of(model)), given
-
-
-def _window_of(chain: Summarizer | Sequence[Summarizer]) -> int | None:
-    """Return how many tokens each summarizer of *chain* can read; None if none of them says."""
-    summarizers = chain if isinstance(chain, Sequence) else (chain,)
-    windows = [one.context_window for one in summarizers if isinstance(one, ModelSummarizer)]
-    known = [window for window in windows if window is not None]
-    return max(1, int(min(known) * _READING_SHARE)) if known else None

@@ -26,8 +26,8 @@ from foldline.history.messages import Message, NativeFormat, Usage, total_usage
 from foldline.history.tokens import TokenCounter
 from foldline.providers.book import window_of_model
 from foldline.providers.digest.summarizer import DigestSummarizer
-from foldline.providers.summarizer import Summarizer, metered
-from foldline.reduction.budget import Budget, budget_of
+from foldline.providers.summarizer import ModelSummarizer, Summarizer, metered
+from foldline.reduction.budget import DEFAULT_WINDOW, Budget, budget_of
 from foldline.reduction.config import (
     AgentRunConfig,
     HistoryReductionConfig,
@@ -50,6 +50,10 @@ __all__ = ["DEFAULT_TIMEOUT", "HistoryReducer"]
 
 DEFAULT_TIMEOUT = 60.0
 """How many seconds summarizers may take for one fold by default."""
+
+# The share of a summarizer's window for what it reads. The rest is for what it writes, and for the
+# difference between our estimate and its count.
+_READING_SHARE = 0.6
 
 _LOG = logging.getLogger("foldline")
 _DEFAULTS = HistoryReductionConfig()
@@ -91,8 +95,10 @@ class HistoryReducer:
             summarizer: What writes summaries; several are tried in order, the offline digest last.
             cache: Where to look if no state is passed in; a fold that several calls need is made once.
             counter: Counts tokens; an estimator by default. A `History` has its own.
-            summary_budget: How many tokens a summary may have; by default at most 1,500.
-            summarizer_window: How many tokens a summarizer reads at once; longer spans are split.
+            summary_budget: How many tokens a summary may have, and at most an eighth of a request;
+                by default at most 1,500.
+            summarizer_window: How many tokens a summarizer reads at once; longer spans are split. By
+                default 0.6 of the window of its model, or of 128,000.
             timeout: How many seconds a fold may wait for summarizers; the digest has no limit.
             clock: Gives the creation time of reductions.
 
@@ -113,6 +119,8 @@ class HistoryReducer:
         """What identifies the reductions made here; those with another fingerprint are not used."""
         self._cache, self._counter = cache, counter
         self._summary_budget, self._window = summary_budget, summarizer_window
+        self.model = model
+        """The name of the model that is asked; None if it is unknown."""
         self.window = window or (window_of_model(model) if model else None)
         """The window of the model in tokens; None if it is unknown."""
         self._timeout, self._clock = timeout, clock or partial(datetime.now, UTC)
@@ -445,8 +453,11 @@ class HistoryReducer:
             config_fingerprint=self.config_fingerprint,
             summarizers=len(chain),
             budget=call.budget,
-            summary_budget=self._summary_budget or call.budget.summary,
-            window=self._window,
+            summary_budget=min(
+                self._summary_budget or call.budget.summary,
+                call.budget.beside,
+            ),
+            window=self._window or self._read_at_once(call.budget),
             pins=call.pins,
         )
         flow = fold(
@@ -458,6 +469,20 @@ class HistoryReducer:
             overrides=call.overrides,
         )
         return await FoldCalls(chain, self._breakers, seconds=self._timeout).run(flow)
+
+    def _read_at_once(self, budget: Budget) -> int | None:
+        """Return how many tokens each summarizer that asks a model can read; None if none does."""
+        windows: list[float] = []
+        for one in self._summarizers:
+            if isinstance(one, ModelSummarizer):
+                is_asked = one.model_name == self.model
+                windows.append(
+                    one.context_window or (budget.window if is_asked else DEFAULT_WINDOW)
+                )
+                if is_asked:
+                    # What is configured and learned of it counts for its summaries too.
+                    windows.append(budget.window / max(1.0, budget.ratio))
+        return max(1, int(min(windows) * _READING_SHARE)) if windows else None
 
     def _now(self) -> datetime:
         now = self._clock()

@@ -49,7 +49,11 @@ class _FoldOptions(ThreadOptions, frozen=True, kw_only=True):
     ] = None
     strategy: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="summarizing (the default), or message-counting."),
+        typer.Option(
+            metavar="NAME",
+            help="summarizing, clearing or message-counting; by default that of --config, else "
+            "summarizing.",
+        ),
     ] = None
     prompt: Annotated[
         str | None,
