@@ -17,7 +17,7 @@ from foldline.agent.own_reducer import ChatReducer
 from foldline.agent.portal import PORTAL
 from foldline.agent.progress import Progress, TurnSetup
 from foldline.agent.reduced import ReducedHistory
-from foldline.agent.reducer import HistoryReducer
+from foldline.agent.reducer import HistoryReducer, report_assumed_window
 from foldline.agent.result import TurnResult
 from foldline.agent.service import begun
 from foldline.agent.telemetry import ObservedModel, Observer
@@ -252,8 +252,8 @@ class Agent:
         Args:
             thread: The thread; it may have an open run.
             focus: What the summary keeps before anything else, such as "the schema of the tables".
-            keep: How many units stay; by default the configured target, or the last exchange if no
-                more than that has gathered.
+            keep: How many exchanges stay, or what the configuration or the overrides count; by
+                default the configured target, or the last exchange if no more has gathered.
             config: Other overrides: strategy, unit and prompt of this fold.
 
         Raises:
@@ -268,7 +268,7 @@ class Agent:
             message = f"{type(setup.own_reducer).__name__} cannot fold by hand: it keeps no record"
             raise ConfigError(message)
         state = begun(thread, run_id="", agent=setup.agent)
-        overrides = by_hand(config, focus=focus, keep=keep)
+        overrides = by_hand(config, setup.reducer.config, focus=focus, keep=keep)
         progress = Progress(thread, state, lambda _: None)
         return await Asking(setup, progress, overrides=overrides, streams=False).fold()
 
@@ -352,6 +352,7 @@ def _made(
         summary_budget=options.summary_budget,
     )
     made.model, made.telemetry = model.name, observer
+    report_assumed_window(made)
     return made, None, opened
 
 

@@ -1,15 +1,15 @@
 """What callers pass in, checked once: one line says what is wrong with it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from inspect import iscoroutinefunction, isfunction, ismethod, unwrap
 from typing import TypeAlias, TypedDict, cast
 
 from msgspec import structs
 
-from foldline.checks import expect
+from foldline.checks import expect, expect_whole
 from foldline.errors import ConfigError
-from foldline.history.messages import Message, NativeFormat, Usage
+from foldline.history.messages import Message, NativeFormat
 from foldline.providers.summarizer import Summarizer
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
@@ -39,22 +39,36 @@ class RequestOptions(TypedDict, total=False):
     overrides: AgentRunConfig | None
     format: NativeFormat | None
     scope: str
-    usage: Usage | int | None
-    instructions: str
-    tools: Sequence[object]
-    pins: Sequence[int] | None
+    usage: object
+    instructions: str | None
+    tools: Iterable[object] | None
+    pins: Iterable[int | tuple[int, Message]] | None
 
 
 def by_hand(
-    overrides: AgentRunConfig | None, *, focus: str = "", keep: int | None = None
+    overrides: AgentRunConfig | None,
+    config: HistoryReductionConfig,
+    *,
+    focus: str = "",
+    keep: int | None = None,
 ) -> AgentRunConfig:
-    """Return *overrides* for a fold that somebody asks for; it never ends a turn."""
+    """
+    Return *overrides* for a fold that somebody asks for; it never ends a turn.
+
+    *keep* counts exchanges if neither they nor *config* name a unit or limits in tokens.
+    """
     given = AgentRunConfig() if overrides is None else overrides
     expect("overrides", given, AgentRunConfig)
+    expect("focus", focus, str)
+    expect_whole("keep", keep, 1, optional=True)
+    unit = given.history_reduction_unit_override
+    if keep is not None and unit is None and config.counting_unit is None and config.limits is None:
+        unit = "exchanges"
     return structs.replace(
         given,
         trigger_history_reduction=True,
         history_reduction_behavior_override="continue",
+        history_reduction_unit_override=unit,
         history_reduction_focus=focus or given.history_reduction_focus,
         history_reduction_target_override=(
             given.history_reduction_target_override if keep is None else keep

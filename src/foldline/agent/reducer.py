@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
@@ -22,11 +22,12 @@ from foldline.agent.wire import Items, read_items
 from foldline.checks import expect, expect_seconds, expect_whole
 from foldline.errors import BlockingCallError
 from foldline.history.history import History
-from foldline.history.messages import Message, NativeFormat, Usage, total_usage
+from foldline.history.messages import Message, NativeFormat, total_usage
 from foldline.history.tokens import TokenCounter
 from foldline.providers.book import window_of_model
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.summarizer import ModelSummarizer, Summarizer, metered
+from foldline.providers.vendors.opening import check_spelling
 from foldline.reduction.budget import DEFAULT_WINDOW, Budget, budget_of
 from foldline.reduction.config import (
     AgentRunConfig,
@@ -45,7 +46,7 @@ from foldline.reduction.version_1 import carried_over
 from foldline.reduction.writing import Writing
 
 
-__all__ = ["DEFAULT_TIMEOUT", "HistoryReducer"]
+__all__ = ["DEFAULT_TIMEOUT", "HistoryReducer", "report_assumed_window"]
 
 
 DEFAULT_TIMEOUT = 60.0
@@ -125,6 +126,7 @@ class HistoryReducer:
         """The window of the model in tokens; None if it is unknown."""
         self._timeout, self._clock = timeout, clock or partial(datetime.now, UTC)
         self._breakers = breakers_of(self._summarizers, self._now)
+        report_assumed_window(self)
 
     async def reduce(  # noqa: PLR0913 - one name for each part of a request
         self,
@@ -134,10 +136,10 @@ class HistoryReducer:
         overrides: AgentRunConfig | None = None,
         format: NativeFormat | None = None,
         scope: str = "",
-        usage: Usage | int | None = None,
-        instructions: str = "",
-        tools: Sequence[object] = (),
-        pins: Sequence[int | tuple[int, Message]] | None = None,
+        usage: object = None,
+        instructions: str | None = "",
+        tools: Iterable[object] | None = (),
+        pins: Iterable[int | tuple[int, Message]] | None = None,
     ) -> ReducedHistory[_Item]:
         """
         Return the view of *messages*; fold first if a fold is due.
@@ -154,10 +156,11 @@ class HistoryReducer:
             format: The format of dictionaries; detected by default. If it could be either, the
                 result is valid for both vendors.
             scope: The tenant, for the cache.
-            usage: What the vendor counted for the last request: its `Usage`, or its input tokens,
-                cached ones included. It corrects the estimate of this one.
+            usage: What the vendor counted for the last request: a `Usage`, the usage of its own
+                answer (an object or a dictionary), or the input tokens, cached ones included. It
+                corrects the estimate of this one.
             instructions: The system prompt, if it is not among the messages.
-            tools: The schemas of the tools, as they are sent.
+            tools: The schemas of the tools, as they are sent, or `Tool` objects and typed functions.
             pins: The indexes of all messages to keep word for word, system messages not counted, or
                 `ThreadWindow.pins`; by default those made with `pin=True`.
 
@@ -178,10 +181,10 @@ class HistoryReducer:
         overrides: AgentRunConfig | None = None,
         format: NativeFormat | None = None,
         scope: str = "",
-        usage: Usage | int | None = None,
-        instructions: str = "",
-        tools: Sequence[object] = (),
-        pins: Sequence[int | tuple[int, Message]] | None = None,
+        usage: object = None,
+        instructions: str | None = "",
+        tools: Iterable[object] | None = (),
+        pins: Iterable[int | tuple[int, Message]] | None = None,
     ) -> ReducedHistory[_Item]:
         """
         Do the same as `reduce`, for callers without an event loop.
@@ -207,10 +210,10 @@ class HistoryReducer:
         overrides: AgentRunConfig | None = None,
         format: NativeFormat | None = None,
         scope: str = "",
-        usage: Usage | int | None = None,
-        instructions: str = "",
-        tools: Sequence[object] = (),
-        pins: Sequence[int | tuple[int, Message]] | None = None,
+        usage: object = None,
+        instructions: str | None = "",
+        tools: Iterable[object] | None = (),
+        pins: Iterable[int | tuple[int, Message]] | None = None,
     ) -> Verdict:
         """Return the verdict that `reduce` would reach, without calling a summarizer."""
         given = described(usage, instructions, tools, pins)
@@ -233,8 +236,8 @@ class HistoryReducer:
         Args:
             messages: The full history; see `reduce`.
             focus: What the summary keeps before anything else, in plain words.
-            keep: How many units stay; by default the configured target, or the last exchange if no
-                more than that has gathered.
+            keep: How many exchanges stay, or what the configuration or the overrides count; by
+                default the configured target, or the last exchange if no more has gathered.
             request: What `reduce` takes beside them.
 
         Raises:
@@ -242,7 +245,9 @@ class HistoryReducer:
             FormatError: A dictionary is not a message of its format.
             RequestTooLargeError: See `reduce`.
         """
-        request["overrides"] = by_hand(request.get("overrides"), focus=focus, keep=keep)
+        request["overrides"] = by_hand(
+            request.get("overrides"), self.config, focus=focus, keep=keep
+        )
         return await self.reduce(messages, **request)
 
     def fold_sync(
@@ -259,7 +264,9 @@ class HistoryReducer:
         Raises:
             BlockingCallError: An event loop is running in this thread.
         """
-        request["overrides"] = by_hand(request.get("overrides"), focus=focus, keep=keep)
+        request["overrides"] = by_hand(
+            request.get("overrides"), self.config, focus=focus, keep=keep
+        )
         return self.reduce_sync(messages, **request)
 
     async def reduce_within(
@@ -498,5 +505,18 @@ class HistoryReducer:
 def _check(config: object, model: object, counter: object, cache: object) -> None:
     expect("config", config, HistoryReductionConfig, hint="see config_from_mapping")
     expect("model", model, str | None)
+    if isinstance(model, str):
+        check_spelling(model)
     expect("counter", counter, TokenCounter | None, hint="it needs a method count(text)")
     expect("cache", cache, ReductionCache | None)
+
+
+def report_assumed_window(reducer: HistoryReducer) -> None:
+    """Log it if a window is assumed for the model of *reducer*."""
+    is_known = reducer.window is not None or reducer.config.context_window_size is not None
+    if reducer.model is not None and reducer.config.enabled and not is_known:
+        _LOG.info(
+            "the window of %s is unknown, %s tokens are assumed: set context_window_size",
+            reducer.model,
+            f"{DEFAULT_WINDOW:,}",
+        )
