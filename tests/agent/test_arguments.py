@@ -1,5 +1,6 @@
 """What a caller without a type checker gets wrong is said in one line."""
 
+import logging
 from functools import partial, wraps
 from typing import Any, cast
 
@@ -8,8 +9,10 @@ import pytest
 
 from foldline import Agent, AgentConfig, AgentOptions, ReductionCache
 from foldline.agent.reducer import HistoryReducer
+from foldline.agent.request import described
+from foldline.agent.tools.tool import tools_by_name
 from foldline.errors import ConfigError, FormatError
-from foldline.history.messages import Message
+from foldline.history.messages import Message, Usage
 from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.reduction.config import HistoryReductionConfig, ProviderConfig
 from foldline.reduction.request import SummaryRequest
@@ -269,7 +272,9 @@ def test_tools_of_a_request_may_be_functions() -> None:
     """They count as the definitions that an agent sends for them."""
     named = tools_by_name([look])["look"]
     sent = {"name": "look", "description": named.description, "parameters": named.parameters}
-    (first, second, third) = described(None, None, (one for one in (look, named, sent)), None).schemas
+    (first, second, third) = described(
+        None, None, (one for one in (look, named, sent)), None
+    ).schemas
 
     assert first == second == third
 
@@ -312,7 +317,7 @@ def test_wrong_parts_of_a_request_are_refused(arguments: dict[str, Any], said: s
 @pytest.mark.parametrize("model", ["antropic:claude-sonnet-4-6", "Opnai:gpt-5"])
 def test_a_misspelt_vendor_of_a_reducer_is_named(model: str) -> None:
     """The nearest common one is suggested."""
-    with pytest.raises(ConfigError, match="unknown vendor .*: did you mean '(anthropic|openai)'"):
+    with pytest.raises(ConfigError, match=r"unknown vendor .*: did you mean '(anthropic|openai)'"):
         HistoryReducer(model=model)
 
 

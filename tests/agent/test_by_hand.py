@@ -305,3 +305,14 @@ def test_what_is_kept_is_counted_in_exchanges_by_default(
         assert folded.state is not None
         cut = folded.state.summarized_up_to_index
         assert cut == {"exchanges": 14, "messages": 16}[kept]
+
+
+async def test_a_given_summary_budget_leaves_room_for_the_rest() -> None:
+    """A summary is asked to keep to an eighth of a request, also if more was allowed for it."""
+    writer = Writer()
+    config = HistoryReductionConfig(ceiling=4_000)
+    one = HistoryReducer(config, summarizer=writer, summary_budget=50_000)
+    said = [make(WORDS) for _ in range(200) for make in (Message.user, Message.assistant)]
+    await one.reduce(said)
+
+    assert [request.budget for request in writer.requests] == [500]

@@ -14,7 +14,7 @@ from foldline import (
     MemoryStore,
     Message,
     Reason,
-    recall,
+    recall_tool,
 )
 from foldline.agent.own_reducer import ChatReducer
 from foldline.history.formats.renderings.anthropic import render_anthropic
@@ -195,7 +195,7 @@ async def test_notes_in_a_view_of_an_own_reducer_name_no_message() -> None:
     """The indexes of what it returns are not those of the thread, which `recall` would read."""
     model = ScriptedModel(repeat="fine")
     long = "words about the weather in the north " * 40_000
-    agent = Agent(model, tools=[recall], reducer=Own(lambda messages: messages[-1:]))
+    agent = Agent(model, tools=[recall_tool()], reducer=Own(lambda messages: messages[-1:]))
     thread = await MemoryStore().thread("t")
     await agent.run("hi", thread=thread)
     await agent.run(long, thread=thread)

@@ -470,22 +470,6 @@ def test_the_digest_counts_as_the_history_does() -> None:
     assert 0 < len(reduced.state.summary_content) <= 300
 
 
-def test_a_given_summary_budget_leaves_room_for_the_rest() -> None:
-    """A summary is asked to keep to an eighth of a request, also if more was allowed for it."""
-    asked: list[int] = []
-
-    def write(request: SummaryRequest) -> str:
-        asked.append(request.budget)
-        return "what was said so far"
-
-    config = HistoryReductionConfig(ceiling=4_000)
-    scripted = ScriptedSummarizer(repeat=write)
-    one = HistoryReducer(config, summarizer=scripted, summary_budget=50_000)
-    one.reduce_sync(talk(200))
-
-    assert asked == [500]
-
-
 @pytest.mark.parametrize("layers", [False, True])
 def test_quotes_make_no_view_larger(*, layers: bool) -> None:
     """Where users say nearly all, a fold quotes less of them rather than send more than before."""

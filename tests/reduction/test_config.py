@@ -165,7 +165,7 @@ def test_limits_are_in_the_unit(fields: dict[str, object], limits: tuple[int, in
         *(
             (
                 {"ceiling": value},
-                f"ceiling must be tokens, or a share of the window up to 1, got {value!r}",
+                f"least 16 tokens, got {value!r}",
             )
             for value in (0, -0.5, "big", True, float("nan"))
         ),

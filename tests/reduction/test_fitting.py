@@ -8,7 +8,7 @@ import pytest
 
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.history.parts import ToolCallPart
+from foldline.history.parts import TextPart, ToolCallPart
 from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.fitting import cleared, clipped, saved, squeezed
@@ -157,10 +157,12 @@ def test_clipping_leaves_what_is_short_or_cleared() -> None:
     assert found[1].tokens <= 100
 
 
+BUDGET_4K = budget_of(CONFIG, window=4_000)
+
+
 def squeeze(
     history: History, excess: int, *, whole: frozenset[int] = frozenset(), pinned: int | None = None
 ) -> tuple[Shortened, ...]:
-    budget = budget_of(CONFIG, window=4_000)
     start = 0 if pinned is None else pinned + 1
     return squeezed(
         history,
@@ -170,7 +172,7 @@ def squeeze(
         excess=excess,
         whole=whole,
         config=CONFIG,
-        budget=budget,
+        budget=BUDGET_4K,
     )
 
 
@@ -198,3 +200,68 @@ def test_the_question_in_front_is_squeezed_too() -> None:
     )
 
     assert indexes(squeeze(history, 900, pinned=0)) == [0]
+
+
+def test_calls_of_an_open_exchange_are_left_alone() -> None:
+    """Results are shortened there: a vendor may want the items of the calls back as they were."""
+    asked = json.dumps({"content": LONG + LONG[:900]})
+    open_loop = History(session(("write", asked), ("write", f"{asked} "))[:-1])
+    closed = session(("write", asked), ("write", f"{asked} "))
+
+    assert indexes(clear_all(open_loop)) == [2, 4]
+    assert indexes(clear_all(closed)) == [1, 2, 3, 4]
+    assert indexes(
+        clipped(open_loop, (), indexes=range(len(open_loop)), limit=100, budget=BUDGET)
+    ) == [2, 4]
+    assert indexes(squeeze(open_loop, open_loop.tokens(2, 3))) == [2, 4]
+    assert indexes(squeeze(open_loop, open_loop.tokens() * 3 // 4)) == [1, 2, 3, 4]
+
+
+def test_calls_without_a_question_are_an_open_exchange() -> None:
+    """An agent may work without a user."""
+    history = History(session(("write", json.dumps({"content": LONG})))[1:3])
+
+    assert indexes(squeeze(history, 100)) == [1]
+
+
+def test_a_call_larger_than_a_quarter_is_not_spared() -> None:
+    """Results are not crushed for it."""
+    history = History(session(("read", "{}"), ("write", LONG * 4))[:-2])
+    found = squeeze(history, history.tokens(3, 4) // 2)
+
+    assert 3 in indexes(found)
+    assert all(entry.tokens > 100 for entry in found if entry.head)
+
+
+def outlined(history: History, excess: int) -> tuple[list[int], int]:
+    """Return what is outlined if *excess* has to leave, and the size of what is left."""
+    found = squeeze(history, excess)
+    return [entry.index for entry in found if entry.outline], history.tokens() - saved(
+        history, found
+    )
+
+
+def test_many_short_texts_are_shown_as_one() -> None:
+    """A message that no clipping makes shorter gets an outline, and the others stay as they are."""
+    lines = Message(role="user", parts=tuple(TextPart(f"line {n} of it") for n in range(2_000)))
+    history = History([Message.user("a"), Message.assistant(LONG[:300]), lines])
+    entries = squeeze(history, history.tokens() - 1_500)
+
+    assert [(entry.index, entry.outline) for entry in entries] == [(2, True)]
+    assert 250 < entries[0].tokens <= 350
+
+
+def test_many_short_calls_are_outlined_at_last() -> None:
+    """Calls lose their arguments, then results their words, no more of them than needed."""
+    calls = [ToolCallPart(f"c{n}", "read", json.dumps({"path": f"m_{n}.py"})) for n in range(99)]
+    results = [Message.tool(call.id, "short result, but some words more") for call in calls]
+    history = History([Message.user("a"), Message.assistant(tool_calls=calls), *results])
+    spare = BUDGET_4K.full - BUDGET_4K.relieved
+    few, much, everything = (
+        outlined(history, spare + excess) for excess in (300, 1_000, history.tokens())
+    )
+
+    assert few[0] == [1]
+    assert much[0][:2] == [1, 2]
+    assert len(much[0]) < 100
+    assert everything == (list(range(1, 101)), history.tokens(0, 1) + 4 + 99 * (11 + 10))

@@ -21,6 +21,7 @@ from foldline.history.parts import (
 from foldline.history.tokens import TokenEstimator, count_message
 from foldline.reduction.shortening import (
     Shortened,
+    bare,
     clear,
     clip,
     clip_text,
@@ -122,24 +123,77 @@ def test_clipped_arguments_are_still_an_object(arguments: str) -> None:
 
 
 def test_a_result_in_pieces_is_clipped_piece_by_piece() -> None:
-    """Each text of a result is clipped; an unknown part stays."""
+    """Each text of a result is clipped; an unknown part stays if media do."""
     odd = GenericPart("x", '{"type":"x"}')
     result = ToolCallResponsePart("c", (TextPart(LONG), IMAGE, odd))
-    message, entry = clipped(one(result, role="tool"), 300, media=False)
-    response = message.tool_call_responses[0].response
+    history = one(result, role="tool")
+    found = [clipped(history, limit, media=media) for limit, media in ((2_000, True), (300, False))]
+    responses = [message.tool_call_responses[0].response for message, _ in found]
 
-    assert isinstance(response[0], TextPart)
-    assert response[0].content.startswith(LONG[: entry.head])
-    assert response[1:] == (TextPart("[image left out]"), odd)
+    for response, (_, entry) in zip(responses, found, strict=True):
+        assert isinstance(response[0], TextPart)
+        assert response[0].content.startswith(LONG[: entry.head])
+    assert responses[0][1:] == (IMAGE, odd)
+    assert responses[1][1:] == (TextPart("[image left out]"), TextPart("[x left out]"))
 
 
-def test_reasoning_stays_as_it_is() -> None:
+def test_reasoning_stays_as_long_as_media() -> None:
     """What a vendor may have signed is not clipped, nor is its compaction."""
     parts = (ReasoningPart(LONG), CompactionPart(LONG), TextPart(LONG))
     message, _ = clipped(one(*parts, role="assistant"), 10)
 
     assert message.parts[:2] == parts[:2]
     assert message.text != LONG
+
+
+def test_without_media_a_message_has_no_reasoning() -> None:
+    """Its texts stay whole if they fit; a readable compaction is a text like others."""
+    parts = (ReasoningPart(LONG), CompactionPart("before"), GenericPart("x", f'"{LONG}"'))
+    message, _ = clipped(one(*parts, TextPart("so"), role="assistant"), 100, media=False)
+    empty, _ = clipped(one(ReasoningPart(LONG), role="assistant"), 100, media=False)
+
+    assert message.parts == tuple(map(TextPart, ("before", "[x left out]", "so")))
+    assert empty.parts == (TextPart("[reasoning left out]"),)
+
+
+def test_an_outline_has_all_texts_as_one() -> None:
+    """Two thousand short texts become the head and tail of what they say together."""
+    texts = [f"line {number} of the log" for number in range(2_000)]
+    message, entry = clipped(one(*map(TextPart, texts)), 200, media=False, outline=True)
+    head, tail = (message.text[: entry.head], message.text[-entry.tail :])
+
+    assert len(message.parts) == 1
+    assert "\n".join(texts).startswith(head)
+    assert "\n".join(texts).endswith(tail)
+    assert 150 <= entry.tokens <= 200
+
+
+def test_an_outline_keeps_calls_and_results_together() -> None:
+    """Their ids and names stay, without arguments; a result is short, or empty in the end."""
+    calls = [ToolCallPart(f"c{number}", "look", '{"page": 1}') for number in range(2)]
+    answers = [
+        ToolCallResponsePart("c0", LONG),
+        ToolCallResponsePart("c1", (TextPart("a"), TextPart("b"), IMAGE)),
+    ]
+    asked, answered = one(*calls, role="assistant"), one(*answers, role="tool")
+    short, _ = clipped(answered, 1, media=False, outline=True)
+    ends = [shown(past[1], entry_of(bare(past, 1))) for past in (asked, answered)]
+
+    assert clipped(asked, 1, media=False, outline=True)[0].parts == ends[0].parts
+    assert ends[0].parts == tuple(ToolCallPart(one.id, "look", "{}") for one in calls)
+    assert str(short.tool_call_responses[0].response).startswith(LONG[:32])
+    assert short.tool_call_responses[1].response == "a\nb\n[image left out]"
+    assert ends[1].parts == tuple(ToolCallResponsePart(one.id, "") for one in calls)
+    assert bare(one(TextPart(LONG)), 1) is None
+
+
+def test_a_sealed_compaction_is_not_shortened() -> None:
+    """Nobody else can read it, and nothing can take its place."""
+    item = {"type": "compaction", "id": "cmp", "encrypted_content": "sealed"}
+    history = History([message_from_openai_responses(item)])
+
+    assert clip(history, 0, limit=1, recall=False, media=False) is None
+    assert bare(history, 0) is None
 
 
 def test_a_cleared_result_keeps_its_identifiers() -> None:
@@ -160,11 +214,23 @@ def test_a_note_has_few_identifiers() -> None:
     """Twelve of them at most, and no more than fit into two lines."""
     short, long = (" ".join(f"{'x' * size}{number:03}" for number in range(99)) for size in (1, 60))
     notes = [
-        entry_of(clear(one(TextPart(text * 9)), 1, name="It", recall=False)).note
+        entry_of(clear(one(TextPart(f"{text} " * 9)), 1, name="It", recall=False)).note
         for text in (short, long)
     ]
 
     assert [note.count("x0") for note in notes] == [12, 2]
+
+
+def test_a_note_says_how_many_identifiers_it_leaves_out() -> None:
+    """It has the first and the last of them, so that nobody takes the list for all there is."""
+    text = "".join(f"ORD-{number:05} is open\n" for number in range(1_500))
+    note = entry_of(clear(one(TextPart(text * 2)), 1, name="It", recall=False)).note
+
+    assert note.endswith(
+        "Identifiers in it: ORD-00000, ORD-00001, ORD-00002, ORD-00003, ORD-00004, ORD-00005, "
+        "… (1,488 more) …, "
+        "ORD-01494, ORD-01495, ORD-01496, ORD-01497, ORD-01498, ORD-01499.]"
+    )
 
 
 def test_what_is_short_is_not_cleared() -> None:

@@ -6,7 +6,13 @@ from copy import copy
 from os import urandom
 from typing import Protocol, Self, runtime_checkable
 
-from foldline.agent.arguments import TurnInput, by_hand, checked_input, is_blocking
+from foldline.agent.arguments import (
+    TurnInput,
+    by_hand,
+    checked_input,
+    is_blocking,
+    report_assumed_window,
+)
 from foldline.agent.asking import Asking
 from foldline.agent.background import BackgroundFold
 from foldline.agent.config import AgentConfig, AgentOptions, warn_of_vendor_edits
@@ -17,7 +23,7 @@ from foldline.agent.own_reducer import ChatReducer
 from foldline.agent.portal import PORTAL
 from foldline.agent.progress import Progress, TurnSetup
 from foldline.agent.reduced import ReducedHistory
-from foldline.agent.reducer import HistoryReducer, report_assumed_window
+from foldline.agent.reducer import HistoryReducer
 from foldline.agent.result import TurnResult
 from foldline.agent.service import begun
 from foldline.agent.telemetry import ObservedModel, Observer
@@ -352,7 +358,7 @@ def _made(
         summary_budget=options.summary_budget,
     )
     made.model, made.telemetry = model.name, observer
-    report_assumed_window(made)
+    report_assumed_window(config, made.model, made.window)
     return made, None, opened
 
 

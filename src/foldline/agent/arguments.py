@@ -1,5 +1,6 @@
 """What callers pass in, checked once: one line says what is wrong with it."""
 
+import logging
 from collections.abc import Iterable, Sequence
 from functools import partial
 from inspect import iscoroutinefunction, isfunction, ismethod, unwrap
@@ -10,7 +11,8 @@ from msgspec import structs
 from foldline.checks import expect, expect_whole
 from foldline.errors import ConfigError
 from foldline.history.messages import Message, NativeFormat
-from foldline.providers.summarizer import Summarizer
+from foldline.providers.summarizer import ModelSummarizer, Summarizer
+from foldline.reduction.budget import DEFAULT_WINDOW, Budget
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.thread import ConversationThread
@@ -22,6 +24,8 @@ __all__ = [
     "by_hand",
     "checked_input",
     "is_blocking",
+    "read_at_once",
+    "report_assumed_window",
     "summarizer_chain",
 ]
 
@@ -29,6 +33,11 @@ __all__ = [
 TurnInput: TypeAlias = str | Message | Sequence[Message] | None
 """The user's text, messages, or None to continue from what is stored."""
 
+# The share of a summarizer's window for what it reads. The rest is for what it writes, and for the
+# difference between our estimate and its count.
+_READING_SHARE = 0.6
+
+_LOG = logging.getLogger("foldline")
 _HINT = "convert a vendor's items with `from_openai_chat` or its like in foldline.formats"
 
 
@@ -128,3 +137,33 @@ def is_blocking(method: object) -> bool:
         # A callable object, such as a wrapper, may return anything.
         return False
     return not iscoroutinefunction(unwrap(method))
+
+
+def read_at_once(
+    summarizers: Iterable[Summarizer], budget: Budget, *, model: str | None
+) -> int | None:
+    """
+    Return how many tokens each of *summarizers* can read at once; None if none asks a model.
+
+    Of *model*, for whose requests *budget* is, what is configured and learned counts as well.
+    """
+    windows: list[float] = []
+    for one in summarizers:
+        if isinstance(one, ModelSummarizer):
+            is_asked = one.model_name == model
+            windows.append(one.context_window or (budget.window if is_asked else DEFAULT_WINDOW))
+            if is_asked:
+                windows.append(budget.window / max(1.0, budget.ratio))
+    return max(1, int(min(windows) * _READING_SHARE)) if windows else None
+
+
+def report_assumed_window(
+    config: HistoryReductionConfig, model: str | None, window: int | None
+) -> None:
+    """Log it if a window is assumed for *model*, since none is known or configured."""
+    if model is not None and config.enabled and not (window or config.context_window_size):
+        _LOG.info(
+            "the window of %s is unknown, %s tokens are assumed: set context_window_size",
+            model,
+            f"{DEFAULT_WINDOW:,}",
+        )

@@ -11,7 +11,13 @@ from typing import Any, TypeVar, Unpack
 
 from msgspec import structs
 
-from foldline.agent.arguments import RequestOptions, by_hand, summarizer_chain
+from foldline.agent.arguments import (
+    RequestOptions,
+    by_hand,
+    read_at_once,
+    report_assumed_window,
+    summarizer_chain,
+)
 from foldline.agent.breaker import NOT_ASKED, FoldCalls, breakers_of
 from foldline.agent.cache import ReductionCache
 from foldline.agent.portal import PORTAL
@@ -26,9 +32,9 @@ from foldline.history.messages import Message, NativeFormat, total_usage
 from foldline.history.tokens import TokenCounter
 from foldline.providers.book import window_of_model
 from foldline.providers.digest.summarizer import DigestSummarizer
-from foldline.providers.summarizer import ModelSummarizer, Summarizer, metered
+from foldline.providers.summarizer import Summarizer, metered
 from foldline.providers.vendors.opening import check_spelling
-from foldline.reduction.budget import DEFAULT_WINDOW, Budget, budget_of
+from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.config import (
     AgentRunConfig,
     HistoryReductionConfig,
@@ -46,15 +52,11 @@ from foldline.reduction.version_1 import carried_over
 from foldline.reduction.writing import Writing
 
 
-__all__ = ["DEFAULT_TIMEOUT", "HistoryReducer", "report_assumed_window"]
+__all__ = ["DEFAULT_TIMEOUT", "HistoryReducer"]
 
 
 DEFAULT_TIMEOUT = 60.0
 """How many seconds summarizers may take for one fold by default."""
-
-# The share of a summarizer's window for what it reads. The rest is for what it writes, and for the
-# difference between our estimate and its count.
-_READING_SHARE = 0.6
 
 _LOG = logging.getLogger("foldline")
 _DEFAULTS = HistoryReductionConfig()
@@ -96,10 +98,8 @@ class HistoryReducer:
             summarizer: What writes summaries; several are tried in order, the offline digest last.
             cache: Where to look if no state is passed in; a fold that several calls need is made once.
             counter: Counts tokens; an estimator by default. A `History` has its own.
-            summary_budget: How many tokens a summary may have, and at most an eighth of a request;
-                by default at most 1,500.
-            summarizer_window: How many tokens a summarizer reads at once; longer spans are split. By
-                default 0.6 of the window of its model, or of 128,000.
+            summary_budget: How many tokens a summary may have: at most an eighth of a request.
+            summarizer_window: How many tokens a summarizer reads at once; by default 0.6 of its window.
             timeout: How many seconds a fold may wait for summarizers; the digest has no limit.
             clock: Gives the creation time of reductions.
 
@@ -120,13 +120,11 @@ class HistoryReducer:
         """What identifies the reductions made here; those with another fingerprint are not used."""
         self._cache, self._counter = cache, counter
         self._summary_budget, self._window = summary_budget, summarizer_window
-        self.model = model
-        """The name of the model that is asked; None if it is unknown."""
-        self.window = window or (window_of_model(model) if model else None)
-        """The window of the model in tokens; None if it is unknown."""
+        self.model, self.window = model, window or (window_of_model(model) if model else None)
+        """The name of the model that is asked, and its window in tokens; None if it is unknown."""
         self._timeout, self._clock = timeout, clock or partial(datetime.now, UTC)
         self._breakers = breakers_of(self._summarizers, self._now)
-        report_assumed_window(self)
+        report_assumed_window(config, self.model, self.window)
 
     async def reduce(  # noqa: PLR0913 - one name for each part of a request
         self,
@@ -296,7 +294,7 @@ class HistoryReducer:
                 given=state,
                 overrides=overrides,
                 scope="",
-                budget=budget,
+                budget=structs.replace(budget, system=history.system_tokens),
                 pins=pins,
                 started=perf_counter(),
             )
@@ -464,7 +462,7 @@ class HistoryReducer:
                 self._summary_budget or call.budget.summary,
                 call.budget.beside,
             ),
-            window=self._window or self._read_at_once(call.budget),
+            window=self._window or read_at_once(self._summarizers, call.budget, model=self.model),
             pins=call.pins,
         )
         flow = fold(
@@ -476,20 +474,6 @@ class HistoryReducer:
             overrides=call.overrides,
         )
         return await FoldCalls(chain, self._breakers, seconds=self._timeout).run(flow)
-
-    def _read_at_once(self, budget: Budget) -> int | None:
-        """Return how many tokens each summarizer that asks a model can read; None if none does."""
-        windows: list[float] = []
-        for one in self._summarizers:
-            if isinstance(one, ModelSummarizer):
-                is_asked = one.model_name == self.model
-                windows.append(
-                    one.context_window or (budget.window if is_asked else DEFAULT_WINDOW)
-                )
-                if is_asked:
-                    # What is configured and learned of it counts for its summaries too.
-                    windows.append(budget.window / max(1.0, budget.ratio))
-        return max(1, int(min(windows) * _READING_SHARE)) if windows else None
 
     def _now(self) -> datetime:
         now = self._clock()
@@ -509,14 +493,3 @@ def _check(config: object, model: object, counter: object, cache: object) -> Non
         check_spelling(model)
     expect("counter", counter, TokenCounter | None, hint="it needs a method count(text)")
     expect("cache", cache, ReductionCache | None)
-
-
-def report_assumed_window(reducer: HistoryReducer) -> None:
-    """Log it if a window is assumed for the model of *reducer*."""
-    is_known = reducer.window is not None or reducer.config.context_window_size is not None
-    if reducer.model is not None and reducer.config.enabled and not is_known:
-        _LOG.info(
-            "the window of %s is unknown, %s tokens are assumed: set context_window_size",
-            reducer.model,
-            f"{DEFAULT_WINDOW:,}",
-        )

@@ -1,9 +1,8 @@
 """What a caller says of a request beside its messages, and the sizes that follow."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import ceil
 from types import MappingProxyType
-from typing import Any, cast
+from typing import cast
 
 from msgspec import MsgspecError, Struct
 
@@ -18,7 +17,6 @@ from foldline.reduction.budget import Budget, budget_of, token_ratio
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.quotes import Pins
 from foldline.reduction.state import HistoryReductionState
-from foldline.reduction.view import view_tokens
 from foldline.threads.change import several
 
 
@@ -68,6 +66,7 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
             window=window,
             instructions=instructions,
             tools=tools,
+            system=history.system_tokens,
             ratio=ratio,
             recall=any(_NAMED_RECALL in schema for schema in self.schemas),
         )
@@ -129,39 +128,14 @@ def _reported(usage: object) -> int:
             counts = {one: _said(usage, one) or 0 for one in (name, *beside)}
             for one, tokens in counts.items():
                 expect_whole(f"usage.{one}", tokens, 0)
-            return sum(counts.values())
+            return sum(cast("Iterable[int]", counts.values()))
     wanted = "a whole number of at least 0, or a usage with input_tokens or prompt_tokens"
     message = f"usage must be {wanted}, got {type(usage).__name__}"
     raise ConfigError(message)
 
 
-def _said(usage: Any, name: str) -> Any:
-    return usage.get(name) if isinstance(usage, Mapping) else getattr(usage, name, None)
-
-
-def _sent_before(history: History, state: HistoryReductionState | None) -> int:
-    """Return the estimated tokens of the view to which the newest answer of *history* belongs."""
-    end = len(history)
-    while end > history.start and history[end - 1].role != "assistant":
-        end -= 1
-    while end > history.start and history[end - 1].role == "assistant":
-        end -= 1
-    if state is None:
-        return history.system_tokens + history.tokens(0, end)
-    # A fold after that request has changed the view since.
-    return 0 if state.history_length > end else view_tokens(history, state) - history.tokens(end)
-
-
-def parts_of(
-    history: History, active: HistoryReductionState | None, budget: Budget
-) -> dict[str, int]:
-    """Return the sizes of the parts of a request, as the vendor counts them."""
-    front = 0 if active is None else active.front_tokens
-    parts = {
-        "instructions": budget.instructions,
-        "tools": budget.tools,
-        "system messages": history.system_tokens,
-        "summary and quotes": front,
-        "messages": view_tokens(history, active) - history.system_tokens - front,
-    }
-    return {name: ceil(tokens * budget.ratio) for name, tokens in parts.items()}
+def _said(usage: object, name: str) -> object:
+    if isinstance(usage, Mapping):
+        return cast("Mapping[str, object]", usage).get(name)
+    found: object = getattr(usage, name, None)
+    return found

@@ -8,7 +8,7 @@ from typing import Literal, Self, TypeAlias, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from foldline.checks import expect, expect_choice, expect_share, expect_whole
+from foldline.checks import expect, expect_choice, expect_share, expect_size, expect_whole
 from foldline.errors import ConfigError
 from foldline.history.codec import canonical_json
 from foldline.history.history import CountingUnit
@@ -219,7 +219,7 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
         for name in _SHARES:
             if getattr(self, name) is not None:
                 expect_share(name, getattr(self, name))
-        _expect_ceiling(self.ceiling, self.context_window_size)
+        expect_size("ceiling", self.ceiling, _LEAST_CEILING)
         expect("tool_rules", self.tool_rules, Mapping)
         for tool, rule in self.tool_rules.items():
             expect_choice(f"tool_rules[{tool!r}]", rule, get_args(ToolRule))
@@ -258,7 +258,10 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
         target, most = self.target_token_budget, self.max_token_budget
         window, reserve = self.context_window_size, self.reserve
         message = ""
-        if window is not None and reserve is not None and reserve >= window:
+        ceiling = self.ceiling or 0
+        if window is not None and ceiling > window:
+            message = f"ceiling must be at most context_window_size={window}, got {ceiling!r}"
+        elif window is not None and reserve is not None and reserve >= window:
             message = f"reserve must be below context_window_size={window}, got {reserve}"
         elif share is not None and self.context_window_size is None:
             message = "token_budget_trigger_percentage needs context_window_size"
@@ -277,7 +280,7 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
         in_tokens, share = self.unit == "tokens", self.token_budget_trigger_percentage
         by_share = in_tokens and share is not None
         unit, strategy = f"counting_unit={self.unit!r}", f"strategy={self.strategy!r}"
-        percentage = "token_budget_trigger_percentage"
+        percentage, drops = "token_budget_trigger_percentage", self.strategy == "message_counting"
         idle = (
             (not in_tokens, _TOKEN_FIELDS, unit),
             (in_tokens, ("target_count", "summarization_threshold"), unit),
@@ -290,12 +293,7 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
             ),
             (self.strategy != "summarizing", _SUMMARY_FIELDS, strategy),
             (self.strategy == "clearing", ("clear_tool_results",), strategy),
-            # Without quotes a configuration is the same for every strategy.
-            (
-                self.strategy == "message_counting" and self.quote_user_messages != 0,
-                ("quote_user_messages",),
-                strategy,
-            ),
+            (drops and self.quote_user_messages != 0, ("quote_user_messages",), strategy),
         )
         for is_idle, names, reason in idle:
             for name in names if is_idle else ():
@@ -303,7 +301,7 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
                     message = f"{name}={getattr(self, name)!r} has no effect with {reason}"
                     raise ConfigError(message)
         for tool, rule in self.tool_rules.items():
-            if rule == "never_summarize" and self.strategy == "message_counting":
+            if rule == "never_summarize" and drops:
                 message = f"tool_rules[{tool!r}]={rule!r} has no effect with {strategy}"
                 raise ConfigError(message)
 
@@ -340,21 +338,6 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
         threshold = self.token_budget_threshold
         threshold = _DOCUMENTED_TOKENS[1] if threshold is None else threshold
         return Limits(target, threshold if most is None else min(threshold, most - target))
-
-
-def _expect_ceiling(ceiling: object, window: int | None) -> None:
-    if ceiling is None:
-        return
-    size = ceiling if isinstance(ceiling, int | float) and not isinstance(ceiling, bool) else 0
-    if not (0 < size <= 1 or (size >= _LEAST_CEILING and size % 1 == 0)):
-        message = (
-            f"ceiling must be a share of the window above 0 and at most 1.0, or a whole number of at "
-            f"least {_LEAST_CEILING} tokens, got {ceiling!r}"
-        )
-        raise ConfigError(message)
-    if window is not None and size > window:
-        message = f"ceiling must be at most context_window_size={window}, got {ceiling!r}"
-        raise ConfigError(message)
 
 
 _TOKEN_FIELDS = (

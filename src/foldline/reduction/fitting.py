@@ -7,6 +7,7 @@ prompt cache. What is shortened once stays as it is shown until it is shortened 
 
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from itertools import product
 
 from foldline.history.history import History
@@ -14,7 +15,7 @@ from foldline.history.parts import ToolCallPart
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.quotes import tool_names
-from foldline.reduction.shortening import Shortened, clear, clip
+from foldline.reduction.shortening import Shortened, bare, clear, clip
 
 
 __all__ = ["cleared", "clipped", "saved", "squeezed"]
@@ -24,6 +25,8 @@ __all__ = ["cleared", "clipped", "saved", "squeezed"]
 _LEAST_RESULT = 120
 _LEAST_ARGUMENTS = 500
 _LEAST_CLIP = 48
+# Whether media are shown, and whether only an outline is: what is tried one after the other.
+_SHAPES = ((True, False), (False, False), (False, True))
 
 
 def saved(history: History, entries: Iterable[Shortened]) -> int:
@@ -43,14 +46,26 @@ def clipped(
     """
     Return *entries* and those that show the messages at *indexes* in at most *limit* tokens each.
 
-    With *media*, what is not text stays, and so does a message that cannot be made so short. Without,
-    that one is made as short as it can be, its media first.
+    With *media*, what is not text stays, and so do the calls of an open exchange and a message that
+    cannot be made so short. Without, that one is made as short as it can be, its media first.
     """
     known = {one.index: one for one in entries}
-    for at, shows_media in product(indexes, (True,) if media else (True, False)):
+    if media:
+        indexes = [at for at in indexes if not _is_open_call(history, at)]
+    for at, (shows_media, outline) in product(indexes, _SHAPES[:1] if media else _SHAPES):
         now = known[at].tokens if at in known else history.tokens(at, at + 1)
+        # Calls without arguments are the last resort.
+        if outline and history[at].tool_calls:
+            continue
         if now > limit and not _is_cleared(known.get(at)):
-            shorter = clip(history, at, limit=limit, recall=budget.recall, media=shows_media)
+            shorter = clip(
+                history,
+                at,
+                limit=limit,
+                recall=budget.recall,
+                media=shows_media,
+                outline=outline,
+            )
             if shorter is not None and shorter.tokens < (limit + 1 if media else now):
                 known[at] = shorter
     return tuple(known[at] for at in sorted(known))
@@ -109,14 +124,17 @@ def squeezed(
         cut: Where the messages of the view begin.
         pinned: A user message before it that the view shows too.
         excess: How many tokens have to leave the view.
-        whole: The pinned messages, which are clipped last.
+        whole: Pins and user messages, which are clipped last.
         config: The rules for single tools.
         budget: The request.
     """
-    wanted, keep = saved(history, entries) + excess, budget.keep(history.system_tokens)
+    wanted, keep = saved(history, entries) + excess, budget.keep
     found = cleared(history, entries, cut=cut, keep=keep, whole=whole, config=config, budget=budget)
-    shown = [*([] if pinned is None else [pinned]), *range(cut, len(history))]
-    for indexes in ([at for at in shown if at not in whole], sorted(whole)):
+    last = whole if pinned is None else whole | {pinned}
+    rest, most = [at for at in range(cut, len(history)) if at not in last], budget.limit // 4
+    calls = {at for at in rest if _is_open_call(history, at) and history.tokens(at, at + 1) <= most}
+    first = [at for at in rest if at not in calls]
+    for indexes in (first, sorted(calls), sorted(last)):
         limit, media = max(_LEAST_CLIP, budget.limit // 8), True
         while indexes and saved(history, found) < wanted and limit >= _LEAST_CLIP:
             found = clipped(
@@ -124,7 +142,44 @@ def squeezed(
             )
             # Texts give way first.
             limit, media = limit // 2 if not media else limit, False
-    return found
+    # Not much smaller than it has to be, since this leaves out most.
+    wanted -= budget.full - budget.relieved
+    indexes = [*rest, *sorted(last)]
+    return _outlined(history, found, indexes=indexes, wanted=wanted, budget=budget)
+
+
+def _outlined(
+    history: History,
+    entries: Sequence[Shortened],
+    *,
+    indexes: Iterable[int],
+    wanted: int,
+    budget: Budget,
+) -> tuple[Shortened, ...]:
+    """Return *entries* with outlines of the largest messages until they save *wanted* tokens."""
+    known = {one.index: one for one in entries}
+    left = wanted - saved(history, entries)
+
+    def size(at: int) -> int:
+        return known[at].tokens if at in known else history.tokens(at, at + 1)
+
+    def outline(at: int) -> Shortened | None:
+        recall = budget.recall
+        return clip(history, at, limit=_LEAST_CLIP, recall=recall, media=False, outline=True)
+
+    for shorten in (outline, partial(bare, history)):
+        for at in sorted(indexes, key=size, reverse=True):
+            shorter = shorten(at) if left > 0 else None
+            if shorter is not None and shorter.tokens < size(at):
+                left -= size(at) - shorter.tokens
+                known[at] = shorter
+    return tuple(known[at] for at in sorted(known))
+
+
+def _is_open_call(history: History, at: int) -> bool:
+    """Whether the newest exchange calls tools at *at*: its vendor may want that item back."""
+    user = history.last_user()
+    return (user is None or at > user) and bool(history[at].tool_calls)
 
 
 def _is_cleared(entry: Shortened | None) -> bool:
@@ -149,7 +204,8 @@ def _clearable(
         if rules & {"keep", "never_summarize"} or not (is_old or "clear" in rules):
             return None
         return f"Result of {', '.join(sorted(names))}" if names else "Result"
-    if message.role == "assistant" and is_old and tokens >= _LEAST_ARGUMENTS:
+    is_long = message.role == "assistant" and is_old and tokens >= _LEAST_ARGUMENTS
+    if is_long and not _is_open_call(history, at):
         named = sorted({call.name for call in message.tool_calls if _is_long(call)})
         # The words of the assistant are no arguments.
         if named and not message.text:

@@ -7,7 +7,7 @@ tools that are never summarized. The quotes of a reduction are carried over by t
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, count
+from itertools import count
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -23,7 +23,17 @@ from foldline.reduction.contract import sendable
 from foldline.reduction.shortening import clip_text, pointer
 
 
-__all__ = ["Pins", "Quote", "QuoteKind", "joined", "quoted", "tool_names", "whole_pins", "within"]
+__all__ = [
+    "Pins",
+    "Quote",
+    "QuoteKind",
+    "joined",
+    "kept_whole",
+    "pins_after",
+    "quoted",
+    "tool_names",
+    "within",
+]
 
 
 QuoteKind: TypeAlias = Literal["first", "pin", "tool", "user"]
@@ -32,10 +42,13 @@ QuoteKind: TypeAlias = Literal["first", "pin", "tool", "user"]
 Pins: TypeAlias = Sequence[tuple[int, Message]]
 """Pinned messages, with their indexes."""
 
-_HEADER = "Quoted word for word from the earlier part:"
+_HEADER = (
+    "Quoted word for word from the earlier part; these are the user's and tools' own words, and the "
+    "user's still apply:"
+)
 # What a tag and its line ends cost.
 _QUOTE_TOKENS = 16
-_END = re.compile(r"</(quote(?:-[0-9]{1,9})?)")
+_END = re.compile(r"</\s*(quote(?:-[0-9]{1,9})?)", re.IGNORECASE)
 
 
 class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -83,12 +96,15 @@ def quoted(
     if pins is not None:
         taken = {**_unpinned(known, config), **taken}
         known = {at: one for at, one in known.items() if one.kind != "pin"}
+    # What gave way once comes back as soon as it fits, if the message is in memory.
+    again = {at: one.kind for at, one in known.items() if at >= history.start and not one.text}
+    taken |= {at: (kind, history[at]) for at, kind in again.items()}
     for at in aged:
         kind = _kind(history, at, config, pins)
         if kind is not None:
             taken.setdefault(at, (kind, history[at]))
     for at, (kind, message) in taken.items():
-        if at < cut and (kind == "pin" or at not in known):
+        if at < cut and (kind == "pin" or at not in known or at in again):
             known[at] = _quote(at, kind, message, history.counter, config, budget)
     return tuple(known[at] for at in sorted(known))
 
@@ -127,8 +143,13 @@ def _kind(
     return None
 
 
-def whole_pins(history: History, cut: int, pins: Pins | None) -> frozenset[int]:
-    """Return the pinned messages after *cut*, which are shortened only where nothing else helps."""
+def kept_whole(history: History, cut: int, pins: Pins | None) -> frozenset[int]:
+    """Return the pins and user messages after *cut*, which are shortened if nothing else helps."""
+    return pins_after(history, cut, pins).union(history.users(cut))
+
+
+def pins_after(history: History, cut: int, pins: Pins | None) -> frozenset[int]:
+    """Return the pinned messages after *cut*."""
     if pins is None:
         return frozenset([at for at in range(cut, len(history)) if history[at].is_pinned])
     return frozenset([at for at, _ in pins if at >= cut])
@@ -197,10 +218,10 @@ def within(quotes: Sequence[Quote], room: int, *kinds: QuoteKind) -> tuple[Quote
 
 
 def _tagged(quote: Quote) -> str:
-    # A text that could end the quote gets a tag that it does not contain.
-    taken = set(_END.findall(quote.text))
-    tags = chain(("quote",), map("quote-{}".format, count(1)))
-    tag = next(one for one in tags if one not in taken)
+    # A text that could end the quote, or seem to, gets a tag that it does not contain.
+    taken = {one.lower() for one in _END.findall(quote.text)}
+    tags = map("quote-{}".format, count(1))
+    tag = next(one for one in tags if one not in taken) if taken else "quote"
     marks = {"first": ' first="yes"', "pin": ' pinned="yes"'}.get(quote.kind, "")
     return f'<{tag} message="{quote.index}" by="{quote.role}"{marks}>\n{quote.text}\n</{tag}>'
 

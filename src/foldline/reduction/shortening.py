@@ -7,8 +7,6 @@ for byte, until the next fold or batch. The history keeps everything: a note has
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
-from typing import assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,10 +27,11 @@ from foldline.history.parts import (
     ToolCallResponsePart,
     UriPart,
 )
+from foldline.history.signed import is_sealed
 from foldline.history.tokens import TokenCounter, count_message
 
 
-__all__ = ["Shortened", "clear", "clip", "clip_text", "fitting", "pointer", "shown"]
+__all__ = ["Shortened", "bare", "clear", "clip", "clip_text", "fitting", "pointer", "shown"]
 
 
 class Shortened(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -56,7 +55,10 @@ class Shortened(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The characters kept at its end."""
 
     media: bool = True
-    """Whether content that is not text is shown."""
+    """Whether content that is not text is shown, and reasoning."""
+
+    outline: bool = False
+    """Whether its texts are shown as one, its calls without arguments, and nothing else."""
 
 
 _COUNT = "{count}"
@@ -74,23 +76,32 @@ def pointer(index: int, *, recall: bool | None) -> str:
 
 
 def clip(
-    history: History, index: int, *, limit: int, recall: bool | None, media: bool = True
+    history: History,
+    index: int,
+    *,
+    limit: int,
+    recall: bool | None,
+    media: bool = True,
+    outline: bool = False,
 ) -> Shortened | None:
     """
     Return how to show a message as heads and tails; None if that would not be shorter.
 
-    It has at most *limit* tokens, or as few as possible.
+    It has at most *limit* tokens, or as few as possible. What only its vendor can read stays.
     """
     message, counter = history[index], history.counter
-    whole = count_message(message, counter)
-    texts = list(_texts(message))
-    longest = max(map(len, texts), default=0)
+    if is_sealed(message):
+        return None
+    whole = history.tokens(index, index + 1)
+    lengths = [len(text) for text in _texts(message)]
+    longest = sum(lengths) if outline else max(lengths, default=0)
     entry = Shortened(
         index=index,
         digest=_digest(history, index),
         tokens=whole,
         note=f"\n[… {_COUNT} characters left out: {pointer(index, recall=recall)} …]\n",
         media=media,
+        outline=outline,
     )
     # Without its media a message may fit as it is.
     size = max(_LEAST_CHARACTERS, longest * limit // (2 * whole) if media else longest)
@@ -100,6 +111,17 @@ def clip(
         if entry.tokens <= limit or size == _LEAST_CHARACTERS:
             return entry if entry.tokens < whole else None
         size = max(_LEAST_CHARACTERS, int(size * min(0.9, limit / entry.tokens)))
+
+
+def bare(history: History, index: int) -> Shortened | None:
+    """Return how to show only that the message called tools, or answered; None if it did not."""
+    message = history[index]
+    if is_sealed(message) or not (message.tool_calls or message.tool_call_responses):
+        return None
+    entry = Shortened(
+        index=index, digest=_digest(history, index), tokens=0, note="", media=False, outline=True
+    )
+    return replace(entry, tokens=count_message(shown(message, entry), history.counter))
 
 
 def clear(history: History, index: int, *, name: str, recall: bool | None) -> Shortened | None:
@@ -115,7 +137,7 @@ def clear(history: History, index: int, *, name: str, recall: bool | None) -> Sh
         recall: Whether the model can call the tool `recall`; None names no place to look.
     """
     message, counter = history[index], history.counter
-    found = ", ".join(_identifiers(_texts(message)))
+    found = _identifiers(_texts(message))
     kept = f" Identifiers in it: {found}." if found else ""
     entry = Shortened(
         index=index,
@@ -159,40 +181,74 @@ def shown(message: Message, entry: Shortened) -> Message:
     def short(text: str) -> str:
         return _middle_out(text, entry.head, entry.tail, entry.note)
 
-    parts = tuple(_shown(part, entry, short) for part in message.parts)
+    parts = message.parts if entry.media else tuple(_plain(message.parts))
+    parts = _outline(parts, short) if entry.outline else tuple(_short(parts, short))
     # A vendor's own item would still hold everything.
     return replace(message, parts=parts, native=None)
 
 
-def _shown(part: Part, entry: Shortened, short: Callable[[str], str]) -> Part:
-    match part:
-        case TextPart(content=text):
-            return TextPart(short(text))
-        case ToolCallPart(arguments=text):
-            shorter = short(text)
-            # Vendors want an object.
-            arguments = text if shorter == text else encode_json({"shortened": shorter}).decode()
-            return replace(part, arguments=arguments)
-        case ToolCallResponsePart(response=str() as text):
-            return replace(part, response=short(text))
-        case ToolCallResponsePart(response=contents):
-            assert not isinstance(contents, str)
-            return replace(part, response=tuple(_content(one, entry, short) for one in contents))
-        case ReasoningPart() | CompactionPart():
-            return part
-        case BlobPart() | UriPart() | FilePart() | GenericPart():
-            return _content(part, entry, short)
-    assert_never(part)
+def _plain(parts: Sequence[Part]) -> Iterator[Part]:
+    """Give *parts* without reasoning, and with notes in place of what is not text."""
+    if all(isinstance(part, ReasoningPart) for part in parts):
+        yield TextPart("[reasoning left out]")
+    for part in parts:
+        match part:
+            case CompactionPart(content=text):
+                yield TextPart(text)
+            case ToolCallResponsePart(response=tuple() as contents):
+                yield replace(part, response=tuple(map(_noted, contents)))
+            case BlobPart() | UriPart() | FilePart() | GenericPart():
+                yield _noted(part)
+            case ReasoningPart():
+                pass
+            case _:
+                yield part
 
 
-def _content(
-    part: ResponseContent, entry: Shortened, short: Callable[[str], str]
-) -> ResponseContent:
+def _noted(part: ResponseContent) -> TextPart:
     if isinstance(part, TextPart):
-        return TextPart(short(part.content))
-    if isinstance(part, GenericPart):
         return part
-    return part if entry.media else TextPart(f"[{part.modality} left out]")
+    kind = part.kind if isinstance(part, GenericPart) else part.modality
+    return TextPart(f"[{kind} left out]")
+
+
+def _short(parts: Sequence[Part], short: Callable[[str], str]) -> Iterator[Part]:
+    for part in parts:
+        match part:
+            case TextPart(content=text):
+                yield TextPart(short(text))
+            case ToolCallPart(arguments=text):
+                shorter = short(text)
+                if shorter != text:
+                    # Vendors want an object.
+                    shorter = encode_json({"shortened": shorter}).decode()
+                yield replace(part, arguments=shorter)
+            case ToolCallResponsePart(response=str() as text):
+                yield replace(part, response=short(text))
+            case ToolCallResponsePart(response=contents):
+                assert not isinstance(contents, str)
+                response = [
+                    TextPart(short(one.content)) if isinstance(one, TextPart) else one
+                    for one in contents
+                ]
+                yield replace(part, response=tuple(response))
+            case _:
+                yield part
+
+
+def _outline(parts: Sequence[Part], short: Callable[[str], str]) -> tuple[Part, ...]:
+    """Return the texts of *parts* as one, with its calls and answers, which need one another."""
+    text = short("\n".join(part.content for part in parts if isinstance(part, TextPart)))
+    found: list[Part] = [TextPart(text)] if text else []
+    for part in parts:
+        if isinstance(part, ToolCallPart):
+            found.append(replace(part, arguments="{}"))
+        elif isinstance(part, ToolCallResponsePart):
+            answered = part.response
+            if not isinstance(answered, str):
+                answered = "\n".join(one.content for one in answered if isinstance(one, TextPart))
+            found.append(replace(part, response=short(answered)))
+    return tuple(found)
 
 
 def _middle_out(text: str, head: int, tail: int, note: str) -> str:
@@ -214,19 +270,21 @@ def _texts(message: Message) -> Iterator[str]:
                 pass
 
 
-def _identifiers(texts: Iterable[str]) -> Iterator[str]:
-    """Give the first identifiers of *texts*, few enough for a note."""
-    found: dict[str, None] = {}
-    for text in texts:
-        named = (one.group() for one in _IDENTIFIER.finditer(text))
-        for one in islice(filter(_is_identifier, named), 4 * _MOST_IDENTIFIERS):
-            found.setdefault(one.rstrip(".:-"))
+def _identifiers(texts: Iterable[str]) -> str:
+    """List the first and the last identifiers of *texts*, few enough for a note, and how many more."""
+    named = (one.group() for text in texts for one in _IDENTIFIER.finditer(text))
+    found = list(dict.fromkeys(one.rstrip(".:-") for one in named if _is_identifier(one)))
+    ends: tuple[list[str], list[str]] = ([], [])
     room = _LONGEST_IDENTIFIERS
-    for one in islice(found, _MOST_IDENTIFIERS):
+    for at in range(min(len(found), _MOST_IDENTIFIERS)):
+        one = found[-1 - at // 2 if at % 2 else at // 2]
         room -= len(one) + 2
         if room < 0:
-            return
-        yield one
+            break
+        ends[at % 2].append(one)
+    first, last = ends
+    left = len(found) - len(first) - len(last)
+    return ", ".join([*first, *([f"… ({left:,} more) …"] if left else []), *reversed(last)])
 
 
 def _is_identifier(word: str) -> bool:
