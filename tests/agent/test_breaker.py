@@ -89,7 +89,7 @@ async def test_a_summarizer_that_hangs_delays_thirty_turns_once() -> None:
         ScriptedModel(repeat="fine " * 40),
         history_reduction=structs.replace(CONFIG, target_count=4, summarization_threshold=6),
         summarizer=dead,
-        options=AgentOptions(summarizer_timeout=0.01),
+        options=AgentOptions(summarizer_timeout=0.5),
     )
     thread = await MemoryStore().thread("t")
     results = [await agent.run("words " * 40, thread=thread) for _ in range(30)]

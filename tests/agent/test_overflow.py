@@ -18,8 +18,9 @@ from foldline import (
 )
 from foldline.errors import ContextOverflowError, RequestTooLargeError
 from foldline.history.history import CountingUnit
+from foldline.history.messages import Usage
 from foldline.history.tokens import TokenEstimator, count_message
-from foldline.providers.model import ChatRequest
+from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.providers.summarizer import FIRST_LINE, ModelSummarizer
 from foldline.testing.model import Answer, ScriptedModel
 from foldline.testing.summarizer import ScriptedSummarizer
@@ -153,6 +154,43 @@ async def test_what_one_model_refused_another_is_still_sent() -> None:
     await agent(large).run("and then?", thread=thread)
 
     assert len(large.requests[0].messages) > 50
+
+
+async def test_two_models_on_one_thread_keep_their_own_counts() -> None:
+    """Each vendor counts half as much again: no request of either exceeds the ceiling for long."""
+    counts: list[int] = []
+
+    def answer(request: ChatRequest) -> ChatResponse:
+        counts.append(sum(count_message(one, ESTIMATOR) for one in request.messages) * 3 // 2)
+        usage = Usage(input_tokens=counts[-1], output_tokens=50)
+        return ChatResponse(messages=(Message.assistant(TALK),), usage=usage)
+
+    config = HistoryReductionConfig(context_window_size=4000)
+    models = [ScriptedModel(repeat=answer, name=name) for name in ("one", "other")]
+    agents = [Agent(model, history_reduction=config) for model in models]
+    thread = await MemoryStore().thread("two")
+    for number in range(60):
+        await agents[number % 2].run(f"{number} {TALK}", thread=thread)
+
+    assert max(counts) <= 2800
+
+
+@pytest.mark.parametrize("model", ["small", "large"])
+async def test_a_window_that_an_earlier_version_learned_bounds_its_model(model: str) -> None:
+    """The first request after an update is folded below it, if it goes to that model."""
+    taken = ScriptedModel(repeat="fine", name=model)
+    thread = await filled(25)
+    state = AgentLoopState(
+        run_id="r",
+        conversation_id="long",
+        started_at=thread.now(),
+        context_window=1500,
+        context_window_model="small",
+    )
+    await thread.commit(Change(execution=state.terminated("done")))
+    await agent(taken).run("and now?", thread=thread)
+
+    assert (len(taken.requests[0].messages) > 50) == (model == "large")
 
 
 async def test_a_question_longer_than_the_learned_window_is_clipped() -> None:

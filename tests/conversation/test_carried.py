@@ -73,14 +73,14 @@ async def test_a_learned_window_outlives_a_response(act: Act) -> None:
     summarizer = ScriptedSummarizer(repeat=SUMMARY)
     agent = Agent(model, name="a", history_reduction=config, summarizer=summarizer)
     conversation = Conversation([agent, agent_named("b")], orchestrator=Recorded(act))
-    windows: list[tuple[int | None, str]] = []
+    windows: list[int | None] = []
     for text in said(24):
         await conversation.send(text)
-        state = state_of(conversation)
-        windows.append((state.context_window, state.context_window_model))
+        known = state_of(conversation).learned.get("small")
+        windows.append(known.window if known else None)
     assert refusals(model) == 1
     learned = windows.index(windows[-1])
-    assert windows[-1][1] == "small"
+    assert windows[-1] is not None
     assert windows[learned:] == [windows[-1]] * (24 - learned)
     assert 2 < learned < 20
 

@@ -66,6 +66,16 @@ a fold by hand does not wait for the one in the background
 - window, thread = await self._window(waits=True), self._progress.thread
 + window, thread = await self._window(), self._progress.thread
 
+agent/service.py: agent/test_overflow.py
+what was learned of the models is forgotten between turns
+- learned=before.learned,
++ learned={},
+
+agent/progress.py: agent/test_overflow.py
+the window that an earlier version learned is forgotten
+- if known is None and state.context_window_model == self.model.name:
++ if False:
+
 agent/cache.py: agent/test_cache.py
 tenants share a cache
 - key = (scope, state.config_fingerprint, digest)

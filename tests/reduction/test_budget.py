@@ -47,13 +47,18 @@ def test_a_refusal_lowers_the_window() -> None:
 def test_everything_counts() -> None:
     """Instructions and tools leave less to the view, and a vendor that counts more leaves less."""
     found = budget_of(
-        HistoryReductionConfig(), window=10_000, instructions=500, tools=1_000, ratio=1.25
+        HistoryReductionConfig(),
+        window=10_000,
+        instructions=500,
+        tools=1_000,
+        system=100,
+        ratio=1.25,
     )
 
     assert (found.limit, found.room) == (5_600, 4_100)
     assert found.relieved < found.full < found.fitted < found.room
     assert found.full == int(5_600 * 0.88) - 1_500
-    assert found.keep(100) == 1_000
+    assert (found.keep, found.beside) == (1_000, 500)
     assert found.counted(found.room) == found.ceiling
 
 

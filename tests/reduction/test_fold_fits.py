@@ -210,10 +210,11 @@ def test_a_summary_is_smaller_than_what_is_shown_of_what_leaves() -> None:
 def test_large_messages_stay_whole_if_nobody_wants_them_clipped() -> None:
     """Without a largest message a fold shows what it keeps as it is, as long as it fits."""
     history = talk(4)
-    history.append(Message.user(TEXT * 14))
+    history.append(Message.user("and?"))
+    history.append(Message.assistant(TEXT * 14))
     config = msgspec.structs.replace(SMALL, target_count=2, largest_message=None)
     clips = msgspec.structs.replace(config, largest_message=0.25)
     whole, short = (make(history, one, Asked()).state for one in (config, clips))
 
-    assert view_of(history, whole)[-1] is history[8]
-    assert view_of(history, short)[-1].text != history[8].text
+    assert view_of(history, whole)[-1] is history[9]
+    assert view_of(history, short)[-1].text != history[9].text

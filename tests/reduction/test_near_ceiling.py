@@ -113,7 +113,7 @@ def test_the_ceiling_wins_over_a_signed_tool_loop() -> None:
 
 def test_a_large_message_is_clipped_at_once() -> None:
     """Above a quarter of the ceiling; what was looked at before is not looked at again."""
-    history = History([Message.user("a"), Message.user(WORDS * 4)])
+    history = History([Message.user("a"), Message.assistant(WORDS * 4)])
     verdict = judge(history, config=TIGHT)
     off = msgspec.structs.replace(TIGHT, largest_message=None)
     state = msgspec.structs.replace(
@@ -130,12 +130,21 @@ def test_a_large_message_is_clipped_at_once() -> None:
 
 def test_a_pinned_message_is_not_clipped() -> None:
     """Somebody wants it whole, and it fits."""
-    message = Message.user(WORDS * 4, pin=True)
+    message = Message.assistant(WORDS * 4, pin=True)
     history = History([Message.user("a"), message])
 
     assert judge(history, config=TIGHT).kind == "skip"
     assert judge(history, config=TIGHT, pins=[]).kind == "fold"
     assert judge(history, config=TIGHT, pins=[(1, message)]).kind == "skip"
+
+
+def test_what_a_user_says_is_clipped_last() -> None:
+    """A large user message stays whole as long as the request fits, and is named if it does not."""
+    history = History([Message.user(WORDS * 4), Message.assistant("a")])
+    assert judge(history, config=TIGHT).kind == "skip"
+
+    history = History([Message.user(WORDS * 10), Message.assistant(WORDS * 4)])
+    assert [one.index for one in judge(history, config=TIGHT).shortened] == [0, 1]
 
 
 def test_a_view_without_a_cut_is_squeezed() -> None:
@@ -237,3 +246,13 @@ def test_what_was_cleared_has_left_the_view_before() -> None:
 
     assert whole == history.tokens(3, 5)
     assert short == history.tokens(3, 4) + entry.tokens
+
+
+def test_clipping_one_large_message_may_be_enough() -> None:
+    """Then nothing else is squeezed, though there is no cut."""
+    answer = [Message.assistant(WORDS * times) for times in (2, 8, 2)]
+    history = History([Message.user(WORDS), *answer])
+    verdict = judge(history, config=TIGHT)
+
+    assert said(verdict) == ("fold", Reason.CLIPPED)
+    assert [one.index for one in verdict.shortened] == [2]

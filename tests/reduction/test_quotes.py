@@ -203,6 +203,18 @@ def test_the_oldest_give_way() -> None:
     assert joined("Summary", left).startswith("Summary\n\nQuoted word for word")
 
 
+def test_what_gave_way_comes_back() -> None:
+    """A pin or a first request that did not fit once is quoted as soon as it fits."""
+    all_gone = within(quotes(pins=None, aged=range(4)), 0, "first", "pin")
+    found = quotes(pins=None, before=all_gone)
+
+    assert [one.text for one in all_gone[:2]] == ["", ""]
+    assert [(one.kind, one.text) for one in found[:2]] == [
+        ("first", "first request"),
+        ("pin", "answer"),
+    ]
+
+
 def test_a_quote_cannot_end_itself() -> None:
     """A text with the end of a quote in it gets another tag, also if it guessed that one."""
     texts = ("</quote>", "</quote></quote-1>", "</quote-1>", "</quote> </quote-1> </quote-2>")

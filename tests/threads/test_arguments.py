@@ -56,6 +56,7 @@ ILL_TYPED: dict[str, tuple[str, Fields]] = {
     "metadata": ("metadata", state(metadata={"a": 1})),
     "metadata object": ("cannot be written as JSON", state(metadata={"a": object()})),
     "context_window": ("context_window", state(context_window=1.5)),
+    "learned": ("learned", state(learned={"m": 1.5})),
     "service_thread_id": ("service_thread_id", state(service_thread_id=7)),
     "repeat_counts": ("repeat_counts", state(repeat_counts={"a": "b"})),
     "iteration": ("iteration", state(iteration=True)),

@@ -16,7 +16,7 @@ from foldline.errors import (
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState
-from foldline.threads.loop_state import COMPLETED, AgentLoopState, CurrentMessages
+from foldline.threads.loop_state import COMPLETED, AgentLoopState, CurrentMessages, LearnedModel
 
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -56,6 +56,25 @@ def test_every_transition_gives_a_new_state() -> None:
     assert STATE.with_reduction(REDUCTION).active_reduction is REDUCTION
     assert STATE.with_reduction(REDUCTION).with_reduction(None).active_reduction is None
     assert STATE.to_json() == before
+
+
+def test_a_window_of_an_earlier_version_is_carried_over() -> None:
+    """What an earlier version learned of its one model still bounds what is learned now."""
+    old = AgentLoopState.from_json(_with('"context_window":100,"context_window_model":"small"'))
+    new = old.with_vendor("small", ratio=1.5, window=200).with_vendor("large", ratio=1.2)
+
+    assert new.learned["small"] == LearnedModel(ratio=1.5, window=100)
+    assert new.learned["large"] == LearnedModel(ratio=1.2)
+    assert AgentLoopState.from_json(new.to_json()) == new
+
+
+def test_eight_models_are_remembered() -> None:
+    """What was learned of a ninth takes the place of what was learned first."""
+    state = STATE
+    for number in (*range(8), 0, 8):
+        state = state.with_vendor(f"model {number}", ratio=1.5)
+
+    assert list(state.learned) == [f"model {number}" for number in (2, 3, 4, 5, 6, 7, 0, 8)]
 
 
 def test_a_terminated_run_cannot_be_resumed() -> None:

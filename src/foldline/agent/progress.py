@@ -43,12 +43,15 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
 
     def budget(self, state: AgentLoopState) -> Budget:
         """Return what the next request may hold, as far as the vendor of this model has shown."""
-        is_known = state.context_window_model == self.model.name
+        known = state.learned.get(self.model.name)
+        window, ratio = (known.window, known.ratio) if known else (None, 1.0)
+        if known is None and state.context_window_model == self.model.name:
+            window = state.context_window
         return self.reducer.budget(
-            learned=state.context_window if is_known else None,
+            learned=window,
             instructions=self.instruction_tokens,
             tools=self.tool_tokens,
-            ratio=state.token_ratio if is_known else 1.0,
+            ratio=ratio,
             recall=RECALL in self.tools,
         )
 

@@ -289,7 +289,7 @@ class HistoryReducer:
                 given=state,
                 overrides=overrides,
                 scope="",
-                budget=budget,
+                budget=structs.replace(budget, system=history.system_tokens),
                 pins=pins,
                 started=perf_counter(),
             )

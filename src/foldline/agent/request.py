@@ -58,6 +58,7 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
             window=window,
             instructions=instructions,
             tools=tools,
+            system=history.system_tokens,
             ratio=ratio,
             recall=any(_NAMED_RECALL in schema for schema in schemas),
         )

@@ -103,7 +103,7 @@ def begun(thread: ConversationThread, *, run_id: str, agent: str) -> AgentLoopSt
     service = None if before.is_open else before.service_thread_id
     return structs.replace(
         state.with_service(service, before.service_watermark, mark=before.service_mark),
+        learned=before.learned,
         context_window=before.context_window,
-        token_ratio=before.token_ratio,
         context_window_model=before.context_window_model,
     )

@@ -3,6 +3,7 @@
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import Literal, TypeAlias, get_args, overload
 
 from msgspec import Struct
@@ -402,6 +403,10 @@ class History(Sequence[Message]):
         first = self._prefix.length
         within = bisect_right(self._tokens, self._tokens[start - first] + tokens) - 1 + first
         return max(min(start + 1, len(self)), within)
+
+    def users(self, start: int) -> Iterator[int]:
+        """Yield the indexes of the user messages in memory from *start* on, the newest first."""
+        return takewhile(lambda at: at >= start, reversed(self._users))
 
     def last_user(self) -> int | None:
         """Return the index of the last user message, or None if there is none."""

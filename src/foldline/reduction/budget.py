@@ -71,6 +71,9 @@ class Budget(Struct, frozen=True, kw_only=True):
     full: int
     """The size of a view from which on it is reduced."""
 
+    system: int
+    """The system messages of the history, which every view has."""
+
     @property
     def room(self) -> int:
         """The most of a view."""
@@ -89,16 +92,17 @@ class Budget(Struct, frozen=True, kw_only=True):
     @property
     def summary(self) -> int:
         """What a summary is asked to keep to."""
-        return max(_LEAST_SUMMARY, min(SUMMARY_TOKENS, self.limit // 8))
+        return min(SUMMARY_TOKENS, self.beside)
 
     @property
     def beside(self) -> int:
         """What summaries, or quotes of user messages, may have in all."""
-        return max(_LEAST_SUMMARY, self.limit // 8)
+        return max(_LEAST_SUMMARY, (self.room - self.system) // 8)
 
-    def keep(self, system: int) -> int:
-        """Return the size of messages that a fold keeps beside so much of system messages."""
-        return max(1, (self.room - system) // 4)
+    @property
+    def keep(self) -> int:
+        """The size of the messages that a fold keeps."""
+        return max(1, (self.room - self.system) // 4)
 
     def counted(self, view: int) -> int:
         """Return what the vendor counts for a request whose view has so many estimated tokens."""
@@ -112,6 +116,7 @@ def budget_of(
     learned: int | None = None,
     instructions: int = 0,
     tools: int = 0,
+    system: int = 0,
     ratio: float = 1.0,
     recall: bool = False,
 ) -> Budget:
@@ -124,6 +129,7 @@ def budget_of(
         learned: The window as far as the vendor's refusals have shown.
         instructions: The estimated tokens of instructions that are not part of the history.
         tools: The estimated tokens of the tool schemas.
+        system: The estimated tokens of the history's system messages.
         ratio: What the vendor counts for one estimated token.
         recall: Whether the model can call the tool `recall`.
     """
@@ -142,6 +148,7 @@ def budget_of(
         ceiling=most,
         instructions=instructions,
         tools=tools,
+        system=system,
         ratio=ratio,
         recall=recall,
         limit=limit,

@@ -109,14 +109,14 @@ def squeezed(
         cut: Where the messages of the view begin.
         pinned: A user message before it that the view shows too.
         excess: How many tokens have to leave the view.
-        whole: The pinned messages, which are clipped last.
+        whole: Pins and user messages, which are clipped last.
         config: The rules for single tools.
         budget: The request.
     """
-    wanted, keep = saved(history, entries) + excess, budget.keep(history.system_tokens)
+    wanted, keep = saved(history, entries) + excess, budget.keep
     found = cleared(history, entries, cut=cut, keep=keep, whole=whole, config=config, budget=budget)
-    shown = [*([] if pinned is None else [pinned]), *range(cut, len(history))]
-    for indexes in ([at for at in shown if at not in whole], sorted(whole)):
+    last = whole if pinned is None else whole | {pinned}
+    for indexes in ([at for at in range(cut, len(history)) if at not in whole], sorted(last)):
         limit, media = max(_LEAST_CLIP, budget.limit // 8), True
         while indexes and saved(history, found) < wanted and limit >= _LEAST_CLIP:
             found = clipped(

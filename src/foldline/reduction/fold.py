@@ -28,7 +28,7 @@ from foldline.reduction.budget import LEAST_BUDGET, Budget
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, config_of_run
 from foldline.reduction.event import Reason
 from foldline.reduction.fitting import clipped, squeezed
-from foldline.reduction.quotes import Pins, Quote, QuoteKind, quoted, whole_pins, within
+from foldline.reduction.quotes import Pins, Quote, QuoteKind, kept_whole, pins_after, quoted, within
 from foldline.reduction.request import DEFAULT_PROMPT, Flow, SummaryRequest
 from foldline.reduction.shortening import clip_text, fitting
 from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_of, join_layers
@@ -252,7 +252,7 @@ def _fitted(
 ) -> HistoryReductionState:
     """Return *made* with more shortened, and less quoted, until its view fits."""
     history, budget = task.history, task.options.budget
-    whole = whole_pins(history, task.cut, task.options.pins)
+    whole = kept_whole(history, task.cut, task.options.pins)
     if config.largest_message is not None:
         largest, seen = int(budget.limit * config.largest_message), range(task.cut, len(history))
         indexes = [at for at in seen if at not in whole]
@@ -344,9 +344,10 @@ def _left_out(task: _Task, made: HistoryReductionState) -> Iterator[str]:
             kind = {"first": "first request", "pin": "pinned"}.get(quote.kind, quote.role)
             yield f"message {quote.index} ({kind})"
     known = {one.index for one in shortened}
-    for at in sorted(whole_pins(task.history, task.cut, task.options.pins)):
+    pins = pins_after(task.history, task.cut, task.options.pins)
+    for at in sorted(kept_whole(task.history, task.cut, task.options.pins)):
         if at not in known and any(one.index == at for one in made.shortened):
-            yield f"message {at} (pinned)"
+            yield f"message {at} ({'pinned' if at in pins else 'user'})"
 
 
 def _carried(

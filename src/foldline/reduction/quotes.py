@@ -23,7 +23,17 @@ from foldline.reduction.contract import sendable
 from foldline.reduction.shortening import clip_text, pointer
 
 
-__all__ = ["Pins", "Quote", "QuoteKind", "joined", "quoted", "tool_names", "whole_pins", "within"]
+__all__ = [
+    "Pins",
+    "Quote",
+    "QuoteKind",
+    "joined",
+    "kept_whole",
+    "pins_after",
+    "quoted",
+    "tool_names",
+    "within",
+]
 
 
 QuoteKind: TypeAlias = Literal["first", "pin", "tool", "user"]
@@ -83,12 +93,15 @@ def quoted(
     if pins is not None:
         taken = {**_unpinned(known, config), **taken}
         known = {at: one for at, one in known.items() if one.kind != "pin"}
+    # What gave way once comes back as soon as it fits, if the message is in memory.
+    again = {at: one.kind for at, one in known.items() if at >= history.start and not one.text}
+    taken |= {at: (kind, history[at]) for at, kind in again.items()}
     for at in aged:
         kind = _kind(history, at, config, pins)
         if kind is not None:
             taken.setdefault(at, (kind, history[at]))
     for at, (kind, message) in taken.items():
-        if at < cut and (kind == "pin" or at not in known):
+        if at < cut and (kind == "pin" or at not in known or at in again):
             known[at] = _quote(at, kind, message, history.counter, config, budget)
     return tuple(known[at] for at in sorted(known))
 
@@ -127,8 +140,13 @@ def _kind(
     return None
 
 
-def whole_pins(history: History, cut: int, pins: Pins | None) -> frozenset[int]:
-    """Return the pinned messages after *cut*, which are shortened only where nothing else helps."""
+def kept_whole(history: History, cut: int, pins: Pins | None) -> frozenset[int]:
+    """Return the pins and user messages after *cut*, which are shortened if nothing else helps."""
+    return pins_after(history, cut, pins).union(history.users(cut))
+
+
+def pins_after(history: History, cut: int, pins: Pins | None) -> frozenset[int]:
+    """Return the pinned messages after *cut*."""
     if pins is None:
         return frozenset([at for at in range(cut, len(history)) if history[at].is_pinned])
     return frozenset([at for at, _ in pins if at >= cut])

@@ -36,7 +36,7 @@ from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, config_of_run
 from foldline.reduction.event import Reason
 from foldline.reduction.fitting import cleared, clipped, saved, squeezed
-from foldline.reduction.quotes import Pins, whole_pins
+from foldline.reduction.quotes import Pins, kept_whole, pins_after
 from foldline.reduction.shortening import Shortened, fitting
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.view import view_tokens
@@ -114,10 +114,11 @@ VERDICTS: tuple[Row, ...] = (
 
 
 def _row(facts: AbstractSet[Fact]) -> Row:
-    for row in VERDICTS:
+    # The last one holds whatever the facts are.
+    for row in VERDICTS[:-1]:
         if row.holds <= facts and not row.lacks & facts:
             return row
-    raise AssertionError
+    return VERDICTS[-1]
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -182,7 +183,7 @@ class _Case(Struct, frozen=True, kw_only=True):
 
     @property
     def keep(self) -> int:
-        return self.budget.keep(self.history.system_tokens)
+        return self.budget.keep
 
     @property
     def entries(self) -> tuple[Shortened, ...]:
@@ -193,7 +194,7 @@ class _Case(Struct, frozen=True, kw_only=True):
 
     @property
     def whole(self) -> frozenset[int]:
-        return whole_pins(self.history, self.cut, self.pins)
+        return kept_whole(self.history, self.cut, self.pins)
 
     @property
     def base(self) -> tuple[Shortened, ...]:
@@ -201,11 +202,11 @@ class _Case(Struct, frozen=True, kw_only=True):
         entries = self.entries
         if not self.pins or not entries:
             return entries
-        whole = self.whole
-        pinned = [one for one in entries if one.index in whole]
+        pins = pins_after(self.history, self.cut, self.pins)
+        pinned = [one for one in entries if one.index in pins]
         if self.view + saved(self.history, pinned) > self.budget.full:
             return entries
-        return tuple([one for one in entries if one.index not in whole])
+        return tuple([one for one in entries if one.index not in pins])
 
 
 def decide(
@@ -245,7 +246,7 @@ def decide(
     case = _Case(
         history=history,
         config=config_of_run(config, overrides),
-        budget=budget or budget_of(config),
+        budget=budget or budget_of(config, system=history.system_tokens),
         active=active,
         view=view_tokens(history, active),
         pins=pins,

@@ -157,9 +157,9 @@ def _calls(tape: Tape, config: HistoryReductionConfig | None) -> Iterator[CallRe
 def _cut(history: History, config: HistoryReductionConfig) -> int:
     unit, limits = config.unit, config.limits
     if limits is None:
-        budget = budget_of(config)
+        budget = budget_of(config, system=history.system_tokens)
         system = history.system_tokens
-        limits = Limits(budget.keep(system), budget.full - system - budget.keep(system))
+        limits = Limits(budget.keep, budget.full - system - budget.keep)
     if history.count(unit) <= limits.ceiling:
         return 0
     return safe_cut(history, unit=unit, keep=limits.target, slack=limits.threshold) or 0

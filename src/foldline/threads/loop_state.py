@@ -30,6 +30,7 @@ __all__ = [
     "Checkpoint",
     "CheckpointSource",
     "CurrentMessages",
+    "LearnedModel",
     "to_plain",
 ]
 
@@ -44,6 +45,9 @@ first release on, a field without which a run would continue wrongly takes a new
 
 COMPLETED: Final = "Completed successfully"
 """The termination reason of a run that came to its end."""
+
+
+_MODELS_KEPT = 8
 
 
 CheckpointSource: TypeAlias = Literal["root", "input", "loop", "fork"]
@@ -101,6 +105,16 @@ class CurrentMessages(Sequence[Message]):
         return hash((self._count, self.digest))
 
 
+class LearnedModel(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the answers and refusals of a model have shown."""
+
+    ratio: float = 1.0
+    """What its vendor counts for one estimated token."""
+
+    window: int | None = None
+    """The most tokens that it takes, if it has refused more."""
+
+
 class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The immutable state of a run; every transition returns a new one."""
 
@@ -155,14 +169,14 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     service_mark: str = ""
     """A digest of what the vendor holds, to notice a history that has diverged."""
 
-    context_window: int | None = None
-    """The most tokens that the model takes, learned from its refusals."""
+    learned: Mapping[str, LearnedModel] = {}
+    """What was learned of up to 8 models, by name."""
 
-    token_ratio: float = 1.0
-    """What the vendor counts for one estimated token, learned from the usage it reported."""
+    context_window: int | None = None
+    """The window of `context_window_model`, in a state that an earlier version wrote."""
 
     context_window_model: str = ""
-    """The model of which these two were learned."""
+    """The one model whose window earlier versions kept."""
 
     last_assistant_message_id: str | None = None
     """The vendor's id of the last answer."""
@@ -224,13 +238,14 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
         self, model: str, *, ratio: float, window: int | None = None
     ) -> "AgentLoopState":
         """Return the state with what was learned of *model*: its count, and that it takes less."""
-        known = self.context_window if self.context_window_model == model else None
-        return replace(
-            self,
-            context_window=min(filter(None, (known, window)), default=None),
-            token_ratio=ratio,
-            context_window_model=model,
-        )
+        known = self.learned.get(model)
+        before = known.window if known else None
+        if known is None and self.context_window_model == model:
+            before = self.context_window
+        least = min(filter(None, (before, window)), default=None)
+        others = [(name, one) for name, one in self.learned.items() if name != model]
+        newest = (model, LearnedModel(ratio=ratio, window=least))
+        return replace(self, learned=dict([*others, newest][-_MODELS_KEPT:]))
 
     def terminated(self, reason: str) -> "AgentLoopState":
         """Return the state with the run ended for *reason*."""
