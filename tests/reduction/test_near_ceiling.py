@@ -256,3 +256,13 @@ def test_clipping_one_large_message_may_be_enough() -> None:
 
     assert said(verdict) == ("fold", Reason.CLIPPED)
     assert [one.index for one in verdict.shortened] == [2]
+
+
+def test_clipping_that_is_enough_is_not_called_clearing() -> None:
+    """With a cut in reach and no tool result, the large message is clipped, and nothing is folded."""
+    history = talk(6)
+    history.extend([Message.user(WORDS), Message.assistant(WORDS * 8), Message.user("go on")])
+    verdict = judge(history, config=TIGHT)
+
+    assert said(verdict) == ("fold", Reason.CLIPPED)
+    assert (verdict.cut, [one.index for one in verdict.shortened]) == (0, [len(history) - 2])

@@ -7,9 +7,11 @@ from msgspec.structs import replace
 from foldline.history.history import History
 from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.history.parts import BlobPart, TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.history.tokens import TokenEstimator
 from foldline.reduction.budget import budget_of
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.quotes import Pins, Quote, joined, quoted, tool_names, within
+from foldline.reduction.state import LABEL_TOKENS
 from tests.linearity import is_linear
 
 
@@ -203,6 +205,15 @@ def test_the_oldest_give_way() -> None:
     assert joined("Summary", left).startswith("Summary\n\nQuoted word for word")
 
 
+def test_the_users_words_still_apply() -> None:
+    """The header of a summary calls it a record; what is quoted below it is more than that."""
+    (quote,) = quotes(pins=pinned(0))
+    _, header, *_ = joined("Summary", [quote]).split("\n\n")
+
+    assert "the user's still apply:" in header
+    assert TokenEstimator().count(header.splitlines()[0]) <= LABEL_TOKENS
+
+
 def test_what_gave_way_comes_back() -> None:
     """A pin or a first request that did not fit once is quoted as soon as it fits."""
     all_gone = within(quotes(pins=None, aged=range(4)), 0, "first", "pin")
@@ -217,8 +228,8 @@ def test_what_gave_way_comes_back() -> None:
 
 def test_a_quote_cannot_end_itself() -> None:
     """A text with the end of a quote in it gets another tag, also if it guessed that one."""
-    texts = ("</quote>", "</quote></quote-1>", "</quote-1>", "</quote> </quote-1> </quote-2>")
-    tags = ("quote-1", "quote-2", "quote", "quote-3")
+    texts = ("</quote>", "</quote></quote-1>", "</quote-0>", "</ QUOTE-1 > </quote-1> </quote-2>")
+    tags = ("quote-1", "quote-2", "quote-1", "quote-3")
     for text, tag in zip(texts, tags, strict=True):
         shown = joined("", [Quote(index=1, kind="user", role="user", text=text, tokens=9)])
 

@@ -160,11 +160,23 @@ def test_a_note_has_few_identifiers() -> None:
     """Twelve of them at most, and no more than fit into two lines."""
     short, long = (" ".join(f"{'x' * size}{number:03}" for number in range(99)) for size in (1, 60))
     notes = [
-        entry_of(clear(one(TextPart(text * 9)), 1, name="It", recall=False)).note
+        entry_of(clear(one(TextPart(f"{text} " * 9)), 1, name="It", recall=False)).note
         for text in (short, long)
     ]
 
     assert [note.count("x0") for note in notes] == [12, 2]
+
+
+def test_a_note_says_how_many_identifiers_it_leaves_out() -> None:
+    """It has the first and the last of them, so that nobody takes the list for all there is."""
+    text = "".join(f"ORD-{number:05} is open\n" for number in range(1_500))
+    note = entry_of(clear(one(TextPart(text * 2)), 1, name="It", recall=False)).note
+
+    assert note.endswith(
+        "Identifiers in it: ORD-00000, ORD-00001, ORD-00002, ORD-00003, ORD-00004, ORD-00005, "
+        "… (1,488 more) …, "
+        "ORD-01494, ORD-01495, ORD-01496, ORD-01497, ORD-01498, ORD-01499.]"
+    )
 
 
 def test_what_is_short_is_not_cleared() -> None:

@@ -7,7 +7,7 @@ tools that are never summarized. The quotes of a reduction are carried over by t
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, count
+from itertools import count
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -42,10 +42,13 @@ QuoteKind: TypeAlias = Literal["first", "pin", "tool", "user"]
 Pins: TypeAlias = Sequence[tuple[int, Message]]
 """Pinned messages, with their indexes."""
 
-_HEADER = "Quoted word for word from the earlier part:"
+_HEADER = (
+    "Quoted word for word from the earlier part; these are the user's and tools' own words, and the "
+    "user's still apply:"
+)
 # What a tag and its line ends cost.
 _QUOTE_TOKENS = 16
-_END = re.compile(r"</(quote(?:-[0-9]{1,9})?)")
+_END = re.compile(r"</\s*(quote(?:-[0-9]{1,9})?)", re.IGNORECASE)
 
 
 class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -215,10 +218,10 @@ def within(quotes: Sequence[Quote], room: int, *kinds: QuoteKind) -> tuple[Quote
 
 
 def _tagged(quote: Quote) -> str:
-    # A text that could end the quote gets a tag that it does not contain.
-    taken = set(_END.findall(quote.text))
-    tags = chain(("quote",), map("quote-{}".format, count(1)))
-    tag = next(one for one in tags if one not in taken)
+    # A text that could end the quote, or seem to, gets a tag that it does not contain.
+    taken = {one.lower() for one in _END.findall(quote.text)}
+    tags = map("quote-{}".format, count(1))
+    tag = next(one for one in tags if one not in taken) if taken else "quote"
     marks = {"first": ' first="yes"', "pin": ' pinned="yes"'}.get(quote.kind, "")
     return f'<{tag} message="{quote.index}" by="{quote.role}"{marks}>\n{quote.text}\n</{tag}>'
 

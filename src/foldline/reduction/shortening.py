@@ -7,7 +7,6 @@ for byte, until the next fold or batch. The history keeps everything: a note has
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from typing import assert_never
 
 from msgspec import Struct
@@ -113,7 +112,7 @@ def clear(history: History, index: int, *, name: str, recall: bool) -> Shortened
         recall: Whether the model can call the tool `recall`.
     """
     message, counter = history[index], history.counter
-    found = ", ".join(_identifiers(_texts(message)))
+    found = _identifiers(_texts(message))
     kept = f" Identifiers in it: {found}." if found else ""
     entry = Shortened(
         index=index,
@@ -212,19 +211,21 @@ def _texts(message: Message) -> Iterator[str]:
                 pass
 
 
-def _identifiers(texts: Iterable[str]) -> Iterator[str]:
-    """Give the first identifiers of *texts*, few enough for a note."""
-    found: dict[str, None] = {}
-    for text in texts:
-        named = (one.group() for one in _IDENTIFIER.finditer(text))
-        for one in islice(filter(_is_identifier, named), 4 * _MOST_IDENTIFIERS):
-            found.setdefault(one.rstrip(".:-"))
+def _identifiers(texts: Iterable[str]) -> str:
+    """List the first and the last identifiers of *texts*, few enough for a note, and how many more."""
+    named = (one.group() for text in texts for one in _IDENTIFIER.finditer(text))
+    found = list(dict.fromkeys(one.rstrip(".:-") for one in named if _is_identifier(one)))
+    ends: tuple[list[str], list[str]] = ([], [])
     room = _LONGEST_IDENTIFIERS
-    for one in islice(found, _MOST_IDENTIFIERS):
+    for at in range(min(len(found), _MOST_IDENTIFIERS)):
+        one = found[-1 - at // 2 if at % 2 else at // 2]
         room -= len(one) + 2
         if room < 0:
-            return
-        yield one
+            break
+        ends[at % 2].append(one)
+    first, last = ends
+    left = len(found) - len(first) - len(last)
+    return ", ".join([*first, *([f"… ({left:,} more) …"] if left else []), *reversed(last)])
 
 
 def _is_identifier(word: str) -> bool:

@@ -283,8 +283,7 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def front_tokens(self) -> int:
         """The estimated tokens of `front_messages`, without a sealed item."""
-        labels = len(self.layers) or int(bool(self.summary_content))
-        labels += bool(self.quotes) and (bool(self.layers) or not labels)
+        labels = (len(self.layers) or bool(self.summary_content)) + bool(self.quotes)
         return labels * LABEL_TOKENS + self.summary_tokens + sum(one.tokens for one in self.quotes)
 
     @cached_property

@@ -337,7 +337,10 @@ def _shortened(case: _Case, facts: set[Fact]) -> tuple[Shortened, ...]:
             history, found, cut=cut, keep=keep, whole=case.whole, config=config, budget=budget
         )
         if _is_enough(case, case.view - saved(history, short) + saved(history, case.entries)):
-            facts.add("clearable")
+            if short != found:
+                facts.add("clearable")
+            else:
+                facts -= {"full", "due"}
             return short
     return found
 

@@ -30,7 +30,7 @@ SUMMARY_HEADER = (
 )
 """The first line of every rendered summary."""
 
-OPENING_NOTE = "[The earlier part of this conversation has been left out.]"
+OPENING_NOTE = "[The earlier part of this conversation is not shown in full.]"
 """What a rendering opens with if the vendor wants a user message first and the view has none."""
 
 EMPTY_NOTE = "[empty message]"
