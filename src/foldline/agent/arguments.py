@@ -11,7 +11,9 @@ from msgspec import structs
 from foldline.checks import expect, expect_whole
 from foldline.errors import ConfigError
 from foldline.history.messages import Message, NativeFormat
+from foldline.providers.book import window_of_model
 from foldline.providers.summarizer import ModelSummarizer, Summarizer
+from foldline.providers.vendors.opening import check_spelling
 from foldline.reduction.budget import DEFAULT_WINDOW, Budget
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
@@ -24,6 +26,7 @@ __all__ = [
     "by_hand",
     "checked_input",
     "is_blocking",
+    "named_window",
     "read_at_once",
     "report_assumed_window",
     "summarizer_chain",
@@ -155,6 +158,17 @@ def read_at_once(
             if is_asked:
                 windows.append(budget.window / max(1.0, budget.ratio))
     return max(1, int(min(windows) * _READING_SHARE)) if windows else None
+
+
+def named_window(
+    model: str | None, window: int | None, config: HistoryReductionConfig
+) -> int | None:
+    """Return *window*, or that of the *model* with this name; None if it is unknown."""
+    if model is not None:
+        check_spelling(model)
+        window = window or window_of_model(model)
+    report_assumed_window(config, model, window)
+    return window
 
 
 def report_assumed_window(

@@ -14,8 +14,8 @@ from msgspec import structs
 from foldline.agent.arguments import (
     RequestOptions,
     by_hand,
+    named_window,
     read_at_once,
-    report_assumed_window,
     summarizer_chain,
 )
 from foldline.agent.breaker import NOT_ASKED, FoldCalls, breakers_of
@@ -30,10 +30,9 @@ from foldline.errors import BlockingCallError
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat, total_usage
 from foldline.history.tokens import TokenCounter
-from foldline.providers.book import window_of_model
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.summarizer import Summarizer, metered
-from foldline.providers.vendors.opening import check_spelling
+from foldline.reduction.active import rebound
 from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.config import (
     AgentRunConfig,
@@ -120,11 +119,10 @@ class HistoryReducer:
         """What identifies the reductions made here; those with another fingerprint are not used."""
         self._cache, self._counter = cache, counter
         self._summary_budget, self._window = summary_budget, summarizer_window
-        self.model, self.window = model, window or (window_of_model(model) if model else None)
+        self.model, self.window = model, named_window(model, window, config)
         """The name of the model that is asked, and its window in tokens; None if it is unknown."""
         self._timeout, self._clock = timeout, clock or partial(datetime.now, UTC)
         self._breakers = breakers_of(self._summarizers, self._now)
-        report_assumed_window(config, self.model, self.window)
 
     async def reduce(  # noqa: PLR0913 - one name for each part of a request
         self,
@@ -149,7 +147,9 @@ class HistoryReducer:
             messages: The full history each time: a `History` (which is not hashed and counted
                 again), messages, or OpenAI or Anthropic dictionaries. The same kind is returned,
                 and unchanged dictionaries are the very objects that were given.
-            state: What the previous call returned; None looks into the cache, if there is one.
+            state: What the previous call returned; None looks into the cache, if there is one. If it
+                was lost, or is undone by its `previous`, signed thinking may be sent that fits no
+                longer: have the vendor drop it (`drop_block`).
             overrides: Overrides for this run.
             format: The format of dictionaries; detected by default. If it could be either, the
                 result is valid for both vendors.
@@ -369,7 +369,13 @@ class HistoryReducer:
             carried = carried_over(state, history)
             if carried is not state:
                 call = self._decided(structs.replace(call, given=carried))
-        return call if self._cache is None else self._looked_up(call, self._cache)
+        if self._cache is not None:
+            call = self._looked_up(call, self._cache)
+        active = call.verdict.state
+        if active is None:
+            return call
+        active = rebound(history, call.given, active)
+        return structs.replace(call, verdict=structs.replace(call.verdict, state=active))
 
     def _decided(self, call: ReducerCall) -> ReducerCall:
         """Return *call* with the verdict on it."""
@@ -458,10 +464,7 @@ class HistoryReducer:
             config_fingerprint=self.config_fingerprint,
             summarizers=len(chain),
             budget=call.budget,
-            summary_budget=min(
-                self._summary_budget or call.budget.summary,
-                call.budget.beside,
-            ),
+            summary_budget=min(self._summary_budget or call.budget.summary, call.budget.beside),
             window=self._window or read_at_once(self._summarizers, call.budget, model=self.model),
             pins=call.pins,
         )
@@ -489,7 +492,5 @@ class HistoryReducer:
 def _check(config: object, model: object, counter: object, cache: object) -> None:
     expect("config", config, HistoryReductionConfig, hint="see config_from_mapping")
     expect("model", model, str | None)
-    if isinstance(model, str):
-        check_spelling(model)
     expect("counter", counter, TokenCounter | None, hint="it needs a method count(text)")
     expect("cache", cache, ReductionCache | None)

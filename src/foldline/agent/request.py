@@ -1,6 +1,7 @@
 """What a caller says of a request beside its messages, and the sizes that follow."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import ceil
 from types import MappingProxyType
 from typing import cast
 
@@ -17,6 +18,7 @@ from foldline.reduction.budget import Budget, budget_of, token_ratio
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.quotes import Pins
 from foldline.reduction.state import HistoryReductionState
+from foldline.reduction.view import view_tokens
 from foldline.threads.change import several
 
 
@@ -139,3 +141,31 @@ def _said(usage: object, name: str) -> object:
         return cast("Mapping[str, object]", usage).get(name)
     found: object = getattr(usage, name, None)
     return found
+
+
+def _sent_before(history: History, state: HistoryReductionState | None) -> int:
+    """Return the estimated tokens of the view to which the newest answer of *history* belongs."""
+    end = len(history)
+    while end > history.start and history[end - 1].role != "assistant":
+        end -= 1
+    while end > history.start and history[end - 1].role == "assistant":
+        end -= 1
+    if state is None:
+        return history.system_tokens + history.tokens(0, end)
+    # A fold after that request has changed the view since.
+    return 0 if state.history_length > end else view_tokens(history, state) - history.tokens(end)
+
+
+def parts_of(
+    history: History, active: HistoryReductionState | None, budget: Budget
+) -> dict[str, int]:
+    """Return the sizes of the parts of a request, as the vendor counts them."""
+    front = 0 if active is None else active.front_tokens
+    parts = {
+        "instructions": budget.instructions,
+        "tools": budget.tools,
+        "system messages": history.system_tokens,
+        "summary and quotes": front,
+        "messages": view_tokens(history, active) - history.system_tokens - front,
+    }
+    return {name: ceil(tokens * budget.ratio) for name, tokens in parts.items()}
