@@ -18,8 +18,11 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.view import view_tokens
 
 
-__all__ = ["RequestFacts", "described", "parts_of"]
+__all__ = ["FIXED_PARTS", "RequestFacts", "described", "parts_of"]
 
+
+FIXED_PARTS = ("instructions", "tools", "system messages")
+"""The parts of a request that no fold makes smaller."""
 
 _NAMED_RECALL = f'"name":"{RECALL}"'
 
