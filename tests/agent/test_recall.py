@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable, Sequence
 from random import Random
+from typing import Any
 
 import pytest
 
 from foldline import (
     Agent,
-    ConfigError,
     ConversationThread,
     History,
     HistoryReductionConfig,
@@ -255,16 +255,55 @@ def test_dictionaries_and_histories_are_taken() -> None:
 async def test_a_wrong_pointer_is_answered_in_one_line(
     arguments: dict[str, object], says: str
 ) -> None:
-    """The model reads what would be right; a caller gets the same as an error."""
+    """The model reads what would be right, also if a caller answers its call."""
     answer = await asked(await thread_of(SAID), **arguments)
 
     assert answer.is_error
     assert answer.text.startswith("Error: ")
     assert says in answer.text
     assert "\n" not in answer.text
-    if "`" not in says:
-        with pytest.raises(ConfigError, match=re.escape(says)):
-            recall(SAID, **arguments)  # type: ignore[arg-type]
+    page = recall(SAID, **arguments)  # type: ignore[arg-type]
+    assert page.header.startswith("Error: ")
+    assert says in page.header or "`" in says
+    assert (page.text, "\n" in page.header) == ("", False)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"message": "3"},
+        {"message": 3.0, "page": None},
+        {"message": "3", "last": None, "page": "1", "search": None},
+    ],
+)
+def test_what_a_model_writes_in_another_form_is_taken(arguments: dict[str, Any]) -> None:
+    """A string with a number is that number, and null is the default."""
+    assert recall(SAID, **arguments) == recall(SAID, 3)
+
+
+@pytest.mark.parametrize("name", ["message", "last", "page", "search"])
+@pytest.mark.parametrize("value", [[1], {}, 1.5, True, "x", 99_999, 10**30, "\ud800"])
+def test_nothing_that_a_model_sends_raises(name: str, value: Any) -> None:
+    """Its caller's loop continues with a line that says what is wrong, or that nothing was found."""
+    page = recall(SAID, **{"message": 1, name: value})
+
+    assert page.header.startswith("Error: ")
+
+
+async def test_a_search_shows_the_words_and_their_page() -> None:
+    """In a long message the words are far from its head, and not on its first page."""
+    long = "\n".join(f"row {number}: ORD-{number:05}" for number in range(1_500))
+    said = [Message.user("x"), Message.assistant(long), Message.user("y")]
+    found = recall(said, search="ORD-00777", page_tokens=2_000)
+    where = re.match(r"message 1, assistant, page (\d+): .*ORD-00777", found.text)
+    answer = await run_tool(
+        recall_tool(page_tokens=2_000), '{"search": "ORD-00777"}', context(await thread_of(said))
+    )
+
+    assert where is not None
+    assert int(where[1]) > 1
+    assert "ORD-00777" in recall(said, 1, page=int(where[1]), page_tokens=2_000).text
+    assert answer.text == str(found)
 
 
 async def test_without_a_thread_the_tool_says_so() -> None:

@@ -8,10 +8,10 @@ on that text and the size of a page alone, so pages can be read in any order and
 
 import asyncio
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
 
 from foldline.agent.tools.answer import ToolAnswer, error_answer
 from foldline.agent.tools.signature import ToolContext
@@ -20,6 +20,7 @@ from foldline.agent.wire import read_items
 from foldline.checks import expect_whole
 from foldline.errors import ConfigError, UsageError
 from foldline.history.formats.wire import readable_text
+from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.parts import (
     BlobPart,
@@ -81,10 +82,10 @@ class RecalledPage(Struct, frozen=True, kw_only=True):
 
 
 class _Wanted(Struct, frozen=True, kw_only=True):
-    message: int | None
-    last: int | None
-    page: int
-    search: str
+    message: int | None = None
+    last: int | None = None
+    page: int = 1
+    search: str = ""
 
     def check(self, length: int) -> int:
         """Return the index of the first message that is wanted, of *length* messages."""
@@ -111,8 +112,8 @@ def recall(
     message: int | None = None,
     *,
     last: int | None = None,
-    page: int = 1,
-    search: str = "",
+    page: int | None = 1,
+    search: str | None = "",
     page_tokens: int = _PAGE_TOKENS,
     format: NativeFormat | None = None,
 ) -> RecalledPage:
@@ -120,7 +121,9 @@ def recall(
     Return a page of what a view does not show, for callers of a reducer.
 
     For a model that asks for it itself, `recall_tool().definition` is the description of the tool,
-    and these arguments are its parameters.
+    and these arguments are its parameters. What a model gets wrong in them is no exception: the page
+    has no text, and its header is one line that begins with `Error: ` and says what would be right.
+    A number may be written as a string, and None is the default.
 
     Args:
         messages: The full history, in any form that the reducer takes.
@@ -132,26 +135,28 @@ def recall(
         format: The format of dictionaries; detected by default.
 
     Raises:
-        ConfigError: There is no such message or page.
+        ConfigError: *page_tokens* is not a whole number of at least 1.
         FormatError: A dictionary is not a message of its format.
     """
     expect_whole("page_tokens", page_tokens, 1)
     history = read_items(messages, format, None).history
-    wanted = _Wanted(message=message, last=last, page=page, search=search)
-    if search and message is None:
-        query, newest = Query.parse(search), range(len(history) - 1, -1, -1)
+    given = {"message": message, "last": last, "page": page, "search": search}
+    sent = {name: value for name, value in given.items() if value is not None}
+    try:
+        return _recalled_of(history, convert(sent, _Wanted, strict=False), page_tokens)
+    except (ConfigError, ValidationError, UnicodeError) as error:
+        return RecalledPage(header=f"Error: {error}", text="")
+
+
+def _recalled_of(history: History, wanted: _Wanted, tokens: int) -> RecalledPage:
+    if wanted.search and wanted.message is None:
+        query, newest = Query.parse(wanted.search), range(len(history) - 1, -1, -1)
         own = {call.id for one in history for call in one.tool_calls if call.name == RECALL}
-        said = ((index, history[index], text_of(history[index])) for index in newest)
-        return _found(
-            (
-                (index, one, query.excerpt(text))
-                for index, one, text in said
-                if query.fits(text) and not _is_own(one, own)
-            ),
-            page_tokens,
-        )
+        said = ((index, history[index]) for index in newest)
+        found = (one for one in said if query.fits(text_of(one[1])) and not _is_own(one[1], own))
+        return _found(found, query, tokens)
     first = wanted.check(len(history))
-    return _shown(history[first : wanted.stop(first)], wanted, page_tokens)
+    return _shown(history[first : wanted.stop(first)], wanted, tokens)
 
 
 def recall_tool(*, page_tokens: int | None = None) -> Tool:
@@ -207,8 +212,8 @@ async def _recalled(context: ToolContext, wanted: _Wanted, tokens: int) -> Recal
         raise ConfigError(message)
     if wanted.search and wanted.message is None:
         matches = await thread.search(wanted.search, limit=_SEARCHED)
-        found = ((one.index, one.message, one.excerpt) for one in matches)
-        return _found((one for one in found if not _is_own(one[1], ())), tokens)
+        found = [(one.index, one.message) for one in matches if not _is_own(one.message, ())]
+        return await asyncio.to_thread(_found, found, Query.parse(wanted.search), tokens)
     first = wanted.check(thread.head.length)
     said = await thread.get_range(first, wanted.stop(first))
     # A file that went with a message may be long, and all of its pages are counted.
@@ -223,11 +228,14 @@ def _is_own(message: Message, ids: Collection[str]) -> bool:
     return (message.role == "tool" and message.name == RECALL) or any((*answers, *calls))
 
 
-def _found(matches: Iterable[tuple[int, Message, str]], tokens: int) -> RecalledPage:
+def _found(matches: Iterable[tuple[int, Message]], query: Query, tokens: int) -> RecalledPage:
     lines: list[str] = []
     room = tokens - _HEADER_TOKENS
-    for index, message, excerpt in islice(matches, _MOST_FOUND):
-        line = f"message {index}, {_speaker(message)}: {excerpt}"
+    for index, message in islice(matches, _MOST_FOUND):
+        page = _page_with(message, query, tokens)
+        where = f", page {page}" if page > 1 else ""
+        excerpt = query.excerpt(text_of(message))
+        line = f"message {index}, {_speaker(message)}{where}: {excerpt}"
         room -= _ESTIMATOR.count(line) + 1
         if lines and room < 0:
             break
@@ -236,6 +244,14 @@ def _found(matches: Iterable[tuple[int, Message, str]], tokens: int) -> Recalled
         return RecalledPage(header="[no message has all of these words; try fewer]", text="")
     header = f"[{len(lines)} found, newest first; {RECALL}(message=N) returns one in full]"
     return RecalledPage(header=header, text="\n".join(lines))
+
+
+def _page_with(message: Message, query: Query, tokens: int) -> int:
+    """Return the number of the page of *message* on which the searched words begin."""
+    text = _text(message.parts)
+    ends = accumulate(map(len, _pages(text, max(_LEAST_TOKENS, tokens - _HEADER_TOKENS))))
+    at = query.place(text)
+    return next((page for page, end in enumerate(ends, start=1) if at < end), 1)
 
 
 def _shown(messages: Sequence[Message], wanted: _Wanted, tokens: int) -> RecalledPage:

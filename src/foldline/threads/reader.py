@@ -361,11 +361,19 @@ class Query(Struct, frozen=True):
         return all(_holds(words, phrase) for phrase in self.phrases)
 
     def excerpt(self, text: str) -> str:
-        """Return the part of *text* around its first word that is searched for."""
+        """Return the part of *text* around the first phrase that is searched for."""
         flat = " ".join(text.split())
-        at = flat.casefold().find(self.phrases[0][0])
-        start = max(0, at - _SHOWN // 2)
+        start = max(0, self.place(flat) - _SHOWN // 2)
         return flat[start : start + _SHOWN]
+
+    def place(self, text: str) -> int:
+        """Return where in *text* the first phrase is; 0 if that has another form of Unicode there."""
+        words = r"\W*".join(map(re.escape, self.phrases[0]))
+        for pattern in (rf"(?<!\w){words}(?!\w)", words):
+            found = re.search(pattern, text, re.IGNORECASE)
+            if found is not None:
+                return found.start()
+        return 0
 
 
 def _holds(words: Sequence[str], phrase: Sequence[str]) -> bool:
