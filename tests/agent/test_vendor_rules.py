@@ -1,6 +1,7 @@
 """What vendors sign, bind and seal, in the lists of callers with a loop of their own."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -82,6 +83,49 @@ def test_bound_thinking_goes_only_after_its_prefix(config: HistoryReductionConfi
     assert [check_anthropic(one["system"], one["messages"]) for one in requests] == [()] * 60
     assert sum("signature" in str(one["messages"]) for one in requests) > 40
     assert {violation.rule for violation in check_thinking(old)} == {Rule.PREFIX}
+
+
+def _edited(state: HistoryReductionState, said: list[Any]) -> HistoryReductionState:
+    """Edit a message that only the newest reduction of *said* covers."""
+    at = next(
+        at for at in range(state.summarized_up_to_index - 1, 0, -1) if said[at]["role"] == "user"
+    )
+    said[at] = {"role": "user", "content": [*_blocks(said[at]), {"type": "text", "text": "or not"}]}
+    return state
+
+
+def _blocks(item: dict[str, Any]) -> list[Any]:
+    content = item["content"]
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _of_format_1(state: HistoryReductionState, said: list[Any]) -> HistoryReductionState:
+    """Return what version 1 would have stored of *state*."""
+    assert said
+    made = replace(state, quotes=(), shortened=(), thinking_from=None, history_length=0, format=1)
+    return replace(made, previous=None).sealed()
+
+
+@pytest.mark.parametrize("change", [_edited, _of_format_1])
+def test_another_reduction_than_the_last_leaves_all_thinking_out(
+    change: Callable[[HistoryReductionState, list[Any]], HistoryReductionState],
+) -> None:
+    """What was said after the newest one was made of another view; what comes then is sent."""
+    said, _, _ = asyncio.run(_loop(FOLDS, 60))
+    reducer, state = HistoryReducer(FOLDS), None
+    for end in range(1, len(said) + 1, 2):
+        state = reducer.reduce_sync(said[:end], state=state).state
+    assert state is not None
+    state = change(state, said)
+    whole = HistoryReducer(replace(FOLDS, target_count=40, summarization_threshold=90))
+    for step in range(3):
+        reduced = whole.reduce_sync(said, state=state)
+        state, request = reduced.state, asked(reduced.messages)
+        said += answer(request, step)
+
+        assert reduced.event.status == "cache_hit"
+        assert check_thinking(request) == ()
+        assert str(request).count("signature") == step
 
 
 async def _read_much() -> list[dict[str, Any]]:

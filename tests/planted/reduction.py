@@ -14,7 +14,7 @@ a reserve is not kept free
 - most = max(1, min(most, size - reserve))
 + most = max(1, min(most, size))
 
-reduction/fitting.py: scenarios/test_ceiling.py
+reduction/fitting.py: reduction/test_fitting.py
 an image leaves a request in which it fits
 - _SHAPES[:1] if media else _SHAPES
 + _SHAPES[:2] if media else _SHAPES
@@ -156,11 +156,29 @@ a target of a run is not obeyed
 
 reduction/fold.py: agent/test_vendor_rules.py
 the fold after it loses a sealed compaction
-- sealed_item=sealed or before,
-+ sealed_item=sealed,
+- return (None, None) if base is None else (base.sealed_item, base.sealed_index)
++ return None, None
 an older compaction is kept instead of the newest
-- map(only_sealed, reversed(history[task.start : cut]))
-+ map(only_sealed, history[task.start : cut])
+- range(task.cut - 1, task.start - 1, -1)
++ range(task.start, task.cut)
+
+reduction/fold.py: reduction/test_fold_fits.py
+the sealed compaction before the newest is forgotten
+- if base is not None and base.sealed_index != made.sealed_index:
++ if False:
+
+reduction/state.py: reduction/test_fold_fits.py
+an edit before a sealed compaction leaves it in front
+- return state.sealed_index is not None and state.sealed_index < end
++ return state.sealed_index is not None
+
+reduction/active.py: agent/test_vendor_rules.py
+an older reduction sends thinking of a newer view
+- if (active is given and is_noted) or not
++ if is_noted or not
+a record without a length sends thinking of any view
+- if (active is given and is_noted) or not
++ if active is given or not
 
 reduction/view.py: agent/test_vendor_rules.py
 thinking that was made before a reduction stays after it

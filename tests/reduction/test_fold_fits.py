@@ -120,6 +120,28 @@ def test_a_sealed_item_stays_in_front() -> None:
     )
 
 
+@pytest.mark.parametrize("before", [False, True])
+def test_a_part_of_the_layers_has_the_sealed_item_it_covers(*, before: bool) -> None:
+    """An item after its cut is in the rest of the messages; an older one is in front again."""
+    history = talk(1)
+    if before:
+        history.append(sealed_item(0))
+    history.extend(talk(4))
+    first = make(history, LAYERED, Asked()).state
+    history.append(sealed_item(1))
+    history.extend(talk(4))
+    second = make(history, LAYERED, Asked(), first).state
+    assert second is not None
+    whole, part = list(second.earlier())[:2]
+
+    assert whole.sealed_item is not None
+    assert whole.sealed_item.native == sealed_item(1).native
+    assert history[whole.sealed_index or 0].native == sealed_item(1).native
+    assert len(part.layers) == len(whole.layers) - 1
+    assert part.sealed_item == (first.sealed_item if before and first else None)
+    assert (part.sealed_item is not None) == before
+
+
 def sealed_item(number: int) -> Message:
     item = {"type": "compaction", "id": f"cmp_{number}", "encrypted_content": "sealed " * 9}
     return message_from_openai_responses(item)

@@ -383,6 +383,7 @@ KEPT: dict[str, Any] = {
     "quotes": (QUOTE,),
     "shortened": (ENTRY,),
     "sealed_item": Message.assistant("sealed"),
+    "sealed_index": 1,
     "history_length": 5,
 }
 
@@ -397,6 +398,7 @@ KEPT: dict[str, Any] = {
         {"shortened": (msgspec.structs.replace(ENTRY, head=5),)},
         {"sealed_item": None},
         {"sealed_item": Message.assistant("other")},
+        {"sealed_index": 0},
         {"history_length": 4},
     ],
 )

@@ -27,6 +27,7 @@ from foldline.history.tokens import TokenCounter
 from foldline.providers.book import window_of_model
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.summarizer import Summarizer, metered
+from foldline.reduction.active import rebound
 from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.config import (
     AgentRunConfig,
@@ -141,7 +142,9 @@ class HistoryReducer:
             messages: The full history each time: a `History` (which is not hashed and counted
                 again), messages, or OpenAI or Anthropic dictionaries. The same kind is returned,
                 and unchanged dictionaries are the very objects that were given.
-            state: What the previous call returned; None looks into the cache, if there is one.
+            state: What the previous call returned; None looks into the cache, if there is one. If it
+                was lost, or is undone by its `previous`, signed thinking may be sent that fits no
+                longer: have the vendor drop it (`drop_block`).
             overrides: Overrides for this run.
             format: The format of dictionaries; detected by default. If it could be either, the
                 result is valid for both vendors.
@@ -356,7 +359,13 @@ class HistoryReducer:
             carried = carried_over(state, history)
             if carried is not state:
                 call = self._decided(structs.replace(call, given=carried))
-        return call if self._cache is None else self._looked_up(call, self._cache)
+        if self._cache is not None:
+            call = self._looked_up(call, self._cache)
+        active = call.verdict.state
+        if active is None:
+            return call
+        active = rebound(history, call.given, active)
+        return structs.replace(call, verdict=structs.replace(call.verdict, state=active))
 
     def _decided(self, call: ReducerCall) -> ReducerCall:
         """Return *call* with the verdict on it."""

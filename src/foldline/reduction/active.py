@@ -7,7 +7,7 @@ from foldline.reduction.event import EarlierReduction
 from foldline.reduction.state import HistoryReductionState, hash_of, same_hash
 
 
-__all__ = ["active_reduction", "known_of", "outcome_of"]
+__all__ = ["active_reduction", "known_of", "outcome_of", "rebound"]
 
 
 def active_reduction(
@@ -56,6 +56,21 @@ def known_of(history: History, state: HistoryReductionState | None) -> list[Hist
         for one in (() if state is None else state.chain())
         if one.summarized_up_to_index < history.start or _fits(history, one)
     ]
+
+
+def rebound(
+    history: History, given: HistoryReductionState | None, active: HistoryReductionState
+) -> HistoryReductionState:
+    """
+    Return *active* with all thinking in *history* left out, if it may be bound to another view.
+
+    It may be if another reduction was *given*, or if the record does not say how long the history
+    was when it was made.
+    """
+    is_noted = active.history_length or active.thinking_from is not None
+    if (active is given and is_noted) or not history.has_reasoning(0):
+        return active
+    return msgspec.structs.replace(active, thinking_from=len(history)).sealed()
 
 
 def outcome_of(

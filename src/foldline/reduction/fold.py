@@ -21,6 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.history.history import History
+from foldline.history.messages import Message
 from foldline.history.signed import is_signed, only_sealed
 from foldline.history.tokens import TokenCounter
 from foldline.reduction.active import known_of
@@ -201,10 +202,9 @@ def _task_of(
 def _reduction(
     task: _Task, config: HistoryReductionConfig, draft: _Draft, verdict: Verdict
 ) -> HistoryReductionState:
-    history, base, cut, limits = task.history, task.base, task.cut, config.limits
+    history, cut, limits = task.history, task.cut, config.limits
     pinned = task.pinned
-    sealed = next(filter(None, map(only_sealed, reversed(history[task.start : cut]))), None)
-    before = None if base is None else base.sealed_item
+    sealed, sealed_at = _sealed(task)
     return HistoryReductionState(
         summarized_up_to_index=cut,
         message_count_at_reduction=history.count(config.unit),
@@ -221,8 +221,19 @@ def _reduction(
         history_length=len(history),
         quotes=_quotes(task, config),
         shortened=fitting(history, verdict.shortened, cut=cut, pinned=pinned),
-        sealed_item=sealed or before,
+        sealed_item=sealed,
+        sealed_index=sealed_at,
     )
+
+
+def _sealed(task: _Task) -> tuple[Message | None, int | None]:
+    """Return the newest compaction before the cut that only its vendor can read, and its index."""
+    for at in range(task.cut - 1, task.start - 1, -1):
+        found = only_sealed(task.history[at])
+        if found is not None:
+            return found, at
+    base = task.base
+    return (None, None) if base is None else (base.sealed_item, base.sealed_index)
 
 
 def _quotes(task: _Task, config: HistoryReductionConfig) -> tuple[Quote, ...]:
@@ -358,6 +369,8 @@ def _carried(
 ) -> HistoryReductionState:
     """Return *made*, sealed and numbered, with the earlier reductions that it carries."""
     base, is_continued = task.base, bool(draft.layers) and not draft.is_merged
+    if base is not None and base.sealed_index != made.sealed_index:
+        is_continued = False
     # What did not fit is named once; a record that listed it all would grow with the history.
     quotes = tuple(one for one in made.quotes if one.text or one.kind in {"pin", "first"})
     known = known_of(task.history, given) if base is None else [*base.chain()]

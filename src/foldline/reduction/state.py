@@ -136,9 +136,13 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
     sealed_item: Message | None = None
     """A vendor's own compaction item that the cut has passed; it stays in front of the view."""
 
+    sealed_index: int | None = None
+    """Where that item was; None if that was not noted."""
+
     thinking_from: int | None = None
     """The first message whose bound thinking a view may send, if not the one after *history_length*:
-    clipping what has just come changes nothing before older thinking."""
+    clipping what has just come changes nothing before older thinking, and a reduction that takes
+    the place of a newer one leaves out all there is."""
 
     summary_hash: str = ""
     """The digest of all that a view takes from the record; empty in records of earlier versions."""
@@ -309,6 +313,8 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
             shown += (*msgspec.to_builtins(kept), self.history_length)
         if self.thinking_from is not None:
             shown += (self.thinking_from,)
+        if self.sealed_index is not None:
+            shown += ("sealed_index", self.sealed_index)
         return sha256(canonical_json(shown)).hexdigest()
 
     def earlier(self) -> Iterator["HistoryReductionState"]:
@@ -436,19 +442,27 @@ def _readable(state: HistoryReductionState) -> HistoryReductionState:
 
 def _with_layers(state: HistoryReductionState, size: int) -> HistoryReductionState:
     layers = state.layers[:size]
+    end = layers[-1].end
+    sealed = next((one for one in state.chain() if _seals_before(one, end)), None)
     part = msgspec.structs.replace(
         state,
-        summarized_up_to_index=layers[-1].end,
+        summarized_up_to_index=end,
         message_hash=layers[-1].message_hash,
         summary_content=join_layers(layers),
         summary_tokens=sum(layer.tokens for layer in layers),
         layers=layers,
         pinned_index=None,
-        quotes=tuple(one for one in state.quotes if one.index < layers[-1].end),
+        quotes=tuple(one for one in state.quotes if one.index < end),
         shortened=(),
+        sealed_item=sealed and sealed.sealed_item,
+        sealed_index=sealed and sealed.sealed_index,
     )
     # A part of what is damaged is damaged too: its hash stays the wrong one.
     return part.sealed() if state.is_whole else part
+
+
+def _seals_before(state: HistoryReductionState, end: int) -> bool:
+    return state.sealed_index is not None and state.sealed_index < end
 
 
 def hash_of(messages: Sequence[Message], index: int) -> str:

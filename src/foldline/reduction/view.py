@@ -44,6 +44,7 @@ def _rest(history: History, state: HistoryReductionState) -> list[Message]:
     rest: list[Message] = []
     length, first = state.history_length, state.thinking_from
     bound_until = length if first is None else first
+    length = max(length, bound_until)
     # Only what was there before the record may be bound to another prefix, or be shortened.
     for index in (*front, *range(cut, min(length, len(history)))):
         message: Message | None = history[index]
