@@ -214,7 +214,7 @@ async def test_instructions_that_do_not_fit_are_not_sent() -> None:
     model = small(1500)
     config = HistoryReductionConfig(context_window_size=200)
     one = Agent(model, instructions=TALK * 20, history_reduction=config)
-    with pytest.raises(RequestTooLargeError, match=r"\(instructions \d+, messages 5\)"):
+    with pytest.raises(RequestTooLargeError, match=r"\(instructions \d+\)"):
         await one.run("hi")
 
     assert not model.requests

@@ -165,6 +165,16 @@ def test_the_name_of_a_tool_result_costs_nothing() -> None:
     assert count_message(named, Letters()) == MESSAGE_TOKENS + TOOL_RESPONSE_TOKENS + 2
 
 
+@pytest.mark.parametrize("space", ["", " "])
+def test_a_sealed_compaction_costs_what_is_sealed(space: str) -> None:
+    """Nobody else can read it, so a token is taken for four of its characters."""
+    item = f'{{"type": "compaction", "encrypted_content":{space}"{"gAAA" * 1000}"}}'
+    native = Native(format=NativeFormat.OPENAI_RESPONSES, item=item)
+    message = Message(role="assistant", parts=(CompactionPart(""),), native=native)
+
+    assert count_message(message, ESTIMATOR) == MESSAGE_TOKENS + 1000
+
+
 def test_what_is_not_sent_costs_nothing() -> None:
     """Metadata, ids and the vendor's own item do not change a count."""
     bare = Message.user("hello")

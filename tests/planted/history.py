@@ -120,4 +120,9 @@ reduction/version_1.py: reduction/test_version_1.py
 an index of items is taken for one of messages
 - behind if place == len(items) else before
 + behind
+
+history/tokens.py: history/test_tokens.py
+a sealed compaction costs nothing
+- case CompactionPart(content="") if native is not None:
++ case CompactionPart(content="") if False:
 """)

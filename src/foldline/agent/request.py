@@ -22,8 +22,11 @@ from foldline.reduction.view import view_tokens
 from foldline.threads.change import several
 
 
-__all__ = ["RequestFacts", "described", "parts_of"]
+__all__ = ["FIXED_PARTS", "RequestFacts", "described", "parts_of"]
 
+
+FIXED_PARTS = ("instructions", "tools", "system messages")
+"""The parts of a request that no fold makes smaller."""
 
 _NAMED_RECALL = f'"name":"{RECALL}"'
 # The vendors' fields for what a request has, with what they count beside it.

@@ -19,6 +19,7 @@ What a vendor really charged corrects the estimate of a whole request: see `redu
 exact counts are wanted, anything with a `count` method can take the estimator's place.
 """
 
+import re
 from typing import Final, Protocol, assert_never, runtime_checkable
 from zlib import adler32
 
@@ -75,6 +76,10 @@ What a tool's answer adds to its content.
 
 Source: OpenAI's harmony format, `functions.… to=assistant<|channel|>commentary`.
 """
+
+# What is sealed in a compaction, and how many of its characters are taken for a token.
+_SEALED = re.compile(r'"encrypted_content":\s*"([^"]*)"').findall
+_SEALED_CHARACTERS = 4
 
 # In a piece of so many bytes the sum stays below the modulus of adler32, so it is exact.
 _PIECE = 65_520 // HIGHEST_LEVEL
@@ -142,7 +147,8 @@ def count_message(message: Message, counter: TokenCounter) -> int:
     Return the tokens of *message*: its parts and what the chat format spends around them.
 
     Content that is not text costs what the vendor whose format the message has charges for it, see
-    `history.media`. Metadata, ids and native items are not sent as text and cost nothing.
+    `history.media`. A compaction that its vendor keeps sealed costs a token for four characters of
+    what is sealed. Metadata, ids and other native items are not sent as text and cost nothing.
     """
     total = MESSAGE_TOKENS
     for part in message.parts:
@@ -159,6 +165,8 @@ def count_message(message: Message, counter: TokenCounter) -> int:
 
 def _count_part(part: Part, counter: TokenCounter, native: Native | None) -> int:
     match part:
+        case CompactionPart(content="") if native is not None:
+            return sum(map(len, _SEALED(native.item))) // _SEALED_CHARACTERS
         case TextPart(content=text) | CompactionPart(content=text) | GenericPart(data=text):
             return counter.count(text)
         case ToolCallPart():
