@@ -39,8 +39,8 @@ Notes go to the standard error, one line each: what a log holds that is not a me
 `foldline formats FILE` lists them all), and that a configuration disables reduction.
 
 Without `--config` the strategy is summarizing. With `--config` the file decides, and if it names no
-strategy the library's default applies, message counting; `plan`, `reduce` and `replay` print which
-one it is. A configuration file enables reduction unless it says `enabled = false`, which every
+strategy it is summarizing too; `plan`, `reduce` and `replay` print which one it is. A configuration
+file enables reduction unless it says `enabled = false`, which every
 command obeys: the verdict is skip, and the full history is sent.
 """
 

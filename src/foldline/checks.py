@@ -6,7 +6,14 @@ from types import UnionType
 from foldline.errors import ConfigError
 
 
-__all__ = ["expect", "expect_choice", "expect_seconds", "expect_share", "expect_whole"]
+__all__ = [
+    "expect",
+    "expect_choice",
+    "expect_seconds",
+    "expect_share",
+    "expect_size",
+    "expect_whole",
+]
 
 
 def expect(name: str, value: object, kind: type | UnionType, *, hint: str = "") -> None:
@@ -86,4 +93,22 @@ def expect_share(name: str, value: object) -> None:
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
         message = f"{name} must be above 0 and at most 1, got {value!r}"
+        raise ConfigError(message)
+
+
+def expect_size(name: str, value: object, least: int) -> None:
+    """
+    Check that *value* is a share of the window, a whole number of tokens of at least *least*, or None.
+
+    Raises:
+        ConfigError: It is not; the message names the field and the value.
+    """
+    if value is None:
+        return
+    size = value if isinstance(value, int | float) and not isinstance(value, bool) else 0
+    if not (0 < size <= 1 or (size >= least and size % 1 == 0)):
+        message = (
+            f"{name} must be a share of the window above 0 and at most 1.0, or a whole number of at "
+            f"least {least} tokens, got {value!r}"
+        )
         raise ConfigError(message)

@@ -1,5 +1,6 @@
 """What a caller without a type checker gets wrong is said in one line."""
 
+import logging
 from functools import partial, wraps
 from typing import Any, cast
 
@@ -8,8 +9,10 @@ import pytest
 
 from foldline import Agent, AgentConfig, AgentOptions, ReductionCache
 from foldline.agent.reducer import HistoryReducer
+from foldline.agent.request import described
+from foldline.agent.tools.tool import tools_by_name
 from foldline.errors import ConfigError, FormatError
-from foldline.history.messages import Message
+from foldline.history.messages import Message, Usage
 from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.reduction.config import HistoryReductionConfig, ProviderConfig
 from foldline.reduction.request import SummaryRequest
@@ -236,3 +239,115 @@ def test_a_wrong_role_is_named_with_all_that_are_read(item: dict[str, Any], says
     """Without a sign of a vendor the roles are those of OpenAI Chat, which has the most."""
     with pytest.raises(FormatError, match=says):
         HistoryReducer(CONFIG).reduce_sync([item])
+
+
+def look(city: str) -> str:
+    """Say what the weather is."""
+    return city
+
+
+class VendorUsage:
+    input_tokens = 100
+    cache_read_input_tokens = 2_000
+    cache_creation_input_tokens = None
+
+
+@pytest.mark.parametrize(
+    ("usage", "tokens"),
+    [
+        (None, 0),
+        (7, 7),
+        (Usage(input_tokens=7, cache_read_tokens=5), 7),
+        ({"prompt_tokens": 7, "completion_tokens": 2}, 7),
+        ({"input_tokens": 7, "cache_creation_input_tokens": 10}, 17),
+        (VendorUsage(), 2_100),
+    ],
+)
+def test_usage_is_what_a_vendor_reports(usage: object, tokens: int) -> None:
+    """Input tokens in all: Anthropic counts what is cached beside the others."""
+    assert described(usage, None, None, None).reported == tokens
+
+
+def test_tools_of_a_request_may_be_functions() -> None:
+    """They count as the definitions that an agent sends for them."""
+    named = tools_by_name([look])["look"]
+    sent = {"name": "look", "description": named.description, "parameters": named.parameters}
+    (first, second, third) = described(
+        None, None, (one for one in (look, named, sent)), None
+    ).schemas
+
+    assert first == second == third
+
+
+def test_pins_are_any_iterable() -> None:
+    """Also one that is read only once."""
+    assert described(None, "", (), (at for at in (2, 3))).pins == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"usage": -1}, "usage must be a whole number of at least 0, got -1"),
+        ({"usage": True}, "usage must be a whole number of at least 0, got True"),
+        ({"usage": 1.5}, "usage must be a whole number of at least 0, got 1.5"),
+        ({"usage": Usage(input_tokens=-1)}, "usage.input_tokens must be .* at least 0, got -1"),
+        ({"usage": {"prompt_tokens": -1}}, "usage.prompt_tokens must be .* at least 0, got -1"),
+        (
+            {"usage": {"input_tokens": 1, "cache_read_input_tokens": "2"}},
+            "usage.cache_read_input_tokens must be .* at least 0, got '2'",
+        ),
+        (
+            {"usage": {"total": 7}},
+            "usage must be .*, or a usage with input_tokens or prompt_tokens, got dict",
+        ),
+        ({"tools": "look"}, "tools must be a list, got str"),
+        ({"tools": ["look"]}, r"tools\[0\] must be a schema as it is sent, got str"),
+        ({"tools": [{}, object()]}, r"tools\[1\] must be a schema as it is sent, got object"),
+        ({"tools": [None]}, r"tools\[0\] must be a schema as it is sent, got NoneType"),
+        ({"pins": 3}, "pins must be a list, got int"),
+        ({"instructions": 3}, "instructions must be a str or None, got int"),
+    ],
+)
+def test_wrong_parts_of_a_request_are_refused(arguments: dict[str, Any], said: str) -> None:
+    """The error names the argument, what is expected and what was given."""
+    with pytest.raises(ConfigError, match=said):
+        HistoryReducer().plan([Message.user("hi")], **arguments)
+
+
+@pytest.mark.parametrize("model", ["antropic:claude-sonnet-4-6", "Opnai:gpt-5"])
+def test_a_misspelt_vendor_of_a_reducer_is_named(model: str) -> None:
+    """The nearest common one is suggested."""
+    with pytest.raises(ConfigError, match=r"unknown vendor .*: did you mean '(anthropic|openai)'"):
+        HistoryReducer(model=model)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "anthropic.claude-v2:1",
+        "us.anthropic.claude-sonnet-4-6-v1:0",
+        "google-vertex:gemini-3-pro",
+        "mistralai:mistral-large",
+        "gpt-5",
+        "ollama_chat:qwen3",
+    ],
+)
+def test_names_of_models_as_others_write_them_are_accepted(model: str) -> None:
+    """Bedrock, gateways and frameworks have names of their own."""
+    assert HistoryReducer(model=model).model == model
+
+
+@pytest.mark.parametrize(
+    ("fields", "lines"), [({}, 1), ({"context_window_size": 9_000}, 0), ({"enabled": False}, 0)]
+)
+def test_an_assumed_window_is_logged_once(
+    fields: dict[str, Any], lines: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One line for a reducer and one for an agent says which model is unknown."""
+    config = HistoryReductionConfig(**fields)
+    with caplog.at_level(logging.INFO, logger="foldline"):
+        HistoryReducer(config, model="ollama:mine")
+        Agent(ScriptedModel(name="ollama:mine"), history_reduction=config)
+
+    said = "the window of ollama:mine is unknown, 128,000 tokens are assumed: "
+    assert caplog.messages == [f"{said}set context_window_size"] * 2 * lines

@@ -218,8 +218,8 @@ async def test_a_reducer_of_ones_own_has_nothing_to_record() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"focus": 1}, "history_reduction_focus must be a str, got int"),
-        ({"keep": 0}, "history_reduction_target_override must be"),
+        ({"focus": 1}, "focus must be a str, got int"),
+        ({"keep": 0}, "^keep must be a whole number of at least 1 or None, got 0"),
         ({"config": 1}, "config must be an AgentRunConfig or None, got int"),
     ],
 )
@@ -278,3 +278,41 @@ def test_tools_in_an_exchange_stay_whole() -> None:
         return (await one.fold(thread)).verdict.cut, thread.count
 
     assert asyncio.run(run()) == (2, 8)
+
+
+@pytest.mark.parametrize(
+    ("fields", "unit", "kept"),
+    [
+        ({}, None, "exchanges"),
+        ({}, "messages", "messages"),
+        ({"counting_unit": "messages"}, None, "messages"),
+        ({"target_token_budget": 4_000}, None, "tokens"),
+        ({"max_token_budget": 9_000}, None, "tokens"),
+        ({"counting_unit": "tokens"}, None, "tokens"),
+    ],
+)
+def test_what_is_kept_is_counted_in_exchanges_by_default(
+    fields: dict[str, Any], unit: Any, kept: str
+) -> None:
+    """Two exchanges stay of a talk, unless a unit is named or something else is configured."""
+    one = HistoryReducer(HistoryReductionConfig(**fields))
+    said = [make(WORDS) for _ in range(9) for make in (Message.user, Message.assistant)]
+    overrides = AgentRunConfig(history_reduction_unit_override=unit)
+    folded = one.fold_sync(said, keep=2, overrides=overrides)
+
+    assert folded.event.counting_unit == kept
+    if kept != "tokens":
+        assert folded.state is not None
+        cut = folded.state.summarized_up_to_index
+        assert cut == {"exchanges": 14, "messages": 16}[kept]
+
+
+async def test_a_given_summary_budget_leaves_room_for_the_rest() -> None:
+    """A summary is asked to keep to an eighth of a request, also if more was allowed for it."""
+    writer = Writer()
+    config = HistoryReductionConfig(ceiling=4_000)
+    one = HistoryReducer(config, summarizer=writer, summary_budget=50_000)
+    said = [make(WORDS) for _ in range(200) for make in (Message.user, Message.assistant)]
+    await one.reduce(said)
+
+    assert [request.budget for request in writer.requests] == [500]

@@ -9,6 +9,7 @@ from foldline import (
     AgentOptions,
     AgentRunConfig,
     ConversationThread,
+    HistoryReducer,
     HistoryReductionConfig,
     HistoryReductionEvent,
     MemoryStore,
@@ -20,6 +21,7 @@ from foldline.history.history import CountingUnit
 from foldline.history.messages import Usage
 from foldline.history.tokens import TokenEstimator, count_message
 from foldline.providers.model import ChatRequest, ChatResponse
+from foldline.providers.summarizer import FIRST_LINE, ModelSummarizer
 from foldline.testing.model import Answer, ScriptedModel
 from foldline.testing.summarizer import ScriptedSummarizer
 from foldline.threads.change import Change
@@ -212,7 +214,42 @@ async def test_instructions_that_do_not_fit_are_not_sent() -> None:
     model = small(1500)
     config = HistoryReductionConfig(context_window_size=200)
     one = Agent(model, instructions=TALK * 20, history_reduction=config)
-    with pytest.raises(RequestTooLargeError, match=r"\(instructions \d+, messages 5\)"):
+    with pytest.raises(RequestTooLargeError, match=r"\(instructions \d+\)"):
         await one.run("hi")
 
     assert not model.requests
+
+
+@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize("known", [None, 200_000])
+async def test_summaries_of_the_own_model_keep_to_the_configured_window(
+    *, known: int | None, given: bool
+) -> None:
+    """A window that is configured for the agent's model bounds what it reads for a summary too."""
+
+    class Own(ScriptedModel):
+        context_window = known
+
+    model = Own(repeat=f"{FIRST_LINE}\nwords")
+    config = HistoryReductionConfig(context_window_size=8_000)
+    writer = ModelSummarizer(model)
+    reducer = HistoryReducer(config, summarizer=writer) if given else None
+    one = Agent(model, reducer=reducer, history_reduction=None if given else config)
+    said = [make(TALK) for _ in range(200) for make in (Message.user, Message.assistant)]
+    await one.run([*said, Message.user("and now?")])
+
+    sizes = [sum(count_message(one, ESTIMATOR) for one in r.messages) for r in model.requests]
+    assert len(sizes) > 3
+    assert max(sizes) < 8_000
+
+
+async def test_an_unknown_model_reads_at_most_128_000_tokens_for_a_summary() -> None:
+    """What a summarizer of an unknown window reads at once fits the window that is assumed."""
+    writer = ScriptedModel(repeat=f"{FIRST_LINE}\nwords", name="writer")
+    one = Agent(ScriptedModel(repeat="fine"), summarizer=ModelSummarizer(writer))
+    said = [make(TALK * 20) for _ in range(250) for make in (Message.user, Message.assistant)]
+    await one.run([*said, Message.user("and now?")])
+
+    sizes = [sum(count_message(one, ESTIMATOR) for one in r.messages) for r in writer.requests]
+    assert len(sizes) > 1
+    assert 64_000 < max(sizes) < 128_000

@@ -14,6 +14,7 @@ from foldline import (
     MemoryStore,
     Message,
     Reason,
+    recall_tool,
 )
 from foldline.agent.own_reducer import ChatReducer
 from foldline.history.formats.renderings.anthropic import render_anthropic
@@ -188,3 +189,18 @@ async def test_what_is_no_view_ends_the_turn(made: object, says: str) -> None:
 def test_an_object_with_the_method_is_of_the_protocol() -> None:
     """It needs no base class."""
     assert isinstance(Own(last_two), ChatReducer)
+
+
+async def test_notes_in_a_view_of_an_own_reducer_name_no_message() -> None:
+    """The indexes of what it returns are not those of the thread, which `recall` would read."""
+    model = ScriptedModel(repeat="fine")
+    long = "words about the weather in the north " * 40_000
+    agent = Agent(model, tools=[recall_tool()], reducer=Own(lambda messages: messages[-1:]))
+    thread = await MemoryStore().thread("t")
+    await agent.run("hi", thread=thread)
+    await agent.run(long, thread=thread)
+
+    shown = model.requests[-1].messages[-1].text
+    assert "characters left out: the request had no room for them" in shown
+    assert "recall(" not in shown
+    assert "message 0" not in shown

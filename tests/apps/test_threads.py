@@ -97,7 +97,9 @@ def test_messages_are_pinned(run: Run, store: Path) -> None:
     ]
     assert "2 messages: 38, 39" in shown
     assert left == {"id": "one", "pins": [39]}
-    assert none.out == "one: message 39 is not pinned\n"
+    again = run("threads", "unpin", "one", "39")
+    assert none.out == "one: message 39 is unpinned\n"
+    assert again.out == "one: message 39 was not pinned\n"
     assert run("threads", "show", "one", "--json").json()["pins"] == []
     assert run("threads", "pin", "one", "99").code == 2
 

@@ -14,7 +14,7 @@ a reserve is not kept free
 - most = max(1, min(most, size - reserve))
 + most = max(1, min(most, size))
 
-reduction/fitting.py: scenarios/test_ceiling.py
+reduction/fitting.py: reduction/test_fitting.py
 an image leaves a request in which it fits
 - _SHAPES[:1] if media else _SHAPES
 + _SHAPES[:2] if media else _SHAPES

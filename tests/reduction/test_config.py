@@ -11,6 +11,7 @@ from foldline.reduction.config import (
     HistoryReductionConfig,
     Limits,
     ProviderConfig,
+    config_of_run,
     fingerprint,
 )
 
@@ -164,7 +165,7 @@ def test_limits_are_in_the_unit(fields: dict[str, object], limits: tuple[int, in
         *(
             (
                 {"ceiling": value},
-                f"ceiling must be tokens, or a share of the window up to 1, got {value!r}",
+                f"least 16 tokens, got {value!r}",
             )
             for value in (0, -0.5, "big", True, float("nan"))
         ),
@@ -334,3 +335,67 @@ def test_a_provider_has_text_fields(field: str) -> None:
 
     with pytest.raises(ConfigError, match=f"^{field} must be a str.*, got int$"):
         ProviderConfig(**fields)
+
+
+CEILING = "ceiling must be a share of the window above 0 and at most 1.0, or a whole number of at"
+COUNTS: dict[str, object] = {"strategy": "message_counting"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"ceiling": 1.5}, f"{CEILING} least 16 tokens, got 1.5"),
+        ({"ceiling": float("inf")}, f"{CEILING} least 16 tokens, got inf"),
+        ({"ceiling": float("nan")}, f"{CEILING} least 16 tokens, got nan"),
+        ({"ceiling": 15}, f"{CEILING} least 16 tokens, got 15"),
+        ({"ceiling": 99.5}, f"{CEILING} least 16 tokens, got 99.5"),
+        ({"ceiling": 0}, f"{CEILING} least 16 tokens, got 0"),
+        ({"ceiling": -0.5}, f"{CEILING} least 16 tokens, got -0.5"),
+        ({"ceiling": "big"}, f"{CEILING} least 16 tokens, got 'big'"),
+        ({"ceiling": True}, f"{CEILING} least 16 tokens, got True"),
+        (
+            {"ceiling": 9_001, "context_window_size": 9_000},
+            "ceiling must be at most context_window_size=9000, got 9001",
+        ),
+        (
+            {"reserve": 9_000, "context_window_size": 9_000},
+            "reserve must be below context_window_size=9000, got 9000",
+        ),
+        (
+            COUNTS | {"quote_user_messages": 300},
+            "quote_user_messages=300 has no effect with strategy='message_counting'",
+        ),
+        (
+            COUNTS | {"tool_rules": {"read": "keep", "look": "never_summarize"}},
+            "tool_rules['look']='never_summarize' has no effect with strategy='message_counting'",
+        ),
+    ],
+)
+def test_sizes_that_fit_nothing_and_quotes_beside_no_summary_are_refused(
+    fields: dict[str, Any], said: str
+) -> None:
+    """The error names the field, the value and what is expected."""
+    with pytest.raises(ConfigError) as caught:
+        HistoryReductionConfig(**fields)
+
+    assert str(caught.value) == said
+
+
+@pytest.mark.parametrize("ceiling", [0.5, 1.0, 1, 16, 9_000.0])
+def test_a_ceiling_is_a_share_or_whole_tokens(ceiling: float) -> None:
+    """A whole number may be written as a float."""
+    config = HistoryReductionConfig(ceiling=ceiling, context_window_size=9_000, reserve=8_999)
+
+    assert config.ceiling == ceiling
+
+
+def test_dropping_for_one_run_leaves_out_what_is_quoted() -> None:
+    """Quotes and rules for them have no effect in a run that drops messages, and are no error."""
+    config = HistoryReductionConfig(
+        quote_user_messages=300, tool_rules={"read": "keep", "look": "never_summarize"}
+    )
+    run = config_of_run(
+        config, AgentRunConfig(history_reduction_strategy_override="message_counting")
+    )
+
+    assert (run.quote_user_messages, run.tool_rules) == (0, {"read": "keep"})

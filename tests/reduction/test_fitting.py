@@ -8,7 +8,7 @@ import pytest
 
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.history.parts import TextPart, ToolCallPart
+from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart, UriPart
 from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.fitting import cleared, clipped, saved, squeezed
@@ -231,6 +231,18 @@ def test_a_call_larger_than_a_quarter_is_not_spared() -> None:
 
     assert 3 in indexes(found)
     assert all(entry.tokens > 100 for entry in found if entry.head)
+
+
+def test_media_stay_in_a_message_that_is_only_large() -> None:
+    """An image leaves a request only if the request does not fit."""
+    image = UriPart("image", "https://example.org/plan.png")
+    history = History([Message(role="tool", parts=(ToolCallResponsePart("c", (image,)),))])
+    both = [
+        clipped(history, (), indexes=[0], limit=100, budget=BUDGET, media=media)
+        for media in (True, False)
+    ]
+
+    assert [indexes(found) for found in both] == [[], [0]]
 
 
 def outlined(history: History, excess: int) -> tuple[list[int], int]:

@@ -266,3 +266,14 @@ def test_clipping_that_is_enough_is_not_called_clearing() -> None:
 
     assert said(verdict) == ("fold", Reason.CLIPPED)
     assert (verdict.cut, [one.index for one in verdict.shortened]) == (0, [len(history) - 2])
+
+
+@pytest.mark.parametrize("instructions", [2_801, 0])
+def test_what_no_fold_makes_smaller_is_said_at_once(instructions: int) -> None:
+    """Instructions or system messages above the ceiling are not worth the call of a summarizer."""
+    history = loop(12)
+    if not instructions:
+        history.append(Message.system(WORDS * 20))
+    budget = budget_of(TIGHT, instructions=instructions, system=history.system_tokens)
+
+    assert said(judge(history, config=TIGHT, budget=budget)) == ("cannot", Reason.CANNOT_FIT)

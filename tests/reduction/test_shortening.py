@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from foldline.history.formats.anthropic import from_anthropic
 from foldline.history.formats.openai_responses import message_from_openai_responses
 from foldline.history.history import History
 from foldline.history.messages import Message
@@ -189,8 +190,11 @@ def test_an_outline_keeps_calls_and_results_together() -> None:
 
 def test_a_sealed_compaction_is_not_shortened() -> None:
     """Nobody else can read it, and nothing can take its place."""
-    item = {"type": "compaction", "id": "cmp", "encrypted_content": "sealed"}
-    history = History([message_from_openai_responses(item)])
+    blocks = [
+        {"type": "compaction", "content": LONG, "encrypted_content": "sealed"},
+        {"type": "text", "text": LONG},
+    ]
+    history = History(from_anthropic([{"role": "assistant", "content": blocks}]))
 
     assert clip(history, 0, limit=1, recall=False, media=False) is None
     assert bare(history, 0) is None

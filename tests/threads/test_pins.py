@@ -169,9 +169,9 @@ async def test_pinning_twice_writes_once(store: ThreadStore) -> None:
 @pytest.mark.parametrize(
     ("at", "wrong"),
     [
-        (12, "at must be a whole number from 0 to 11, got 12"),
-        (-1, "at must be a whole number of at least 0, got -1"),
-        (None, "at must be a whole number of at least 0, got None"),
+        (12, "message must be a whole number from 0 to 11, got 12"),
+        (-1, "message must be a whole number of at least 0, got -1"),
+        (None, "message must be a whole number of at least 0, got None"),
         ("m99", "at must be the id of a message that is no system message, got 'm99'"),
         ("s", "at must be the id of a message that is no system message, got 's'"),
     ],

@@ -6,7 +6,13 @@ from copy import copy
 from os import urandom
 from typing import Protocol, Self, runtime_checkable
 
-from foldline.agent.arguments import TurnInput, by_hand, checked_input, is_blocking
+from foldline.agent.arguments import (
+    TurnInput,
+    by_hand,
+    checked_input,
+    is_blocking,
+    report_assumed_window,
+)
 from foldline.agent.asking import Asking
 from foldline.agent.background import BackgroundFold
 from foldline.agent.config import AgentConfig, AgentOptions, warn_of_vendor_edits
@@ -41,9 +47,6 @@ __all__ = ["Agent"]
 
 
 _OPTIONS = AgentOptions()
-# The share of a summarizer's window for what it reads. The rest is for what it writes, and for the
-# difference between our estimate and its count.
-_READING_SHARE = 0.6
 
 
 @runtime_checkable
@@ -255,8 +258,8 @@ class Agent:
         Args:
             thread: The thread; it may have an open run.
             focus: What the summary keeps before anything else, such as "the schema of the tables".
-            keep: How many units stay; by default the configured target, or the last exchange if no
-                more than that has gathered.
+            keep: How many exchanges stay, or what the configuration or the overrides count; by
+                default the configured target, or the last exchange if no more has gathered.
             config: Other overrides: strategy, unit and prompt of this fold.
 
         Raises:
@@ -271,7 +274,7 @@ class Agent:
             message = f"{type(setup.own_reducer).__name__} cannot fold by hand: it keeps no record"
             raise ConfigError(message)
         state = begun(thread, run_id="", agent=setup.agent)
-        overrides = by_hand(config, focus=focus, keep=keep)
+        overrides = by_hand(config, setup.reducer.config, focus=focus, keep=keep)
         progress = Progress(thread, state, lambda _: None)
         return await Asking(setup, progress, overrides=overrides, streams=False).fold()
 
@@ -351,11 +354,11 @@ def _made(
         config,
         window=window_of(model),
         summarizer=chain,
-        summarizer_window=_window_of(chain),
         timeout=options.summarizer_timeout,
         summary_budget=options.summary_budget,
     )
-    made.telemetry = observer
+    made.model, made.telemetry = model.name, observer
+    report_assumed_window(config, made.model, made.window)
     return made, None, opened
 
 
@@ -365,6 +368,7 @@ def _own(
     expect("reducer", given, HistoryReducer | ChatReducer, hint="it needs async reduce()")
     if isinstance(given, HistoryReducer):
         made = copy(given)
+        made.model = model.name
         made.window = given.window or window_of(model)
         made.telemetry = observer or given.telemetry
         return made, None
@@ -372,11 +376,3 @@ def _own(
         message = "reducer must be an instance with async reduce(), got another"
         raise ConfigError(message)
     return HistoryReducer(HistoryReductionConfig(enabled=False), window=window_of(model)), given
-
-
-def _window_of(chain: Summarizer | Sequence[Summarizer]) -> int | None:
-    """Return how many tokens each summarizer of *chain* can read; None if none of them says."""
-    summarizers = chain if isinstance(chain, Sequence) else (chain,)
-    windows = [one.context_window for one in summarizers if isinstance(one, ModelSummarizer)]
-    known = [window for window in windows if window is not None]
-    return max(1, int(min(known) * _READING_SHARE)) if known else None

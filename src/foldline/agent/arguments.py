@@ -1,16 +1,20 @@
 """What callers pass in, checked once: one line says what is wrong with it."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterable, Sequence
 from functools import partial
 from inspect import iscoroutinefunction, isfunction, ismethod, unwrap
 from typing import TypeAlias, TypedDict, cast
 
 from msgspec import structs
 
-from foldline.checks import expect
+from foldline.checks import expect, expect_whole
 from foldline.errors import ConfigError
-from foldline.history.messages import Message, NativeFormat, Usage
-from foldline.providers.summarizer import Summarizer
+from foldline.history.messages import Message, NativeFormat
+from foldline.providers.book import window_of_model
+from foldline.providers.summarizer import ModelSummarizer, Summarizer
+from foldline.providers.vendors.opening import check_spelling
+from foldline.reduction.budget import DEFAULT_WINDOW, Budget
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.thread import ConversationThread
@@ -22,6 +26,9 @@ __all__ = [
     "by_hand",
     "checked_input",
     "is_blocking",
+    "named_window",
+    "read_at_once",
+    "report_assumed_window",
     "summarizer_chain",
 ]
 
@@ -29,6 +36,11 @@ __all__ = [
 TurnInput: TypeAlias = str | Message | Sequence[Message] | None
 """The user's text, messages, or None to continue from what is stored."""
 
+# The share of a summarizer's window for what it reads. The rest is for what it writes, and for the
+# difference between our estimate and its count.
+_READING_SHARE = 0.6
+
+_LOG = logging.getLogger("foldline")
 _HINT = "convert a vendor's items with `from_openai_chat` or its like in foldline.formats"
 
 
@@ -39,22 +51,36 @@ class RequestOptions(TypedDict, total=False):
     overrides: AgentRunConfig | None
     format: NativeFormat | None
     scope: str
-    usage: Usage | int | None
-    instructions: str
-    tools: Sequence[object]
-    pins: Sequence[int] | None
+    usage: object
+    instructions: str | None
+    tools: Iterable[object] | None
+    pins: Iterable[int | tuple[int, Message]] | None
 
 
 def by_hand(
-    overrides: AgentRunConfig | None, *, focus: str = "", keep: int | None = None
+    overrides: AgentRunConfig | None,
+    config: HistoryReductionConfig,
+    *,
+    focus: str = "",
+    keep: int | None = None,
 ) -> AgentRunConfig:
-    """Return *overrides* for a fold that somebody asks for; it never ends a turn."""
+    """
+    Return *overrides* for a fold that somebody asks for; it never ends a turn.
+
+    *keep* counts exchanges if neither they nor *config* name a unit or limits in tokens.
+    """
     given = AgentRunConfig() if overrides is None else overrides
     expect("overrides", given, AgentRunConfig)
+    expect("focus", focus, str)
+    expect_whole("keep", keep, 1, optional=True)
+    unit = given.history_reduction_unit_override
+    if keep is not None and unit is None and config.counting_unit is None and config.limits is None:
+        unit = "exchanges"
     return structs.replace(
         given,
         trigger_history_reduction=True,
         history_reduction_behavior_override="continue",
+        history_reduction_unit_override=unit,
         history_reduction_focus=focus or given.history_reduction_focus,
         history_reduction_target_override=(
             given.history_reduction_target_override if keep is None else keep
@@ -114,3 +140,44 @@ def is_blocking(method: object) -> bool:
         # A callable object, such as a wrapper, may return anything.
         return False
     return not iscoroutinefunction(unwrap(method))
+
+
+def read_at_once(
+    summarizers: Iterable[Summarizer], budget: Budget, *, model: str | None
+) -> int | None:
+    """
+    Return how many tokens each of *summarizers* can read at once; None if none asks a model.
+
+    Of *model*, for whose requests *budget* is, what is configured and learned counts as well.
+    """
+    windows: list[float] = []
+    for one in summarizers:
+        if isinstance(one, ModelSummarizer):
+            is_asked = one.model_name == model
+            windows.append(one.context_window or (budget.window if is_asked else DEFAULT_WINDOW))
+            if is_asked:
+                windows.append(budget.window / max(1.0, budget.ratio))
+    return max(1, int(min(windows) * _READING_SHARE)) if windows else None
+
+
+def named_window(
+    model: str | None, window: int | None, config: HistoryReductionConfig
+) -> int | None:
+    """Return *window*, or that of the *model* with this name; None if it is unknown."""
+    if model is not None:
+        check_spelling(model)
+        window = window or window_of_model(model)
+    report_assumed_window(config, model, window)
+    return window
+
+
+def report_assumed_window(
+    config: HistoryReductionConfig, model: str | None, window: int | None
+) -> None:
+    """Log it if a window is assumed for *model*, since none is known or configured."""
+    if model is not None and config.enabled and not (window or config.context_window_size):
+        _LOG.info(
+            "the window of %s is unknown, %s tokens are assumed: set context_window_size",
+            model,
+            f"{DEFAULT_WINDOW:,}",
+        )

@@ -46,7 +46,9 @@ async def own_view(own: ChatReducer, history: History, budget: Budget) -> Reduce
     if not any(one.role != "system" for one in made):
         message = f"{where} must return a message that is not a system message, got none"
         raise ConfigError(message)
-    # With our defaults and the offline digest, it is made valid, and so that it fits.
+    # With our defaults and the offline digest, it is made valid, and so that it fits. Its notes name
+    # no index: those of what was returned are not those of the thread.
+    budget = replace(budget, recall=None)
     reduced = await HistoryReducer().reduce_within(budget, History(made, counter=history.counter))
     view, shown = reduced.messages, reduced.event
     kept = set(map(id, view))

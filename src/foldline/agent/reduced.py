@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from foldline.agent.request import parts_of
+from foldline.agent.request import FIXED_PARTS, parts_of
 from foldline.agent.wire import Items
 from foldline.errors import RequestTooLargeError
 from foldline.history.history import CountingUnit
@@ -95,7 +95,7 @@ def shown(
     view, tokens = view_of(history, active), view_tokens(history, active)
     is_pending = verdict.folds and status in {"skipped", "cache_hit"}
     if not (is_pending or verdict.reason in _UNBOUNDED) and budget.counted(tokens) > budget.ceiling:
-        raise RequestTooLargeError(parts=parts_of(history, active, budget), ceiling=budget.ceiling)
+        raise _too_large(call, active)
     facts: dict[str, Any] = {"reason": verdict.reason, "removed_count": 0}
     if active is not None:
         facts["removed_count"] = active.summarized_up_to_index - (active.pinned_index is not None)
@@ -126,6 +126,14 @@ def shown(
         event=event,
         verdict=verdict,
     )
+
+
+def _too_large(call: ReducerCall, active: HistoryReductionState | None) -> RequestTooLargeError:
+    parts = parts_of(call.items.history, active, call.budget)
+    if call.verdict.reason is Reason.CANNOT_FIT:
+        # The others could be made small enough.
+        parts = {name: parts[name] for name in FIXED_PARTS}
+    return RequestTooLargeError(parts=parts, ceiling=call.budget.ceiling)
 
 
 def _outcome_of_given(call: ReducerCall, unit: CountingUnit) -> EarlierReduction:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
@@ -11,7 +11,13 @@ from typing import Any, TypeVar, Unpack
 
 from msgspec import structs
 
-from foldline.agent.arguments import RequestOptions, by_hand, summarizer_chain
+from foldline.agent.arguments import (
+    RequestOptions,
+    by_hand,
+    named_window,
+    read_at_once,
+    summarizer_chain,
+)
 from foldline.agent.breaker import NOT_ASKED, FoldCalls, breakers_of
 from foldline.agent.cache import ReductionCache
 from foldline.agent.portal import PORTAL
@@ -22,9 +28,8 @@ from foldline.agent.wire import Items, read_items
 from foldline.checks import expect, expect_seconds, expect_whole
 from foldline.errors import BlockingCallError
 from foldline.history.history import History
-from foldline.history.messages import Message, NativeFormat, Usage, total_usage
+from foldline.history.messages import Message, NativeFormat, total_usage
 from foldline.history.tokens import TokenCounter
-from foldline.providers.book import window_of_model
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.summarizer import Summarizer, metered
 from foldline.reduction.active import rebound
@@ -92,8 +97,8 @@ class HistoryReducer:
             summarizer: What writes summaries; several are tried in order, the offline digest last.
             cache: Where to look if no state is passed in; a fold that several calls need is made once.
             counter: Counts tokens; an estimator by default. A `History` has its own.
-            summary_budget: How many tokens a summary may have; by default at most 1,500.
-            summarizer_window: How many tokens a summarizer reads at once; longer spans are split.
+            summary_budget: How many tokens a summary may have: at most an eighth of a request.
+            summarizer_window: How many tokens a summarizer reads at once; by default 0.6 of its window.
             timeout: How many seconds a fold may wait for summarizers; the digest has no limit.
             clock: Gives the creation time of reductions.
 
@@ -114,8 +119,8 @@ class HistoryReducer:
         """What identifies the reductions made here; those with another fingerprint are not used."""
         self._cache, self._counter = cache, counter
         self._summary_budget, self._window = summary_budget, summarizer_window
-        self.window = window or (window_of_model(model) if model else None)
-        """The window of the model in tokens; None if it is unknown."""
+        self.model, self.window = model, named_window(model, window, config)
+        """The name of the model that is asked, and its window in tokens; None if it is unknown."""
         self._timeout, self._clock = timeout, clock or partial(datetime.now, UTC)
         self._breakers = breakers_of(self._summarizers, self._now)
 
@@ -127,10 +132,10 @@ class HistoryReducer:
         overrides: AgentRunConfig | None = None,
         format: NativeFormat | None = None,
         scope: str = "",
-        usage: Usage | int | None = None,
-        instructions: str = "",
-        tools: Sequence[object] = (),
-        pins: Sequence[int | tuple[int, Message]] | None = None,
+        usage: object = None,
+        instructions: str | None = "",
+        tools: Iterable[object] | None = (),
+        pins: Iterable[int | tuple[int, Message]] | None = None,
     ) -> ReducedHistory[_Item]:
         """
         Return the view of *messages*; fold first if a fold is due.
@@ -149,10 +154,11 @@ class HistoryReducer:
             format: The format of dictionaries; detected by default. If it could be either, the
                 result is valid for both vendors.
             scope: The tenant, for the cache.
-            usage: What the vendor counted for the last request: its `Usage`, or its input tokens,
-                cached ones included. It corrects the estimate of this one.
+            usage: What the vendor counted for the last request: a `Usage`, the usage of its own
+                answer (an object or a dictionary), or the input tokens, cached ones included. It
+                corrects the estimate of this one.
             instructions: The system prompt, if it is not among the messages.
-            tools: The schemas of the tools, as they are sent.
+            tools: The schemas of the tools, as they are sent, or `Tool` objects and typed functions.
             pins: The indexes of all messages to keep word for word, system messages not counted, or
                 `ThreadWindow.pins`; by default those made with `pin=True`.
 
@@ -173,10 +179,10 @@ class HistoryReducer:
         overrides: AgentRunConfig | None = None,
         format: NativeFormat | None = None,
         scope: str = "",
-        usage: Usage | int | None = None,
-        instructions: str = "",
-        tools: Sequence[object] = (),
-        pins: Sequence[int | tuple[int, Message]] | None = None,
+        usage: object = None,
+        instructions: str | None = "",
+        tools: Iterable[object] | None = (),
+        pins: Iterable[int | tuple[int, Message]] | None = None,
     ) -> ReducedHistory[_Item]:
         """
         Do the same as `reduce`, for callers without an event loop.
@@ -202,10 +208,10 @@ class HistoryReducer:
         overrides: AgentRunConfig | None = None,
         format: NativeFormat | None = None,
         scope: str = "",
-        usage: Usage | int | None = None,
-        instructions: str = "",
-        tools: Sequence[object] = (),
-        pins: Sequence[int | tuple[int, Message]] | None = None,
+        usage: object = None,
+        instructions: str | None = "",
+        tools: Iterable[object] | None = (),
+        pins: Iterable[int | tuple[int, Message]] | None = None,
     ) -> Verdict:
         """Return the verdict that `reduce` would reach, without calling a summarizer."""
         given = described(usage, instructions, tools, pins)
@@ -228,8 +234,8 @@ class HistoryReducer:
         Args:
             messages: The full history; see `reduce`.
             focus: What the summary keeps before anything else, in plain words.
-            keep: How many units stay; by default the configured target, or the last exchange if no
-                more than that has gathered.
+            keep: How many exchanges stay, or what the configuration or the overrides count; by
+                default the configured target, or the last exchange if no more has gathered.
             request: What `reduce` takes beside them.
 
         Raises:
@@ -237,7 +243,9 @@ class HistoryReducer:
             FormatError: A dictionary is not a message of its format.
             RequestTooLargeError: See `reduce`.
         """
-        request["overrides"] = by_hand(request.get("overrides"), focus=focus, keep=keep)
+        request["overrides"] = by_hand(
+            request.get("overrides"), self.config, focus=focus, keep=keep
+        )
         return await self.reduce(messages, **request)
 
     def fold_sync(
@@ -254,7 +262,9 @@ class HistoryReducer:
         Raises:
             BlockingCallError: An event loop is running in this thread.
         """
-        request["overrides"] = by_hand(request.get("overrides"), focus=focus, keep=keep)
+        request["overrides"] = by_hand(
+            request.get("overrides"), self.config, focus=focus, keep=keep
+        )
         return self.reduce_sync(messages, **request)
 
     async def reduce_within(
@@ -454,8 +464,8 @@ class HistoryReducer:
             config_fingerprint=self.config_fingerprint,
             summarizers=len(chain),
             budget=call.budget,
-            summary_budget=self._summary_budget or call.budget.summary,
-            window=self._window,
+            summary_budget=min(self._summary_budget or call.budget.summary, call.budget.beside),
+            window=self._window or read_at_once(self._summarizers, call.budget, model=self.model),
             pins=call.pins,
         )
         flow = fold(

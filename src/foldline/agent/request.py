@@ -1,27 +1,41 @@
 """What a caller says of a request beside its messages, and the sizes that follow."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
+from types import MappingProxyType
+from typing import cast
 
-from msgspec import Struct
+from msgspec import MsgspecError, Struct
 
 from foldline.agent.recall import RECALL
+from foldline.agent.tools.tool import Tool, as_tool
 from foldline.checks import expect, expect_whole
 from foldline.errors import ConfigError
 from foldline.history.codec import encode_json
 from foldline.history.history import History
-from foldline.history.messages import Message, Usage
+from foldline.history.messages import Message
 from foldline.reduction.budget import Budget, budget_of, token_ratio
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.quotes import Pins
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.view import view_tokens
+from foldline.threads.change import several
 
 
-__all__ = ["RequestFacts", "described", "parts_of"]
+__all__ = ["FIXED_PARTS", "RequestFacts", "described", "parts_of"]
 
+
+FIXED_PARTS = ("instructions", "tools", "system messages")
+"""The parts of a request that no fold makes smaller."""
 
 _NAMED_RECALL = f'"name":"{RECALL}"'
+# The vendors' fields for what a request has, with what they count beside it.
+_INPUT_TOKENS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "input_tokens": ("cache_read_input_tokens", "cache_creation_input_tokens"),
+        "prompt_tokens": (),
+    }
+)
 
 
 class RequestFacts(Struct, frozen=True, kw_only=True):
@@ -31,7 +45,7 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
     """The tokens that the vendor counted for the last request; 0 if unknown."""
 
     instructions: str
-    tools: Sequence[object]
+    schemas: Sequence[str]
     pins: Sequence[int | tuple[int, Message]] | None
 
     def budget(
@@ -44,8 +58,7 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
         """Return what the next request of *history* may hold."""
         count = history.counter.count
         instructions = count(self.instructions)
-        schemas = [encode_json(tool).decode() for tool in self.tools]
-        tools = sum(map(count, schemas))
+        tools = sum(map(count, self.schemas))
         ratio = 1.0
         if self.reported:
             ratio = token_ratio(
@@ -60,7 +73,7 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
             tools=tools,
             system=history.system_tokens,
             ratio=ratio,
-            recall=any(_NAMED_RECALL in schema for schema in schemas),
+            recall=any(_NAMED_RECALL in schema for schema in self.schemas),
         )
 
     def pinned(self, history: History) -> Pins | None:
@@ -79,22 +92,58 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
 
 
 def described(
-    usage: Usage | int | None,
-    instructions: str,
-    tools: Sequence[object],
-    pins: Sequence[int | tuple[int, Message]] | None,
+    usage: object,
+    instructions: str | None,
+    tools: Iterable[object] | None,
+    pins: Iterable[int | tuple[int, Message]] | None,
 ) -> RequestFacts:
     """Return what a caller says of a request, checked."""
-    expect("usage", usage, Usage | int | None)
-    expect("instructions", instructions, str)
-    expect("tools", tools, Sequence)
-    expect("pins", pins, Sequence | None)
+    expect("instructions", instructions, str | None)
+    listed = several("tools", () if tools is None else tools)
     return RequestFacts(
-        reported=usage.input_tokens if isinstance(usage, Usage) else usage or 0,
-        instructions=instructions,
-        tools=tools,
-        pins=pins,
+        reported=0 if usage is None else _reported(usage),
+        instructions=instructions or "",
+        schemas=[_schema(at, tool) for at, tool in enumerate(listed)],
+        pins=None if pins is None else several("pins", pins),
     )
+
+
+def _schema(at: int, given: object) -> str:
+    if isinstance(given, Tool) or callable(given):
+        return encode_json(as_tool(given).definition).decode()
+    text = ""
+    if not isinstance(given, str | bytes | int | float | None):
+        try:
+            text = encode_json(given).decode()
+        except (TypeError, ValueError, MsgspecError):
+            text = ""
+    if not text:
+        message = f"tools[{at}] must be a schema as it is sent, got {type(given).__name__}"
+        raise ConfigError(message)
+    return text
+
+
+def _reported(usage: object) -> int:
+    """Return all input tokens of *usage*: a number, a `Usage` or what a vendor calls its usage."""
+    if isinstance(usage, int | float | str):
+        expect_whole("usage", usage, 0)
+        return cast("int", usage)
+    for name, beside in _INPUT_TOKENS.items():
+        if _said(usage, name) is not None:
+            counts = {one: _said(usage, one) or 0 for one in (name, *beside)}
+            for one, tokens in counts.items():
+                expect_whole(f"usage.{one}", tokens, 0)
+            return sum(cast("Iterable[int]", counts.values()))
+    wanted = "a whole number of at least 0, or a usage with input_tokens or prompt_tokens"
+    message = f"usage must be {wanted}, got {type(usage).__name__}"
+    raise ConfigError(message)
+
+
+def _said(usage: object, name: str) -> object:
+    if isinstance(usage, Mapping):
+        return cast("Mapping[str, object]", usage).get(name)
+    found: object = getattr(usage, name, None)
+    return found
 
 
 def _sent_before(history: History, state: HistoryReductionState | None) -> int:

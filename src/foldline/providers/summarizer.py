@@ -154,6 +154,11 @@ class ModelSummarizer:
         return self._name
 
     @property
+    def model_name(self) -> str:
+        """The name of the model that writes."""
+        return self._model.name
+
+    @property
     def context_window(self) -> int | None:
         """
         The model's context window in tokens; None if it does not say.

@@ -62,8 +62,9 @@ class Budget(Struct, frozen=True, kw_only=True):
 
     ratio: float
 
-    recall: bool
-    """Whether the model can call the tool `recall`, which notes then name."""
+    recall: bool | None
+    """Whether the model can call the tool `recall`, which notes then name; None if they name no
+    index either."""
 
     limit: int
     """The most of a whole request."""

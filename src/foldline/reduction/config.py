@@ -8,7 +8,7 @@ from typing import Literal, Self, TypeAlias, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from foldline.checks import expect, expect_choice, expect_share, expect_whole
+from foldline.checks import expect, expect_choice, expect_share, expect_size, expect_whole
 from foldline.errors import ConfigError
 from foldline.history.codec import canonical_json
 from foldline.history.history import CountingUnit
@@ -71,6 +71,7 @@ DEFAULT_SUMMARIZATION_THRESHOLD = 5
 """The threshold of a configuration that counts messages or exchanges and names none."""
 
 _DOCUMENTED_TOKENS = (4000, 1000)
+_LEAST_CEILING = 16
 _PRESERVED = 0.3
 
 FINGERPRINT_VERSION = 1
@@ -218,7 +219,7 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
         for name in _SHARES:
             if getattr(self, name) is not None:
                 expect_share(name, getattr(self, name))
-        _expect_ceiling(self.ceiling)
+        expect_size("ceiling", self.ceiling, _LEAST_CEILING)
         expect("tool_rules", self.tool_rules, Mapping)
         for tool, rule in self.tool_rules.items():
             expect_choice(f"tool_rules[{tool!r}]", rule, get_args(ToolRule))
@@ -255,8 +256,14 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
     def _check_budgets(self) -> None:
         share, keeps = self.token_budget_trigger_percentage, self.token_budget_preserve_percentage
         target, most = self.target_token_budget, self.max_token_budget
+        window, reserve = self.context_window_size, self.reserve
         message = ""
-        if share is not None and self.context_window_size is None:
+        ceiling = self.ceiling or 0
+        if window is not None and ceiling > window:
+            message = f"ceiling must be at most context_window_size={window}, got {ceiling!r}"
+        elif window is not None and reserve is not None and reserve >= window:
+            message = f"reserve must be below context_window_size={window}, got {reserve}"
+        elif share is not None and self.context_window_size is None:
             message = "token_budget_trigger_percentage needs context_window_size"
         elif share is not None and keeps > share:
             message = (
@@ -273,7 +280,7 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
         in_tokens, share = self.unit == "tokens", self.token_budget_trigger_percentage
         by_share = in_tokens and share is not None
         unit, strategy = f"counting_unit={self.unit!r}", f"strategy={self.strategy!r}"
-        percentage = "token_budget_trigger_percentage"
+        percentage, drops = "token_budget_trigger_percentage", self.strategy == "message_counting"
         idle = (
             (not in_tokens, _TOKEN_FIELDS, unit),
             (in_tokens, ("target_count", "summarization_threshold"), unit),
@@ -286,12 +293,17 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
             ),
             (self.strategy != "summarizing", _SUMMARY_FIELDS, strategy),
             (self.strategy == "clearing", ("clear_tool_results",), strategy),
+            (drops and self.quote_user_messages != 0, ("quote_user_messages",), strategy),
         )
         for is_idle, names, reason in idle:
             for name in names if is_idle else ():
                 if getattr(self, name) != _DEFAULTS[name]:
                     message = f"{name}={getattr(self, name)!r} has no effect with {reason}"
                     raise ConfigError(message)
+        for tool, rule in self.tool_rules.items():
+            if rule == "never_summarize" and drops:
+                message = f"tool_rules[{tool!r}]={rule!r} has no effect with {strategy}"
+                raise ConfigError(message)
 
     @property
     def unit(self) -> CountingUnit:
@@ -326,14 +338,6 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
         threshold = self.token_budget_threshold
         threshold = _DOCUMENTED_TOKENS[1] if threshold is None else threshold
         return Limits(target, threshold if most is None else min(threshold, most - target))
-
-
-def _expect_ceiling(ceiling: object) -> None:
-    if ceiling is None:
-        return
-    if isinstance(ceiling, bool) or not isinstance(ceiling, int | float) or not ceiling > 0:
-        message = f"ceiling must be tokens, or a share of the window up to 1, got {ceiling!r}"
-        raise ConfigError(message)
 
 
 _TOKEN_FIELDS = (
@@ -456,6 +460,11 @@ def config_of_run(
     strategy = run.history_reduction_strategy_override or config.strategy
     if strategy != config.strategy:
         changes |= {name: _DEFAULTS[name] for name in _SUMMARY_FIELDS} | {"strategy": strategy}
+    if strategy == "message_counting" and config.strategy != strategy:
+        rules = {
+            tool: rule for tool, rule in config.tool_rules.items() if rule != "never_summarize"
+        }
+        changes |= {"quote_user_messages": 0, "tool_rules": rules}
     if run.custom_summarization_prompt_override is not None:
         changes["custom_summarization_prompt"] = run.custom_summarization_prompt_override
     unit = run.history_reduction_unit_override or config.unit

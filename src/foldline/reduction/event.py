@@ -59,6 +59,9 @@ class Reason(Enum):
     OPEN_TOOL_LOOP = "An open tool loop holds reasoning that a fold would make invalid"
     """More than target + threshold has gathered, and the fold waits for the end of the tool loop."""
 
+    CANNOT_FIT = "Instructions, tools and system messages alone are above the ceiling"
+    """No fold helps: `reduce` raises RequestTooLargeError."""
+
     OWN_REDUCER = "The agent has a reducer of its own"
     """The view is what that reducer returned; it names no strategy or unit."""
 

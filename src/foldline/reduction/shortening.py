@@ -68,8 +68,10 @@ _IDENTIFIER = re.compile(r"(?<![\w./@#:+-])\w[\w./@#:+-]{3,79}(?![\w./@#:+-])")
 _MOST_IDENTIFIERS, _LONGEST_IDENTIFIERS = 12, 160
 
 
-def pointer(index: int, *, recall: bool) -> str:
-    """Return what a note says of where to find the message at *index*."""
+def pointer(index: int, *, recall: bool | None) -> str:
+    """Return what a note says of where to find the message at *index*; None for *recall*: nowhere."""
+    if recall is None:
+        return "the request had no room for them"
     return f"recall(message={index}) returns it" if recall else f"message {index} of the history"
 
 
@@ -78,7 +80,7 @@ def clip(
     index: int,
     *,
     limit: int,
-    recall: bool,
+    recall: bool | None,
     media: bool = True,
     outline: bool = False,
 ) -> Shortened | None:
@@ -122,7 +124,7 @@ def bare(history: History, index: int) -> Shortened | None:
     return replace(entry, tokens=count_message(shown(message, entry), history.counter))
 
 
-def clear(history: History, index: int, *, name: str, recall: bool) -> Shortened | None:
+def clear(history: History, index: int, *, name: str, recall: bool | None) -> Shortened | None:
     """
     Return how to show the message at *index* as a short note; None if that would not be shorter.
 
@@ -132,7 +134,7 @@ def clear(history: History, index: int, *, name: str, recall: bool) -> Shortened
         history: The history.
         index: The message: the result of a tool, or a call with long arguments.
         name: What the note calls it.
-        recall: Whether the model can call the tool `recall`.
+        recall: Whether the model can call the tool `recall`; None names no place to look.
     """
     message, counter = history[index], history.counter
     found = _identifiers(_texts(message))

@@ -16,7 +16,7 @@ must not.
 | `hit` | the view of the active reduction, the same bytes as before | nothing |
 | `fold` | the view of a new reduction | the strategy runs |
 | `halt` | nothing: the turn ends | the strategy runs |
-| `cannot` | the full history | nothing |
+| `cannot` | the full history, if that fits | nothing |
 
 A cut is looked for if the table gives another answer with one than without one, so a `hit` costs
 the same at any length.
@@ -62,14 +62,14 @@ VerdictKind: TypeAlias = Literal["skip", "hit", "fold", "halt", "cannot"]
 """What to do before a model call."""
 
 Fact: TypeAlias = Literal[
-    "enabled", "skipped", "empty", "forced", "full", "clearable", "clipped", "repinned", "due",
+    "enabled", "skipped", "empty", "oversized", "forced", "full", "clearable", "clipped", "repinned", "due",
     "looping", "cached", "cuttable", "breaker",
 ]  # fmt: skip
 """
 What a row of the table may ask for.
 
 `enabled`: reduction is on. `skipped`: the run wants the full history. `empty`: there are no
-messages. `forced`: the run wants a fold. `full`: the request comes near its ceiling. `clearable`:
+messages. `oversized`: what no fold makes smaller is above the ceiling. `forced`: the run wants a fold. `full`: the request comes near its ceiling. `clearable`:
 clearing alone is enough. `clipped`: a message is too large, or the view can be squeezed. `repinned`:
 the pins have changed. `due`: target and threshold call for a fold. `looping`: an open tool loop
 holds signed reasoning. `cached`: there is an active reduction. `cuttable`: there is a safe cut
@@ -90,6 +90,7 @@ VERDICTS: tuple[Row, ...] = (
     Row("skip", Reason.DISABLED, lacks={"enabled"}),
     Row("skip", Reason.SKIPPED_BY_RUN, {"skipped"}),
     Row("skip", Reason.NO_MESSAGES, {"empty"}),
+    Row("cannot", Reason.CANNOT_FIT, {"oversized"}),
     Row("halt", Reason.FORCED, {"forced", "cuttable", "breaker"}),
     Row("fold", Reason.FORCED, {"forced", "cuttable"}),
     Row("fold", Reason.CLEARED, {"clearable"}),
@@ -237,6 +238,9 @@ def decide(
         off.add("enabled")
     if not length:
         off.add("empty")
+    budget = budget or budget_of(config, system=history.system_tokens)
+    if budget.counted(history.system_tokens) > budget.ceiling:
+        off.add("oversized")
     if off != {"enabled"}:
         row = _row(off)
         return Verdict(kind=row.kind, reason=row.reason, messages=length)
@@ -246,7 +250,7 @@ def decide(
     case = _Case(
         history=history,
         config=config_of_run(config, overrides),
-        budget=budget or budget_of(config, system=history.system_tokens),
+        budget=budget,
         active=active,
         view=view_tokens(history, active),
         pins=pins,

@@ -293,7 +293,7 @@ async def repinned(
     """Return what pins or unpins the message at the index *at*, or with that id; None if nothing."""
     if isinstance(at, str):
         at = await reader.position_of(at)
-    check_place("at", at, record.head.length - 1)
+    check_place("message", at, record.head.length - 1)
     pins = record.head.pins
     if (at in pins) is pin:
         return None

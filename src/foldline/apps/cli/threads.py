@@ -342,16 +342,18 @@ def unpin_message(options: _PinOptions) -> None:
 
 
 def _repin(options: _PinOptions, *, pin: bool) -> None:
-    async def _pins(store: ThreadStore) -> tuple[int, ...]:
+    async def _pins(store: ThreadStore) -> tuple[bool, tuple[int, ...]]:
         thread = await found_thread(store, options)
+        was_pinned = options.index in thread.pins
         await (thread.pin if pin else thread.unpin)(options.index)
-        return thread.pins
+        return was_pinned, thread.pins
 
-    pins = with_store(options, _pins)
+    was_pinned, pins = with_store(options, _pins)
     if options.json:
         print_json({"id": options.id, "pins": pins})
     else:
-        say(f"{options.id}: message {options.index} is {'' if pin else 'not '}pinned")
+        is_so = "is unpinned" if was_pinned else "was not pinned"
+        say(f"{options.id}: message {options.index} {'is pinned' if pin else is_so}")
 
 
 @takes(ThreadOptions)

@@ -39,8 +39,8 @@ class _FoldOptions(ThreadOptions, frozen=True, kw_only=True):
         typer.Option(
             metavar="N",
             min=1,
-            help="How many units stay; by default the target, or the last exchange if no more "
-            "than that has gathered.",
+            help="How many exchanges stay, or what --unit or the configuration counts; by default "
+            "the target, or the last exchange if no more has gathered.",
         ),
     ] = None
     unit: Annotated[
@@ -49,7 +49,11 @@ class _FoldOptions(ThreadOptions, frozen=True, kw_only=True):
     ] = None
     strategy: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="summarizing (the default), or message-counting."),
+        typer.Option(
+            metavar="NAME",
+            help="summarizing, clearing or message-counting; by default that of --config, else "
+            "summarizing.",
+        ),
     ] = None
     prompt: Annotated[
         str | None,
@@ -82,14 +86,14 @@ def fold_thread(options: _FoldOptions) -> None:
         history_reduction_strategy_override=_named(options.strategy),
         custom_summarization_prompt_override=options.prompt,
     )
-    overrides = by_hand(overrides, focus=options.focus, keep=options.keep)
 
     async def _fold(store: ThreadStore) -> tuple[int, ReducedHistory[Message]]:
         thread = await found_thread(store, options)
         before = thread.last_reduction
         reducer, model = _reducer(options, before)
         try:
-            return folded_in(before), await _folded(thread, reducer, overrides)
+            run = by_hand(overrides, reducer.config, focus=options.focus, keep=options.keep)
+            return folded_in(before), await _folded(thread, reducer, run)
         finally:
             if isinstance(model, VendorModel):
                 await model.close()

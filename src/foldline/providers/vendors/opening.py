@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from pydantic_ai.providers import Provider
 
 
-__all__ = ["COMMON_VENDORS", "open_model"]
+__all__ = ["COMMON_VENDORS", "check_spelling", "open_model"]
 
 
 COMMON_VENDORS = (
@@ -71,6 +71,7 @@ _KEYS = ("api_key", "token")
 _ADDRESSES = ("base_url", "azure_endpoint", "api_base")
 _SCHEMES = ("http", "https")
 _GATEWAY = "gateway/"
+_TYPO = 0.85
 # By the names of classes in pydantic-ai: those cannot be loaded without the SDKs of their vendors.
 _WIRE_MODELS: Mapping[str, type[WireModel]] = MappingProxyType(
     {
@@ -235,6 +236,20 @@ def _check_vendor(vendor: str) -> None:
         infer_provider_class(vendor)
     except ValueError:
         raise _unknown(vendor, get_close_matches(vendor, COMMON_VENDORS)) from None
+
+
+def check_spelling(name: str) -> None:
+    """
+    Check the vendor of *name*, a model that is not opened here.
+
+    Raises:
+        ConfigError: It is nearly one of the common ones.
+    """
+    vendor, colon, _ = name.lower().partition(":")
+    # A gateway or a framework has names of its own, which are longer: `google-vertex`, `mistralai`.
+    near = get_close_matches(vendor, COMMON_VENDORS, cutoff=_TYPO)
+    if colon and near and vendor.isalpha() and not vendor.startswith(COMMON_VENDORS):
+        raise _unknown(vendor, near)
 
 
 def _unknown(vendor: str, near: list[str]) -> ConfigError:

@@ -31,7 +31,7 @@ from foldline.errors import (
 from foldline.history.messages import Message, Usage
 from foldline.reduction.budget import FULL
 from foldline.reduction.config import Limits
-from foldline.reduction.event import HistoryReductionEvent
+from foldline.reduction.event import HistoryReductionEvent, Reason
 from foldline.replay.columns import short_number
 from foldline.threads.loop_state import COMPLETED, to_plain
 from foldline.threads.read_only import ReadOnlyThread
@@ -195,8 +195,9 @@ def _result_line(event: ToolResultEvent) -> str:
 
 
 def _fold_line(event: HistoryReductionEvent) -> str:
+    reason = "folded by hand" if event.reason is Reason.FORCED else event.reason.value
     facts = [
-        f"fold {event.status.replace('_', ' ')}: {event.reason.value}",
+        f"fold {event.status.replace('_', ' ')}: {reason}",
         f"{counted(event.original_count, 'message')} → {event.reduced_count:,}",
         f"{counted(event.original_tokens, 'token')} → {event.reduced_tokens:,}",
     ]

@@ -246,8 +246,9 @@ async def _pin(chat: Chat, argument: str, console: Console) -> None:
 
 async def _unpin(chat: Chat, argument: str, console: Console) -> None:
     index = _number(argument, "/unpin 4", noun=_A_MESSAGE)
+    was_pinned = index in chat.thread.pins
     await chat.thread.unpin(index)
-    console.print(f"message {index} is not pinned")
+    console.print(f"message {index} {'is unpinned' if was_pinned else 'was not pinned'}")
 
 
 def _is_number(text: str) -> bool:
