@@ -91,7 +91,7 @@ async def test_a_thread_gives_its_pins_to_a_loop() -> None:
         ([9], r"pins\[0\] must be below 9, the number of messages, got 9"),
         ([0, -1], r"pins\[1\] must be a whole number of at least 0, got -1"),
         (["0"], r"pins\[0\] must be a whole number of at least 0, got '0'"),
-        (3, "pins must be a Sequence or None, got int"),
+        (3, "pins must be a list, got int"),
     ],
 )
 def test_a_wrong_pin_is_refused(pins: Any, says: str) -> None:
@@ -185,12 +185,15 @@ def test_a_large_pinned_message_is_not_clipped() -> None:
 def test_a_pin_that_is_quoted_in_part_is_named_once() -> None:
     """A pinned message larger than a quarter of the ceiling is quoted as head and tail, and named."""
     messages = [*said(8), Message.assistant("word " * 3_000), *said(2), *said(30)]
-    reducer, state, named = HistoryReducer(window=16_000), None, []
+    reducer, state = HistoryReducer(window=16_000), None
+    named: list[str] = []
+    views: list[list[Message]] = []
     for count in range(10, len(messages) + 1):
         overrides = AgentRunConfig(trigger_history_reduction=count % 10 == 0)
         reduced = reducer.reduce_sync(messages[:count], state=state, overrides=overrides, pins=[8])
         state = reduced.state
         named += reduced.event.left_out
+        views.append(reduced.messages)
 
     assert named == ["message 8 (pinned)"]
-    assert "characters left out" in reduced.messages[0].text
+    assert "characters left out" in views[-1][0].text

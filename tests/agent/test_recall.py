@@ -285,7 +285,8 @@ def test_what_a_model_writes_in_another_form_is_taken(arguments: dict[str, Any])
 @pytest.mark.parametrize("value", [[1], {}, 1.5, True, "x", 99_999, 10**30, "\ud800"])
 def test_nothing_that_a_model_sends_raises(name: str, value: Any) -> None:
     """Its caller's loop continues with a line that says what is wrong, or that nothing was found."""
-    page = recall(SAID, **{"message": 1, name: value})
+    arguments: dict[str, Any] = {"message": 1, name: value}
+    page = recall(SAID, **arguments)
 
     assert page.header.startswith("Error: ")
 

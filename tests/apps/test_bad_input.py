@@ -103,7 +103,7 @@ BAD = {
     "threshold of no target": ("plan good.json --token-threshold 5", "add --token-target"),
     "layers of clearing": ("plan good.json --strategy clearing --layers", "no effect on clearing"),
     "no window": ("plan good.json --window 0", "context_window_size must be "),
-    "no ceiling": ("plan good.json --ceiling -1", "ceiling must be tokens, or a share of"),
+    "no ceiling": ("plan good.json --ceiling -1", "ceiling must be a share of the window"),
     "unknown model": (
         "replay good.json --model mine:own",
         "--model 'mine:own': its window is not known: give --window",

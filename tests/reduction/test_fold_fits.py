@@ -138,7 +138,7 @@ def test_a_part_of_the_layers_has_the_sealed_item_it_covers(*, before: bool) -> 
     assert whole.sealed_item.native == sealed_item(1).native
     assert history[whole.sealed_index or 0].native == sealed_item(1).native
     assert len(part.layers) == len(whole.layers) - 1
-    assert part.sealed_item == (first.sealed_item if before and first else None)
+    assert part.sealed_item == (first.sealed_item if before and first is not None else None)
     assert (part.sealed_item is not None) == before
 
 

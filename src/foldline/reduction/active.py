@@ -68,7 +68,7 @@ def rebound(
     was when it was made.
     """
     is_noted = active.history_length or active.thinking_from is not None
-    if (active is given and is_noted) or not history.has_reasoning(0):
+    if (active is given and is_noted) or not history.has_reasoning(active.summarized_up_to_index):
         return active
     return msgspec.structs.replace(active, thinking_from=len(history)).sealed()
 

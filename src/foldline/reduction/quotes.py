@@ -97,8 +97,9 @@ def quoted(
         taken = {**_unpinned(known, config), **taken}
         known = {at: one for at, one in known.items() if one.kind != "pin"}
     # What gave way once comes back as soon as it fits, if the message is in memory.
-    again = {at: one.kind for at, one in known.items() if at >= history.start and not one.text}
-    taken |= {at: (kind, history[at]) for at, kind in again.items()}
+    again = {at for at, one in known.items() if at >= history.start and not one.text}
+    for at in again:
+        taken.setdefault(at, (known[at].kind, history[at]))
     for at in aged:
         kind = _kind(history, at, config, pins)
         if kind is not None:
