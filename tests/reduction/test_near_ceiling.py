@@ -11,7 +11,8 @@ from foldline.reduction.budget import budget_of
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import Reason
 from foldline.reduction.quotes import Quote
-from foldline.reduction.shortening import clear
+from foldline.reduction.shortening import Shortened, clear
+from foldline.reduction.state import hash_of
 from foldline.reduction.verdict import leaving_tokens
 from tests.reduction.test_verdict import CONFIG, judge, said, state_of, talk
 
@@ -126,6 +127,27 @@ def test_a_large_message_is_clipped_at_once() -> None:
     assert verdict.shortened[0].tokens <= 700
     assert judge(history, config=off).kind == "skip"
     assert judge(history, state, TIGHT).kind == "hit"
+
+
+def test_clipping_can_be_enough() -> None:
+    """One message that is larger than the ceiling is clipped, and nothing is folded or cleared."""
+    history = History([Message.user("a"), Message.assistant(WORDS * 20)])
+    config = msgspec.structs.replace(TIGHT, clear_tool_results=True)
+    verdict = judge(history, config=config)
+
+    assert (said(verdict), verdict.cut) == (("fold", Reason.CLIPPED), 0)
+    assert [one.index for one in verdict.shortened] == [1]
+
+
+def test_a_record_covers_what_it_shortens() -> None:
+    """A cache knows a batch by all of these messages, also if its cut is that of others."""
+    history = talk(6)
+    plain = state_of(history, 2)
+    entry = Shortened(index=4, digest=history.digest(5).hex(), tokens=9, note="n")
+    batch = msgspec.structs.replace(plain, shortened=(entry,))
+
+    assert plain.covered == (2, plain.message_hash)
+    assert batch.covered == (5, hash_of(history, 5))
 
 
 def test_a_pinned_message_is_not_clipped() -> None:
