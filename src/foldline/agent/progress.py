@@ -17,7 +17,7 @@ from foldline.agent.tools import Tool
 from foldline.errors import CommitUnknownError, ThreadConflictError
 from foldline.history.messages import Message
 from foldline.providers.model import ChatModel
-from foldline.reduction.budget import Budget
+from foldline.reduction.budget import Budget, budget_of
 from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.thread import ConversationThread
@@ -47,7 +47,9 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
         window, ratio = (known.window, known.ratio) if known else (None, 1.0)
         if known is None and state.context_window_model == self.model.name:
             window = state.context_window
-        return self.reducer.budget(
+        return budget_of(
+            self.reducer.config,
+            window=self.reducer.window,
             learned=window,
             instructions=self.instruction_tokens,
             tools=self.tool_tokens,

@@ -33,7 +33,7 @@ from foldline.history.tokens import TokenCounter
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.summarizer import Summarizer, metered
 from foldline.reduction.active import rebound
-from foldline.reduction.budget import Budget, budget_of
+from foldline.reduction.budget import Budget
 from foldline.reduction.config import (
     AgentRunConfig,
     HistoryReductionConfig,
@@ -281,7 +281,7 @@ class HistoryReducer:
         Do the same as `reduce` for a request whose *budget* is known.
 
         Args:
-            budget: What the request may hold; see `budget`.
+            budget: What the request may hold; see `budget_of`.
             history: The full history, or its part after a cut.
             state: The reduction of the previous call.
             overrides: Overrides for this run.
@@ -306,35 +306,6 @@ class HistoryReducer:
             return served
         event = structs.replace(served.event, reason=Reason.FOLDING_BEHIND)
         return structs.replace(served, event=event)
-
-    def budget(
-        self,
-        *,
-        learned: int | None = None,
-        instructions: int = 0,
-        tools: int = 0,
-        ratio: float = 1.0,
-        recall: bool = False,
-    ) -> Budget:
-        """
-        Return what a request may hold.
-
-        Args:
-            learned: The window as far as the vendor's refusals have shown.
-            instructions: The estimated tokens of instructions that are not in the history.
-            tools: The estimated tokens of the tool schemas.
-            ratio: What the vendor counts for one estimated token.
-            recall: Whether the model can call the tool `recall`.
-        """
-        return budget_of(
-            self.config,
-            window=self.window,
-            learned=learned,
-            instructions=instructions,
-            tools=tools,
-            ratio=ratio,
-            recall=recall,
-        )
 
     def _begin(
         self,

@@ -14,19 +14,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from types import MappingProxyType
 
-from msgspec import Struct
+
+__all__ = ["window_of_model"]
 
 
-__all__ = ["BookEntry", "window_of_model"]
-
-
-class BookEntry(Struct, frozen=True, kw_only=True):
-    """What the book knows of the models whose names begin with a prefix."""
-
-    window: int
-    """How many tokens a request and its answer may have together."""
-
-
+# How many tokens a request and its answer may have together.
 _NAMES_BY_WINDOW = (
     (8_192, "gpt-4 llama3 llama-3"),
     (16_385, "gpt-3.5-turbo gpt-35-turbo"),
@@ -52,12 +44,8 @@ _NAMES_BY_WINDOW = (
     (1_000_000, "deepseek-v4 deepseek-flash glm-5.2 glm-5.3 kimi-k3 grok-4.20 grok-4.3"),
     (1_000_000, "grok-4-fast grok-4.1-fast"),
 )
-_BOOK: Mapping[str, BookEntry] = MappingProxyType(
-    {
-        name.replace(".", "-"): BookEntry(window=window)
-        for window, names in _NAMES_BY_WINDOW
-        for name in names.split()
-    }
+_BOOK: Mapping[str, int] = MappingProxyType(
+    {name.replace(".", "-"): window for window, names in _NAMES_BY_WINDOW for name in names.split()}
 )
 # A name begins after a vendor, a region or a path: `us.anthropic.claude…`, `ft:gpt-4o:…`. Where it
 # has a dot a hyphen may be: Bedrock and Azure have no dots in versions.
@@ -87,7 +75,7 @@ def window_of_model(name: str) -> int | None:
 
 def _written(name: str) -> int | None:
     found = _NAME.search(name)
-    return _BOOK[found[1].replace(".", "-")].window if found else None
+    return _BOOK[found[1].replace(".", "-")] if found else None
 
 
 def _listed(model: str, vendor: str | None) -> int | None:

@@ -24,6 +24,7 @@ the same at any length.
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -163,7 +164,8 @@ BATCHES = frozenset({Reason.CLEARED, Reason.CLIPPED, Reason.PINS_CHANGED})
 _NO_OVERRIDES = AgentRunConfig()
 
 
-class _Case(Struct, frozen=True, kw_only=True):
+# With a dictionary, so that what is asked several times is worked out once for each verdict.
+class _Case(Struct, frozen=True, kw_only=True, dict=True):
     """What a verdict on an enabled reduction is taken from."""
 
     history: History
@@ -182,22 +184,18 @@ class _Case(Struct, frozen=True, kw_only=True):
     def pinned(self) -> int | None:
         return None if self.active is None else self.active.pinned_index
 
-    @property
-    def keep(self) -> int:
-        return self.budget.keep
-
-    @property
+    @cached_property
     def entries(self) -> tuple[Shortened, ...]:
         if self.active is None:
             return ()
         known = self.active.shortened
         return fitting(self.history, known, cut=self.cut, pinned=self.pinned)
 
-    @property
+    @cached_property
     def whole(self) -> frozenset[int]:
         return kept_whole(self.history, self.cut, self.pins)
 
-    @property
+    @cached_property
     def base(self) -> tuple[Shortened, ...]:
         """Return the entries without those of messages that are pinned since, if these fit."""
         entries = self.entries
@@ -336,7 +334,7 @@ def _shortened(case: _Case, facts: set[Fact]) -> tuple[Shortened, ...]:
         facts.add("clipped")
     is_due = "full" in facts or ("due" in facts and config.strategy == "clearing")
     if is_due and config.clear_tool_results:
-        cut, keep = case.cut, case.keep
+        cut, keep = case.cut, case.budget.keep
         short = cleared(
             history, found, cut=cut, keep=keep, whole=case.whole, config=config, budget=budget
         )
@@ -391,7 +389,7 @@ def _wished_cut(case: _Case, *, is_full: bool) -> int | None:
         left = 0 if cut is None else leaving_tokens(case.history, case.cut, cut, case.entries)
         if not is_full or case.view - left + case.budget.summary <= case.budget.full:
             return cut
-    return _worthwhile(case, "tokens", case.keep, case.keep // 4)
+    return _worthwhile(case, "tokens", case.budget.keep, case.budget.keep // 4)
 
 
 def _worthwhile(case: _Case, unit: CountingUnit, keep: int, slack: int = 0) -> int | None:

@@ -26,7 +26,7 @@ from foldline.errors import UsageError
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.logs.importer import Session
-from foldline.reduction.budget import Budget
+from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.verdict import Verdict
@@ -173,7 +173,7 @@ def plan(options: _PlanOptions) -> None:
     run = _begin(options)
     reducer = HistoryReducer(run.config)
     verdict = reducer.plan(run.history, state=run.state, overrides=run.overrides)
-    figures = _figures(run, verdict, reducer.budget())
+    figures = _figures(run, verdict, budget_of(run.config))
     if options.json:
         print_json(figures)
         return

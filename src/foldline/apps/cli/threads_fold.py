@@ -18,6 +18,7 @@ from foldline.providers.model import ChatModel
 from foldline.providers.summarizer import ModelSummarizer
 from foldline.providers.vendors.opening import open_model
 from foldline.providers.vendors.vendor_model import VendorModel
+from foldline.reduction.budget import budget_of
 from foldline.reduction.config import AgentRunConfig, config_of_run
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.store import ThreadStore
@@ -123,7 +124,7 @@ async def _folded(
         config_fingerprint=reducer.config_fingerprint, counting_unit=reducer.config.unit
     )
     reduced = await reducer.reduce_within(
-        reducer.budget(),
+        budget_of(reducer.config, window=reducer.window),
         window.history,
         state=window.reduction,
         overrides=overrides,

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from foldline.agent.arguments import by_hand
 from foldline.apps.cli.chat.options import DEFAULT_STORE, ChatOptions, speaker_of
 from foldline.apps.cli.chat.recording import Recording, Speaker
 from foldline.apps.cli.chat.screen import (
@@ -196,7 +197,9 @@ async def _fold(chat: Chat, argument: str, console: Console) -> None:
     line = f"nothing was folded: {event.reason.value}"
     if event.reason is Reason.NOTHING_TO_CUT:
         unit = event.counting_unit
-        hint = f"; /fold N keeps N {unit}" if keep is None else ""
+        run = by_hand(None, chat.speaker.reduction, keep=1)
+        kept = run.history_reduction_unit_override or unit
+        hint = f"; /fold N keeps N {kept}" if keep is None else ""
         line = f"{line}; {event.units:,} {unit} have gathered{hint}"
     console.print(Text(line, style="dim"), soft_wrap=True)
 
@@ -268,7 +271,11 @@ _COMMANDS: dict[str, tuple[str, str, _Command]] = {
     "/help": ("", "Show this.", _help),
     "/history": ("[N]", "Show the last messages, 20 by default.", _history),
     "/summary": ("", "Show the summary of what is folded.", _summary),
-    "/fold": ("[N] [TEXT]", "Fold now, down to N units, and keep what TEXT says above all.", _fold),
+    "/fold": (
+        "[N] [TEXT]",
+        "Fold now, down to the newest N, and keep what TEXT says above all.",
+        _fold,
+    ),
     "/pin": ("[N]", "Keep message N, or your last one, word for word in summaries.", _pin),
     "/unpin": ("N", "Stop keeping message N.", _unpin),
     "/undo": ("", "Take back the newest fold.", _undo),
