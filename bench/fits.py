@@ -6,7 +6,7 @@ vocabulary (`bench/vocabularies.py`), which is also what the reducer is given as
 counts everything: instructions, tool schemas and the view.
 
 ```
-python -m bench fits --data ../shared/data [--windows 4000 8000] [--rooms fits words bill]
+python -m bench fits --data ../shared/data [--windows 4000 8000] [--only fits words bill]
 ```
 
 Goals: no request above the ceiling after the first usage report, and at most 2 % without any; the

@@ -102,7 +102,8 @@ BAD = {
     ),
     "threshold of no target": ("plan good.json --token-threshold 5", "add --token-target"),
     "layers of clearing": ("plan good.json --strategy clearing --layers", "no effect on clearing"),
-    "no window": ("plan good.json --window 0", "context_window_size must be "),
+    "no window": ("plan good.json --window 0", "'--window'"),
+    "misspelled vendor": ("plan good.json --model antropic:claude", "did you mean 'anthropic'"),
     "no ceiling": ("plan good.json --ceiling -1", "ceiling must be a share of the window"),
     "unknown model": (
         "replay good.json --model mine:own",

@@ -190,8 +190,8 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
     the summary; longer ones as their head and tail. 0 quotes none but pinned messages."""
 
     largest_message: float | None = 0.25
-    """The share of the ceiling above which one message is shown as its head and tail; None shows it
-    whole as long as the request fits."""
+    """The share of the ceiling above which a tool result or an answer is shown as its head and tail;
+    None shows it whole as long as the request fits, as what users say and pins always are."""
 
     clear_tool_results: bool = True
     """Whether old tool results are cleared to short notes before a fold that the ceiling asks for."""

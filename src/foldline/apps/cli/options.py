@@ -130,7 +130,9 @@ class ConfigOptions(SourceOptions, frozen=True, kw_only=True):
     window: Annotated[
         int | None,
         typer.Option(
-            metavar="N", help="The model's window in tokens; 128000 if the model is not known."
+            metavar="N",
+            min=1,
+            help="The model's window in tokens; 128000 if the model is not known.",
         ),
     ] = None
     ceiling: Annotated[
