@@ -88,6 +88,19 @@ class FoldlineError(Exception):
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or " ".join((type(self).__doc__ or "").split()))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # An exception is pickled as a call with its message, but most of these are made of other
+        # arguments; a pool of processes that cannot unpickle one stops.
+        return _restored, (type(self), self.args, vars(self))
+
+
+def _restored(
+    kind: type[FoldlineError], args: tuple[object, ...], attributes: Mapping[str, object]
+) -> FoldlineError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(attributes)
+    return error
+
 
 class UsageError(FoldlineError):
     """The call cannot work as it was made."""

@@ -13,7 +13,8 @@ a model is asked where its turn has lost the thread
 agent/asking.py: agent/crashes/test_kills.py::test_an_end_breaks_no_promise
 a fold is stored behind the call of the model
 -             if fold is not None:
--                 await self._keep(fold, reduced.termination_reason)
+-                 learned = UNSET if refusal is None else self._progress.state
+-                 await self._keep(fold, reduced.termination_reason, learned)
 -                 if not self._progress.state.is_open:
 -                     return
 -             elif refusal is not None:
@@ -23,12 +24,12 @@ a fold is stored behind the call of the model
 -             try:
 -                 await self._ask(window.history, reduced)
 +             if fold is not None and reduced.termination_reason is not None:
-+                 await self._keep(fold, reduced.termination_reason)
++                 await self._keep(fold, reduced.termination_reason, UNSET)
 +                 return
 +             try:
 +                 await self._ask(window.history, reduced)
 +                 if fold is not None:
-+                     await self._keep(fold, None)
++                     await self._keep(fold, None, UNSET)
 
 agent/bounded.py: agent/test_cancellation.py::test_a_cancelled_turn_is_resumed
 a cancelled turn leaves its tool behind

@@ -3,6 +3,8 @@
 from functools import partial
 from operator import attrgetter
 
+from msgspec import UNSET, UnsetType
+
 from foldline.agent.background import FoldKey
 from foldline.agent.events import RequestSentEvent
 from foldline.agent.model_call import ask_model
@@ -25,6 +27,7 @@ from foldline.reduction.budget import token_ratio
 from foldline.reduction.config import AgentRunConfig
 from foldline.reduction.event import Reason
 from foldline.threads.change import Change
+from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.read_only import ThreadWindow
 
 
@@ -76,7 +79,8 @@ class Asking:
                 self._progress.emit(reduced.event)
             fold = _fold_of(reduced)
             if fold is not None:
-                await self._keep(fold, reduced.termination_reason)
+                learned = UNSET if refusal is None else self._progress.state
+                await self._keep(fold, reduced.termination_reason, learned)
                 if not self._progress.state.is_open:
                     return
             elif refusal is not None:
@@ -184,10 +188,16 @@ class Asking:
             return None
         return fold
 
-    async def _keep(self, fold: ReductionMetadata, reason: str | None) -> None:
-        """Store *fold*; if it ends the turn for a *reason*, in the commit that ends it."""
+    async def _keep(
+        self, fold: ReductionMetadata, reason: str | None, learned: AgentLoopState | UnsetType
+    ) -> None:
+        """
+        Store *fold*, together with what a refusal has taught.
+
+        If it ends the turn for a *reason*, it is stored in the commit that ends it.
+        """
         self.reduction = fold
-        change = Change(reduction=fold.state, archive=self._archives)
+        change = Change(reduction=fold.state, archive=self._archives, execution=learned)
         try:
             if reason is None:
                 await self._progress.commit(change)

@@ -352,7 +352,7 @@ def _squeezed(case: _Case, found: tuple[Shortened, ...], facts: set[Fact]) -> tu
     history, budget = case.history, case.budget
     view = case.view - saved(history, found) + saved(history, case.entries)
     if view > budget.full:
-        found = squeezed(
+        short = squeezed(
             history,
             found,
             cut=case.cut,
@@ -362,6 +362,9 @@ def _squeezed(case: _Case, found: tuple[Shortened, ...], facts: set[Fact]) -> tu
             config=case.config,
             budget=budget,
         )
+        # While the view still fits, a few tokens are not worth a new prefix.
+        if view > budget.fitted or saved(history, short) - saved(history, found) >= budget.beside:
+            found = short
     # A ceiling that has come down is above what the record has in front, too.
     view = case.view - saved(history, found) + saved(history, case.entries)
     if found != case.base or (case.active is not None and view > budget.room):

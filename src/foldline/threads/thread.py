@@ -31,8 +31,9 @@ from foldline.threads.tools import answer_of
 __all__ = ["ConversationThread", "ThreadMoment"]
 
 
-# Each attempt fails only because somebody else has written: so many in a row are no accident.
-_ATTEMPTS = 100
+# Each attempt fails only because somebody else has written. A busy writer wins nine of ten races
+# against one that reads the thread again before each try.
+_ATTEMPTS = 1_000
 
 
 class ConversationThread(ReadOnlyThread):
