@@ -84,6 +84,18 @@ def expect_seconds(name: str, value: object, *, most: float = inf) -> None:
         raise ConfigError(message)
 
 
+def expect_amount(name: str, value: object) -> None:
+    """
+    Check that *value* is an amount of money: a number of at least 0.
+
+    Raises:
+        ConfigError: It is not, as `nan`; the message names the field and the value.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < inf:
+        message = f"{name} must be a number of US dollars of at least 0, got {value!r}"
+        raise ConfigError(message)
+
+
 def expect_share(name: str, value: object) -> None:
     """
     Check that *value* is a share: above 0 and at most 1.

@@ -8,10 +8,18 @@ from typing import Literal, Self, TypeAlias, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from foldline.checks import expect, expect_choice, expect_share, expect_size, expect_whole
+from foldline.checks import (
+    expect,
+    expect_amount,
+    expect_choice,
+    expect_share,
+    expect_size,
+    expect_whole,
+)
 from foldline.errors import ConfigError
 from foldline.history.codec import canonical_json
 from foldline.history.history import CountingUnit
+from foldline.reduction.prices import Prices
 
 
 __all__ = [
@@ -53,8 +61,13 @@ for word beside the summary when they are folded away.
 ReductionBehavior: TypeAlias = Literal["continue", "circuit_breaker"]
 """What happens after a new fold: the turn continues, or ends before the model is called."""
 
-Trigger: TypeAlias = Literal["count"]
-"""What calls for a fold. `count`: more than target + threshold units after the cut."""
+Trigger: TypeAlias = Literal["count", "balance"]
+"""
+What calls for a fold below the ceiling.
+
+`count`: more than target + threshold units after the cut. `balance`: holding old messages has cost as
+much as a fold would; it needs the prices of the model.
+"""
 
 Retention: TypeAlias = Literal["full", "reduced"]
 """
@@ -199,8 +212,15 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
     tool_rules: Mapping[str, ToolRule] = {}
     """What happens to the results of single tools, by their names."""
 
-    trigger: Trigger = "count"
-    """What calls for a fold below the ceiling."""
+    trigger: Trigger | None = None
+    """What calls for a fold below the ceiling; None is `balance` if the model's prices are known and
+    no count, threshold or share is given, else `count`."""
+
+    prices: Prices | None = None
+    """What the model costs; None is what the book of models says."""
+
+    loss_cost: float = 0.0
+    """The damage that one fold does beside its price, in US dollars: the higher, the fewer folds."""
 
     retention: Retention = "full"
     """What happens to the folded messages of a thread; without a thread it has no effect."""
@@ -211,7 +231,7 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
         expect("custom_summarization_prompt", self.custom_summarization_prompt, str | None)
         expect("summarizer_provider", self.summarizer_provider, ProviderConfig | None)
         for name, choices in CHOICES.items():
-            if name != "counting_unit" or self.counting_unit is not None:
+            if name not in _OPTIONAL_CHOICES or getattr(self, name) is not None:
                 expect_choice(name, getattr(self, name), choices)
         for name, least in _WHOLE.items():
             expect_whole(name, getattr(self, name), least, optional=True)
@@ -220,6 +240,8 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
             if getattr(self, name) is not None:
                 expect_share(name, getattr(self, name))
         expect_size("ceiling", self.ceiling, _LEAST_CEILING)
+        expect("prices", self.prices, Prices | None)
+        expect_amount("loss_cost", self.loss_cost)
         expect("tool_rules", self.tool_rules, Mapping)
         for tool, rule in self.tool_rules.items():
             expect_choice(f"tool_rules[{tool!r}]", rule, get_args(ToolRule))
@@ -250,6 +272,7 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
             quote_user_messages=0,
             largest_message=None,
             clear_tool_results=False,
+            trigger="count",
         )
         return replace(usual, **changes)
 
@@ -293,6 +316,8 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
             ),
             (self.strategy != "summarizing", _SUMMARY_FIELDS, strategy),
             (self.strategy == "clearing", ("clear_tool_results",), strategy),
+            (self.trigger == "balance", _THRESHOLDS, "trigger='balance'"),
+            (self.trigger == "count", ("loss_cost",), "trigger='count'"),
             (drops and self.quote_user_messages != 0, ("quote_user_messages",), strategy),
         )
         for is_idle, names, reason in idle:
@@ -312,6 +337,11 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
             return self.counting_unit
         counts = self.target_count is not None or self.summarization_threshold is not None
         return "exchanges" if counts else "tokens"
+
+    def balances(self, prices: Prices | None) -> bool:
+        """Whether the price of a fold decides when there is one, if the model has *prices*."""
+        wished = self.trigger == "balance" or (self.trigger is None and self.limits is None)
+        return wished and prices is not None
 
     @property
     def limits(self) -> Limits | None:
@@ -352,6 +382,13 @@ _TARGET_FIELDS = (
 )
 _LIMIT_FIELDS = (*_TOKEN_FIELDS, *_TARGET_FIELDS[0], "token_budget_preserve_percentage")
 _SUMMARY_FIELDS = ("custom_summarization_prompt", "summarizer_provider", "use_single_summary")
+_THRESHOLDS = (
+    "summarization_threshold",
+    "token_budget_threshold",
+    "max_token_budget",
+    "token_budget_trigger_percentage",
+)
+_OPTIONAL_CHOICES = frozenset({"counting_unit", "trigger"})
 _SHARES = ("token_budget_trigger_percentage", "token_budget_preserve_percentage", "largest_message")
 _WHOLE: Mapping[str, int] = MappingProxyType(
     {
@@ -378,7 +415,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         name: choices
         for name, kind in HistoryReductionConfig.__annotations__.items()
-        if (choices := get_args(get_args(kind)[0] if name == "counting_unit" else kind))
+        if (choices := get_args(get_args(kind)[0] if name in _OPTIONAL_CHOICES else kind))
         and isinstance(choices[0], str)
     }
 )

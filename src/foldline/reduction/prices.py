@@ -1,0 +1,104 @@
+"""
+What a vendor charges for the tokens of a model, and what one request costs.
+
+Sizes are tokens and amounts are US dollars. A price is for a million tokens, as vendors print it.
+"""
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from foldline.checks import expect_amount, expect_seconds, expect_whole
+
+
+__all__ = ["MILLION", "PriceTier", "Prices"]
+
+
+MILLION = 1_000_000
+"""The tokens that a price is for."""
+
+
+class PriceTier(Struct, frozen=True, kw_only=True):
+    """The prices of a request of more than *above* input tokens."""
+
+    above: int
+    input: float
+    output: float
+    cached_read: float | None = None
+    cache_write: float | None = None
+
+
+class Prices(Struct, frozen=True, kw_only=True):
+    """
+    What a model costs, in US dollars for a million tokens.
+
+    Raises:
+        ConfigError: A price is negative or no number; the message names the field and the value.
+    """
+
+    input: float
+    """Tokens read that no cache serves."""
+
+    output: float
+    """Tokens written."""
+
+    cached_read: float | None = None
+    """Tokens that the vendor's prompt cache serves; None is the price of *input*: no cache."""
+
+    cache_write: float | None = None
+    """Tokens read that the vendor puts into its cache; None is the price of *input*."""
+
+    lifetime: float = 300.0
+    """How many seconds a prefix stays in the cache after it was last used."""
+
+    minimum_prefix: int = 1_024
+    """How many tokens a prefix needs so that it is cached."""
+
+    tiers: tuple[PriceTier, ...] = ()
+    """Other prices of larger requests, smallest first."""
+
+    def __post_init__(self) -> None:
+        for name in ("input", "output", "cached_read", "cache_write"):
+            price: object = getattr(self, name)
+            if price is not None or name in {"input", "output"}:
+                expect_amount(name, price)
+        expect_seconds("lifetime", self.lifetime)
+        expect_whole("minimum_prefix", self.minimum_prefix, 0)
+
+    @property
+    def read(self) -> float:
+        """The price of one token that the cache serves."""
+        return (self.input if self.cached_read is None else self.cached_read) / MILLION
+
+    @property
+    def write(self) -> float:
+        """The price of one token that it does not serve."""
+        return (self.input if self.cache_write is None else self.cache_write) / MILLION
+
+    def at(self, tokens: int) -> "Prices":
+        """Return the prices of a request of so many input tokens."""
+        for tier in reversed(self.tiers):
+            if tokens > tier.above:
+                return replace(
+                    self,
+                    input=tier.input,
+                    output=tier.output,
+                    cached_read=tier.cached_read,
+                    cache_write=tier.cache_write,
+                    tiers=(),
+                )
+        return self
+
+    def request(self, tokens: int, *, cached: int = 0, output: int = 0) -> float:
+        """
+        Return what one call costs, in dollars.
+
+        Args:
+            tokens: All input tokens.
+            cached: Those of them that a request before has put into the cache, if it still has them.
+            output: The tokens of the answer.
+        """
+        prices = self.at(tokens)
+        served = cached if cached >= prices.minimum_prefix else 0
+        fresh = prices.write if tokens >= prices.minimum_prefix else prices.input / MILLION
+        amount = served * prices.read + (tokens - served) * fresh
+        return amount + output * prices.output / MILLION
