@@ -12,7 +12,8 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 
 from foldline.agent.config import AgentConfig, AgentOptions
-from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, ProviderConfig
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
+from foldline.reduction.provider import ProviderConfig
 
 
 PAGE = Path(__file__).parent.parent / "docs" / "configuration.md"

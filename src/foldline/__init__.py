@@ -40,7 +40,7 @@ HOMES = MappingProxyType(
         "OrchestrationResult": "foldline.conversation.orchestration",
         "Orchestrator": "foldline.conversation.orchestrator",
         "PostgresStore": "foldline.threads.stores.postgres.store",
-        "ProviderConfig": "foldline.reduction.config",
+        "ProviderConfig": "foldline.reduction.provider",
         "Reason": "foldline.reduction.event",
         "RecalledPage": "foldline.agent.recall",
         "RedisStore": "foldline.threads.stores.redis.store",

@@ -100,8 +100,8 @@ from foldline.providers.vendors.opening import (
 from foldline.reduction.config import (
     AgentRunConfig as AgentRunConfig,
     HistoryReductionConfig as HistoryReductionConfig,
-    ProviderConfig as ProviderConfig,
 )
+from foldline.reduction.provider import ProviderConfig as ProviderConfig
 from foldline.reduction.config_reader import (
     config_from_json as config_from_json,
     config_from_mapping as config_from_mapping,

@@ -8,6 +8,7 @@ from foldline.errors import ConfigError
 
 __all__ = [
     "expect",
+    "expect_amount",
     "expect_choice",
     "expect_seconds",
     "expect_share",

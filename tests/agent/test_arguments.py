@@ -14,7 +14,8 @@ from foldline.agent.tools.tool import tools_by_name
 from foldline.errors import ConfigError, FormatError
 from foldline.history.messages import Message, Usage
 from foldline.providers.model import ChatRequest, ChatResponse
-from foldline.reduction.config import HistoryReductionConfig, ProviderConfig
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.provider import ProviderConfig
 from foldline.reduction.request import SummaryRequest
 from foldline.testing.model import ScriptedModel
 from foldline.testing.summarizer import ScriptedSummarizer

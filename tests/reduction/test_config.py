@@ -10,10 +10,10 @@ from foldline.reduction.config import (
     AgentRunConfig,
     HistoryReductionConfig,
     Limits,
-    ProviderConfig,
     config_of_run,
     fingerprint,
 )
+from foldline.reduction.provider import ProviderConfig
 
 
 TOKENS: dict[str, object] = {"counting_unit": "tokens"}
@@ -126,7 +126,7 @@ def test_limits_are_in_the_unit(fields: dict[str, object], limits: tuple[int, in
         ),
         ({"behavior": "stop"}, "behavior must be 'continue' or 'circuit_breaker', got 'stop'"),
         ({"counting_unit": "words"}, "counting_unit must be 'messages' or 'exchanges' or 'tokens'"),
-        ({"trigger": "balance"}, "trigger must be 'count'"),
+        ({"trigger": "tokens"}, "trigger must be 'count' or 'balance', got 'tokens'"),
         ({"retention": "half"}, "retention must be 'full' or 'reduced', got 'half'"),
         ({"target_count": 0}, "target_count must be a whole number of at least 1 or None, got 0"),
         (

@@ -3,8 +3,9 @@
 import pytest
 
 from foldline.errors import ConfigError, FormatError
-from foldline.reduction.config import HistoryReductionConfig, Limits, ProviderConfig
+from foldline.reduction.config import HistoryReductionConfig, Limits
 from foldline.reduction.config_reader import config_from_json, config_from_mapping, config_from_toml
+from foldline.reduction.provider import ProviderConfig
 
 
 ORIGINAL = """
@@ -131,6 +132,13 @@ def test_every_field_can_be_read() -> None:
         "ClearToolResults": False,
         "ToolRules": {"Read_File": "never_summarize"},
         "Trigger": "count",
+        "Prices": {
+            "Input": 3,
+            "Output": 15,
+            "CachedRead": 0.3,
+            "Tiers": [{"above": 200_000, "input": 6, "output": 22.5}],
+        },
+        "LossCost": 0.0,
         "Retention": "full",
     }
     config = config_from_mapping(fields)
@@ -146,7 +154,7 @@ def test_every_field_can_be_read() -> None:
     assert all(
         getattr(config, name) != getattr(HistoryReductionConfig(), name)
         for name in config.__struct_fields__
-        if name not in {"summarization_threshold", "trigger", "retention"}
+        if name not in {"summarization_threshold", "loss_cost", "retention"}
     )
 
 

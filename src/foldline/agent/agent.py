@@ -38,7 +38,8 @@ from foldline.history.tokens import TokenEstimator, count_message
 from foldline.providers.model import ChatModel, window_of
 from foldline.providers.summarizer import ModelSummarizer, Summarizer
 from foldline.providers.vendors.opening import open_model
-from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, ProviderConfig
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
+from foldline.reduction.provider import ProviderConfig
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from foldline.agent.reducer import DEFAULT_TIMEOUT
 from foldline.checks import expect, expect_seconds, expect_whole
-from foldline.reduction.config import HistoryReductionConfig, ProviderConfig
+from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.config_reader import (
     as_fields,
     config_from_mapping,
@@ -19,6 +19,7 @@ from foldline.reduction.config_reader import (
     read_json,
     read_toml,
 )
+from foldline.reduction.provider import ProviderConfig
 
 
 __all__ = [

@@ -15,7 +15,7 @@ from foldline.history.messages import Message, Usage, total_usage
 from foldline.providers.model import ChatModel, ChatRequest
 from foldline.providers.transcript import without_middle, write_transcript
 from foldline.providers.vendors.opening import open_model
-from foldline.reduction.config import ProviderConfig
+from foldline.reduction.provider import ProviderConfig
 
 
 __all__ = ["ROUTING_FALLBACK", "ModelRouter", "named_in"]

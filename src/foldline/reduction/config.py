@@ -20,6 +20,7 @@ from foldline.errors import ConfigError
 from foldline.history.codec import canonical_json
 from foldline.history.history import CountingUnit
 from foldline.reduction.prices import Prices
+from foldline.reduction.provider import ProviderConfig
 
 
 __all__ = [
@@ -30,7 +31,6 @@ __all__ = [
     "AgentRunConfig",
     "HistoryReductionConfig",
     "Limits",
-    "ProviderConfig",
     "ReductionBehavior",
     "ReductionStrategy",
     "Retention",
@@ -91,35 +91,6 @@ FINGERPRINT_VERSION = 1
 """Raised when summaries are made in another way, which makes older ones a miss."""
 
 
-class ProviderConfig(Struct, frozen=True, kw_only=True):
-    """Which model answers, and where it runs."""
-
-    provider_key: str
-    """The vendor, such as `openai` or `anthropic`."""
-
-    model_name: str
-    """The vendor's name of the model."""
-
-    api_key: str | None = None
-    """The key, if the environment has none; never shown and never hashed."""
-
-    base_url: str | None = None
-    """The address of a compatible server; None is the vendor's own."""
-
-    def __post_init__(self) -> None:
-        expect("provider_key", self.provider_key, str)
-        expect("model_name", self.model_name, str)
-        expect("api_key", self.api_key, str | None)
-        expect("base_url", self.base_url, str | None)
-
-    def __repr__(self) -> str:
-        secret = None if self.api_key is None else "***"
-        return (
-            f"ProviderConfig(provider_key={self.provider_key!r}, model_name={self.model_name!r}, "
-            f"api_key={secret!r}, base_url={self.base_url!r})"
-        )
-
-
 class Limits(Struct, frozen=True):
     """How much a fold keeps, and how much more may gather before one, in the same unit."""
 
@@ -136,9 +107,9 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
     """
     How and when a history is reduced; without arguments every request fits the model's window.
 
-    A fold happens before a request reaches its ceiling and keeps a quarter of it. With a target and
-    a threshold it also happens when more than target + threshold units have gathered after the
-    current cut, and keeps the newest target units.
+    A fold happens before a request reaches its ceiling, and sooner if it pays; it keeps a quarter of
+    the ceiling. With a target and a threshold it happens when more than both have gathered after
+    the current cut, and keeps the newest target units.
 
     Raises:
         ConfigError: A value is invalid, or has no effect beside the others; the message names the
@@ -382,12 +353,7 @@ _TARGET_FIELDS = (
 )
 _LIMIT_FIELDS = (*_TOKEN_FIELDS, *_TARGET_FIELDS[0], "token_budget_preserve_percentage")
 _SUMMARY_FIELDS = ("custom_summarization_prompt", "summarizer_provider", "use_single_summary")
-_THRESHOLDS = (
-    "summarization_threshold",
-    "token_budget_threshold",
-    "max_token_budget",
-    "token_budget_trigger_percentage",
-)
+_THRESHOLDS = ("summarization_threshold", *set(_TOKEN_FIELDS) - {"target_token_budget"})
 _OPTIONAL_CHOICES = frozenset({"counting_unit", "trigger"})
 _SHARES = ("token_budget_trigger_percentage", "token_budget_preserve_percentage", "largest_message")
 _WHOLE: Mapping[str, int] = MappingProxyType(
@@ -434,11 +400,8 @@ class AgentRunConfig(Struct, frozen=True, kw_only=True):
     """Send the full history; wins over everything else."""
 
     trigger_history_reduction: bool = False
-    """
-    Fold now whatever the counts, unless there is nothing worth cutting.
-
-    If no more has gathered than the configured target, only the last exchange is kept.
-    """
+    """Fold now whatever the counts, unless there is nothing worth cutting; if no more has gathered
+    than the configured target, only the last exchange is kept."""
 
     history_reduction_behavior_override: ReductionBehavior | None = None
     """The behavior of this run; None is the configured one."""
@@ -511,8 +474,9 @@ def config_of_run(
     if target is not None:
         known = config.limits if unit == config.unit else None
         # A fold that was asked for keeps no more than that, and waits for nothing.
-        threshold = None if known is None else known.threshold
-        limits = (target, 0 if run.trigger_history_reduction else threshold)
+        threshold = None if known is None or config.trigger == "balance" else known.threshold
+        is_forced = run.trigger_history_reduction and config.trigger != "balance"
+        limits = (target, 0 if is_forced else threshold)
         changes |= zip(_TARGET_FIELDS[unit == "tokens"], limits, strict=True)
     return replace(config, **changes) if changes else config
 

@@ -16,7 +16,9 @@ import msgspec
 from foldline.checks import expect
 from foldline.errors import ConfigError
 from foldline.history.codec import decode_json
-from foldline.reduction.config import CHOICES, HistoryReductionConfig, ProviderConfig
+from foldline.reduction.config import CHOICES, HistoryReductionConfig
+from foldline.reduction.prices import Prices
+from foldline.reduction.provider import ProviderConfig
 
 
 __all__ = [
@@ -113,6 +115,10 @@ def config_from_mapping(data: Mapping[str, Any]) -> HistoryReductionConfig:
     provider = fields.get("summarizer_provider")
     if provider is not None and not isinstance(provider, ProviderConfig):
         fields["summarizer_provider"] = provider_from_mapping(provider, "summarizer_provider")
+    prices = fields.get("prices")
+    if prices is not None and not isinstance(prices, Prices):
+        found = read_fields(as_fields(prices, "prices"), Prices, "prices")
+        fields["prices"] = convert_fields(found, Prices)
     return convert_fields(fields, HistoryReductionConfig)
 
 

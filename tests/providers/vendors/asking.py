@@ -24,7 +24,7 @@ from foldline.providers.model import (
 )
 from foldline.providers.vendors.opening import open_model
 from foldline.providers.vendors.vendor_model import VendorModel, WireModel
-from foldline.reduction.config import ProviderConfig
+from foldline.reduction.provider import ProviderConfig
 from tests.servers.vendor import Answer, VendorServer
 
 

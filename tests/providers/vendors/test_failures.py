@@ -16,7 +16,7 @@ from foldline.errors import ContextOverflowError, ModelError, ServiceThreadLostE
 from foldline.history.messages import Message
 from foldline.providers.vendors.failure import sdk_errors
 from foldline.providers.vendors.opening import open_model
-from foldline.reduction.config import ProviderConfig
+from foldline.reduction.provider import ProviderConfig
 from tests.providers.vendors.asking import KEY, errors, opened, request_of
 from tests.servers.vendor import Answer, VendorServer
 

@@ -15,7 +15,7 @@ from foldline.providers.model import (
 )
 from foldline.providers.vendors.opening import COMMON_VENDORS, open_model
 from foldline.providers.vendors.vendor_model import WireModel
-from foldline.reduction.config import ProviderConfig
+from foldline.reduction.provider import ProviderConfig
 from tests.providers.vendors.asking import KEY, ask, config, request_of
 from tests.servers.vendor import Answer, VendorServer
 

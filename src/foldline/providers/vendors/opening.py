@@ -39,7 +39,7 @@ from foldline.providers.vendors.wire_formats import (
     OpenAIChat,
     OpenAIResponses,
 )
-from foldline.reduction.config import ProviderConfig
+from foldline.reduction.provider import ProviderConfig
 
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from foldline.apps.cli.stores import TenantOptions
 from foldline.apps.cli.terminal import note
 from foldline.errors import ConfigError, UsageError
 from foldline.providers.vendors.opening import open_model
-from foldline.reduction.config import ProviderConfig
+from foldline.reduction.provider import ProviderConfig
 
 
 __all__ = ["DEFAULT_STORE", "ChatOptions", "agent_config", "provider_of", "speaker_of"]
