@@ -118,7 +118,7 @@ a target in another unit is refused
 - changes |= {name: _DEFAULTS[name] for name in _LIMIT_FIELDS} | {"counting_unit": unit}
 + changes |= {"counting_unit": unit}
 a fold that was asked for keeps the threshold too
-- 0 if run.trigger_history_reduction else threshold
+- 0 if is_forced else threshold
 + threshold
 
 reduction/fold.py: reduction/test_fold.py
