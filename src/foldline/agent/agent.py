@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
+from hashlib import sha256
 from os import urandom
 from typing import Protocol, Self, runtime_checkable
+from weakref import WeakKeyDictionary
 
 from foldline.agent.arguments import (
     TurnInput,
@@ -106,11 +108,14 @@ class Agent:
             own_reducer=own,
             tools=named,
             tool_tokens=_tool_tokens(named),
+            tools_digest=_tools_digest(named, options),
+            prices=ours.config.prices,
             instructions=instructions,
             instruction_tokens=_instruction_tokens(instructions),
             options=options,
             background=background_fold,
             observer=telemetry,
+            meters=WeakKeyDictionary(),
         )
 
     @classmethod
@@ -317,6 +322,12 @@ def _instruction_tokens(instructions: str) -> int:
 def _tool_tokens(tools: Mapping[str, Tool]) -> int:
     schemas = (encode_json(tool.definition).decode() for tool in tools.values())
     return sum(map(TokenEstimator().count, schemas))
+
+
+def _tools_digest(tools: Mapping[str, Tool], options: AgentOptions) -> bytes:
+    schemas = [encode_json(tool.definition) for tool in tools.values()]
+    given = [options.settings.get(name) for name in ("system", "tools", "tool_choice")]
+    return sha256(repr((schemas, given)).encode("utf-8", "surrogatepass")).digest()[:8]
 
 
 def _opened(model: str | ProviderConfig | ChatModel) -> ChatModel:

@@ -1,7 +1,7 @@
 """What the turns of an agent share, and how far one of them has come."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from operator import attrgetter
 
 from msgspec import Struct, structs
@@ -16,10 +16,12 @@ from foldline.agent.telemetry import Observer
 from foldline.agent.tools import Tool
 from foldline.errors import CommitUnknownError, ThreadConflictError
 from foldline.history.messages import Message
+from foldline.history.meter import PrefixMeter
 from foldline.providers.model import ChatModel
 from foldline.reduction.budget import Budget, budget_of
+from foldline.reduction.prices import Prices
 from foldline.threads.change import Change
-from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.loop_state import AgentLoopState, SentRequest
 from foldline.threads.thread import ConversationThread
 
 
@@ -37,9 +39,13 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
     instructions: str
     instruction_tokens: int
     tool_tokens: int
+    tools_digest: bytes
+    prices: Prices | None
     options: AgentOptions
     background: BackgroundFold | None
     observer: Observer | None
+    meters: MutableMapping[ConversationThread, tuple[PrefixMeter, SentRequest]]
+    """What was sent last on the threads in memory."""
 
     def budget(self, state: AgentLoopState) -> Budget:
         """Return what the next request may hold, as far as the vendor of this model has shown."""
