@@ -264,7 +264,7 @@ large messages are looked at in every call
 - seen = case.cut if case.active is None else max(case.cut, case.active.history_length)
 + seen = case.cut
 
-reduction/verdict.py: reduction/test_near_ceiling.py
+reduction/case.py: reduction/test_near_ceiling.py
 what was cleared counts as if it left with the cut
 - return history.tokens(above, cut) - stays - saved(history, gone)
 + return history.tokens(above, cut) - stays

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import copy
 from os import urandom
 from typing import Protocol, Self, runtime_checkable
 
@@ -353,12 +352,11 @@ def _made(
         chain = ModelSummarizer(writer if observer is None else ObservedModel(writer, observer))
     made = HistoryReducer(
         config,
-        window=window_of(model),
         summarizer=chain,
         timeout=options.summarizer_timeout,
         summary_budget=options.summary_budget,
-    )
-    made.model, made.telemetry = model.name, observer
+    ).for_model(model.name, window_of(model))
+    made.telemetry = observer
     report_assumed_window(config, made.model, made.window)
     return made, None, opened
 
@@ -368,9 +366,7 @@ def _own(
 ) -> tuple[HistoryReducer, ChatReducer | None]:
     expect("reducer", given, HistoryReducer | ChatReducer, hint="it needs async reduce()")
     if isinstance(given, HistoryReducer):
-        made = copy(given)
-        made.model = model.name
-        made.window = given.window or window_of(model)
+        made = given.for_model(model.name, window_of(model))
         made.telemetry = observer or given.telemetry
         return made, None
     if isinstance(given, type) or is_blocking(given.reduce):
