@@ -11,7 +11,8 @@ from msgspec import structs
 from foldline.checks import expect, expect_whole
 from foldline.errors import ConfigError
 from foldline.history.messages import Message, NativeFormat
-from foldline.providers.book import prices_of_model, window_of_model
+from foldline.providers.book import window_of_model
+from foldline.providers.price_list import prices_of_model
 from foldline.providers.summarizer import ModelSummarizer, Summarizer
 from foldline.providers.vendors.opening import check_spelling
 from foldline.reduction.balance import FoldCosts
@@ -116,9 +117,11 @@ def fold_costs(
         return None
     writer = None
     if config.strategy == "summarizing" and summarizers:
-        name = getattr(summarizers[0], "model_name", model)
+        name: str | None = getattr(summarizers[0], "model_name", None)
         # What a custom summarizer asks is taken to be as dear as the model.
-        writer = prices if name == model else prices_of_model(name) or prices
+        writer = prices
+        if name is not None and name != model:
+            writer = prices_of_model(name) or prices
     return FoldCosts(prices=prices, summarizer=writer, loss_cost=config.loss_cost)
 
 
