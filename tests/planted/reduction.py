@@ -36,8 +36,6 @@ a prefix of any size is cached
 
 reduction/verdict.py: reduction/test_balance.py
 results are cleared at each call
--     if case.holding is None or saving < case.budget.beside:
-+     if case.holding is None:
 -     return case.holding.of_results(new, case.budget.keep) >= case.holding.rewriting(rest)
 +     return True
 
