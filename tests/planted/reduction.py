@@ -6,6 +6,44 @@ from tests.planted.bug import bugs_in
 __all__ = ["BUGS"]
 
 BUGS = bugs_in("""
+reduction/balance.py: properties/test_balance.py
+a fold comes a call too late
+-     yield len(history), _is_late(last, costs.now, lifetime)
++     yield len(history) - 2, False
+holding begins with the conversation
+-     return max(active.history_length, active.summarized_up_to_index)
++     return 0
+
+reduction/balance.py: reduction/test_balance.py
+a cold call holds at the price of reading
+- prices.write if is_cold or not is_cached else prices.read
++ prices.read
+a batch begins the holding again
+-     while (
+-         active.previous is not None
+-         and active.previous.summarized_up_to_index == active.summarized_up_to_index
+-     ):
+-         active = active.previous
++
+the answer of a ride costs nothing
+-             return price + self.summary * prices.output / MILLION
++             return price
+
+reduction/prices.py: reduction/test_prices.py
+a prefix of any size is cached
+- served = cached if cached >= prices.minimum_prefix else 0
++ served = cached
+
+reduction/verdict.py: reduction/test_balance.py
+results are cleared at each call
+-     return case.holding.of_results(new, case.budget.keep) >= case.holding.rewriting(rest)
++     return True
+
+providers/price_list.py: providers/test_price_list.py
+a dearer request has no tier
+-     return _prices(model, bases, tuple(tiers))
++     return _prices(model, bases, ())
+
 reduction/budget.py: reduction/test_budget.py
 the usage of a small request is trusted whole
 - trusted = max(0, min(_TRUSTED_TOKENS, ceiling // 4 - estimated))
@@ -264,7 +302,7 @@ large messages are looked at in every call
 - seen = case.cut if case.active is None else max(case.cut, case.active.history_length)
 + seen = case.cut
 
-reduction/verdict.py: reduction/test_near_ceiling.py
+reduction/case.py: reduction/test_near_ceiling.py
 what was cleared counts as if it left with the cut
 - return history.tokens(above, cut) - stays - saved(history, gone)
 + return history.tokens(above, cut) - stays

@@ -8,12 +8,12 @@ from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.reduction.budget import budget_of
+from foldline.reduction.case import leaving_tokens
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import Reason
 from foldline.reduction.quotes import Quote
 from foldline.reduction.shortening import Shortened, clear
 from foldline.reduction.state import hash_of
-from foldline.reduction.verdict import leaving_tokens
 from tests.reduction.test_verdict import CONFIG, judge, said, state_of, talk
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import copy
 from hashlib import sha256
 from os import urandom
 from typing import Protocol, Self, runtime_checkable
@@ -38,6 +37,7 @@ from foldline.history.codec import encode_json
 from foldline.history.messages import Message
 from foldline.history.tokens import TokenEstimator, count_message
 from foldline.providers.model import ChatModel, window_of
+from foldline.providers.price_list import prices_of_model
 from foldline.providers.summarizer import ModelSummarizer, Summarizer
 from foldline.providers.vendors.opening import open_model
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
@@ -109,7 +109,7 @@ class Agent:
             tools=named,
             tool_tokens=_tool_tokens(named),
             tools_digest=_tools_digest(named, options),
-            prices=ours.config.prices,
+            prices=ours.config.prices or prices_of_model(chat.name),
             instructions=instructions,
             instruction_tokens=_instruction_tokens(instructions),
             options=options,
@@ -364,12 +364,11 @@ def _made(
         chain = ModelSummarizer(writer if observer is None else ObservedModel(writer, observer))
     made = HistoryReducer(
         config,
-        window=window_of(model),
         summarizer=chain,
         timeout=options.summarizer_timeout,
         summary_budget=options.summary_budget,
-    )
-    made.model, made.telemetry = model.name, observer
+    ).for_model(model.name, window_of(model))
+    made.telemetry = observer
     report_assumed_window(config, made.model, made.window)
     return made, None, opened
 
@@ -379,9 +378,7 @@ def _own(
 ) -> tuple[HistoryReducer, ChatReducer | None]:
     expect("reducer", given, HistoryReducer | ChatReducer, hint="it needs async reduce()")
     if isinstance(given, HistoryReducer):
-        made = copy(given)
-        made.model = model.name
-        made.window = given.window or window_of(model)
+        made = given.for_model(model.name, window_of(model))
         made.telemetry = observer or given.telemetry
         return made, None
     if isinstance(given, type) or is_blocking(given.reduce):

@@ -12,8 +12,10 @@ from foldline.checks import expect, expect_whole
 from foldline.errors import ConfigError
 from foldline.history.messages import Message, NativeFormat
 from foldline.providers.book import window_of_model
+from foldline.providers.price_list import prices_of_model
 from foldline.providers.summarizer import ModelSummarizer, Summarizer
 from foldline.providers.vendors.opening import check_spelling
+from foldline.reduction.balance import FoldCosts
 from foldline.reduction.budget import DEFAULT_WINDOW, Budget
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
@@ -25,6 +27,7 @@ __all__ = [
     "TurnInput",
     "by_hand",
     "checked_input",
+    "fold_costs",
     "is_blocking",
     "named_window",
     "read_at_once",
@@ -103,6 +106,23 @@ def checked_input(given: object, *, thread: object = None, config: object = None
     for place, one in enumerate(messages):
         expect(f"message[{place}]", one, Message, hint=_HINT)
     return messages
+
+
+def fold_costs(
+    config: HistoryReductionConfig, model: str | None, summarizers: Sequence[Summarizer]
+) -> FoldCosts | None:
+    """Return what decides when a fold pays; None if the counts decide, or no price is known."""
+    prices = config.prices or (None if model is None else prices_of_model(model))
+    if not config.enabled or prices is None or not config.balances(prices):
+        return None
+    writer = None
+    if config.strategy == "summarizing" and summarizers:
+        name: str | None = getattr(summarizers[0], "model_name", None)
+        # What a custom summarizer asks is taken to be as dear as the model.
+        writer = prices
+        if name is not None and name != model:
+            writer = prices_of_model(name) or prices
+    return FoldCosts(prices=prices, summarizer=writer, loss_cost=config.loss_cost)
 
 
 def summarizer_chain(given: object, config: HistoryReductionConfig) -> tuple[Summarizer, ...]:

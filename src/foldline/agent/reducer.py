@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from copy import copy
 from datetime import UTC, datetime
 from functools import partial
 from time import perf_counter
@@ -14,6 +15,7 @@ from msgspec import structs
 from foldline.agent.arguments import (
     RequestOptions,
     by_hand,
+    fold_costs,
     named_window,
     read_at_once,
     summarizer_chain,
@@ -59,6 +61,7 @@ DEFAULT_TIMEOUT = 60.0
 
 _LOG = logging.getLogger("foldline")
 _DEFAULTS = HistoryReductionConfig()
+_UNPRICED = "the prices of {} are unknown, so that the ceiling alone decides: set `prices`"
 
 _Item = TypeVar("_Item", Message, dict[str, Any])
 
@@ -110,9 +113,8 @@ class HistoryReducer:
         for name, size in (sizes | {"summarizer_window": summarizer_window}).items():
             expect_whole(name, size, 1, optional=True)
         expect_seconds("timeout", timeout)
-        given = summarizer_chain(summarizer, config)
-        self.config = config
-        self._digest = DigestSummarizer()
+        self._given = given = summarizer_chain(summarizer, config)
+        self.config, self._digest = config, DigestSummarizer()
         self._summarizers: tuple[Summarizer, ...] = (*given, self._digest)
         names = [one.name for one in given or self._summarizers]
         self.config_fingerprint = fingerprint(config, names)
@@ -121,8 +123,16 @@ class HistoryReducer:
         self._summary_budget, self._window = summary_budget, summarizer_window
         self.model, self.window = model, named_window(model, window, config)
         """The name of the model that is asked, and its window in tokens; None if it is unknown."""
+        self._costs, self._warns = fold_costs(config, model, given), config.trigger == "balance"
         self._timeout, self._clock = timeout, clock or partial(datetime.now, UTC)
         self._breakers = breakers_of(self._summarizers, self._now)
+
+    def for_model(self, name: str, window: int | None) -> "HistoryReducer":
+        """Return this reducer for the model *name*; the window and prices it was given count first."""
+        made = copy(self)
+        made.model, made.window = name, self.window or window
+        made._costs = self._costs or fold_costs(self.config, name, self._given)  # noqa: SLF001
+        return made
 
     async def reduce(  # noqa: PLR0913 - one name for each part of a request
         self,
@@ -350,6 +360,12 @@ class HistoryReducer:
 
     def _decided(self, call: ReducerCall) -> ReducerCall:
         """Return *call* with the verdict on it."""
+        costs = self._costs
+        if costs is not None:
+            costs = structs.replace(costs, now=self._now())
+        elif self._warns and self.config.enabled:
+            self._warns = False
+            _LOG.warning("%s", _UNPRICED.format(self.model or "the model"))
         verdict = decide(
             call.items.history,
             self.config,
@@ -358,6 +374,7 @@ class HistoryReducer:
             overrides=call.overrides,
             budget=call.budget,
             pins=call.pins,
+            costs=costs,
         )
         return structs.replace(call, verdict=verdict)
 

@@ -10,12 +10,18 @@ family.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from re import Pattern
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 
-__all__ = ["window_of_model"]
+if TYPE_CHECKING:
+    from genai_prices.types import ModelInfo
+
+
+__all__ = ["listed_model", "names_in", "parted", "window_of_model"]
 
 
 # How many tokens a request and its answer may have together.
@@ -47,15 +53,29 @@ _NAMES_BY_WINDOW = (
 _BOOK: Mapping[str, int] = MappingProxyType(
     {name.replace(".", "-"): window for window, names in _NAMES_BY_WINDOW for name in names.split()}
 )
-# A name begins after a vendor, a region or a path: `us.anthropic.claude…`, `ft:gpt-4o:…`. Where it
-# has a dot a hyphen may be: Bedrock and Azure have no dots in versions.
-_NAME = re.compile(
-    "(?:^|[/:.])({})(?![a-z0-9/])".format(
-        "|".join(sorted((name.replace("-", "[-.]") for name in _BOOK), key=len, reverse=True))
-    )
-)
+
+
+def names_in(names: Iterable[str]) -> Pattern[str]:
+    """
+    Return what finds one of *names* in the name of a model, the longest one that fits.
+
+    A name begins after a vendor, a region or a path: `us.anthropic.claude…`, `ft:gpt-4o:…`. Where
+    it has a dot a hyphen may be: Bedrock and Azure have no dots in versions.
+    """
+    longest = sorted((name.replace("-", "[-.]") for name in names), key=len, reverse=True)
+    return re.compile("(?:^|[/:.])({})(?![a-z0-9/])".format("|".join(longest)))
+
+
+_NAME = names_in(_BOOK)
 # What serves a model itself decides how much of it fits.
 _LOCAL = frozenset({"ollama", "ollama_chat", "lmstudio", "lm_studio", "vllm", "llamacpp"})
+
+
+def parted(name: str) -> tuple[str, str]:
+    """Return the vendor, which may be empty, and the model of a name; no model if it runs locally."""
+    name = name.strip().lower()
+    vendor, model = name.split(":", 1) if ":" in name else ("", name)
+    return (vendor, "") if vendor in _LOCAL else (vendor, model)
 
 
 def window_of_model(name: str) -> int | None:
@@ -66,11 +86,12 @@ def window_of_model(name: str) -> int | None:
         name: `vendor:model` or the name of a model alone, as a vendor, Bedrock, Azure, OpenRouter
             or a gateway writes it.
     """
-    name = name.strip().lower()
-    vendor, model = name.split(":", 1) if ":" in name else ("", name)
-    if vendor in _LOCAL:
+    vendor, model = parted(name)
+    if not model:
         return None
-    return _listed(model, vendor or None) or _written(model) or _written(name)
+    known = listed_model(model, vendor)
+    window = None if known is None else known.context_window
+    return window or _written(model) or _written(name.strip().lower())
 
 
 def _written(name: str) -> int | None:
@@ -78,12 +99,13 @@ def _written(name: str) -> int | None:
     return _BOOK[found[1].replace(".", "-")] if found else None
 
 
-def _listed(model: str, vendor: str | None) -> int | None:
+def listed_model(model: str, vendor: str) -> "ModelInfo | None":
+    """Return what genai-prices knows of *model*; None if it does not, or is not installed."""
     with suppress(ImportError, LookupError):
         from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415
 
         _, listed = get_snapshot().find_provider_model(
-            model, provider=None, provider_id=vendor, provider_api_url=None
+            model, provider=None, provider_id=vendor or None, provider_api_url=None
         )
-        return listed.context_window
+        return listed
     return None

@@ -17,7 +17,7 @@ from foldline.checks import expect
 from foldline.errors import ConfigError
 from foldline.history.codec import decode_json
 from foldline.reduction.config import CHOICES, HistoryReductionConfig
-from foldline.reduction.prices import Prices
+from foldline.reduction.prices import Prices, PriceTier
 from foldline.reduction.provider import ProviderConfig
 
 
@@ -118,8 +118,18 @@ def config_from_mapping(data: Mapping[str, Any]) -> HistoryReductionConfig:
     prices = fields.get("prices")
     if prices is not None and not isinstance(prices, Prices):
         found = read_fields(as_fields(prices, "prices"), Prices, "prices")
+        if "tiers" in found:
+            found["tiers"] = _tiers(found["tiers"])
         fields["prices"] = convert_fields(found, Prices)
     return convert_fields(fields, HistoryReductionConfig)
+
+
+def _tiers(given: Any) -> tuple[PriceTier, ...]:
+    try:
+        return msgspec.convert(given, tuple[PriceTier, ...])
+    except msgspec.ValidationError as error:
+        message = f"prices.tiers: {error}"
+        raise ConfigError(message) from error
 
 
 def _tokens(fields: Mapping[str, Any]) -> str:

@@ -44,6 +44,9 @@ class Reason(Enum):
     THRESHOLD_EXCEEDED = "Count above target and threshold"
     """More than target + threshold has gathered."""
 
+    FOLD_PAYS = "Holding old messages has cost as much as a fold"
+    """By the prices of the model; no count is compared."""
+
     CEILING_REACHED = "Request near its ceiling"
     """With everything that is sent beside the view, the request comes near its ceiling."""
 

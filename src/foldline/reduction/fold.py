@@ -26,6 +26,7 @@ from foldline.history.signed import is_signed, only_sealed
 from foldline.history.tokens import TokenCounter
 from foldline.reduction.active import known_of
 from foldline.reduction.budget import LEAST_BUDGET, Budget
+from foldline.reduction.case import leaving_tokens
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, config_of_run
 from foldline.reduction.event import Reason
 from foldline.reduction.fitting import clipped, squeezed
@@ -33,7 +34,7 @@ from foldline.reduction.quotes import Pins, Quote, QuoteKind, kept_whole, pins_a
 from foldline.reduction.request import DEFAULT_PROMPT, Flow, SummaryRequest
 from foldline.reduction.shortening import clip_text, fitting
 from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_of, join_layers
-from foldline.reduction.verdict import Verdict, leaving_tokens
+from foldline.reduction.verdict import Verdict
 from foldline.reduction.view import view_tokens
 from foldline.reduction.writing import Writing, added, write
 

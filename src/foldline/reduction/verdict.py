@@ -22,9 +22,7 @@ A cut is looked for if the table gives another answer with one than without one,
 the same at any length.
 """
 
-from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -33,12 +31,14 @@ from foldline.history.boundaries import safe_cut
 from foldline.history.history import CountingUnit, History
 from foldline.history.signed import is_signed
 from foldline.reduction.active import active_reduction
+from foldline.reduction.balance import FoldCosts, Holding, PricedFold, summary_size
 from foldline.reduction.budget import Budget, budget_of
+from foldline.reduction.case import Case, leaving_tokens
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, config_of_run
 from foldline.reduction.event import Reason
 from foldline.reduction.fitting import cleared, clipped, saved, squeezed
-from foldline.reduction.quotes import Pins, kept_whole, pins_after
-from foldline.reduction.shortening import Shortened, fitting
+from foldline.reduction.quotes import Pins
+from foldline.reduction.shortening import Shortened
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.view import view_tokens
 
@@ -52,7 +52,6 @@ __all__ = [
     "Verdict",
     "VerdictKind",
     "decide",
-    "leaving_tokens",
 ]
 
 
@@ -64,7 +63,7 @@ VerdictKind: TypeAlias = Literal["skip", "hit", "fold", "halt", "cannot"]
 
 Fact: TypeAlias = Literal[
     "enabled", "skipped", "empty", "oversized", "forced", "full", "clearable", "clipped", "repinned", "due",
-    "looping", "cached", "cuttable", "breaker",
+    "pays", "looping", "cached", "cuttable", "breaker",
 ]  # fmt: skip
 """
 What a row of the table may ask for.
@@ -72,7 +71,7 @@ What a row of the table may ask for.
 `enabled`: reduction is on. `skipped`: the run wants the full history. `empty`: there are no
 messages. `oversized`: what no fold makes smaller is above the ceiling. `forced`: the run wants a fold. `full`: the request comes near its ceiling. `clearable`:
 clearing alone is enough. `clipped`: a message is too large, or the view can be squeezed. `repinned`:
-the pins have changed. `due`: target and threshold call for a fold. `looping`: an open tool loop
+the pins have changed. `due`: target and threshold, or prices, call for a fold. `pays`: prices do. `looping`: an open tool loop
 holds signed reasoning. `cached`: there is an active reduction. `cuttable`: there is a safe cut
 beyond it. `breaker`: a new fold ends the turn.
 """
@@ -99,12 +98,14 @@ VERDICTS: tuple[Row, ...] = (
     Row("fold", Reason.CEILING_REACHED, {"full", "cuttable"}),
     Row("hit", Reason.OPEN_TOOL_LOOP, {"due", "looping", "cached"}, lacks={"full", "clipped"}),
     Row("skip", Reason.OPEN_TOOL_LOOP, {"due", "looping"}, lacks={"full", "clipped"}),
+    Row("halt", Reason.FOLD_PAYS, {"pays", "cuttable", "breaker"}, lacks={"looping"}),
+    Row("fold", Reason.FOLD_PAYS, {"pays", "cuttable"}, lacks={"looping"}),
     Row("halt", Reason.THRESHOLD_EXCEEDED, {"due", "cuttable", "breaker"}, lacks={"looping"}),
     Row("fold", Reason.THRESHOLD_EXCEEDED, {"due", "cuttable"}, lacks={"looping"}),
     Row("fold", Reason.CLIPPED, {"clipped"}),
     Row("fold", Reason.PINS_CHANGED, {"repinned"}),
-    Row("hit", Reason.NO_SAFE_CUT, {"due", "cached"}),
-    Row("cannot", Reason.NO_SAFE_CUT, {"due"}),
+    Row("hit", Reason.NO_SAFE_CUT, {"due", "cached"}, lacks={"pays"}),
+    Row("cannot", Reason.NO_SAFE_CUT, {"due"}, lacks={"pays"}),
     Row("hit", Reason.NO_SAFE_CUT, {"full", "cached"}),
     Row("cannot", Reason.NO_SAFE_CUT, {"full"}),
     Row("hit", Reason.NOTHING_TO_CUT, {"forced", "cached"}),
@@ -162,50 +163,8 @@ BATCHES = frozenset({Reason.CLEARED, Reason.CLIPPED, Reason.PINS_CHANGED})
 """The reasons of a fold that leaves the cut where it is, and asks no summarizer."""
 
 _NO_OVERRIDES = AgentRunConfig()
-
-
-# With a dictionary, so that what is asked several times is worked out once for each verdict.
-class _Case(Struct, frozen=True, kw_only=True, dict=True):
-    """What a verdict on an enabled reduction is taken from."""
-
-    history: History
-    config: HistoryReductionConfig
-    budget: Budget
-    active: HistoryReductionState | None
-    pins: Pins | None
-    view: int
-    """The estimated tokens of the view through the active reduction."""
-
-    @property
-    def cut(self) -> int:
-        return 0 if self.active is None else self.active.summarized_up_to_index
-
-    @property
-    def pinned(self) -> int | None:
-        return None if self.active is None else self.active.pinned_index
-
-    @cached_property
-    def entries(self) -> tuple[Shortened, ...]:
-        if self.active is None:
-            return ()
-        known = self.active.shortened
-        return fitting(self.history, known, cut=self.cut, pinned=self.pinned)
-
-    @cached_property
-    def whole(self) -> frozenset[int]:
-        return kept_whole(self.history, self.cut, self.pins)
-
-    @cached_property
-    def base(self) -> tuple[Shortened, ...]:
-        """Return the entries without those of messages that are pinned since, if these fit."""
-        entries = self.entries
-        if not self.pins or not entries:
-            return entries
-        pins = pins_after(self.history, self.cut, self.pins)
-        pinned = [one for one in entries if one.index in pins]
-        if self.view + saved(self.history, pinned) > self.budget.full:
-            return entries
-        return tuple([one for one in entries if one.index not in pins])
+# A view that opens with a question reads better; by price alone the cut would be after it.
+_NEGLIGIBLE = 0.02
 
 
 def decide(
@@ -217,6 +176,7 @@ def decide(
     overrides: AgentRunConfig | None = None,
     budget: Budget | None = None,
     pins: Pins | None = None,
+    costs: FoldCosts | None = None,
 ) -> Verdict:
     """
     Return the verdict for *history*, without any call and without changing anything.
@@ -229,6 +189,7 @@ def decide(
         overrides: What this run changes.
         budget: What the request may hold; by default that of *config* alone.
         pins: Every pinned message; None if only those marked as pinned are.
+        costs: What calls and folds cost, and the time, if that decides and not the counts.
     """
     run, length = overrides or _NO_OVERRIDES, len(history)
     off: set[Fact] = {"skipped"} if run.skip_history_reduction else set()
@@ -245,18 +206,19 @@ def decide(
     active = active_reduction(
         history, state, unit=config.unit, config_fingerprint=config_fingerprint
     )
-    case = _Case(
+    case = Case(
         history=history,
         config=config_of_run(config, overrides),
         budget=budget,
         active=active,
         view=view_tokens(history, active),
         pins=pins,
+        costs=costs,
     )
     return _decided(case, run)
 
 
-def _decided(case: _Case, run: AgentRunConfig) -> Verdict:
+def _decided(case: Case, run: AgentRunConfig) -> Verdict:
     units = case.history.count(case.config.unit, case.cut)
     facts = _facts(case, run, units)
     shortened, cut = _shortened(case, facts), None
@@ -281,7 +243,7 @@ def _decided(case: _Case, run: AgentRunConfig) -> Verdict:
     )
 
 
-def _facts(case: _Case, run: AgentRunConfig, units: int) -> set[Fact]:
+def _facts(case: Case, run: AgentRunConfig, units: int) -> set[Fact]:
     facts: set[Fact] = {"enabled"}
     limits, active = case.config.limits, case.active
     if active is not None:
@@ -291,15 +253,40 @@ def _facts(case: _Case, run: AgentRunConfig, units: int) -> set[Fact]:
     behavior = run.history_reduction_behavior_override or case.config.behavior
     if behavior == "circuit_breaker":
         facts.add("breaker")
-    if limits is not None and units > limits.ceiling:
-        facts.add("due")
-        if _is_looping(case.history, case.cut):
-            facts.add("looping")
+    if case.costs is None:
+        if limits is not None and units > limits.ceiling and case.config.trigger != "balance":
+            facts.add("due")
+    elif case.holding is not None and _pays(case, case.holding):
+        facts |= {"due", "pays"}
+    if "due" in facts and _is_looping(case.history, case.cut):
+        facts.add("looping")
     if case.view > case.budget.full:
         facts.add("full")
     if _pins_changed(case):
         facts.add("repinned")
     return facts
+
+
+def _pays(case: Case, holding: Holding) -> bool:
+    """Whether holding has cost as much by now as a fold, if something would leave the view."""
+    history, budget, costs = case.history, case.budget, case.costs
+    kept = history.index_keeping(case.unit, case.target)
+    if costs is None or kept <= case.cut or case.config.strategy == "clearing":
+        return False
+    summary = 0
+    if case.config.strategy == "summarizing":
+        summary = summary_size(case.active, budget)
+    fold = PricedFold(
+        fixed=budget.instructions + budget.tools + budget.system,
+        before=0 if case.active is None else case.active.front_tokens,
+        summary=summary,
+        dropped=leaving_tokens(history, case.cut, kept, case.entries),
+        kept=history.tokens(kept),
+    )
+    if fold.dropped <= summary:
+        return False
+    held = holding.of_span(case.unit, case.target, case.entries)
+    return held >= fold.price(costs, is_cold=holding.is_cold)
 
 
 def _is_looping(history: History, cut: int) -> bool:
@@ -310,7 +297,7 @@ def _is_looping(history: History, cut: int) -> bool:
     return any(is_signed(history[at]) for at in range(max(user + 1, cut), len(history)))
 
 
-def _pins_changed(case: _Case) -> bool:
+def _pins_changed(case: Case) -> bool:
     active = case.active
     if active is None or case.pins is None:
         return False
@@ -319,7 +306,7 @@ def _pins_changed(case: _Case) -> bool:
     return pinned != quoted or case.base != case.entries
 
 
-def _shortened(case: _Case, facts: set[Fact]) -> tuple[Shortened, ...]:
+def _shortened(case: Case, facts: set[Fact]) -> tuple[Shortened, ...]:
     """Return what a batch would shorten, and add to *facts* whether it would."""
     history, config, budget, entries = case.history, case.config, case.budget, case.base
     largest = int(budget.limit * (config.largest_message or 1))
@@ -333,12 +320,18 @@ def _shortened(case: _Case, facts: set[Fact]) -> tuple[Shortened, ...]:
     if found != entries:
         facts.add("clipped")
     is_due = "full" in facts or ("due" in facts and config.strategy == "clearing")
-    if is_due and config.clear_tool_results:
+    may_pay = case.costs is not None and not is_due and _may_clear(case)
+    if (is_due or may_pay) and config.clear_tool_results:
         cut, keep = case.cut, case.budget.keep
         short = cleared(
             history, found, cut=cut, keep=keep, whole=case.whole, config=config, budget=budget
         )
-        if _is_enough(case, case.view - saved(history, short) + saved(history, case.entries)):
+        if may_pay:
+            is_enough = _clearing_pays(case, found, short, facts)
+        else:
+            after = case.view - saved(history, short) + saved(history, case.entries)
+            is_enough = _is_enough(case, after)
+        if is_enough:
             if short != found:
                 facts.add("clearable")
             else:
@@ -347,7 +340,35 @@ def _shortened(case: _Case, facts: set[Fact]) -> tuple[Shortened, ...]:
     return found
 
 
-def _squeezed(case: _Case, found: tuple[Shortened, ...], facts: set[Fact]) -> tuple[Shortened, ...]:
+def _may_clear(case: Case) -> bool:
+    """Whether clearing may pay, as far as can be said without a look at the results."""
+    holding, keep = case.holding, case.budget.keep
+    if holding is None:
+        return False
+    return holding.of_span("tokens", keep, case.entries) >= holding.rewriting(keep)
+
+
+def _clearing_pays(
+    case: Case, before: tuple[Shortened, ...], after: tuple[Shortened, ...], facts: set[Fact]
+) -> bool:
+    """
+    Whether holding what a batch would clear has cost as much by now as the batch.
+
+    A fold that pays as well comes first if most of what it drops is no result.
+    """
+    history, known = case.history, set(before)
+    new = [one for one in after if one not in known]
+    saving = saved(history, after) - saved(history, before)
+    if case.holding is None or saving < case.budget.beside:
+        return False
+    kept = history.index_keeping(case.unit, case.target)
+    if "pays" in facts and 2 * saving < leaving_tokens(history, case.cut, kept, case.entries):
+        return False
+    rest = history.tokens(new[0].index) - saving
+    return case.holding.of_results(new, case.budget.keep) >= case.holding.rewriting(rest)
+
+
+def _squeezed(case: Case, found: tuple[Shortened, ...], facts: set[Fact]) -> tuple[Shortened, ...]:
     """Return *found* and more, so that a view without a safe cut fits all the same."""
     history, budget = case.history, case.budget
     view = case.view - saved(history, found) + saved(history, case.entries)
@@ -372,14 +393,14 @@ def _squeezed(case: _Case, found: tuple[Shortened, ...], facts: set[Fact]) -> tu
     return found
 
 
-def _is_enough(case: _Case, after: int) -> bool:
+def _is_enough(case: Case, after: int) -> bool:
     """Whether clearing alone makes the view small enough for the next calls."""
     if case.config.strategy == "clearing":
         return case.view - after >= case.budget.beside and after <= case.budget.full
     return after <= case.budget.relieved
 
 
-def _wished_cut(case: _Case, *, is_full: bool) -> int | None:
+def _wished_cut(case: Case, *, is_full: bool) -> int | None:
     """
     Return the cut to fold up to, if there is a safe one and enough would leave the view.
 
@@ -387,6 +408,8 @@ def _wished_cut(case: _Case, *, is_full: bool) -> int | None:
     near its ceiling is cut so that a quarter stays, if its target and unit would keep more.
     """
     limits = case.config.limits
+    if case.costs is not None and not is_full:
+        return _paying_cut(case)
     if limits is not None:
         cut = _worthwhile(case, case.config.unit, limits.target, limits.threshold)
         left = 0 if cut is None else leaving_tokens(case.history, case.cut, cut, case.entries)
@@ -395,21 +418,20 @@ def _wished_cut(case: _Case, *, is_full: bool) -> int | None:
     return _worthwhile(case, "tokens", case.budget.keep, case.budget.keep // 4)
 
 
-def _worthwhile(case: _Case, unit: CountingUnit, keep: int, slack: int = 0) -> int | None:
+def _paying_cut(case: Case) -> int | None:
+    """Return a cut just before a user message if keeping so much more costs next to nothing."""
+    unit, keep = case.unit, case.target
+    first = _worthwhile(case, unit, keep)
+    opening = _worthwhile(case, unit, keep, keep // 4)
+    if first is None or opening is None or opening == first:
+        return first
+    more, kept = case.history.tokens(opening, first), case.history.tokens(first)
+    return opening if more <= kept * _NEGLIGIBLE else first
+
+
+def _worthwhile(case: Case, unit: CountingUnit, keep: int, slack: int = 0) -> int | None:
     least = LEAST_FOLD if case.config.strategy == "summarizing" else 1
     cut = safe_cut(case.history, unit=unit, keep=keep, slack=slack, above=case.cut)
     if cut is None or leaving_tokens(case.history, case.cut, cut, case.entries) < least:
         return None
     return cut
-
-
-def leaving_tokens(history: History, above: int, cut: int, shortened: Sequence[Shortened]) -> int:
-    """
-    Return the tokens that leave the view when its cut moves from *above* to *cut*.
-
-    Of what the view shows *shortened*, the rest has left it before.
-    """
-    user = history.last_user()
-    stays = history.tokens(user, user + 1) if user is not None and above <= user < cut else 0
-    gone = (one for one in shortened if above <= one.index < cut and one.index != user)
-    return history.tokens(above, cut) - stays - saved(history, gone)

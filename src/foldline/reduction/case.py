@@ -1,0 +1,100 @@
+"""What a verdict is taken from."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from msgspec import Struct
+
+from foldline.history.history import CountingUnit, History
+from foldline.reduction.balance import FoldCosts, Holding
+from foldline.reduction.budget import Budget
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.fitting import saved
+from foldline.reduction.quotes import Pins, kept_whole, pins_after
+from foldline.reduction.shortening import Shortened, fitting
+from foldline.reduction.state import HistoryReductionState
+
+
+__all__ = ["Case", "leaving_tokens"]
+
+
+# With a dictionary, so that what is asked several times is worked out once for each verdict.
+class Case(Struct, frozen=True, kw_only=True, dict=True):
+    """What a verdict on an enabled reduction is taken from."""
+
+    history: History
+    config: HistoryReductionConfig
+    budget: Budget
+    active: HistoryReductionState | None
+    pins: Pins | None
+    view: int
+    """The estimated tokens of the view through the active reduction."""
+
+    costs: FoldCosts | None
+    """What decides below the ceiling; None if the counts do."""
+
+    @cached_property
+    def holding(self) -> Holding | None:
+        """What holding has cost so far; None if the counts decide."""
+        if self.costs is None:
+            return None
+        request = self.view + self.budget.instructions + self.budget.tools
+        return Holding(self.history, self.active, self.costs, request=request)
+
+    @property
+    def unit(self) -> CountingUnit:
+        """The unit of what a fold that pays keeps."""
+        return "tokens" if self.config.limits is None else self.config.unit
+
+    @property
+    def target(self) -> int:
+        """What a fold that pays keeps."""
+        limits = self.config.limits
+        return self.budget.keep if limits is None else limits.target
+
+    @property
+    def cut(self) -> int:
+        """Where the messages of the view begin."""
+        return 0 if self.active is None else self.active.summarized_up_to_index
+
+    @property
+    def pinned(self) -> int | None:
+        """The user message before it that the view shows too."""
+        return None if self.active is None else self.active.pinned_index
+
+    @cached_property
+    def entries(self) -> tuple[Shortened, ...]:
+        """What the view shows shortened."""
+        if self.active is None:
+            return ()
+        known = self.active.shortened
+        return fitting(self.history, known, cut=self.cut, pinned=self.pinned)
+
+    @cached_property
+    def whole(self) -> frozenset[int]:
+        """The messages that stay word for word."""
+        return kept_whole(self.history, self.cut, self.pins)
+
+    @cached_property
+    def base(self) -> tuple[Shortened, ...]:
+        """Return the entries without those of messages that are pinned since, if these fit."""
+        entries = self.entries
+        if not self.pins or not entries:
+            return entries
+        pins = pins_after(self.history, self.cut, self.pins)
+        pinned = [one for one in entries if one.index in pins]
+        if self.view + saved(self.history, pinned) > self.budget.full:
+            return entries
+        return tuple([one for one in entries if one.index not in pins])
+
+
+def leaving_tokens(history: History, above: int, cut: int, shortened: Sequence[Shortened]) -> int:
+    """
+    Return the tokens that leave the view when its cut moves from *above* to *cut*.
+
+    Of what the view shows *shortened*, the rest has left it before.
+    """
+    user = history.last_user()
+    stays = history.tokens(user, user + 1) if user is not None and above <= user < cut else 0
+    gone = (one for one in shortened if above <= one.index < cut and one.index != user)
+    return history.tokens(above, cut) - stays - saved(history, gone)

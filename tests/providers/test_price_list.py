@@ -1,0 +1,74 @@
+"""What models cost, by name."""
+
+import sys
+
+import pytest
+
+from foldline.providers import price_list
+from foldline.providers.price_list import prices_of_model
+
+
+@pytest.fixture(params=["listed", "table"])
+def source(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Look prices up in genai-prices, or in the table alone, as if that were not installed."""
+    if request.param == "table":
+        monkeypatch.setitem(sys.modules, "genai_prices.data_snapshot", None)
+    return str(request.param)
+
+
+@pytest.mark.usefixtures("source")
+@pytest.mark.parametrize(
+    ("name", "prices", "least"),
+    [
+        ("openai:gpt-5", (1.25, 10.0, 0.125, None), 1_024),
+        ("gpt-5-2025-08-07", (1.25, 10.0, 0.125, None), 1_024),
+        ("azure:gpt-4o-mini", (0.15, 0.6, 0.075, None), 1_024),
+        ("anthropic:claude-sonnet-4-6", (3.0, 15.0, 0.3, 3.75), 1_024),
+        ("us.anthropic.claude-opus-4-5-20251101-v1:0", (5.0, 25.0, 0.5, 6.25), 4_096),
+        ("mistral:mistral-large-latest", (2.0, 6.0, None, None), 1_024),
+    ],
+)
+def test_prices_by_name(name: str, prices: tuple[float | None, ...], least: int) -> None:
+    """The table and genai-prices give the same, for a vendor's name and a gateway's."""
+    found = prices_of_model(name)
+
+    assert found is not None
+    assert (found.input, found.output, found.cached_read, found.cache_write) == prices
+    assert (found.lifetime, found.minimum_prefix) == (300.0, least)
+
+
+@pytest.mark.usefixtures("source")
+def test_dearer_requests_have_a_tier() -> None:
+    """A long request of some models costs more for each token."""
+    found = prices_of_model("anthropic:claude-sonnet-4-5")
+
+    assert found is not None
+    assert found.at(200_000).input == 3.0
+    assert found.at(200_001).input == 6.0
+    assert found.at(200_001).cache_write == 7.5
+
+
+@pytest.mark.usefixtures("source")
+@pytest.mark.parametrize("name", ["ollama:llama3", "my-model", "openai:my-finetune"])
+def test_what_is_not_known_has_no_price(name: str) -> None:
+    """A model of one's own, or on one's own machine, has none."""
+    assert prices_of_model(name) is None
+
+
+def test_a_listed_model_without_a_price_of_tokens_has_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Some models are listed with a price for each picture alone."""
+
+    class Picture:
+        """A listed model."""
+
+        input_mtok = output_mtok = cache_read_mtok = cache_write_mtok = None
+
+        def get_prices(self, when: object) -> "Picture":
+            """Return itself: it has no prices."""
+            return self
+
+    monkeypatch.setattr(price_list, "listed_model", lambda *given: Picture())
+
+    assert prices_of_model("openai:dall-e-3") is None

@@ -1,0 +1,84 @@
+"""What one request costs."""
+
+import pytest
+
+from foldline.errors import ConfigError
+from foldline.reduction.config_reader import config_from_mapping
+from foldline.reduction.prices import MILLION, Prices, PriceTier
+
+
+CACHED = Prices(input=3, output=15, cached_read=0.3, cache_write=3.75, minimum_prefix=1_000)
+
+
+@pytest.mark.parametrize(
+    ("prices", "tokens", "cached", "output", "dollars"),
+    [
+        (Prices(input=3, output=15), 10_000, 9_000, 100, 10_000 * 3 + 100 * 15),
+        (CACHED, 10_000, 9_000, 0, 9_000 * 0.3 + 1_000 * 3.75),
+        (CACHED, 10_000, 999, 0, 10_000 * 3.75),
+        (CACHED, 999, 0, 10, 999 * 3 + 150),
+    ],
+    ids=["no cache", "cached", "a prefix too short to be cached", "a request too short"],
+)
+def test_the_cost_of_a_request(
+    prices: Prices, tokens: int, cached: int, output: int, dollars: float
+) -> None:
+    """Cached tokens, written ones and those of the answer have a price each."""
+    cost = prices.request(tokens, cached=cached, output=output)
+
+    assert cost == pytest.approx(dollars / MILLION)
+
+
+def test_a_large_request_costs_by_its_tier() -> None:
+    """All of its tokens do, not those above the limit alone."""
+    tiers = (
+        PriceTier(above=100, input=6, output=20),
+        PriceTier(above=200, input=9, output=30, cached_read=1),
+    )
+    prices = Prices(input=3, output=15, cached_read=0.3, minimum_prefix=0, tiers=tiers)
+
+    assert prices.request(100) == pytest.approx(300 / MILLION)
+    assert prices.request(101, cached=100) == pytest.approx(606 / MILLION)
+    assert prices.request(201, cached=200, output=1) == pytest.approx((200 + 9 + 30) / MILLION)
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"input": -1, "output": 1}, "input must be a number of US dollars of at least 0, got -1"),
+        ({"input": 1, "output": float("nan")}, "output must be a number of US dollars"),
+        ({"input": 1, "output": 1, "cached_read": True}, "cached_read must be a number"),
+        ({"input": 1, "output": 1, "lifetime": 0}, "lifetime must be a number of seconds above 0"),
+        ({"input": 1, "output": 1, "minimum_prefix": 1.5}, "minimum_prefix must be a whole number"),
+    ],
+)
+def test_a_wrong_price_is_named(fields: dict[str, object], error: str) -> None:
+    """The field, what is expected, and the value."""
+    with pytest.raises(ConfigError, match=error):
+        Prices(**fields)  # type: ignore[arg-type]
+
+
+def test_prices_are_read_with_their_tiers() -> None:
+    """From the mapping that JSON or TOML gives, in any spelling of the keys."""
+    data = {
+        "Prices": {
+            "Input": 3,
+            "output": 15,
+            "cachedRead": 0.3,
+            "tiers": [{"above": 200_000, "input": 6, "output": 22.5}],
+        }
+    }
+
+    prices = config_from_mapping(data).prices
+
+    assert prices is not None
+    assert prices.tiers == (PriceTier(above=200_000, input=6, output=22.5),)
+    assert prices.at(300_000).output == 22.5
+
+
+def test_a_key_that_no_price_has_is_refused() -> None:
+    """The nearest known one is named."""
+    with pytest.raises(ConfigError, match="unknown key 'inputs'; the nearest known one is 'input'"):
+        config_from_mapping({"prices": {"inputs": 3, "output": 15}})
+    with pytest.raises(ConfigError, match="prices must be an object with fields, got int"):
+        config_from_mapping({"prices": 3})
