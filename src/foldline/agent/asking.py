@@ -227,7 +227,7 @@ class Asking:
 
     def _ratio(self, tokens: int, reduced: ReducedHistory[Message]) -> float:
         setup, view = self._setup, reduced.event.reduced_tokens
-        estimated = view + setup.instruction_tokens + setup.tool_tokens
+        estimated = view + setup.fixed.instructions + setup.fixed.tools
         return token_ratio(reported=tokens, estimated=estimated, ceiling=reduced.event.ceiling)
 
     async def _ask(self, history: History, reduced: ReducedHistory[Message]) -> None:

@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import Callable, Mapping, MutableMapping
 from operator import attrgetter
+from weakref import WeakKeyDictionary
 
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 
 from foldline.agent.background import BackgroundFold
 from foldline.agent.config import AgentOptions
@@ -25,7 +26,16 @@ from foldline.threads.loop_state import AgentLoopState, SentRequest
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["Progress", "TurnSetup"]
+__all__ = ["FixedParts", "Progress", "TurnSetup"]
+
+
+class FixedParts(Struct, frozen=True, kw_only=True):
+    """What is in front of every view of an agent, in estimated tokens."""
+
+    instructions: int
+    tools: int
+    digest: bytes
+    """A digest of the tools."""
 
 
 class TurnSetup(Struct, frozen=True, kw_only=True):
@@ -37,14 +47,14 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
     own_reducer: ChatReducer | None
     tools: Mapping[str, Tool]
     instructions: str
-    instruction_tokens: int
-    tool_tokens: int
-    tools_digest: bytes
+    fixed: FixedParts
     prices: Prices | None
     options: AgentOptions
     background: BackgroundFold | None
     observer: Observer | None
-    meters: MutableMapping[ConversationThread, tuple[PrefixMeter, SentRequest]]
+    meters: MutableMapping[ConversationThread, tuple[PrefixMeter, SentRequest]] = field(
+        default_factory=WeakKeyDictionary
+    )
     """What was sent last on the threads in memory."""
 
     def budget(self, state: AgentLoopState) -> Budget:
@@ -57,8 +67,8 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
             self.reducer.config,
             window=self.reducer.window,
             learned=window,
-            instructions=self.instruction_tokens,
-            tools=self.tool_tokens,
+            instructions=self.fixed.instructions,
+            tools=self.fixed.tools,
             ratio=ratio,
             recall=RECALL in self.tools,
         )

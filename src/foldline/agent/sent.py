@@ -14,6 +14,7 @@ from msgspec import Struct, structs
 from foldline.agent.events import RequestSentEvent, ResentBecause
 from foldline.agent.progress import Progress, TurnSetup
 from foldline.agent.service import Basis
+from foldline.history.history import History
 from foldline.history.messages import Message, Usage
 from foldline.history.meter import PrefixMeter
 from foldline.history.tokens import count_message
@@ -26,6 +27,7 @@ __all__ = ["Comparison", "compared"]
 # OpenAI caches in steps of so many tokens, and no other vendor in larger ones.
 _BLOCK = 128
 _LIFETIME = 300.0
+_SHORT = 8
 _NONE_SENT = SentRequest()
 
 
@@ -83,20 +85,22 @@ def compared(
     sent = SentRequest(
         **structs.asdict(meter.mark),
         model=basis.model,
-        tools=setup.tools_digest,
+        tools=setup.fixed.digest,
         cut=0 if made is None else made.summarized_up_to_index,
         reduction="" if made is None else made.summary_hash,
-        epoch=thread.head.epoch,
+        length=len(basis.history),
+        said=basis.history.digest()[:_SHORT],
         at=thread.now(),
     )
     if before.count and not event.is_delta:
-        total, kept = setup.tool_tokens + reading.tokens, setup.tool_tokens + reading.kept
+        tools = setup.fixed.tools
+        total, kept = tools + reading.tokens, tools + reading.kept
         because = _lost(before, sent, setup)
         resent = reading.resent if reading.broke else 0
         if because is not None or (before.is_held and not reading.broke):
-            resent, kept = min(setup.tool_tokens + reading.prior, total), 0
+            resent, kept = min(tools + reading.prior, total), 0
         if resent and because is None:
-            because = _changed(before, sent, setup)
+            because = _changed(before, sent, basis.history, is_ours=setup.own_reducer is None)
         share = event.tokens / total
         event = structs.replace(
             event,
@@ -120,9 +124,12 @@ def _lost(before: SentRequest, sent: SentRequest, setup: TurnSetup) -> ResentBec
     return "expired"
 
 
-def _changed(before: SentRequest, sent: SentRequest, setup: TurnSetup) -> ResentBecause:
+def _changed(
+    before: SentRequest, sent: SentRequest, history: History, *, is_ours: bool
+) -> ResentBecause:
     """Return why *sent* does not begin with the request *before*."""
-    if before.epoch != sent.epoch:
+    at = before.length
+    if at > len(history) or (at >= history.start and history.digest(at)[:_SHORT] != before.said):
         return "edit"
     if before.reduction != sent.reduction:
         if not sent.reduction:
@@ -130,6 +137,6 @@ def _changed(before: SentRequest, sent: SentRequest, setup: TurnSetup) -> Resent
         return "batch" if before.cut == sent.cut else "fold"
     if before.system != sent.system:
         return "instructions"
-    if setup.own_reducer is not None:
+    if not is_ours:
         return "own_reducer"
     return "vendor_history" if before.is_held else "unexplained"

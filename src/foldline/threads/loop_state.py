@@ -132,8 +132,11 @@ class SentRequest(PrefixMark, frozen=True, kw_only=True, omit_defaults=True):
     reduction: str = ""
     """A hash of what the view showed of it."""
 
-    epoch: bytes = b""
-    """The epoch of the thread."""
+    length: int = 0
+    """The length of the history."""
+
+    said: bytes = b""
+    """The beginning of its digest."""
 
     at: datetime | None = None
     """When it was sent."""

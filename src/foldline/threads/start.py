@@ -131,14 +131,13 @@ def plan_restore(context: StoreContext, key: ThreadKey, snapshot: ThreadSnapshot
     created_at = snapshot.created_at or context.clock()
     active_at = max(created_at, snapshot.last_activity or context.clock())
     snapshot = _without_overtaken(snapshot, active_at)
-    state, head = snapshot.execution, _new_head(context, created_at)
+    state = snapshot.execution
     if state is not None:
         # What a vendor holds may be another thread's, or contain what was said after the snapshot.
         state = replace(state.with_service(None), conversation_id=key.id)
-        if state.last_request is not None:
-            state = replace(state, last_request=replace(state.last_request, epoch=head.epoch))
     reduction = _fitting(snapshot.reduction, snapshot.messages)
     cut = 0 if reduction is None else reduction.summarized_up_to_index
+    head = _new_head(context, created_at)
     archived = min(snapshot.archived, cut)
     if archived:
         head = head.archiving(archived, fold=1)
