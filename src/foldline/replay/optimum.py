@@ -39,7 +39,7 @@ class OptimalBill(Struct, frozen=True, kw_only=True):
     """What it costs without any fold."""
 
 
-class OptimalCall(Struct, frozen=True):
+class OptimalCall(Struct, frozen=True, kw_only=True):
     """A model call, and the fold that could be made before it; sizes are tokens."""
 
     system: int
