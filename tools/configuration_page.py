@@ -13,6 +13,7 @@ import msgspec
 
 from foldline.agent.config import AgentConfig, AgentOptions
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
+from foldline.reduction.prices import Prices, PriceTier
 from foldline.reduction.provider import ProviderConfig
 
 
@@ -23,6 +24,8 @@ KINDS: tuple[type[Any], ...] = (
     AgentOptions,
     AgentConfig,
     ProviderConfig,
+    Prices,
+    PriceTier,
 )
 WIDTH = 100
 FRONT = """\

@@ -40,6 +40,7 @@ HOMES = MappingProxyType(
         "OrchestrationResult": "foldline.conversation.orchestration",
         "Orchestrator": "foldline.conversation.orchestrator",
         "PostgresStore": "foldline.threads.stores.postgres.store",
+        "Prices": "foldline.reduction.prices",
         "ProviderConfig": "foldline.reduction.provider",
         "Reason": "foldline.reduction.event",
         "RecalledPage": "foldline.agent.recall",

@@ -101,7 +101,6 @@ from foldline.reduction.config import (
     AgentRunConfig as AgentRunConfig,
     HistoryReductionConfig as HistoryReductionConfig,
 )
-from foldline.reduction.provider import ProviderConfig as ProviderConfig
 from foldline.reduction.config_reader import (
     config_from_json as config_from_json,
     config_from_mapping as config_from_mapping,
@@ -110,6 +109,12 @@ from foldline.reduction.config_reader import (
 from foldline.reduction.event import (
     HistoryReductionEvent as HistoryReductionEvent,
     Reason as Reason,
+)
+from foldline.reduction.prices import (
+    Prices as Prices,
+)
+from foldline.reduction.provider import (
+    ProviderConfig as ProviderConfig,
 )
 from foldline.reduction.request import (
     SummaryRequest as SummaryRequest,
@@ -178,6 +183,7 @@ __all__ = [
     "OrchestrationResult",
     "Orchestrator",
     "PostgresStore",
+    "Prices",
     "ProviderConfig",
     "Reason",
     "RecalledPage",

@@ -10,14 +10,11 @@ reduction/balance.py: properties/test_balance.py
 a fold comes a call too late
 -     yield len(history), _is_late(last, costs.now, lifetime)
 +     yield len(history) - 2, False
-holding begins with the conversation
--     return max(active.history_length, active.summarized_up_to_index)
-+     return 0
 
 reduction/balance.py: reduction/test_balance.py
 a cold call holds at the price of reading
-- prices.write if is_cold or not is_cached else prices.read
-+ prices.read
+- self._rates.append(write if is_cold else read)
++ self._rates.append(read)
 a batch begins the holding again
 -     while (
 -         active.previous is not None
@@ -33,11 +30,6 @@ reduction/prices.py: reduction/test_prices.py
 a prefix of any size is cached
 - served = cached if cached >= prices.minimum_prefix else 0
 + served = cached
-
-reduction/verdict.py: reduction/test_balance.py
-results are cleared at each call
--     return case.holding.of_results(new, case.budget.keep) >= case.holding.rewriting(rest)
-+     return True
 
 providers/price_list.py: providers/test_price_list.py
 a dearer request has no tier

@@ -100,6 +100,16 @@ def test_holding_adds_up_what_each_call_could_have_dropped() -> None:
     assert not holding.is_cold
 
 
+def test_several_messages_of_one_answer_are_one_call() -> None:
+    """Some vendors give the text and the calls of an answer apart."""
+    messages = [*said([10, 20, 30])]
+    messages.insert(2, Message.assistant("word " * 6))
+    history = History(messages, counter=Words())
+
+    # The calls were before the places 1 and 4, and the next one.
+    assert held(history).of_span("messages", 2) == 20 + 50
+
+
 def test_holding_begins_with_the_fold_and_not_with_a_batch() -> None:
     """A record with the cut of the one before it leaves the count where that one began it."""
     history = said([10, 20, 30, 40])
@@ -118,7 +128,10 @@ def test_what_is_shown_shortened_is_not_held() -> None:
     history = said([10, 20, 30])
     entry = Shortened(index=0, digest="", tokens=4, note="cleared")
 
-    assert held(history).of_span("messages", 2, [entry]) == (10 - 6) + (40 - 6)
+    costs = FoldCosts(prices=PRICES)
+    shortened = Holding(history, None, costs, request=100, entries=[entry])
+
+    assert shortened.of_span("messages", 2) == (10 - 6) + (40 - 6)
 
 
 def test_a_cold_call_holds_at_the_price_of_writing() -> None:
@@ -259,5 +272,29 @@ def test_old_results_are_cleared_in_batches_once_that_pays() -> None:
         reasons.append(found.reason)
 
     first = reasons.index(Reason.CLEARED)
-    assert first > 12
+    assert first == 18
     assert set(reasons[:first]) == {Reason.BELOW_THRESHOLD}
+
+
+def test_a_fold_comes_first_if_most_of_what_it_drops_is_no_result() -> None:
+    """Clearing would leave the words of the conversation, and soon a fold would follow."""
+    talk = [*said([2_000] * 11)][:-1]
+    history = History([*talk, *steps(6), *said([2_000] * 9)], counter=Words())
+    config = HistoryReductionConfig(trigger="balance", prices=PRICES)
+
+    found = decide(history, config, config_fingerprint="", costs=FoldCosts(prices=PRICES))
+
+    assert found.reason is Reason.FOLD_PAYS
+
+
+def test_the_price_decides_by_default_if_it_is_known() -> None:
+    """A count, a threshold or a share says that counts decide; so does trigger='count'."""
+    tokens = HistoryReductionConfig(target_token_budget=900, token_budget_threshold=100)
+
+    assert HistoryReductionConfig().balances(PRICES)
+    assert not HistoryReductionConfig().balances(None)
+    assert not HistoryReductionConfig(trigger="count").balances(PRICES)
+    assert not HistoryReductionConfig(target_count=20).balances(PRICES)
+    assert not tokens.balances(PRICES)
+    assert BALANCE.balances(PRICES)
+    assert not BALANCE.balances(None)

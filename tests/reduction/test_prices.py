@@ -82,3 +82,6 @@ def test_a_key_that_no_price_has_is_refused() -> None:
         config_from_mapping({"prices": {"inputs": 3, "output": 15}})
     with pytest.raises(ConfigError, match="prices must be an object with fields, got int"):
         config_from_mapping({"prices": 3})
+    with pytest.raises(ConfigError, match=r"prices\.tiers: Object missing required field `above`"):
+        config_from_mapping({"prices": {"input": 3, "output": 15, "tiers": [{}]}})
+    assert config_from_mapping({"prices": CACHED}).prices is CACHED

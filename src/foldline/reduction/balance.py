@@ -124,6 +124,7 @@ class Holding:
         costs: FoldCosts,
         *,
         request: int,
+        entries: Sequence[Shortened] = (),
     ) -> None:
         """
         Read the calls of *history* since the fold that made *active*.
@@ -133,32 +134,37 @@ class Holding:
             active: The active reduction.
             costs: The prices and the time.
             request: The tokens of the next request.
+            entries: What the view shows shortened.
         """
         prices = costs.prices.at(request)
-        self._history, self._prices = history, prices
+        self._history, self._prices, self._entries = history, prices, entries
         self._cut = 0 if active is None else active.summarized_up_to_index
         self._calls: list[int] = []
         self._rates: list[float] = []
-        is_cached = request >= prices.minimum_prefix
+        self._amounts: dict[tuple[CountingUnit, int], float] = {}
+        write = prices.write
+        read = prices.read if request >= prices.minimum_prefix else write
         is_cold = False
         for at, is_cold in _calls(history, _since(active), costs):
             self._calls.append(at)
-            self._rates.append(prices.write if is_cold or not is_cached else prices.read)
+            self._rates.append(write if is_cold else read)
         self.is_cold = is_cold
         """Whether the cache has lost the prefix by now."""
 
-    def of_span(self, unit: CountingUnit, keep: int, entries: Sequence[Shortened] = ()) -> float:
+    def of_span(self, unit: CountingUnit, keep: int) -> float:
         """
         Return what it has cost to hold what a fold that keeps *keep* could have dropped at each call.
 
         Args:
             unit: The unit of *keep*.
             keep: What would have stayed.
-            entries: What of it the view shows shortened.
         """
+        known = self._amounts.get((unit, keep))
+        if known is not None:
+            return known
         history, cut = self._history, self._cut
-        at = [one.index for one in entries]
-        gone = (history.tokens(i, i + 1) - one.tokens for i, one in zip(at, entries, strict=True))
+        at = [one.index for one in self._entries]
+        gone = (history.tokens(one.index, one.index + 1) - one.tokens for one in self._entries)
         less = [0, *accumulate(gone)]
         amount = 0.0
         users = sorted(history.users(cut)) if unit == "exchanges" else []
@@ -169,7 +175,9 @@ class Holding:
                 end = _kept_from(users, call, keep) if unit == "exchanges" else call - keep
                 size = history.tokens(cut, end) if end > cut else 0
             size -= less[bisect_left(at, end)]
-            amount += max(0, size) * rate
+            if size > 0:
+                amount += size * rate
+        self._amounts[unit, keep] = amount
         return amount
 
     def of_results(self, entries: Sequence[Shortened], keep: int) -> float:
@@ -213,8 +221,8 @@ def _calls(history: History, since: int, costs: FoldCosts) -> Iterator[tuple[int
     last: datetime | None = None
     lifetime, was_answer = costs.prices.lifetime, False
     before: datetime | None = None
-    for at in range(max(since, history.start), len(history)):
-        message = history[at]
+    start = max(since, history.start)
+    for at, message in enumerate(history[start:], start):
         is_answer = message.role == "assistant"
         if is_answer:
             if not was_answer:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import cast
 
 from msgspec import Struct
 
@@ -34,12 +35,11 @@ class Case(Struct, frozen=True, kw_only=True, dict=True):
     """What decides below the ceiling; None if the counts do."""
 
     @cached_property
-    def holding(self) -> Holding | None:
-        """What holding has cost so far; None if the counts decide."""
-        if self.costs is None:
-            return None
+    def holding(self) -> Holding:
+        """What holding has cost so far; only where the costs are known."""
+        costs = cast("FoldCosts", self.costs)
         request = self.view + self.budget.instructions + self.budget.tools
-        return Holding(self.history, self.active, self.costs, request=request)
+        return Holding(self.history, self.active, costs, request=request, entries=self.entries)
 
     @property
     def unit(self) -> CountingUnit:

@@ -18,13 +18,22 @@ MILLION = 1_000_000
 
 
 class PriceTier(Struct, frozen=True, kw_only=True):
-    """The prices of a request of more than *above* input tokens."""
+    """The prices of every token of a request of more than *above* input tokens."""
 
     above: int
+    """The input tokens up to which the prices below hold."""
+
     input: float
+    """As in `Prices`."""
+
     output: float
+    """As in `Prices`."""
+
     cached_read: float | None = None
+    """As in `Prices`."""
+
     cache_write: float | None = None
+    """As in `Prices`."""
 
 
 class Prices(Struct, frozen=True, kw_only=True):

@@ -31,7 +31,7 @@ from foldline.history.boundaries import safe_cut
 from foldline.history.history import CountingUnit, History
 from foldline.history.signed import is_signed
 from foldline.reduction.active import active_reduction
-from foldline.reduction.balance import FoldCosts, Holding, PricedFold, summary_size
+from foldline.reduction.balance import FoldCosts, PricedFold, summary_size
 from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.case import Case, leaving_tokens
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, config_of_run
@@ -256,7 +256,7 @@ def _facts(case: Case, run: AgentRunConfig, units: int) -> set[Fact]:
     if case.costs is None:
         if limits is not None and units > limits.ceiling and case.config.trigger != "balance":
             facts.add("due")
-    elif case.holding is not None and _pays(case, case.holding):
+    elif _pays(case, case.costs):
         facts |= {"due", "pays"}
     if "due" in facts and _is_looping(case.history, case.cut):
         facts.add("looping")
@@ -267,11 +267,11 @@ def _facts(case: Case, run: AgentRunConfig, units: int) -> set[Fact]:
     return facts
 
 
-def _pays(case: Case, holding: Holding) -> bool:
+def _pays(case: Case, costs: FoldCosts) -> bool:
     """Whether holding has cost as much by now as a fold, if something would leave the view."""
-    history, budget, costs = case.history, case.budget, case.costs
+    history, budget, holding = case.history, case.budget, case.holding
     kept = history.index_keeping(case.unit, case.target)
-    if costs is None or kept <= case.cut or case.config.strategy == "clearing":
+    if kept <= case.cut or case.config.strategy == "clearing":
         return False
     summary = 0
     if case.config.strategy == "summarizing":
@@ -285,8 +285,8 @@ def _pays(case: Case, holding: Holding) -> bool:
     )
     if fold.dropped <= summary:
         return False
-    held = holding.of_span(case.unit, case.target, case.entries)
-    return held >= fold.price(costs, is_cold=holding.is_cold)
+    held = holding.of_span(case.unit, case.target)
+    return held > 0 and held >= fold.price(costs, is_cold=holding.is_cold)
 
 
 def _is_looping(history: History, cut: int) -> bool:
@@ -343,9 +343,7 @@ def _shortened(case: Case, facts: set[Fact]) -> tuple[Shortened, ...]:
 def _may_clear(case: Case) -> bool:
     """Whether clearing may pay, as far as can be said without a look at the results."""
     holding, keep = case.holding, case.budget.keep
-    if holding is None:
-        return False
-    return holding.of_span("tokens", keep, case.entries) >= holding.rewriting(keep)
+    return holding.of_span("tokens", keep) >= holding.rewriting(keep)
 
 
 def _clearing_pays(
@@ -359,7 +357,7 @@ def _clearing_pays(
     history, known = case.history, set(before)
     new = [one for one in after if one not in known]
     saving = saved(history, after) - saved(history, before)
-    if case.holding is None or saving < case.budget.beside:
+    if saving < case.budget.beside:
         return False
     kept = history.index_keeping(case.unit, case.target)
     if "pays" in facts and 2 * saving < leaving_tokens(history, case.cut, kept, case.entries):

@@ -1,0 +1,73 @@
+"""Which prices a reducer and an agent go by."""
+
+import logging
+
+import pytest
+
+from foldline.agent.agent import Agent
+from foldline.agent.reducer import HistoryReducer
+from foldline.history.messages import Message
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.event import Reason
+from foldline.reduction.prices import Prices
+from foldline.testing.model import ScriptedModel
+
+
+DEAR = Prices(input=1_000, output=1, minimum_prefix=0)
+BALANCE = HistoryReductionConfig(trigger="balance", counting_unit="messages", target_count=2)
+
+
+def long_talk(turns: int = 12) -> list[Message]:
+    """Return a conversation of long messages that ends with a question."""
+    found = []
+    for turn in range(turns):
+        found += [Message.user(f"Question {turn}: " + "what about the parcel " * 60)]
+        found += [Message.assistant(f"Answer {turn}: " + "it is on the way " * 60)]
+    return found[:-1]
+
+
+def test_the_prices_of_a_named_model_decide() -> None:
+    """A model of the price list is enough; by default its prices decide when to fold."""
+    named = HistoryReducer(model="openai:gpt-4o").plan(long_talk(100))
+    nameless = HistoryReducer().plan(long_talk(100))
+
+    assert named.reason is Reason.FOLD_PAYS
+    assert nameless.reason is Reason.BELOW_THRESHOLD
+
+
+def test_prices_of_the_configuration_go_first() -> None:
+    """They are used for a model that no list knows, and instead of a listed one."""
+    config = HistoryReductionConfig(prices=Prices(input=0, output=0))
+
+    cheap = HistoryReducer(config, model="openai:gpt-4o").plan(long_talk(100))
+
+    # Where nothing costs anything, no fold pays.
+    assert cheap.reason is Reason.BELOW_THRESHOLD
+
+
+def test_without_prices_the_ceiling_decides_and_one_warning_says_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """However often the reducer is asked."""
+    reducer = HistoryReducer(BALANCE, model="acme:new-model")
+    with caplog.at_level(logging.WARNING, "foldline"):
+        reasons = {reducer.plan(long_talk(turns)).reason for turns in (4, 8, 12)}
+
+    assert reasons == {Reason.BELOW_THRESHOLD}
+    assert [one.message for one in caplog.records] == [
+        "the prices of acme:new-model are unknown, so that the ceiling alone decides: set `prices`"
+    ]
+
+
+async def test_an_agent_goes_by_the_prices_of_its_model() -> None:
+    """Those of the configuration, for a model that no list knows; the summarizer is that model too."""
+    config = HistoryReductionConfig(
+        trigger="balance", counting_unit="messages", target_count=2, prices=DEAR
+    )
+    summary = "Summary of the conversation so far:\nThe user asked about a parcel on its way."
+    model = ScriptedModel([summary, "It comes tomorrow."])
+    agent = Agent(model, history_reduction=config)
+    result = await agent.run([*long_talk(40)])
+
+    assert result.reduction is not None
+    assert result.reduction.event.reason is Reason.FOLD_PAYS
