@@ -82,8 +82,8 @@ _HASHES = ("digest", "message_hash", "service_mark", "summary_hash")
 # thread does not need.
 _CHANGED = (
     *("failed_attempts", "failed_hash", "failed_index", "failed_units", "number"),
-    *("history_length", "last_request", "quotes", "sealed_index", "sealed_item", "shortened", "thinking_from"),
-    *("__created_at__", "__summarized_range__"),
+    *("history_length", "quotes", "sealed_index", "sealed_item", "shortened", "thinking_from"),
+    *("__created_at__", "__summarized_range__", "last_request"),
 )
 
 
