@@ -134,6 +134,7 @@ from foldline.threads.loop_state import (
 from foldline.threads.read_only import (
     ThreadWindow as ThreadWindow,
 )
+from foldline.threads.stats import reduction_stats as reduction_stats
 from foldline.threads.store import (
     MessageStore as MessageStore,
     ThreadStore as ThreadStore,
@@ -191,6 +192,7 @@ __all__ = [
     "ReducedHistory",
     "ReductionCache",
     "ReductionMetadata",
+    "ReductionStats",
     "RoundRobin",
     "SQLiteStore",
     "SingleAgent",
@@ -221,6 +223,7 @@ __all__ = [
     "open_model",
     "recall",
     "recall_tool",
+    "reduction_stats",
     "tool",
 ]
 
