@@ -150,6 +150,8 @@ def _calls(tape: Tape, config: HistoryReductionConfig | None) -> Iterator[CallRe
             fresh_tokens=call.view_tokens - kept,
             prior_tokens=before,
             prefix_broke=kept < before,
+            idle=tape.idle[number - 1],
+            answer_tokens=tape.answer_tokens(number - 1),
         )
         before, cut_before = call.view_tokens, cut
 

@@ -86,13 +86,16 @@ class _Player:
         self._check = check
         self._log = ReadingLog(summarizer)
         self._reducer = HistoryReducer(
-            config, summarizer=self._log, counter=tape.counter, clock=lambda: _NO_TIME
+            config, summarizer=self._log, counter=tape.counter, clock=self._now
         )
         self._history = History(counter=tape.counter)
         self._meter = PrefixMeter(tape.size)
         self._state: HistoryReductionState | None = None
         self._request: tuple[Message, ...] = ()
         self._records: list[CallRecord] = []
+
+    def _now(self) -> datetime:
+        return self._tape.time(self._history.total) or _NO_TIME
 
     def call(self, position: int) -> None:
         """Make the model call before which *position* messages had been said."""
@@ -107,8 +110,9 @@ class _Player:
         found = self._check_request(request, reading)
         self._request = request
         event, verdict = first.event, first.verdict
+        number = len(self._records)
         record = CallRecord(
-            number=len(self._records) + 1,
+            number=number + 1,
             position=position,
             verdict=verdict.kind,
             reason=event.reason.value,
@@ -122,6 +126,8 @@ class _Player:
             prefix_broke=reading.broke,
             fold=self._fold(event, verdict.cut) if verdict.folds else None,
             violations=found,
+            idle=self._tape.idle[number],
+            answer_tokens=self._tape.answer_tokens(number),
         )
         self._records.append(record)
 
@@ -149,12 +155,14 @@ class _Player:
             )
 
     def _fold(self, event: HistoryReductionEvent, cut: int) -> FoldRecord:
+        written = sum(map(self._tape.counter.count, self._log.take_written()))
         return FoldRecord(
             cut=cut,
             summarizer=event.summarizer,
             summarizer_calls=event.summarizer_calls,
             tokens_read=event.summarizer_tokens,
             messages_read=spans(self._log.take()),
+            tokens_written=written,
         )
 
     def result(self, name: str) -> Replay:
@@ -181,6 +189,7 @@ class ReadingLog:
         self._messages: list[Message] = []
         self._counts: Counter[int] = Counter()
         self._news: list[int] = []
+        self._written: list[str] = []
 
     @property
     def name(self) -> str:
@@ -192,7 +201,8 @@ class ReadingLog:
         positions = [self._positions[id(message)] for message in request.messages]
         self._counts.update(positions)
         self._news.extend(positions)
-        return await self._summarizer.summarize(request)
+        self._written.append(await self._summarizer.summarize(request))
+        return self._written[-1]
 
     def follow(self, message: Message) -> None:
         """Add *message*, the next one of the history."""
@@ -205,6 +215,11 @@ class ReadingLog:
         """Return the positions that were read since the last call."""
         news, self._news = self._news, []
         return tuple(news)
+
+    def take_written(self) -> tuple[str, ...]:
+        """Return the summaries that were written since the last call."""
+        written, self._written = tuple(self._written), []
+        return written
 
     @property
     def most(self) -> int:

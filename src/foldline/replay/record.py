@@ -90,6 +90,11 @@ class FoldRecord(Struct, frozen=True, kw_only=True):
     messages_read: tuple[tuple[int, int], ...]
     """Which messages they read, as ranges of indexes."""
 
+    tokens_written: int = 0
+
+    cost: float | None = None
+    """What they cost in US dollars; None without prices."""
+
 
 class CallRecord(Struct, frozen=True, kw_only=True):
     """One model call of the session, and the request that was prepared for it."""
@@ -123,6 +128,15 @@ class CallRecord(Struct, frozen=True, kw_only=True):
     violations: tuple[str, ...] = ()
     """What is wrong with the request; empty if it is valid, or was not checked."""
 
+    idle: float | None = None
+    """The seconds since the answer before; None if the recording has no times."""
+
+    answer_tokens: int = 0
+    """The tokens of the answer, if the vendor reported them."""
+
+    cost: float | None = None
+    """What the request, its answer and its fold cost in US dollars; None without prices."""
+
 
 class Totals(Struct, frozen=True, kw_only=True):
     """The totals of the model calls of a replay, or of several."""
@@ -151,6 +165,12 @@ class Totals(Struct, frozen=True, kw_only=True):
     invalid_requests: int | None = None
     """The requests that a vendor would refuse or that lost something; None if not checked."""
 
+    cost: float | None = None
+    """The bill in US dollars; None without prices."""
+
+    optimum: float | None = None
+    """The least bill with the same retained window, if the times of folds are chosen in hindsight."""
+
     @property
     def mean_tokens(self) -> float:
         """The mean size of a request, in tokens."""
@@ -171,6 +191,7 @@ class Totals(Struct, frozen=True, kw_only=True):
         """Add up *calls*."""
         calls = tuple(calls)
         folds = [call.fold for call in calls if call.fold is not None]
+        costs = [call.cost for call in calls if call.cost is not None]
         return cls(
             calls=len(calls),
             folds=sum(call.status == "performed" for call in calls),
@@ -184,11 +205,12 @@ class Totals(Struct, frozen=True, kw_only=True):
             prior_tokens=sum(call.prior_tokens for call in calls),
             prefix_breaks=sum(call.prefix_broke for call in calls),
             invalid_requests=sum(bool(call.violations) for call in calls) if checked else None,
+            cost=sum(costs) if costs else None,
         )
 
     def plus(self, other: "Totals") -> "Totals":
         """Return the totals of both."""
-        sums: dict[str, int | None] = {}
+        sums: dict[str, float | None] = {}
         for name in self.__struct_fields__:
             known = [n for n in (getattr(self, name), getattr(other, name)) if n is not None]
             joined = max if name in {"most_reads", "peak_tokens"} else sum

@@ -1,9 +1,10 @@
 """A session made ready to be played any number of times."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 
 from foldline.history.history import History
-from foldline.history.messages import Message
+from foldline.history.messages import Message, Usage
 from foldline.history.tokens import TokenCounter, TokenEstimator, count_message
 from foldline.logs.importer import Session
 from foldline.replay.record import SessionRecord
@@ -20,6 +21,12 @@ class Tape:
         self.messages = session.messages
         self.counter: TokenCounter = counter or TokenEstimator()
         self.calls = session.calls or model_calls(session.messages)
+        self.usages: tuple[Usage | None, ...] = tuple(
+            session.messages[at].usage if at < len(session.messages) else None for at in self.calls
+        )
+        """What the vendor reported for each call, if the recording has it."""
+        self.idle = tuple(_idle(session.messages, self.calls))
+        """The seconds from the answer before to each call; None if the recording has no times."""
         self._sizes = {
             id(message): count_message(message, self.counter) for message in session.messages
         }
@@ -37,6 +44,31 @@ class Tape:
         """Return the tokens of *message*, which need not be one of the session."""
         known = self._sizes.get(id(message))
         return count_message(message, self.counter) if known is None else known
+
+    def answer_tokens(self, number: int) -> int:
+        """Return the tokens of the answer to a call, counted from 0, if the vendor reported them."""
+        usage = self.usages[number]
+        return 0 if usage is None else usage.output_tokens
+
+    def time(self, position: int) -> datetime | None:
+        """Return when the call was made before which *position* messages had been said."""
+        return _time(self.messages, position)
+
+
+def _time(messages: Sequence[Message], position: int) -> datetime | None:
+    return messages[position - 1].created_at if position else None
+
+
+def _idle(messages: Sequence[Message], calls: Sequence[int]) -> Iterator[float | None]:
+    answered: datetime | None = None
+    for at in calls:
+        asked = _time(messages, at)
+        # Times with and without a zone cannot be compared.
+        if asked is None or answered is None or (asked.tzinfo is None) != (answered.tzinfo is None):
+            yield None
+        else:
+            yield (asked - answered).total_seconds()
+        answered = (messages[at].created_at if at < len(messages) else None) or asked
 
 
 def model_calls(messages: Iterable[Message]) -> tuple[int, ...]:

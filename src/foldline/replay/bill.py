@@ -1,0 +1,103 @@
+"""
+What the model calls of a replay cost, in US dollars.
+
+A prompt cache serves what a request begins with as the one before did, if it has not expired by the
+times of the recording; without times it is taken as warm. The rest of a request is written to it.
+What wrote a summary is paid beside that: either a request of its own, or one more question on the
+prefix that the cache has (a ride), whichever is cheaper. Answers are the same under every
+configuration, so they count only if the vendor reported them.
+"""
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from foldline.reduction.balance import INSTRUCTION_TOKENS
+from foldline.reduction.prices import MILLION, Prices
+from foldline.replay.record import CallRecord, FoldRecord, ReplayReport
+
+
+__all__ = ["Terms", "priced"]
+
+
+class Terms(Struct, frozen=True, kw_only=True):
+    """What is charged for a session."""
+
+    prices: Prices
+    """Those of the model that is asked."""
+
+    summarizer: Prices | None = None
+    """Those of the model that writes summaries; None if they cost nothing, as the digest does."""
+
+    rides: bool = True
+    """Whether that is the model that is asked, so that its cache serves a summary request too."""
+
+    overhead: int = 0
+    """The tokens of instructions and tools before every view."""
+
+    def request(self, view: int, *, kept: int, is_cold: bool = False) -> float:
+        """
+        Return what a model call costs without its answer.
+
+        Args:
+            view: The tokens of its messages.
+            kept: Those of them that the cache has; None of them and no overhead if it is cold.
+            is_cold: Whether nothing is in the cache: the first call, or one after its lifetime.
+        """
+        cached = 0 if is_cold else self.overhead + kept
+        return self.prices.request(self.overhead + view, cached=cached)
+
+    def summary(self, *, read: int, written: int, prior: int, calls: int = 1) -> float:
+        """
+        Return what the summary of a fold costs.
+
+        Args:
+            read: The tokens that the summarizer reads, without its instruction.
+            written: Those of the summary.
+            prior: Those of the request before, if the cache still has it; else 0.
+            calls: How many requests it takes if they are separate ones.
+        """
+        writer = self.summarizer
+        if writer is None or not calls:
+            return 0.0
+        asked = writer.at(read // calls + INSTRUCTION_TOKENS)
+        # Nobody reads a separate prompt again, so it is not written to a cache.
+        own = (read + calls * INSTRUCTION_TOKENS) * asked.input + written * asked.output
+        if self.rides and prior and calls == 1:
+            whole = prior + self.overhead
+            same = self.prices.at(whole + INSTRUCTION_TOKENS)
+            cached = whole if whole >= same.minimum_prefix else 0
+            fresh = whole - cached + INSTRUCTION_TOKENS
+            ride = cached * same.read + (fresh * same.input + written * same.output) / MILLION
+            return min(own / MILLION, ride)
+        return own / MILLION
+
+    def is_cold(self, number: int, idle: float | None) -> bool:
+        """Whether nothing is in the cache at call *number*, made *idle* seconds after an answer."""
+        return number == 1 or (idle is not None and idle > self.prices.lifetime)
+
+
+def priced(report: ReplayReport, terms: Terms) -> ReplayReport:
+    """Return *report* with what its calls cost."""
+    calls = tuple(_priced(call, terms) for call in report.calls)
+    cost = sum(call.cost or 0.0 for call in calls)
+    return replace(report, calls=calls, totals=replace(report.totals, cost=cost))
+
+
+def _priced(call: CallRecord, terms: Terms) -> CallRecord:
+    is_cold = terms.is_cold(call.number, call.idle)
+    cost = terms.request(call.view_tokens, kept=call.kept_tokens, is_cold=is_cold)
+    cost += call.answer_tokens * terms.prices.at(call.view_tokens).output / MILLION
+    fold = call.fold
+    if fold is not None:
+        fold = replace(fold, cost=_summary(fold, call, terms, is_cold=is_cold))
+        cost += fold.cost or 0.0
+    return replace(call, cost=cost, fold=fold)
+
+
+def _summary(fold: FoldRecord, call: CallRecord, terms: Terms, *, is_cold: bool) -> float:
+    return terms.summary(
+        read=fold.tokens_read,
+        written=fold.tokens_written,
+        prior=0 if is_cold else call.prior_tokens,
+        calls=fold.summarizer_calls,
+    )

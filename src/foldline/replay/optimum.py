@@ -1,0 +1,180 @@
+"""
+The least that a session can cost, if the times of folds are chosen in hindsight.
+
+Theory of operation
+-------------------
+
+Every policy with the same retained window cuts at the same places, so what it may choose is before
+which calls to fold. What a call costs after a fold depends on that fold alone, and what a fold costs
+depends on it and on the one before. So the least bill up to a fold before call j is the least, over
+the fold i before it, of the least bill up to i, the calls from i to j - 1, and the summary at j: n²
+steps for n calls. Summaries have one size, and nothing is ever too large for a request.
+"""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from foldline.history.boundaries import safe_cut
+from foldline.history.history import History
+from foldline.reduction.budget import SUMMARY_TOKENS, budget_of
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.replay.bill import Terms
+from foldline.replay.tape import Tape
+
+
+__all__ = ["OptimalBill", "OptimalCall", "optimal_bill", "optimal_calls"]
+
+
+class OptimalBill(Struct, frozen=True, kw_only=True):
+    """The least that a session can cost."""
+
+    cost: float
+    """In US dollars, without the answers."""
+
+    folds: tuple[int, ...]
+    """The numbers of the calls before which a fold is made, counted from 1."""
+
+    never: float
+    """What it costs without any fold."""
+
+
+class OptimalCall(Struct, frozen=True, kw_only=True):
+    """A model call, and the fold that could be made before it; sizes are tokens."""
+
+    system: int
+    said: int
+    """All messages so far."""
+
+    cut: int
+    """Where a fold would cut; 0 if it cannot."""
+
+    dropped: int
+    """The messages before the cut."""
+
+    pinned: int
+    """The last user message, if it comes before the cut: it stays in the view."""
+
+    is_cold: bool
+
+
+def optimal_bill(
+    tape: Tape,
+    config: HistoryReductionConfig,
+    terms: Terms,
+    *,
+    summary_tokens: int = SUMMARY_TOKENS // 2,
+) -> OptimalBill:
+    """
+    Return the least bill of *tape* with the retained window of *config*.
+
+    Args:
+        tape: The session.
+        config: Names what a fold keeps, and whether it summarizes.
+        terms: What is charged.
+        summary_tokens: The size of every summary.
+    """
+    calls = tuple(optimal_calls(tape, config, terms))
+    summarizes = config.strategy == "summarizing"
+    return _Search(calls, terms, summary_tokens if summarizes else 0).result()
+
+
+def optimal_calls(
+    tape: Tape, config: HistoryReductionConfig, terms: Terms
+) -> Iterator[OptimalCall]:
+    """Yield each call of *tape*, with the fold that *config* would make before it."""
+    history = History(counter=tape.counter)
+    for number, position in enumerate(tape.calls, start=1):
+        history.extend(tape.messages[history.total : position])
+        limits = config.limits
+        budget = budget_of(config, tools=terms.overhead, system=history.system_tokens)
+        unit = "tokens" if limits is None else config.unit
+        keep = budget.keep if limits is None else limits.target
+        cut = safe_cut(history, unit=unit, keep=keep) or 0
+        user = history.last_user()
+        is_pinned = user is not None and user < cut
+        yield OptimalCall(
+            system=history.system_tokens,
+            said=history.tokens(),
+            cut=cut,
+            dropped=history.tokens(0, cut),
+            pinned=history.tokens(user, user + 1) if is_pinned and user is not None else 0,
+            is_cold=terms.is_cold(number, tape.idle[number - 1]),
+        )
+
+
+class _Search:
+    """The least bills up to each fold, one after the other."""
+
+    def __init__(self, calls: tuple[OptimalCall, ...], terms: Terms, summary: int) -> None:
+        self._calls = calls
+        self._terms = terms
+        self._summary = summary
+
+    def result(self) -> OptimalBill:
+        """Return the least bill of all calls."""
+        count = len(self._calls)
+        # Of each fold: the least bill of the calls before it, its summary paid, and the fold before.
+        best: list[tuple[float, int]] = [(float("inf"), -1)] * count
+        spent = list(self._spent(-1))
+        never = ended = spent[-1] if spent else 0.0
+        last = -1
+        self._extend(best, -1, 0.0, spent)
+        for fold in range(count):
+            so_far = best[fold][0]
+            if so_far == float("inf"):
+                continue
+            spent = list(self._spent(fold))
+            if so_far + spent[-1] < ended:
+                ended, last = so_far + spent[-1], fold
+            self._extend(best, fold, so_far, spent)
+        folds: list[int] = []
+        while last >= 0:
+            folds.append(last + 1)
+            last = best[last][1]
+        return OptimalBill(cost=ended, folds=tuple(reversed(folds)), never=never)
+
+    def _view(self, fold: int, at: int) -> int:
+        call = self._calls[at]
+        if fold < 0:
+            return call.system + call.said
+        made = self._calls[fold]
+        return call.system + self._summary + made.pinned + call.said - made.dropped
+
+    def _spent(self, fold: int) -> Iterator[float]:
+        """Yield what the calls from *fold* on cost in all, up to each of them; -1 is no fold."""
+        calls, request, first = self._calls, self._terms.request, max(0, fold)
+        amount = 0.0
+        before = system = calls[first - 1].system if first else 0
+        for at in range(first, len(calls)):
+            view, call = self._view(fold, at), calls[at]
+            kept = before if call.system == system else min(system, before)
+            amount += request(view, kept=kept, is_cold=call.is_cold)
+            yield amount
+            before, system = view, call.system
+
+    def _extend(
+        self, best: list[tuple[float, int]], fold: int, so_far: float, spent: list[float]
+    ) -> None:
+        """Lower the least bills of the folds after *fold* to those that follow it."""
+        calls, first = self._calls, max(0, fold)
+        above, gone = (calls[fold].cut, calls[fold].dropped) if fold >= 0 else (0, 0)
+        for at in range(fold + 1, len(calls)):
+            call = calls[at]
+            if call.cut <= above:
+                continue
+            bill = so_far + (spent[at - first - 1] if at > first else 0.0)
+            if bill >= best[at][0]:
+                continue
+            bill += self._fold(fold, at, call.dropped - gone)
+            if bill < best[at][0]:
+                best[at] = (bill, fold)
+
+    def _fold(self, fold: int, at: int, dropped: int) -> float:
+        """Return what the summary costs before call *at*, if *fold* was the one before."""
+        if not self._summary:
+            return 0.0
+        before = self._summary if fold >= 0 else 0
+        is_warm = at > 0 and not self._calls[at].is_cold
+        prior = self._view(fold, at - 1) if is_warm else 0
+        return self._terms.summary(read=before + dropped, written=self._summary, prior=prior)
