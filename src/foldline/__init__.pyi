@@ -110,6 +110,9 @@ from foldline.reduction.event import (
     HistoryReductionEvent as HistoryReductionEvent,
     Reason as Reason,
 )
+from foldline.reduction.ledger import (
+    ReductionStats as ReductionStats,
+)
 from foldline.reduction.prices import (
     Prices as Prices,
 )
@@ -134,7 +137,9 @@ from foldline.threads.loop_state import (
 from foldline.threads.read_only import (
     ThreadWindow as ThreadWindow,
 )
-from foldline.threads.stats import reduction_stats as reduction_stats
+from foldline.threads.stats import (
+    reduction_stats as reduction_stats,
+)
 from foldline.threads.store import (
     MessageStore as MessageStore,
     ThreadStore as ThreadStore,
