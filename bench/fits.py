@@ -31,6 +31,7 @@ from bench import workload
 from bench.vocabularies import Vocabulary, vocabularies
 from foldline import History, HistoryReducer, HistoryReductionConfig, Message
 from foldline.errors import RequestTooLargeError, UnknownFormatError
+from foldline.history.meter import PrefixMeter
 from foldline.history.parts import ToolCallPart, ToolCallResponsePart
 from foldline.history.tokens import TokenEstimator
 from foldline.logs.importer import Session
@@ -38,7 +39,6 @@ from foldline.logs.sessions import read_sessions
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.summarizer import Summarizer
 from foldline.reduction.request import SummaryRequest
-from foldline.replay.meter import PrefixMeter
 from foldline.replay.tape import model_calls
 
 

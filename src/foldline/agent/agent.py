@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
 from os import urandom
 from typing import Protocol, Self, runtime_checkable
 
@@ -20,7 +21,7 @@ from foldline.agent.events import AgentEvent
 from foldline.agent.files import TurnFiles, with_files
 from foldline.agent.own_reducer import ChatReducer
 from foldline.agent.portal import PORTAL
-from foldline.agent.progress import Progress, TurnSetup
+from foldline.agent.progress import FixedParts, Progress, TurnSetup
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.agent.result import TurnResult
@@ -35,6 +36,7 @@ from foldline.history.codec import encode_json
 from foldline.history.messages import Message
 from foldline.history.tokens import TokenEstimator, count_message
 from foldline.providers.model import ChatModel, window_of
+from foldline.providers.price_list import prices_of_model
 from foldline.providers.summarizer import ModelSummarizer, Summarizer
 from foldline.providers.vendors.opening import open_model
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
@@ -104,9 +106,9 @@ class Agent:
             reducer=ours,
             own_reducer=own,
             tools=named,
-            tool_tokens=_tool_tokens(named),
+            prices=ours.config.prices or prices_of_model(chat.name),
             instructions=instructions,
-            instruction_tokens=_instruction_tokens(instructions),
+            fixed=_fixed(instructions, named, options),
             options=options,
             background=background_fold,
             observer=telemetry,
@@ -309,13 +311,17 @@ def _check_parts(
     expect("telemetry", telemetry, Observer | None)
 
 
-def _instruction_tokens(instructions: str) -> int:
-    return count_message(Message.system(instructions), TokenEstimator()) if instructions else 0
-
-
-def _tool_tokens(tools: Mapping[str, Tool]) -> int:
-    schemas = (encode_json(tool.definition).decode() for tool in tools.values())
-    return sum(map(TokenEstimator().count, schemas))
+def _fixed(instructions: str, tools: Mapping[str, Tool], options: AgentOptions) -> FixedParts:
+    counter, schemas = TokenEstimator(), [encode_json(tool.definition) for tool in tools.values()]
+    said = count_message(Message.system(instructions), counter) if instructions else 0
+    # Of the settings, those that a vendor puts before the messages.
+    given = [options.settings.get(name) for name in ("system", "tools", "tool_choice")]
+    written = repr((schemas, given)).encode("utf-8", "surrogatepass")
+    return FixedParts(
+        instructions=said,
+        tools=sum(counter.count(schema.decode()) for schema in schemas),
+        digest=sha256(written).digest()[:8],
+    )
 
 
 def _opened(model: str | ProviderConfig | ChatModel) -> ChatModel:

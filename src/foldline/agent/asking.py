@@ -12,6 +12,7 @@ from foldline.agent.own_reducer import own_view
 from foldline.agent.progress import Progress, TurnSetup
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.result import ReductionMetadata
+from foldline.agent.sent import compared
 from foldline.agent.service import Basis
 from foldline.errors import (
     ConfigError,
@@ -65,6 +66,8 @@ class Asking:
         """The model's answer; None if the turn ended before the call."""
         self.reduction: ReductionMetadata | None = None
         """The newest fold of this call."""
+        self.missed_tokens = 0
+        """What the vendor's cache did not serve of the request before."""
 
     async def run(self) -> None:
         """Ask until the model has answered, or a fold has ended the turn."""
@@ -224,7 +227,7 @@ class Asking:
 
     def _ratio(self, tokens: int, reduced: ReducedHistory[Message]) -> float:
         setup, view = self._setup, reduced.event.reduced_tokens
-        estimated = view + setup.instruction_tokens + setup.tool_tokens
+        estimated = view + setup.fixed.instructions + setup.fixed.tools
         return token_ratio(reported=tokens, estimated=estimated, ceiling=reduced.event.ceiling)
 
     async def _ask(self, history: History, reduced: ReducedHistory[Message]) -> None:
@@ -255,21 +258,21 @@ class Asking:
     ) -> None:
         """Send the messages that the vendor is *missing*; if there are none, the whole view."""
         setup, progress, history = self._setup, self._progress, basis.history
-        iteration, messages = progress.state.iteration, missing
+        iteration, tokens = progress.state.iteration, reduced.event.request_tokens
+        front = [Message.system(setup.instructions)] if setup.instructions else []
+        view = (*front, *reduced.messages)
+        messages = missing or view
         if missing:
             tokens = history.tokens(progress.state.service_watermark)
-        else:
-            front = [Message.system(setup.instructions)] if setup.instructions else []
-            messages = (*front, *reduced.messages)
-            tokens = reduced.event.request_tokens
-        sent = RequestSentEvent(
+        event = RequestSentEvent(
             iteration=iteration,
             model=setup.model.name,
             message_count=len(messages),
             tokens=tokens,
             is_delta=bool(missing),
         )
-        progress.emit(sent)
+        sent = compared(setup, progress, basis, view, event)
+        progress.emit(sent.event)
         request = ChatRequest(
             messages=messages,
             tools=tuple(map(attrgetter("definition"), setup.tools.values())),
@@ -290,6 +293,7 @@ class Asking:
             progress.state = progress.state.with_vendor(setup.model.name, ratio=ratio)
         if self.response.service_thread_id or progress.state.service_thread_id:
             progress.state = basis.state_after(progress.state, self.response)
+        self.missed_tokens = sent.answered(setup, progress, usage)
 
 
 def _fold_of(reduced: ReducedHistory[Message]) -> ReductionMetadata | None:

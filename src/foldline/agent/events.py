@@ -33,6 +33,7 @@ __all__ = [
     "ReasoningStartEvent",
     "RepeatBreakerEvent",
     "RequestSentEvent",
+    "ResentBecause",
     "RunCompletedEvent",
     "TextDeltaEvent",
     "TextEndEvent",
@@ -55,6 +56,32 @@ CheckpointOperation: TypeAlias = Literal[
 
 Decision: TypeAlias = Literal["call_model", "complete", "terminate"]
 """What comes next in a turn."""
+
+
+ResentBecause: TypeAlias = Literal[
+    "model",
+    "expired",
+    "tools",
+    "edit",
+    "unfolded",
+    "fold",
+    "batch",
+    "instructions",
+    "own_reducer",
+    "vendor_history",
+    "unexplained",
+]
+"""
+Why a request does not begin with the one before it.
+
+`model`: another model is asked. `expired`: the vendor's cache has dropped the request before, since
+it is older than the lifetime in the prices. `tools`, `instructions`: these have changed; a system
+message of the thread is an instruction. `edit`: the thread was edited or rewound. `fold`: another
+prefix is folded. `batch`: the same one is, and more is shortened, or a pin changed. `unfolded`: the
+reduction was undone, or the run skips it. `own_reducer`: the agent has a reducer that is not
+foldline's. `vendor_history`: the vendor no longer holds the conversation. `unexplained`: none of
+these, which is a bug to report.
+"""
 
 
 def _tag(name: str) -> str:
@@ -136,6 +163,18 @@ class RequestSentEvent(_IterationEvent, frozen=True, kw_only=True):
 
     is_delta: bool = False
     """Whether they continue a conversation that the vendor stores."""
+
+    kept_tokens: int = 0
+    """Those of *tokens* with which the request before began too: the vendor's cache may serve them."""
+
+    fresh_tokens: int = 0
+    """Those that it cannot serve: the rest."""
+
+    resent_tokens: int = 0
+    """Those of them that the request before had at the same place."""
+
+    resent_because: ResentBecause | None = None
+    """Why these are sent again; None if there are none."""
 
 
 class _PieceEvent(_IterationEvent, frozen=True, kw_only=True):
@@ -251,6 +290,9 @@ class IterationFinishedEvent(_IterationEvent, frozen=True, kw_only=True):
 
     usage: Usage | None = None
     """The vendor's token counts."""
+
+    missed_tokens: int = 0
+    """What its cache did not serve, although the request began with the one before: a block or more."""
 
     model: str | None = None
     """The model that answered, by the vendor's name."""

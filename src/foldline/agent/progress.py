@@ -1,10 +1,11 @@
 """What the turns of an agent share, and how far one of them has come."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from operator import attrgetter
+from weakref import WeakKeyDictionary
 
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 
 from foldline.agent.background import BackgroundFold
 from foldline.agent.config import AgentOptions
@@ -16,14 +17,25 @@ from foldline.agent.telemetry import Observer
 from foldline.agent.tools import Tool
 from foldline.errors import CommitUnknownError, ThreadConflictError
 from foldline.history.messages import Message
+from foldline.history.meter import PrefixMeter
 from foldline.providers.model import ChatModel
 from foldline.reduction.budget import Budget, budget_of
+from foldline.reduction.prices import Prices
 from foldline.threads.change import Change
-from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.loop_state import AgentLoopState, SentRequest
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["Progress", "TurnSetup"]
+__all__ = ["FixedParts", "Progress", "TurnSetup"]
+
+
+class FixedParts(Struct, frozen=True, kw_only=True):
+    """What is in front of every view of an agent, in estimated tokens."""
+
+    instructions: int
+    tools: int
+    digest: bytes
+    """A digest of the tools."""
 
 
 class TurnSetup(Struct, frozen=True, kw_only=True):
@@ -35,11 +47,15 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
     own_reducer: ChatReducer | None
     tools: Mapping[str, Tool]
     instructions: str
-    instruction_tokens: int
-    tool_tokens: int
+    fixed: FixedParts
+    prices: Prices | None
     options: AgentOptions
     background: BackgroundFold | None
     observer: Observer | None
+    meters: MutableMapping[ConversationThread, tuple[PrefixMeter, SentRequest]] = field(
+        default_factory=WeakKeyDictionary
+    )
+    """What was sent last on the threads in memory."""
 
     def budget(self, state: AgentLoopState) -> Budget:
         """Return what the next request may hold, as far as the vendor of this model has shown."""
@@ -51,8 +67,8 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
             self.reducer.config,
             window=self.reducer.window,
             learned=window,
-            instructions=self.instruction_tokens,
-            tools=self.tool_tokens,
+            instructions=self.fixed.instructions,
+            tools=self.fixed.tools,
             ratio=ratio,
             recall=RECALL in self.tools,
         )

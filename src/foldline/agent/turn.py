@@ -176,9 +176,9 @@ class Turn:
             # A fold has ended the turn, in the commit that stored it.
             self._decide("terminate", self._at.state.termination_reason)
             return
-        await self._answered(asking.response)
+        await self._answered(asking.response, asking.missed_tokens)
 
-    async def _answered(self, response: ChatResponse) -> None:
+    async def _answered(self, response: ChatResponse, missed_tokens: int) -> None:
         iteration = self._at.state.iteration
         sign = partial(signed, now=self._thread.now(), agent=self._setup.agent)
         said = list(map(sign, response.messages))
@@ -206,6 +206,7 @@ class Turn:
             iteration=iteration,
             finish_reason=response.finish_reason,
             usage=response.usage,
+            missed_tokens=missed_tokens,
             model=response.model,
             response_id=response.id,
         )

@@ -12,13 +12,13 @@ from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.history import History
 from foldline.history.messages import Message
+from foldline.history.meter import PrefixMeter, PrefixReading
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.summarizer import Summarizer
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import HistoryReductionEvent
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.state import HistoryReductionState
-from foldline.replay.meter import PrefixMeter, PrefixReading
 from foldline.replay.record import CallRecord, ConfigRecord, FoldRecord, ReplayReport, Totals
 from foldline.replay.tape import Tape
 from foldline.replay.validity import losses, violations, violations_behind

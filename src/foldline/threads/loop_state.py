@@ -20,6 +20,7 @@ from foldline.history.codec import decode_json, encode_json, without_values
 from foldline.history.digest import EMPTY_DIGEST
 from foldline.history.history import History
 from foldline.history.messages import Message
+from foldline.history.meter import PrefixMark
 from foldline.reduction.state import HistoryReductionState
 
 
@@ -31,6 +32,7 @@ __all__ = [
     "CheckpointSource",
     "CurrentMessages",
     "LearnedModel",
+    "SentRequest",
     "to_plain",
 ]
 
@@ -115,6 +117,37 @@ class LearnedModel(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The most tokens that it takes, if it has refused more."""
 
 
+class SentRequest(PrefixMark, frozen=True, kw_only=True, omit_defaults=True):
+    """What is kept of the last request, to know what of it the next one sends again."""
+
+    model: str = ""
+    """The model."""
+
+    tools: bytes = b""
+    """A digest of the tools."""
+
+    cut: int = 0
+    """The cut of the active reduction; 0 if there was none."""
+
+    reduction: str = ""
+    """A hash of what the view showed of it."""
+
+    length: int = 0
+    """The length of the history."""
+
+    said: bytes = b""
+    """The beginning of its digest."""
+
+    at: datetime | None = None
+    """When it was sent."""
+
+    counted: int = 0
+    """What the vendor counted; 0 if it did not say."""
+
+    is_held: bool = False
+    """Whether the vendor holds it as a conversation."""
+
+
 class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The immutable state of a run; every transition returns a new one."""
 
@@ -171,6 +204,9 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     learned: Mapping[str, LearnedModel] = {}
     """What was learned of up to 8 models, by name."""
+
+    last_request: SentRequest | None = None
+    """The last request of the thread, which a vendor may have in its cache."""
 
     context_window: int | None = None
     """The window of `context_window_model`, in a state that an earlier version wrote."""

@@ -84,7 +84,7 @@ _CHANGED = (
     *("failed_attempts", "failed_hash", "failed_index", "failed_units", "number"),
     *("history_length", "quotes", "sealed_index", "sealed_item", "shortened", "thinking_from"),
     *("summarizer", "summarizer_usage"),
-    *("__created_at__", "__summarized_range__"),
+    *("__created_at__", "__summarized_range__", "last_request"),
 )
 
 

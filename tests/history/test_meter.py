@@ -3,7 +3,7 @@
 import pytest
 
 from foldline.history.messages import Message
-from foldline.replay.meter import PrefixMeter
+from foldline.history.meter import PrefixMeter
 
 
 ONE, TWO, THREE = (Message.user(text) for text in ("one", "two", "three"))

@@ -1,0 +1,123 @@
+"""
+The prefix meter: how much of the request before a request begins with.
+
+Vendors' prompt caches serve what a request has in common with an earlier one from its first token
+on. So messages are compared whole, by digest, from the front; the first that differs ends it.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, takewhile
+
+from msgspec import Struct
+
+from foldline.history.digest import EMPTY_DIGEST, chain_digest, message_digest
+from foldline.history.messages import Message
+
+
+__all__ = ["PrefixMark", "PrefixMeter", "PrefixReading"]
+
+
+class PrefixReading(Struct, frozen=True, kw_only=True):
+    """What one request has in common with the one before."""
+
+    tokens: int
+    kept: int
+    """The tokens of the messages that it begins with, as the request before did."""
+
+    kept_messages: int
+    prior: int
+    """The tokens of the request before; 0 for the first one."""
+
+    broke: bool
+    """Whether the request before is not the beginning of this one."""
+
+    @property
+    def fresh(self) -> int:
+        """The tokens that no cache can serve."""
+        return self.tokens - self.kept
+
+    @property
+    def resent(self) -> int:
+        """The tokens that the request before had at the same place, and a cache does not serve."""
+        return min(self.prior, self.tokens) - self.kept if self.broke else 0
+
+
+class PrefixMark(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is kept of a request, to recognize it at the beginning of another one."""
+
+    count: int = 0
+    """How many messages it has."""
+
+    tokens: int = 0
+    """Their tokens."""
+
+    digest: bytes = EMPTY_DIGEST
+    """The chained digest of all of them, system messages included."""
+
+    system: bytes = EMPTY_DIGEST
+    """That of the system messages which it begins with."""
+
+
+_NO_REQUEST = PrefixMark()
+
+
+class PrefixMeter:
+    """Reads a sequence of requests, one after the other; only new messages are hashed."""
+
+    def __init__(self, size: Callable[[Message], int]) -> None:
+        """Measure messages with *size*, in tokens."""
+        self._size = size
+        self._request: Sequence[Message] = ()
+        self._tokens: list[int] = [0]
+        self.mark = _NO_REQUEST
+        """The mark of the last request."""
+
+    def follow(self, mark: PrefixMark, request: Sequence[Message]) -> None:
+        """
+        Continue after the request of *mark*, which another meter has read, with *request*.
+
+        If *request* does not begin with it, it is only known whether their system messages in front
+        are the same.
+        """
+        known: Sequence[Message] = request[: mark.count]
+        if _chained(known) != mark.digest:
+            known = _front(request)
+            if _chained(known) != mark.system:
+                known = ()
+        self._request, self.mark = known, mark
+        self._tokens = [*accumulate(map(self._size, known), initial=0)]
+
+    def read(self, request: Sequence[Message]) -> PrefixReading:
+        """Return what *request* has in common with the one that was read before it."""
+        before, sums, prior = self._request, self._tokens, self.mark
+        kept = 0
+        for one, other in zip(before, request, strict=False):
+            if one is not other and message_digest(one) != message_digest(other):
+                break
+            kept += 1
+        broke = kept < prior.count
+        system = prior.system if kept and not broke else _chained(_front(request))
+        digest = EMPTY_DIGEST if broke else prior.digest
+        for message in request[0 if broke else kept :]:
+            digest = chain_digest(digest, message)
+        self._request = request
+        self._tokens = [
+            *sums[:kept],
+            *accumulate(map(self._size, request[kept:]), initial=sums[kept]),
+        ]
+        tokens = self._tokens[-1]
+        self.mark = PrefixMark(count=len(request), tokens=tokens, digest=digest, system=system)
+        return PrefixReading(
+            tokens=tokens, kept=sums[kept], kept_messages=kept, prior=prior.tokens, broke=broke
+        )
+
+
+def _front(request: Iterable[Message]) -> list[Message]:
+    return list(takewhile(lambda message: message.role == "system", request))
+
+
+def _chained(messages: Iterable[Message]) -> bytes:
+    digest = EMPTY_DIGEST
+    for message in messages:
+        digest = chain_digest(digest, message)
+    return digest
