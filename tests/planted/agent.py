@@ -148,7 +148,7 @@ the same fold is made by everybody
 - async with self._cache.folds.alone(place):
 + async with self._cache.folds.alone(object()):
 a failed fold shows what was not in force
-- result.state or call.verdict.state,
+- state or call.verdict.state,
 + result.state or call.given,
 
 agent/tools/signature.py: properties/test_linear.py::test_no_pattern_is_worse_than_linear
