@@ -30,7 +30,7 @@ from foldline.providers.model import (
 from foldline.reduction.event import HistoryReductionEvent
 
 
-__all__ = ["PrefixWatch", "prefix_watch"]
+__all__ = ["PrefixWatch", "prefix_watch", "pytest_runtest_call"]
 
 
 # The fields of a vendor's request that come before its messages, whatever their order in it.
