@@ -69,7 +69,10 @@ def _summary(module: str, name: str) -> str:
     for node, following in zip(tree.body, [*tree.body[1:], None], strict=True):
         if isinstance(node, ast.ImportFrom) and name in {one.name for one in node.names}:
             return _summary(str(node.module), name)
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
+        if (
+            isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            and node.name == name
+        ):
             text = ast.get_docstring(node)
             if text:  # an overload has none
                 return text.splitlines()[0]

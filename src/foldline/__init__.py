@@ -48,6 +48,7 @@ HOMES = MappingProxyType(
         "ReducedHistory": "foldline.agent.reduced",
         "ReductionCache": "foldline.agent.cache",
         "ReductionMetadata": "foldline.agent.result",
+        "ReductionStats": "foldline.reduction.ledger",
         "RoundRobin": "foldline.conversation.orchestrator",
         "SQLiteStore": "foldline.threads.stores.sqlite.store",
         "SingleAgent": "foldline.conversation.orchestrator",
@@ -77,6 +78,7 @@ HOMES = MappingProxyType(
         "open_model": "foldline.providers.vendors.opening",
         "recall": "foldline.agent.recall",
         "recall_tool": "foldline.agent.recall",
+        "reduction_stats": "foldline.threads.stats",
         "tool": "foldline.agent.tools",
     }
 )

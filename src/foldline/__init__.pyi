@@ -110,6 +110,9 @@ from foldline.reduction.event import (
     HistoryReductionEvent as HistoryReductionEvent,
     Reason as Reason,
 )
+from foldline.reduction.ledger import (
+    ReductionStats as ReductionStats,
+)
 from foldline.reduction.prices import (
     Prices as Prices,
 )
@@ -133,6 +136,9 @@ from foldline.threads.loop_state import (
 )
 from foldline.threads.read_only import (
     ThreadWindow as ThreadWindow,
+)
+from foldline.threads.stats import (
+    reduction_stats as reduction_stats,
 )
 from foldline.threads.store import (
     MessageStore as MessageStore,
@@ -191,6 +197,7 @@ __all__ = [
     "ReducedHistory",
     "ReductionCache",
     "ReductionMetadata",
+    "ReductionStats",
     "RoundRobin",
     "SQLiteStore",
     "SingleAgent",
@@ -221,6 +228,7 @@ __all__ = [
     "open_model",
     "recall",
     "recall_tool",
+    "reduction_stats",
     "tool",
 ]
 

@@ -72,8 +72,8 @@ def test_the_face_shows_what_it_promises() -> None:
 
 
 def test_the_face_is_small() -> None:
-    """The top of the package has the names that a first program needs, at most 68."""
-    assert len(foldline.__all__) <= 68
+    """The top of the package has the names that a first program needs, at most 70."""
+    assert len(foldline.__all__) <= 70
 
 
 def test_every_module_lists_its_names(

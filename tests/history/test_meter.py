@@ -7,6 +7,7 @@ from foldline.history.meter import PrefixMeter
 
 
 ONE, TWO, THREE = (Message.user(text) for text in ("one", "two", "three"))
+SYSTEM = Message.system("system")
 
 
 def _meter() -> PrefixMeter:
@@ -49,3 +50,36 @@ def test_equal_messages_need_not_be_the_same_object() -> None:
 
     assert meter.read([Message.user("one", id="copy")]).broke is False
     assert meter.read([Message.assistant("one")]).broke is True
+
+
+@pytest.mark.parametrize(
+    ("request_", "kept", "broke"),
+    [
+        ((SYSTEM, ONE, TWO, THREE), 12, False),
+        ((SYSTEM, TWO, THREE), 6, True),
+        ((TWO, THREE), 0, True),
+    ],
+    ids=["it continues", "it begins with the system message", "with another"],
+)
+def test_a_mark_stands_in_for_the_request_before(
+    request_: tuple[Message, ...], kept: int, *, broke: bool
+) -> None:
+    """Another meter knows by the mark alone whether a request begins with the one before."""
+    before, after = _meter(), _meter()
+    before.read((SYSTEM, ONE, TWO))
+
+    after.follow(before.mark, request_)
+    reading = after.read(request_)
+
+    assert (reading.kept, reading.prior, reading.broke) == (kept, 12, broke)
+    assert reading.resent == (min(12, reading.tokens) - kept if broke else 0)
+
+
+def test_a_mark_does_not_depend_on_how_a_request_grew() -> None:
+    """Whatever was read before, the mark of a request is that of the request alone."""
+    grown, alone = _meter(), _meter()
+    for request in ((SYSTEM, ONE), (SYSTEM, ONE, TWO), (ONE,), (ONE, THREE)):
+        grown.read(request)
+    alone.read((ONE, THREE))
+
+    assert grown.mark == alone.mark

@@ -66,6 +66,33 @@ a fold by hand does not wait for the one in the background
 - window, thread = await self._window(waits=True), self._progress.thread
 + window, thread = await self._window(), self._progress.thread
 
+agent/sent.py: agent/test_sent.py
+the meter forgets the tools
+- if before.tools != sent.tools:
++ if not sent.tools:
+the meter does not know when a cache expires
+-     return "expired"
++     return None
+the meter continues after a request of another process without looking at it
+- meter.follow(before, view)
++ meter.mark = before
+an edit is called a fold
+-         return "edit"
++         pass
+each request takes the vendor to have no cache
+- return missed if missed >= _BLOCK else 0
++ return 0
+
+agent/service.py: agent/test_sent.py
+the last request is forgotten between turns
+- last_request=before.last_request,
++ last_request=None,
+
+agent/telemetry/spans.py: agent/test_sent.py
+tokens that are sent again are not counted
+- elif event.resent_because is not None:
++ elif event.resent_because == "unexplained":
+
 agent/service.py: agent/test_overflow.py
 what was learned of the models is forgotten between turns
 - learned=before.learned,
@@ -121,7 +148,7 @@ the same fold is made by everybody
 - async with self._cache.folds.alone(place):
 + async with self._cache.folds.alone(object()):
 a failed fold shows what was not in force
-- result.state or call.verdict.state,
+- state or call.verdict.state,
 + result.state or call.given,
 
 agent/tools/signature.py: properties/test_linear.py::test_no_pattern_is_worse_than_linear

@@ -125,4 +125,12 @@ history/tokens.py: history/test_tokens.py
 a sealed compaction costs nothing
 - case CompactionPart(content="") if native is not None:
 + case CompactionPart(content="") if False:
+
+history/meter.py: history/test_meter.py
+a mark is continued where the request broke off
+- digest = EMPTY_DIGEST if broke else prior.digest
++ digest = prior.digest
+a request that is unknown keeps the system messages of another
+-             if _chained(known) != mark.system:
++             if False:
 """)

@@ -26,6 +26,20 @@ the answer of a ride costs nothing
 -             return price + self.summary * prices.output / MILLION
 +             return price
 
+reduction/ledger.py: reduction/test_ledger.py
+cached tokens are paid twice
+- max(0, usage.input_tokens - read - written)
++ usage.input_tokens
+a new view is taken to be cached
+-     elif call.is_first and active is call.active and active is not None:
++     elif False:
+a fold saves without its price
+-         savings = without - paid - sum(
++         savings = without - sum(
+a batch costs a summarizer
+- if end <= start or not reduction.summary_content or reduction.summarizer == _FREE:
++ if not reduction.summary_content or reduction.summarizer == _FREE:
+
 reduction/prices.py: reduction/test_prices.py
 a prefix of any size is cached
 - served = cached if cached >= prices.minimum_prefix else 0

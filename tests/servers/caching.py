@@ -53,6 +53,11 @@ class CachingVendor:
         reason = "tool_call" if said.tool_calls else "stop"
         return ChatResponse(messages=(said,), usage=usage, model=self.name, finish_reason=reason)
 
+    def forget(self) -> None:
+        """Drop everything from the cache."""
+        self._seen.clear()
+        self._written.clear()
+
     def _pieces(self, request: ChatRequest) -> list[Piece]:
         native = {"openai": NativeFormat.OPENAI_CHAT, "anthropic": NativeFormat.ANTHROPIC}
         converter = CONVERTERS[native[self._like]]

@@ -411,23 +411,27 @@ class HistoryReducer:
         with observed as made, metered() as spent:
             result = await self._fold(call)
             writing, wrote = result.writing, result.writing.summarizer
-            status: ReductionStatus = "failed" if result.state is None else "performed"
-            if self._cache is not None and result.state is not None:
-                self._cache.put(result.state, scope=call.scope)
+            usage = total_usage(spent) if spent else None
+            name, state = "" if wrote is None else self._summarizers[wrote].name, result.state
+            status: ReductionStatus = "failed" if state is None else "performed"
+            if state is not None:
+                state = structs.replace(state, summarizer=name, summarizer_usage=usage)
+                if self._cache is not None:
+                    self._cache.put(state, scope=call.scope)
             failures = [one for one in writing.failures if one not in NOT_ASKED]
             if failures:
                 _LOG.warning("%s", self._what_failed(writing, failures))
             reduced = shown(
                 call,
                 self.config,
-                result.state or call.verdict.state,
+                state or call.verdict.state,
                 status,
                 self._now,
                 reason=result.reason,
-                summarizer=None if wrote is None else self._summarizers[wrote].name,
+                summarizer=name or None,
                 summarizer_calls=writing.calls,
                 summarizer_tokens=writing.tokens_read,
-                summarizer_usage=total_usage(spent) if spent else None,
+                summarizer_usage=usage,
                 left_out=result.left_out,
                 failures=writing.failures,
             )

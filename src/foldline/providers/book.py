@@ -12,7 +12,6 @@ family.
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from re import Pattern
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -55,18 +54,18 @@ _BOOK: Mapping[str, int] = MappingProxyType(
 )
 
 
-def names_in(names: Iterable[str]) -> Pattern[str]:
+def names_in(names: Iterable[str]) -> str:
     """
-    Return what finds one of *names* in the name of a model, the longest one that fits.
+    Return the pattern of one of *names* in the name of a model, the longest one that fits.
 
     A name begins after a vendor, a region or a path: `us.anthropic.claude…`, `ft:gpt-4o:…`. Where
     it has a dot a hyphen may be: Bedrock and Azure have no dots in versions.
     """
     longest = sorted((name.replace("-", "[-.]") for name in names), key=len, reverse=True)
-    return re.compile("(?:^|[/:.])({})(?![a-z0-9/])".format("|".join(longest)))
+    return "(?:^|[/:.])({})(?![a-z0-9/])".format("|".join(longest))
 
 
-_NAME = names_in(_BOOK)
+_NAME = re.compile(names_in(_BOOK))
 # What serves a model itself decides how much of it fits.
 _LOCAL = frozenset({"ollama", "ollama_chat", "lmstudio", "lm_studio", "vllm", "llamacpp"})
 

@@ -7,6 +7,7 @@ genai-prices does not know is from the vendors' pages on prompt caching: how lon
 a cache, and how many tokens it needs.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from operator import attrgetter
@@ -124,7 +125,7 @@ def _prices(name: str, numbers: Sequence[float | None], tiers: tuple[PriceTier, 
 
 _PRICES, _LEAST_PREFIX = 4, 1_024
 _BY_NAME: Mapping[str, Prices] = MappingProxyType(_read_table())
-_NAME = names_in(_BY_NAME)
+_NAME = re.compile(names_in(_BY_NAME))
 _FIELDS = ("input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok")
 
 

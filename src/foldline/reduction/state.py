@@ -26,7 +26,7 @@ from foldline.errors import (
 from foldline.history.codec import canonical_json, without_values
 from foldline.history.digest import prefix_digest
 from foldline.history.history import CountingUnit, History
-from foldline.history.messages import SUMMARY_KEY, Message
+from foldline.history.messages import SUMMARY_KEY, Message, Usage
 from foldline.history.parts import TextPart
 from foldline.reduction.contract import cleaned
 from foldline.reduction.quotes import Quote, joined
@@ -143,6 +143,12 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
     """The first message whose bound thinking a view may send, if not the one after *history_length*:
     clipping what has just come changes nothing before older thinking, and a reduction that takes
     the place of a newer one leaves out all there is."""
+
+    summarizer: str = ""
+    """What wrote the summary; empty if nothing was written, or that was not noted."""
+
+    summarizer_usage: Usage | None = None
+    """What the vendors of the summarizers counted for it; None if none said."""
 
     summary_hash: str = ""
     """The digest of all that a view takes from the record; empty in records of earlier versions."""

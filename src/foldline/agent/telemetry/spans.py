@@ -9,7 +9,9 @@ from msgspec import Struct
 
 from foldline.agent.events import (
     AgentEvent,
+    IterationFinishedEvent,
     ReasoningStartEvent,
+    RequestSentEvent,
     RunCompletedEvent,
     TextStartEvent,
     ToolCallStartEvent,
@@ -107,7 +109,8 @@ class Telemetry:
     ) -> Generator[Callable[[AgentEvent], None], None, None]:
         """Observe a turn; see `Observer`."""
         attributes: Attributes = {OPERATION: "invoke_agent", "gen_ai.agent.name": agent}
-        attributes |= model_attributes(model)
+        named = model_attributes(model)
+        attributes |= named
         with (
             self._current(_THREAD, thread_id),
             self._span(f"invoke_agent {agent}", attributes) as span,
@@ -125,6 +128,8 @@ class Telemetry:
                         span.set_attribute("foldline.run.iterations", event.iterations)
                     case RunCompletedEvent():
                         span.set_attributes(usage_attributes(event.usage))
+                    case RequestSentEvent() | IterationFinishedEvent():
+                        self._metrics.sent(event, named)
                     case TextStartEvent() | ReasoningStartEvent() | ToolCallStartEvent():
                         # Events are reported inside the call whose model begins to answer.
                         call = self._context.get_value(_CALL)
@@ -283,7 +288,14 @@ class _Metrics:
                 ("foldline.fold.duration", "Duration of folds."),
             )
         )
-        self._folds, self._hits, self._saved, self._summarizer_calls = (
+        (
+            self._folds,
+            self._hits,
+            self._saved,
+            self._summarizer_calls,
+            self._resent,
+            self._missed,
+        ) = (
             meter.create_counter(f"foldline.{name}", unit, description)
             for name, unit, description in (
                 ("folds", "{fold}", "Folds that were tried."),
@@ -294,6 +306,16 @@ class _Metrics:
                     "Estimated tokens that views saved, summed over model calls.",
                 ),
                 ("summarizer.calls", "{call}", "Calls of summarizers."),
+                (
+                    "tokens.resent",
+                    "{token}",
+                    "Estimated tokens that the request before had at the same place, sent again.",
+                ),
+                (
+                    "tokens.missed",
+                    "{token}",
+                    "Tokens of the request before that the vendor's cache did not serve.",
+                ),
             )
         )
 
@@ -314,6 +336,14 @@ class _Metrics:
                 self._tokens.record(tokens, attributes | {"gen_ai.token.type": kind})
         failed: Attributes = {} if error is None else {ERROR_TYPE: error}
         self._durations.record(seconds, attributes | failed)
+
+    def sent(self, event: RequestSentEvent | IterationFinishedEvent, named: Attributes) -> None:
+        if isinstance(event, IterationFinishedEvent):
+            if event.missed_tokens:
+                self._missed.add(event.missed_tokens, named)
+        elif event.resent_because is not None:
+            cause = {"foldline.resent.because": event.resent_because}
+            self._resent.add(event.resent_tokens, named | cause)
 
     def folded(self, event: HistoryReductionEvent) -> None:
         attributes = {

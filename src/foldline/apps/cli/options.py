@@ -16,7 +16,6 @@ __all__ = [
     "HtmlOption",
     "JsonOption",
     "ModelOption",
-    "PricesOption",
     "RunOptions",
     "SourceOptions",
     "takes",
@@ -46,16 +45,6 @@ ModelOption = Annotated[
     ),
 ]
 """The option of what prepares requests and sends none."""
-
-PricesOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME=PRICE,...",
-        help="What the model costs, in US dollars for a million tokens, such as "
-        "input=3,output=15,cached_read=0.3,cache_write=3.75; by default what is known of --model.",
-    ),
-]
-"""The option of what shows a bill."""
 
 HtmlOption = Annotated[
     str | None, typer.Option(metavar="FILE", help="Write a page with pictures to this file.")

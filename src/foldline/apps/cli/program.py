@@ -20,6 +20,7 @@ from foldline.apps.cli.threads import (
     undo_reduction,
     unpin_message,
 )
+from foldline.apps.cli.threads_costs import show_costs
 from foldline.apps.cli.threads_files import export_thread, import_threads
 from foldline.apps.cli.threads_fold import fold_thread
 from foldline.apps.cli.upkeep import backup, doctor, restore, verify, version_of
@@ -42,6 +43,7 @@ THREAD_COMMANDS: Mapping[str, Callable[..., None]] = MappingProxyType(
         "unpin": unpin_message,
         "fold": fold_thread,
         "fork": fork_thread,
+        "costs": show_costs,
         "undo": undo_reduction,
         "delete": delete_thread,
     }

@@ -20,15 +20,14 @@ from foldline.apps.cli.options import (
     HtmlOption,
     JsonOption,
     ModelOption,
-    PricesOption,
     takes,
 )
+from foldline.apps.cli.prices import PricesOption, named_prices
 from foldline.apps.cli.sources import (
     configured,
     is_configured,
     note_sessions,
     read_config,
-    read_prices,
     sessions_of,
 )
 from foldline.apps.cli.terminal import (
@@ -42,6 +41,7 @@ from foldline.apps.cli.terminal import (
 from foldline.apps.cli.viewing import show_view
 from foldline.logs import read_sessions
 from foldline.logs.importer import Session
+from foldline.providers.price_list import prices_of_model
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.prices import Prices
 from foldline.replay.bill import Terms
@@ -117,12 +117,19 @@ def replay(options: _ReplayOptions) -> None:
     if options.json:
         print_json(_document(sessions))
     else:
-        _print(output_console(), sessions)
+        console = output_console()
+        _print(console, sessions)
+        if terms is None:
+            console.print(
+                "the bill needs prices: give --prices, or --model if its prices are known"
+            )
+        else:
+            console.print(f"the bill is at {source_of(options.prices or options.model)}")
 
 
 def terms_of(given: str | None, model: str | None) -> Terms | None:
     """Return the terms at which a model writes its own summaries; None if its prices are unknown."""
-    prices = read_prices(given, model)
+    prices = named_prices(given) or (None if model is None else prices_of_model(model))
     return None if prices is None else Terms(prices=prices, summarizer=prices)
 
 
@@ -166,8 +173,6 @@ def _print(console: Console, sessions: Sequence[Sequence[ReplayReport]]) -> None
     most = {row.name: row.totals.most_reads for row in table if row.totals.most_reads}
     reads = ", ".join(f"{clean(name)} {count:,}" for name, count in most.items())
     console.print(f"reads of one message by a summarizer, at most: {reads or 'none'}")
-    if all(row.totals.cost is None for row in table):
-        console.print("the bill needs prices: give --prices, or --model if its prices are known")
     idle = sum(map(needs_no_folding, sessions))
     if idle:
         console.print(

@@ -16,11 +16,9 @@ from foldline.history.history import COUNTING_UNITS
 from foldline.logs.importer import Session
 from foldline.logs.sessions import read_sessions
 from foldline.providers.book import window_of_model
-from foldline.providers.price_list import prices_of_model
 from foldline.providers.vendors.opening import check_spelling
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.config_reader import config_from_mapping, read_json, read_toml
-from foldline.reduction.prices import Prices
 from foldline.reduction.state import HistoryReductionState
 
 
@@ -200,21 +198,6 @@ def configured(
     if model is not None and fields["context_window_size"] is None:
         fields["context_window_size"] = _known_window(model)
     return config_from_mapping(fields)
-
-
-def read_prices(given: str | None, model: str | None) -> Prices | None:
-    """Return the prices that `--prices` names, else those of *model*; None if they are unknown."""
-    if given is None:
-        return None if model is None else prices_of_model(model)
-    try:
-        fields = {
-            name.strip(): float(price)
-            for name, _, price in (item.partition("=") for item in given.split(","))
-        }
-        return msgspec.convert(fields, Prices, strict=False)
-    except (ValueError, msgspec.ValidationError, ConfigError) as error:
-        message = f"--prices must be like input=3,output=15,cached_read=0.3, got {given[:80]!r}"
-        raise UsageError(message) from error
 
 
 def _known_window(model: str) -> int:

@@ -1,0 +1,73 @@
+"""Prices on the command line."""
+
+from typing import Annotated
+
+import typer
+
+from foldline.errors import ConfigError, UsageError
+from foldline.providers.price_list import PRICES_OF, prices_of_model
+from foldline.reduction.config_reader import config_from_mapping
+from foldline.reduction.prices import Prices
+
+
+__all__ = ["PricesOption", "named_prices", "shown_dollars", "source_of"]
+
+
+PricesOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODEL|LIST",
+        help="The name of a model, such as anthropic:claude-sonnet-4-6, or dollars for a million "
+        "tokens: input=3,output=15,cached_read=0.3,cache_write=3.75,lifetime=300.",
+    ),
+]
+"""The option of what shows amounts."""
+
+
+def named_prices(text: str | None) -> Prices | None:
+    """
+    Return the prices that *text* names: those of a model, or fields with values.
+
+    Raises:
+        UsageError: The model is not known, or a field or a value is wrong.
+    """
+    if text is None:
+        return None
+    if "=" not in text:
+        found = prices_of_model(text)
+        if found is None:
+            message = (
+                f"--prices: the prices of {text!r} are unknown: name another model, or give them as "
+                "input=3,output=15,cached_read=0.3"
+            )
+            raise UsageError(message)
+        return found
+    fields: dict[str, object] = {}
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        fields[name.strip()] = _number(value.strip())
+    try:
+        return config_from_mapping({"prices": fields}).prices
+    except ConfigError as error:
+        message = f"--prices: {error}"
+        raise UsageError(message) from error
+
+
+def source_of(text: str | None) -> str:
+    """Return in a few words where the prices that *text* names come from."""
+    if text is None or "=" in text:
+        return "the given prices"
+    return f"the prices of {text} (genai-prices, or the list of {PRICES_OF})"
+
+
+def shown_dollars(amount: float) -> str:
+    """Return *amount* as people write it, with more digits if it is small."""
+    sign, size = "-" if amount < 0 else "", abs(amount)
+    return f"{sign}${size:,.2f}" if size >= 1 else f"{sign}${size:.4f}"
+
+
+def _number(text: str) -> object:
+    try:
+        return int(text) if text.isdigit() else float(text)
+    except ValueError:
+        return text

@@ -1,0 +1,296 @@
+"""
+What the calls and folds of a conversation have cost, and what its folds have saved.
+
+The sizes of requests are worked out from the history and the reductions that were active at each
+call, so that nothing has to be written down while the calls are made. What vendors reported is used
+where a message or a reduction has it. Instructions and tool schemas are not part of a history; they
+are sent with or without folds, and are left out of what folds save.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import pairwise
+
+from msgspec import Struct
+
+from foldline.history.history import History
+from foldline.history.messages import Usage
+from foldline.reduction.balance import INSTRUCTION_TOKENS
+from foldline.reduction.prices import MILLION, Prices
+from foldline.reduction.state import HistoryReductionState
+from foldline.reduction.view import view_of, view_tokens
+
+
+__all__ = ["FoldEntry", "ReductionStats", "billed", "stats_of"]
+
+
+# The name of the offline digest.
+_FREE = "digest"
+
+
+class FoldEntry(Struct, frozen=True, kw_only=True):
+    """One reduction that is kept, with the calls that were made through it."""
+
+    number: int
+    """Which reduction of the conversation it is, from 1; 0 if that was not counted."""
+
+    messages: int
+    """How many messages it covers."""
+
+    summarizer: str
+    """What wrote its summary; empty for a batch, and in records of earlier versions."""
+
+    calls: int
+    """The model calls until the next reduction that is kept, or until now."""
+
+    tokens: int
+    """The estimated tokens that they sent of the history."""
+
+    tokens_before: int
+    """What they would have sent through the reduction before it, or without one."""
+
+    price: float | None = None
+    """What the fold cost, in US dollars; None without prices."""
+
+    saved: float | None = None
+    """What these calls cost less than without it, in dollars; below 0 if they cost more."""
+
+    broke_even: int | None = None
+    """The first of these calls by which it had saved its price; None if none had."""
+
+
+class ReductionStats(Struct, frozen=True, kw_only=True):
+    """What a conversation has sent and cost, and what it would have without folds."""
+
+    original_count: int
+    """The messages of the history, system messages included."""
+
+    reduced_count: int
+    """The messages of the view."""
+
+    original_tokens: int
+    """The estimated tokens of the history."""
+
+    reduced_tokens: int
+    """The estimated tokens of the view."""
+
+    calls: int
+    """How many model calls there were."""
+
+    sent_tokens: int
+    """The estimated tokens of all their requests, without instructions and tools."""
+
+    full_tokens: int
+    """What they would have sent without folds."""
+
+    folds: int
+    """How many reductions were made, those that are kept no more included."""
+
+    entries: tuple[FoldEntry, ...] = ()
+    """The reductions that are kept, oldest first."""
+
+    reported_calls: int = 0
+    """For how many calls the vendor's own count is known."""
+
+    cost: float | None = None
+    """What calls and folds cost, in US dollars; None without prices. It is estimated, answers left
+    out, for calls without a vendor's count."""
+
+    savings: float | None = None
+    """What they cost less than the same calls without folds, by estimate; below 0 if more."""
+
+    @property
+    def compression_ratio(self) -> float:
+        """The share of the history's tokens that the view has."""
+        return self.reduced_tokens / self.original_tokens if self.original_tokens else 1.0
+
+
+class _Call(Struct, frozen=True):
+    """One model call: the place of its answer, what was active, and what it sent."""
+
+    at: int
+    active: HistoryReductionState | None
+    is_first: bool
+    is_cold: bool
+
+
+def stats_of(
+    history: History,
+    reductions: Sequence[HistoryReductionState],
+    prices: Prices | None = None,
+    *,
+    summarizer: Prices | None = None,
+) -> ReductionStats:
+    """
+    Return the figures of *history*.
+
+    Args:
+        history: All messages.
+        reductions: The reductions that are kept, oldest first.
+        prices: What the model costs; without them there are no amounts.
+        summarizer: What the model that summarizes costs; by default the same.
+    """
+    calls = list(_calls(history, reductions, prices))
+    newest = reductions[-1] if reductions else None
+    entries = [
+        _entry(history, (before, one), calls, prices, summarizer or prices)
+        for before, one in pairwise([None, *reductions])
+        if one is not None
+    ]
+    reported = [usage for call in calls if (usage := _usage(history, call)) is not None]
+    made = 0 if newest is None else newest.number or len(reductions)
+    cost = savings = None
+    if prices is not None:
+        paid = sum(one.price or 0.0 for one in entries)
+        cost = paid + sum(_cost(history, call, prices) for call in calls)
+        without = sum(_sent(history, call, None, prices) for call in calls)
+        savings = without - paid - sum(_sent(history, one, one.active, prices) for one in calls)
+    return ReductionStats(
+        original_count=history.total,
+        reduced_count=len(view_of(history, newest)),
+        original_tokens=history.system_tokens + history.tokens(),
+        reduced_tokens=view_tokens(history, newest),
+        calls=len(calls),
+        sent_tokens=sum(_size(history, call.active, call.at) for call in calls),
+        full_tokens=sum(_size(history, None, call.at) for call in calls),
+        folds=made,
+        entries=tuple(entries),
+        reported_calls=len(reported),
+        cost=cost,
+        savings=savings,
+    )
+
+
+def billed(usage: Usage, prices: Prices) -> float:
+    """Return what one call cost by what its vendor counted, in dollars."""
+    rates = prices.at(usage.input_tokens)
+    read, written = usage.cache_read_tokens, usage.cache_write_tokens
+    amount = (
+        read * rates.read + written * rates.write + usage.output_tokens * rates.output / MILLION
+    )
+    return amount + max(0, usage.input_tokens - read - written) * rates.input / MILLION
+
+
+def _calls(
+    history: History, reductions: Sequence[HistoryReductionState], prices: Prices | None
+) -> Iterator[_Call]:
+    """Give the model calls with the reduction that was active at each."""
+    waiting, active = list(reversed(reductions)), None
+    is_first, last, was_answer = True, None, False
+    lifetime = None if prices is None else prices.lifetime
+    for at, message in enumerate(history):
+        is_answer = message.role == "assistant"
+        if is_answer and not was_answer:
+            while waiting and _made_at(waiting[-1]) <= at:
+                active, is_first = waiting.pop(), True
+            asked = history[at - 1].created_at if at else None
+            yield _Call(at, active, is_first, _is_late(last, asked, lifetime))
+            is_first = False
+        if is_answer:
+            last = message.created_at or last
+        was_answer = is_answer
+
+
+def _made_at(reduction: HistoryReductionState) -> int:
+    return reduction.history_length or reduction.summarized_up_to_index + 1
+
+
+def _is_late(last: datetime | None, now: datetime | None, lifetime: float | None) -> bool:
+    if last is None or now is None or lifetime is None:
+        return False
+    return (now - last).total_seconds() > lifetime
+
+
+def _size(history: History, active: HistoryReductionState | None, end: int) -> int:
+    """Return the tokens of the view through *active* when there were *end* messages."""
+    return view_tokens(history, active) - history.tokens(end)
+
+
+def _sent(
+    history: History,
+    call: _Call,
+    active: HistoryReductionState | None,
+    prices: Prices,
+) -> float:
+    """Return what the request of *call* costs through *active*, without the answer."""
+    size = _size(history, active, call.at)
+    if call.is_cold or call.at == 0:
+        cached = 0
+    elif call.is_first and active is call.active and active is not None:
+        # A new view begins as the one before it did with the system messages alone.
+        cached = history.system_tokens
+    else:
+        cached = size - _new(history, call.at)
+    return prices.request(size, cached=cached)
+
+
+def _new(history: History, at: int) -> int:
+    """Return the tokens that the conversation has grown by since the call before the one at *at*."""
+    start = at
+    while start > 0 and history[start - 1].role != "assistant":
+        start -= 1
+    while start > 0 and history[start - 1].role == "assistant":
+        start -= 1
+    return history.tokens(start, at)
+
+
+def _usage(history: History, call: _Call) -> Usage | None:
+    """Return what the vendor counted for *call*; an answer may be several messages."""
+    at = call.at
+    while at < len(history) and history[at].role == "assistant":
+        usage = history[at].usage
+        if usage is not None and usage.input_tokens:
+            return usage
+        at += 1
+    return None
+
+
+def _cost(history: History, call: _Call, prices: Prices) -> float:
+    usage = _usage(history, call)
+    return _sent(history, call, call.active, prices) if usage is None else billed(usage, prices)
+
+
+def _entry(
+    history: History,
+    pair: tuple[HistoryReductionState | None, HistoryReductionState],
+    calls: Sequence[_Call],
+    prices: Prices | None,
+    summarizer: Prices | None,
+) -> FoldEntry:
+    before, reduction = pair
+    own = [call for call in calls if call.active is reduction]
+    price = saved = broke_even = None
+    if prices is not None and summarizer is not None:
+        price, saved = _price(history, before, reduction, summarizer), 0.0
+        for number, call in enumerate(own, 1):
+            saved += _sent(history, call, before, prices) - _sent(history, call, reduction, prices)
+            if broke_even is None and saved >= price:
+                broke_even = number
+    return FoldEntry(
+        number=reduction.number,
+        messages=reduction.summarized_up_to_index,
+        summarizer=reduction.summarizer,
+        calls=len(own),
+        tokens=sum(_size(history, reduction, call.at) for call in own),
+        tokens_before=sum(_size(history, before, call.at) for call in own),
+        price=price,
+        saved=saved,
+        broke_even=broke_even,
+    )
+
+
+def _price(
+    history: History,
+    before: HistoryReductionState | None,
+    reduction: HistoryReductionState,
+    prices: Prices,
+) -> float:
+    """Return what the summarizer of *reduction* cost; it is estimated if no vendor counted."""
+    if reduction.summarizer_usage is not None:
+        return billed(reduction.summarizer_usage, prices)
+    start = 0 if before is None else before.summarized_up_to_index
+    end = reduction.summarized_up_to_index
+    if end <= start or not reduction.summary_content or reduction.summarizer == _FREE:
+        return 0.0
+    read = history.tokens(start, end) + (0 if before is None else before.summary_tokens)
+    return prices.request(read + INSTRUCTION_TOKENS, output=reduction.summary_tokens)

@@ -1,0 +1,75 @@
+"""`foldline threads costs`: what a stored thread has sent and cost."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from foldline import Agent, HistoryReductionConfig
+from foldline.testing.model import ScriptedModel
+from foldline.threads.stores.sqlite.store import SQLiteStore
+from tests.apps.conftest import Run
+
+
+@pytest.fixture(autouse=True)
+def _talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FOLDLINE_STORE", "a.db")
+    config = HistoryReductionConfig(
+        counting_unit="messages", target_count=4, summarization_threshold=4
+    )
+    agent = Agent(ScriptedModel(repeat="fine " * 99), history_reduction=config, summarizer=())
+
+    async def talk() -> None:
+        async with SQLiteStore(tmp_path / "a.db") as store:
+            thread = await store.thread("t")
+            for turn in range(9):
+                await agent.run(f"And then {turn}? " * 30, thread=thread)
+
+    asyncio.run(talk())
+
+
+def test_the_costs_of_a_thread(run: Run) -> None:
+    """Sizes and folds, and with --prices what they cost and saved."""
+    plain = run("threads", "costs", "t").out
+    priced = run("threads", "costs", "t", "--prices", "openai:gpt-4o").out
+
+    assert plain.startswith("t: 18 messages, ")
+    assert "9 model calls sent " in plain
+    assert "digest" in plain
+    assert "$" not in plain
+    assert "than without folds, by the prices of openai:gpt-4o (genai-prices, or the list of" in (
+        " ".join(priced.split())
+    )
+    assert "$0.0000" in priced
+
+
+def test_the_costs_as_json(run: Run) -> None:
+    """All figures, by their names in the library."""
+    found = run("threads", "costs", "t", "--json", "--prices", "input=3,output=15").json()
+
+    assert found["id"] == "t"
+    assert found["calls"] == 9
+    assert found["sent_tokens"] < found["full_tokens"]
+    assert found["savings"] == pytest.approx(
+        (found["full_tokens"] - found["sent_tokens"]) * 3 / 1_000_000
+    )
+    assert 0 < found["compression_ratio"] < 1
+    assert [one["summarizer"] for one in found["entries"]] == ["digest"] * found["folds"]
+
+
+@pytest.mark.parametrize(
+    ("prices", "error"),
+    [
+        ("acme:new", "--prices: the prices of 'acme:new' are unknown: name another model"),
+        ("input=3", "--prices: Prices: Missing required argument 'output'"),
+        ("inptu=3,output=4", "unknown key 'inptu'; the nearest known one is 'input'"),
+        ("input=cheap,output=4", "--prices: input='cheap': expected `float`, got `str`"),
+        ("input=-1,output=4", "input must be a number of US dollars of at least 0, got -1.0"),
+    ],
+)
+def test_wrong_prices_are_named(run: Run, prices: str, error: str) -> None:
+    """In one line, with the exit code of wrong usage."""
+    found = run("threads", "costs", "t", "--prices", prices)
+
+    assert found.code == 2
+    assert error in " ".join(found.err.split())

@@ -1,0 +1,168 @@
+"""What calls and folds cost, worked out by hand."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from msgspec import structs
+
+from foldline.history.history import History
+from foldline.history.messages import Message, Usage
+from foldline.reduction.ledger import billed, stats_of
+from foldline.reduction.prices import MILLION, Prices
+from foldline.reduction.state import LABEL_TOKENS, HistoryReductionState
+
+
+START = datetime(2026, 11, 1, 12, tzinfo=UTC)
+# A token of a cached prefix costs a dollar, another ten, one of the answer twenty.
+PRICES = Prices(input=10 * MILLION, output=20 * MILLION, cached_read=MILLION, minimum_prefix=0)
+
+
+class Words:
+    """Counts words; each message has four more."""
+
+    def count(self, text: str) -> int:
+        """Return the number of words."""
+        return len(text.split())
+
+
+def said(turns: int, *, usage: Usage | None = None, gap: float | None = None) -> History:
+    """Return a history of so many turns: 100 tokens of the user, 10 of the answer."""
+    messages = []
+    for turn in range(turns):
+        asked = Message.user("word " * 96)
+        answer = structs.replace(Message.assistant("word " * 6), usage=usage)
+        if gap is not None:
+            time = START + timedelta(seconds=gap * turn)
+            asked, answer = (structs.replace(one, created_at=time) for one in (asked, answer))
+        messages += [asked, answer]
+    return History(messages, counter=Words())
+
+
+def fold(history: History, cut: int, *, length: int, **fields: object) -> HistoryReductionState:
+    """Return a reduction up to *cut* with a summary of 18 tokens, made at *length* messages."""
+    made = HistoryReductionState.create(
+        history,
+        "what happened",
+        cut,
+        target_count=2,
+        reduction_threshold=0,
+        message_count_at_reduction=length,
+        created_at=START,
+    )
+    named = {"history_length": length, "summary_tokens": 18, "number": 1, **fields}
+    return structs.replace(made, **named)
+
+
+def test_a_history_that_was_never_folded() -> None:
+    """Each call sent everything; without prices there are no amounts."""
+    stats = stats_of(said(3), [])
+
+    assert (stats.original_count, stats.reduced_count) == (6, 6)
+    assert (stats.original_tokens, stats.reduced_tokens) == (330, 330)
+    assert (stats.calls, stats.sent_tokens) == (3, 100 + 210 + 320)
+    assert stats.full_tokens == stats.sent_tokens
+    assert (stats.folds, stats.entries, stats.compression_ratio) == (0, (), 1.0)
+    assert (stats.cost, stats.savings) == (None, None)
+    assert stats_of(History(), []).compression_ratio == 1.0
+
+
+def test_calls_cost_what_is_new_and_what_the_cache_serves() -> None:
+    """The first request is written, and later ones what came since."""
+    stats = stats_of(said(3), [], PRICES)
+
+    # The answers before are new too: a vendor has not read them as input.
+    assert stats.cost == pytest.approx(1_000 + (100 + 110 * 10) + (210 + 110 * 10))
+    assert stats.savings == 0
+
+
+def test_a_pause_makes_the_next_call_cold() -> None:
+    """After the lifetime of the cache everything is written again."""
+    stats = stats_of(said(2, gap=301), [], PRICES)
+
+    assert stats.cost == pytest.approx(1_000 + 2_100)
+
+
+def test_a_fold_is_compared_with_going_on_without_it() -> None:
+    """It costs its summary and the new prefix, and saves what later calls do not send."""
+    history = said(6)
+    # Before the fourth call, with six messages cut away.
+    made = fold(history, 6, length=7, summarizer="writer")
+    stats = stats_of(history, [made], PRICES)
+    (entry,) = stats.entries
+
+    front = LABEL_TOKENS + 18
+    assert (entry.number, entry.messages, entry.calls) == (1, 6, 3)
+    assert entry.tokens == (front + 100) + (front + 210) + (front + 320)
+    assert entry.tokens_before == 430 + 540 + 650
+    # The summarizer reads 330 tokens and its instruction of 600, and writes 18.
+    assert entry.price == pytest.approx(10 * 930 + 20 * 18)
+    sent = 10 * (front + 100) + (front + 100 + 1_100) + (front + 210 + 1_100)
+    unfolded = (320 + 1_100) + (430 + 1_100) + (540 + 1_100)
+    assert entry.saved == pytest.approx(unfolded - sent)
+    assert entry.broke_even is None
+    assert stats.savings == pytest.approx(unfolded - sent - 9_660)
+    assert stats.savings < 0
+    assert (stats.folds, stats.reduced_count) == (1, 7)
+
+
+def test_a_fold_breaks_even_at_the_call_that_pays_it_off() -> None:
+    """What the digest writes costs nothing, so that the new prefix alone has to be saved."""
+    history = said(40)
+    made = fold(history, 60, length=61, summarizer="digest")
+    (entry,) = stats_of(history, [made], PRICES).entries
+
+    # At first 150 tokens are written for 10 dollars each instead of 3,400 that cost 1 but for 110.
+    assert entry.price == 0
+    assert entry.broke_even == 1
+    assert entry.saved is not None
+    assert entry.saved > 0
+
+    dear = stats_of(history, [structs.replace(made, summarizer="writer")], PRICES).entries[0]
+    assert dear.broke_even is None
+
+
+def test_what_vendors_counted_goes_before_estimates() -> None:
+    """Of calls and of summarizers; the sum is that of the usages, to the cent."""
+    usage = Usage(input_tokens=100, output_tokens=5, cache_read_tokens=60, cache_write_tokens=30)
+    history = said(6, usage=usage)
+    made = fold(history, 6, length=7, summarizer="writer", summarizer_usage=usage)
+
+    stats = stats_of(history, [made], PRICES)
+
+    each = 60 * 1 + 30 * 10 + 10 * 10 + 5 * 20
+    assert billed(usage, PRICES) == pytest.approx(each)
+    assert stats.reported_calls == 6
+    assert stats.entries[0].price == pytest.approx(each)
+    assert stats.cost == pytest.approx(7 * each)
+
+
+def test_a_batch_costs_no_summarizer_and_a_fold_reads_the_summary_before_it() -> None:
+    """A record with the cut of the one before it was made without one."""
+    history = said(9)
+    first = fold(history, 4, length=5, summarizer="writer")
+    batch = structs.replace(first, history_length=9, number=2, summarizer="")
+    second = fold(history, 8, length=13, number=3, summarizer="writer")
+
+    stats = stats_of(
+        history, [first, batch, second], PRICES, summarizer=Prices(input=MILLION, output=0)
+    )
+
+    assert [one.price for one in stats.entries] == [220 + 600, 0, 220 + 18 + 600]
+    assert [one.calls for one in stats.entries] == [2, 2, 3]
+    assert stats.folds == 3
+
+
+def test_a_fold_after_the_last_call_has_saved_nothing_yet() -> None:
+    """Its entry has no calls."""
+    history = said(3)
+    (entry,) = stats_of(history, [fold(history, 4, length=6)], PRICES).entries
+
+    assert (entry.calls, entry.saved, entry.broke_even) == (0, 0, None)
+
+
+def test_a_record_without_its_length_counts_from_the_message_after_its_cut() -> None:
+    """Earlier versions did not note how long the history was."""
+    history = said(4)
+    (entry,) = stats_of(history, [fold(history, 2, length=0)]).entries
+
+    assert entry.calls == 3

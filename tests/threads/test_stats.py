@@ -1,0 +1,46 @@
+"""What a thread has sent and cost."""
+
+import pytest
+
+from foldline import Agent, HistoryReductionConfig, MemoryStore, Prices, reduction_stats
+from foldline.errors import ConfigError
+from foldline.testing.model import ScriptedModel
+from foldline.testing.summarizer import ScriptedSummarizer
+
+
+CONFIG = HistoryReductionConfig(counting_unit="messages", target_count=4, summarization_threshold=4)
+
+
+async def test_the_ledger_of_an_agents_thread() -> None:
+    """Every call and fold of the agent is in it, with the name of the summarizer."""
+    agent = Agent(
+        ScriptedModel(repeat="It is in Porto. " * 20),
+        history_reduction=CONFIG,
+        summarizer=ScriptedSummarizer(
+            repeat="The user asked about parcels, all of which are in Porto."
+        ),
+    )
+    async with MemoryStore() as store:
+        thread = await store.thread("t")
+        for turn in range(12):
+            await agent.run(f"Where is parcel {turn}? " * 20, thread=thread)
+        stats = await reduction_stats(thread, Prices(input=3, output=15, cached_read=0.3))
+        again = await reduction_stats((await store.find("t")) or thread)
+
+    assert (stats.calls, stats.original_count) == (12, 24)
+    assert stats.folds == len(stats.entries) > 1
+    assert {one.summarizer for one in stats.entries} == {"scripted"}
+    assert sum(one.calls for one in stats.entries) < 12
+    assert stats.sent_tokens < stats.full_tokens
+    assert stats.cost is not None
+    assert stats.cost > 0
+    assert again.sent_tokens == stats.sent_tokens
+    assert again.cost is None
+
+
+async def test_prices_are_checked() -> None:
+    """A mapping is none."""
+    async with MemoryStore() as store:
+        thread = await store.thread("t")
+        with pytest.raises(ConfigError, match="prices must be a Prices or None, got dict"):
+            await reduction_stats(thread, {"input": 3})  # type: ignore[arg-type]
