@@ -22,7 +22,7 @@ from foldline.apps.cli.options import (
     ModelOption,
     takes,
 )
-from foldline.apps.cli.prices import PricesOption, named_prices
+from foldline.apps.cli.prices import PricesOption, named_prices, source_of
 from foldline.apps.cli.sources import (
     configured,
     is_configured,
