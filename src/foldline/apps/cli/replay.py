@@ -59,7 +59,7 @@ from foldline.replay.report import html_page
 from foldline.replay.tape import Tape
 
 
-__all__ = ["DEMO_CONFIGS", "demo", "recorded_session", "replay"]
+__all__ = ["DEMO_CONFIGS", "demo", "recorded_session", "replay", "terms_of"]
 
 
 _MOST_VIOLATIONS = 5
