@@ -53,7 +53,7 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
     background: BackgroundFold | None
     observer: Observer | None
     meters: MutableMapping[ConversationThread, tuple[PrefixMeter, SentRequest]] = field(
-        default_factory=WeakKeyDictionary
+        default_factory=WeakKeyDictionary[ConversationThread, "tuple[PrefixMeter, SentRequest]"]
     )
     """What was sent last on the threads in memory."""
 
