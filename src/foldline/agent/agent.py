@@ -35,7 +35,7 @@ from foldline.errors import ConfigError
 from foldline.history.codec import encode_json
 from foldline.history.messages import Message
 from foldline.history.tokens import TokenEstimator, count_message
-from foldline.providers.model import ChatModel, window_of
+from foldline.providers.model import ChatModel, ChatRequest, window_of
 from foldline.providers.price_list import prices_of_model
 from foldline.providers.summarizer import ModelSummarizer, Summarizer
 from foldline.providers.vendors.opening import open_model
@@ -109,6 +109,7 @@ class Agent:
             prices=ours.config.prices or prices_of_model(chat.name),
             instructions=instructions,
             fixed=_fixed(instructions, named, options),
+            front=_front(instructions, named, options),
             options=options,
             background=background_fold,
             observer=telemetry,
@@ -309,6 +310,15 @@ def _check_parts(
     expect("options", options, AgentOptions)
     expect("background_fold", background, BackgroundFold | None)
     expect("telemetry", telemetry, Observer | None)
+
+
+def _front(instructions: str, tools: Mapping[str, Tool], options: AgentOptions) -> ChatRequest:
+    """Return a request without a view."""
+    return ChatRequest(
+        messages=(Message.system(instructions),) if instructions else (),
+        tools=tuple(one.definition for one in tools.values()),
+        settings=options.settings,
+    )
 
 
 def _fixed(instructions: str, tools: Mapping[str, Tool], options: AgentOptions) -> FixedParts:

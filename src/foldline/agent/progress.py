@@ -18,7 +18,7 @@ from foldline.agent.tools import Tool
 from foldline.errors import CommitUnknownError, ThreadConflictError
 from foldline.history.messages import Message
 from foldline.history.meter import PrefixMeter
-from foldline.providers.model import ChatModel
+from foldline.providers.model import ChatModel, ChatRequest
 from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.prices import Prices
 from foldline.threads.change import Change
@@ -48,6 +48,9 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
     tools: Mapping[str, Tool]
     instructions: str
     fixed: FixedParts
+    front: ChatRequest
+    """A request without a view."""
+
     prices: Prices | None
     options: AgentOptions
     background: BackgroundFold | None
