@@ -19,7 +19,7 @@ from hypothesis import settings
 from foldline.threads.store import ThreadStore
 
 
-pytest_plugins = ["tests.servers.fixtures"]
+pytest_plugins = ["tests.servers.fixtures", "foldline.testing.prefix_watch"]
 
 Address = str | tuple[str, int]
 

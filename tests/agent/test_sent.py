@@ -74,7 +74,11 @@ class Clerk:
 
 
 def agent_of(vendor: CachingVendor, **options: Any) -> Agent:
-    given = {"history_reduction": FOLDING, "instructions": INSTRUCTIONS, "tools": [look]} | options
+    given: dict[str, Any] = {
+        "history_reduction": FOLDING,
+        "instructions": INSTRUCTIONS,
+        "tools": [look],
+    } | options
     summarizer = ScriptedSummarizer(repeat="They spoke of ships and what they carry.")
     return Agent(vendor, summarizer=summarizer, **given)
 

@@ -28,13 +28,13 @@ def _names(outcome: Any) -> list[str]:
 
 
 def test_without_options_the_usual_ones_are_compared(run: Run, short: Path) -> None:
-    """Both baselines and at least four configurations, of both strategies and all units."""
+    """The baseline and at least four configurations, of both strategies and all units."""
     outcome = run("replay", short, "--json")
 
     replays = outcome.json()["sessions"][0]["replays"]
     assert (outcome.code, outcome.err) == (0, "")
-    assert [replay["kind"] for replay in replays[:2]] == ["no_reduction", "no_memory"]
-    configs = [replay["config"] for replay in replays[2:]]
+    assert [replay["kind"] for replay in replays[:1]] == ["no_reduction"]
+    configs = [replay["config"] for replay in replays[1:]]
     assert len(configs) >= 4
     assert {config["counting_unit"] for config in configs} == {"messages", "exchanges", "tokens"}
     assert {config["strategy"] for config in configs} == {"summarizing", "message_counting"}
@@ -44,7 +44,7 @@ def test_without_options_the_usual_ones_are_compared(run: Run, short: Path) -> N
 def test_every_configuration_fits_the_window(run: Run, short: Path) -> None:
     """`--window` and `--model` are of the usual configurations too, and no request is larger."""
     for option in (("--window", "1000"), ("--window", "1000", "--model", "openai:gpt-4")):
-        _, _, *replays = run("replay", short, *option, "--json").json()["sessions"][0]["replays"]
+        _, *replays = run("replay", short, *option, "--json").json()["sessions"][0]["replays"]
 
         assert len(replays) > 4
         assert {replay["config"]["ceiling"] for replay in replays} == {700}
@@ -53,7 +53,7 @@ def test_every_configuration_fits_the_window(run: Run, short: Path) -> None:
 
 def test_the_document_has_totals_and_calls(run: Run, short: Path) -> None:
     """One record per model call, whose sums are the totals."""
-    replay = run("replay", short, *SMALL, "--json").json()["sessions"][0]["replays"][2]
+    replay = run("replay", short, *SMALL, "--json").json()["sessions"][0]["replays"][1]
 
     totals, calls = replay["totals"], replay["calls"]
     assert totals["calls"] == len(calls) == 20
@@ -69,7 +69,7 @@ def test_the_table_has_a_line_for_each(run: Run, short: Path) -> None:
 
     assert outcome.code == 0
     assert "1 session, 41 messages" in outcome.out
-    for name in ("no reduction", "no memory", "given"):
+    for name in ("no reduction", "given"):
         assert sum(line.startswith(name) for line in outcome.out.splitlines()) == 2
     assert "given: one rolling summary, up to 6 + 4 messages or 64,000 tokens" in outcome.out
     assert "invalid" in outcome.out
@@ -84,7 +84,7 @@ def test_files_are_named_and_compared(run: Run, short: Path, tmp_path: Path) -> 
     alone = run("replay", short, *files, "--json")
     beside = run("replay", short, *files, "--compare", "--json")
 
-    assert _names(alone)[2:] == ["ours", "rolling"]
+    assert _names(alone)[1:] == ["ours", "rolling"]
     assert {"ours", "rolling", "rolling 2", "layers"} <= set(_names(beside))
 
 
@@ -92,7 +92,7 @@ def test_without_a_check_nothing_is_claimed(run: Run, short: Path) -> None:
     """`--no-check` leaves the number of invalid requests open."""
     replays = run("replay", short, *SMALL, "--no-check", "--json").json()["sessions"][0]["replays"]
 
-    assert replays[2]["totals"]["invalid_requests"] is None
+    assert replays[1]["totals"]["invalid_requests"] is None
 
 
 def test_all_sessions_of_a_file_are_played(run: Run, tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_disabled_configuration_is_obeyed(run: Run, short: Path, tmp_path: Pat
     (tmp_path / "off.toml").write_text("enabled = false\n", encoding="utf-8")
 
     shown = run("replay", short, "--config", "off.toml")
-    full, _, off = run("replay", short, "--config", "off.toml", "--json").json()["sessions"][0][
+    full, off = run("replay", short, "--config", "off.toml", "--json").json()["sessions"][0][
         "replays"
     ]
 
@@ -136,7 +136,9 @@ def test_no_figure_is_cut(run: Run, short: Path, monkeypatch: pytest.MonkeyPatch
 
 def _figures(out: str) -> list[str]:
     return [
-        line.removeprefix("no memory") for line in out.splitlines() if line.startswith("no memory ")
+        line.removeprefix("no reduction")
+        for line in out.splitlines()
+        if line.startswith("no reduction ")
     ]
 
 
@@ -145,7 +147,7 @@ def test_the_demonstration_shows_what_is_saved(run: Run, tmp_path: Path) -> None
     outcome = run("demo", "--html", "demo.html")
 
     assert (outcome.code, outcome.err) == (0, "")
-    for name in ("no reduction", "no memory", *DEMO_CONFIGS):
+    for name in ("no reduction", *DEMO_CONFIGS):
         assert sum(line.startswith(name) for line in outcome.out.splitlines()) == 2
     for part in ("with and without foldline", "The last view", "foldline replay FILE"):
         assert part in outcome.out
@@ -155,7 +157,7 @@ def test_the_demonstration_shows_what_is_saved(run: Run, tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_the_demonstration_saves_calls_and_tokens() -> None:
-    """The rolling summary reads far less than one without memory, and each message once."""
+    """The rolling summary sends far less than the whole history, and reads each message once."""
     name = "foldline rolling"
     reports = compare(Tape(recorded_session()), {name: DEMO_CONFIGS[name]}).reports
     totals = {report.name: report.totals for report in reports}
@@ -163,6 +165,30 @@ def test_the_demonstration_saves_calls_and_tokens() -> None:
     assert totals[name].folds > 1
     assert totals[name].invalid_requests == 0
     assert totals[name].prefix_breaks == totals[name].folds
-    assert totals[name].summarizer_tokens < totals["no memory"].summarizer_tokens / 3
     assert totals[name].sent_tokens < totals["no reduction"].sent_tokens
     assert totals[name].most_reads == 1
+
+
+@pytest.mark.parametrize(
+    "option",
+    [("--prices", "input=3,output=15,cached_read=0.3"), ("--model", "anthropic:claude-sonnet-4-6")],
+)
+def test_prices_show_the_bill(run: Run, short: Path, option: tuple[str, str]) -> None:
+    """With prices every row has a bill, and what needs no folding is named."""
+    shown = run("replay", short, *SMALL, *option)
+    document = run("replay", short, *SMALL, *option, "--json").json()["sessions"][0]["replays"]
+
+    assert "best" in shown.out
+    assert "the bill is at the " in shown.out
+    assert "This session needs no folding" in shown.out
+    full, given = (replay["totals"] for replay in document)
+    assert 0 < full["cost"] < given["cost"]
+    assert 0 < given["optimum"] <= given["cost"]
+
+
+def test_without_prices_a_line_asks_for_them(run: Run, short: Path) -> None:
+    """The table has no bill, and a line says what it needs."""
+    outcome = run("replay", short, *SMALL)
+
+    assert "the bill needs prices: give --prices, or --model" in outcome.out
+    assert "best, $" not in outcome.out

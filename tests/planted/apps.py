@@ -38,4 +38,15 @@ apps/cli/threads_fold.py: apps/test_threads_fold.py
 a fold from the command line is lost on the agent
 - reducer.config_fingerprint = last.config_fingerprint
 + pass
+
+testing/prefix_watch.py: testing/test_prefix_watch.py
+the fixture forgets the tools of a request
+- _FRONT = ("model", "tools", "tool_choice", "system", "instructions")
++ _FRONT = ("model", "tool_choice", "system", "instructions")
+an announcement is good for ever
+- cause, self._cause = self._cause, None
++ cause = self._cause
+a breakpoint is taken for a change
+- if name != "cache_control"
++ if name
 """)

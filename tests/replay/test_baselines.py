@@ -1,22 +1,27 @@
-"""What it costs without foldline."""
+"""What it costs without foldline, and where that is best."""
 
 from collections.abc import Callable
-from itertools import pairwise
 
+import pytest
+from msgspec.structs import replace
+
+from foldline.history.messages import Message, Usage
+from foldline.logs.importer import Session
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.replay.comparison import USUAL, compare, no_memory, no_reduction
+from foldline.reduction.prices import Prices
+from foldline.replay.bill import Terms, priced
+from foldline.replay.comparison import as_recorded, compare, needs_no_folding, no_reduction
 from foldline.replay.tape import Tape
 
 
 MakeTape = Callable[..., Tape]
 
-CONFIG = HistoryReductionConfig(
-    enabled=True,
-    strategy="summarizing",
-    counting_unit="messages",
-    target_count=9,
-    summarization_threshold=6,
-)
+CONFIGS = {
+    "often": HistoryReductionConfig(target_count=1, summarization_threshold=0),
+    "default": HistoryReductionConfig(),
+}
+PRICES = Prices(input=1, output=5, cached_read=0.1, minimum_prefix=0)
+TERMS = Terms(prices=PRICES, summarizer=PRICES)
 
 
 def test_no_reduction_sends_everything(tool_tape: MakeTape) -> None:
@@ -29,32 +34,68 @@ def test_no_reduction_sends_everything(tool_tape: MakeTape) -> None:
     assert totals.fresh_tokens == totals.peak_tokens
 
 
-def test_no_memory_reads_everything_again(tool_tape: MakeTape) -> None:
-    """Above the threshold each call has the summarizer read all that is old."""
-    tape = tool_tape(10)
-
-    report = no_memory(tape, CONFIG)
-
-    above = [call for call in report.calls if call.fold is not None]
-    assert [call.number for call in above] == list(range(above[0].number, len(tape.calls) + 1))
-    assert report.totals.summarizer_calls == report.totals.most_reads == len(above)
-    sizes = [tape.size(message) for message in tape.messages if message.role != "system"]
-    assert all(call.fold and call.fold.tokens_read == sum(sizes[: call.fold.cut]) for call in above)
+def _reported(usages: list[Usage | None]) -> Tape:
+    messages = [
+        message
+        for usage in usages
+        for message in (Message.user("ask"), replace(Message.assistant("say"), usage=usage))
+    ]
+    return Tape(Session(format="test", messages=tuple(messages)))
 
 
-def test_no_memory_keeps_the_prefix_while_the_cut_stays(tool_tape: MakeTape) -> None:
-    """The same summary is assumed while the cut does not move, which favours the baseline."""
-    calls = no_memory(tool_tape(10), CONFIG).calls
+def test_what_the_vendor_reported_is_a_row() -> None:
+    """Sizes, cached tokens and the bill are the vendor's own, and breaks are seen."""
+    usages: list[Usage | None] = [
+        Usage(input_tokens=100, output_tokens=10),
+        Usage(input_tokens=200, output_tokens=20, cache_read_tokens=100),
+        Usage(input_tokens=300, output_tokens=30, cache_read_tokens=50),
+    ]
 
-    pairs = pairwise(calls)
-    moved = [(a.fold and a.fold.cut) != (b.fold and b.fold.cut) for a, b in pairs]
-    assert [call.prefix_broke for call in calls[1:]] == moved
-    assert True in moved
+    report = as_recorded(_reported(usages))
+
+    assert report is not None
+    assert [call.view_tokens for call in report.calls] == [100, 200, 300]
+    assert [call.prefix_broke for call in report.calls] == [False, False, True]
+    bill = priced(report, TERMS).totals.cost
+    assert bill == pytest.approx((600 - 150 + 15 + 5 * 60) / 1e6)
 
 
-def test_without_a_summarizer_there_is_still_a_baseline(tool_tape: MakeTape) -> None:
-    """For a configuration that only drops, the forgetful baseline summarizes by its limits."""
-    comparison = compare(tool_tape(20), {"counting": USUAL["counting"]})
+@pytest.mark.parametrize(("missing", "known"), [(1, True), (2, False)])
+def test_a_recording_with_gaps_has_no_such_row(missing: int, known: bool) -> None:
+    """A tenth of the calls may lack their usage, not more."""
+    tape = _reported([Usage(input_tokens=10)] * (10 - missing) + [None] * missing)
 
-    assert comparison.reports[1].config is not None
-    assert comparison.reports[1].config.target == USUAL["counting"].target_count
+    assert (as_recorded(tape) is not None) is known
+    assert len(compare(tape, CONFIGS).reports) == 3 + known
+
+
+@pytest.mark.parametrize(("cached", "is_needless"), [(0.1, True), (None, False)])
+def test_folding_is_needless_where_cached_reads_are_cheap(
+    chat_tape: MakeTape, cached: float | None, is_needless: bool
+) -> None:
+    """A fold too many costs more than the whole history, unless nothing is cached."""
+    prices = replace(PRICES, cached_read=cached)
+    terms = Terms(prices=prices, summarizer=Prices(input=0.1, output=0.5))
+    configs = {"some": HistoryReductionConfig(target_count=5, summarization_threshold=5)}
+
+    reports = compare(chat_tape(40), configs, check=False, terms=terms).reports
+
+    assert needs_no_folding(reports) is is_needless
+
+
+def test_without_prices_nothing_is_said_of_bills(chat_tape: MakeTape) -> None:
+    """Bills and optima are unknown, and whether folding pays is too."""
+    reports = compare(chat_tape(6), CONFIGS, check=False).reports
+
+    assert {(one.totals.cost, one.totals.optimum) for one in reports} == {(None, None)}
+    assert not needs_no_folding(reports)
+
+
+def test_every_bill_is_beside_the_best_one(chat_tape: MakeTape) -> None:
+    """A configuration is compared with the best times of folds for the window that it keeps."""
+    full, often, _ = compare(chat_tape(30), CONFIGS, check=False, terms=TERMS).reports
+
+    assert full.totals.optimum is None
+    assert often.totals.cost is not None
+    assert often.totals.optimum is not None
+    assert often.totals.optimum < often.totals.cost

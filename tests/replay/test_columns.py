@@ -34,6 +34,9 @@ def test_short_numbers_have_three_digits(number: float, text: str) -> None:
     [
         ("prefix kept", Totals(kept_tokens=99_999, prior_tokens=100_000), "99.9 %"),
         ("prefix kept", Totals(kept_tokens=5, prior_tokens=5), "100 %"),
+        ("bill, $", Totals(cost=1_234.5), "1,234.50"),
+        ("bill, $", Totals(cost=0.01234), "0.0123"),
+        ("best, $", Totals(), "-"),
         ("invalid", Totals(), "-"),
         ("invalid", Totals(invalid_requests=0), "0"),
     ],

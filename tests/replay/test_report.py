@@ -8,6 +8,8 @@ from xml.etree import ElementTree as ET
 import msgspec
 import pytest
 
+from foldline.reduction.prices import Prices
+from foldline.replay.bill import Terms
 from foldline.replay.comparison import USUAL, compare
 from foldline.replay.record import ReplayReport
 from foldline.replay.report import MOST_SESSIONS, html_page
@@ -54,7 +56,7 @@ def test_the_page_needs_nothing_else(reports: Reports) -> None:
 def test_every_picture_is_one_and_says_what_it_shows(reports: Reports) -> None:
     """Each picture is well-formed, with a title and a description that it is labelled by."""
     pictures = re.findall(r"<svg.*?</svg>", html_page([reports]), re.DOTALL)
-    assert len(pictures) == len(reports)
+    assert len(pictures) == 1 + len(reports)
 
     labels: list[str] = []
     for picture in pictures:
@@ -75,7 +77,7 @@ def test_the_page_has_all_figures_as_a_table(reports: Reports) -> None:
 
     assert all(f'<th scope="row">{report.name}<small>' in page for report in reports)
     assert page.count("<caption>") == 1
-    assert f"{reports[2].totals.folds:,} folds" in page
+    assert f"{reports[1].totals.folds:,} folds" in page
 
 
 def test_nothing_in_a_session_can_speak_for_the_page(reports: Reports) -> None:
@@ -98,9 +100,26 @@ def test_curves_have_few_points(chat_tape: Callable[..., Tape]) -> None:
     tape = chat_tape(330)
     page = html_page([compare(tape, {"counting": USUAL["counting"]}, check=False).reports])
 
-    curves = re.findall(r'<polyline class="\w+ curve" points="([^"]*)"', page)
-    assert len(curves) == 6
+    curves = re.findall(r'<polyline class="(?:history|view) curve" points="([^"]*)"', page)
+    assert len(curves) == 4
     assert all(100 < len(points.split()) <= 300 for points in curves)
+
+
+def test_one_picture_has_every_configuration(chat_tape: Callable[..., Tape]) -> None:
+    """The views are drawn over one another, each named with its bill, and what needs none is."""
+    prices = Prices(input=1, output=5, cached_read=0.1)
+    terms = Terms(prices=prices, summarizer=prices)
+    compared = compare(chat_tape(30), USUAL, check=False, terms=terms).reports
+
+    page = html_page([compared])
+
+    together = page[page.index("<article>") : page.index("</article>")]
+    assert together.count("<polyline") == len(compared)
+    for number, report in enumerate(compared, start=1):
+        assert f'class="curve-{number} curve"' in together
+        assert f"</span>{report.name}: ${report.totals.cost:,.2f}</li>" in together
+    assert "This session needs no folding" in page
+    assert "best, $" in page
 
 
 def test_only_the_longest_sessions_are_drawn(chat_tape: Callable[..., Tape]) -> None:
@@ -118,9 +137,9 @@ def test_only_the_longest_sessions_are_drawn(chat_tape: Callable[..., Tape]) -> 
 
 def test_violations_are_shown(reports: Reports) -> None:
     """An invalid request is named with its call."""
-    calls = list(reports[2].calls)
+    calls = list(reports[1].calls)
     calls[4] = msgspec.structs.replace(calls[4], violations=("openai-chat: message 3: wrong",))
-    report = msgspec.structs.replace(reports[2], calls=tuple(calls))
+    report = msgspec.structs.replace(reports[1], calls=tuple(calls))
 
     page = html_page([[report]])
 
@@ -137,7 +156,7 @@ def test_a_session_without_a_call_is_a_page_too(chat_tape: Callable[..., Tape]) 
 
 def test_a_history_of_millions_has_short_labels(reports: Reports) -> None:
     """The scale of a picture is written in thousands and millions."""
-    replace, report = msgspec.structs.replace, reports[2]
+    replace, report = msgspec.structs.replace, reports[1]
     calls = tuple(replace(one, full_tokens=one.full_tokens * 1000) for one in report.calls)
 
     page = html_page([[replace(report, calls=calls)]])

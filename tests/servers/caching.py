@@ -50,8 +50,12 @@ class CachingVendor:
             self._openai(pieces) if self._like == "openai" else self._anthropic(pieces, request)
         )
         usage = Usage(input_tokens=tokens, cache_read_tokens=served if served >= MINIMUM else 0)
-        reason = "tool_call" if said.tool_calls else "stop"
-        return ChatResponse(messages=(said,), usage=usage, model=self.name, finish_reason=reason)
+        return ChatResponse(
+            messages=(said,),
+            usage=usage,
+            model=self.name,
+            finish_reason="tool_call" if said.tool_calls else "stop",
+        )
 
     def forget(self) -> None:
         """Drop everything from the cache."""

@@ -71,6 +71,10 @@ class Terms(Struct, frozen=True, kw_only=True):
             return min(own / MILLION, ride)
         return own / MILLION
 
+    def answer(self, call: CallRecord) -> float:
+        """Return what the answer to *call* costs, as far as the vendor reported it."""
+        return call.answer_tokens * self.prices.at(call.view_tokens).output / MILLION
+
     def is_cold(self, number: int, idle: float | None) -> bool:
         """Whether nothing is in the cache at call *number*, made *idle* seconds after an answer."""
         return number == 1 or (idle is not None and idle > self.prices.lifetime)
@@ -78,15 +82,19 @@ class Terms(Struct, frozen=True, kw_only=True):
 
 def priced(report: ReplayReport, terms: Terms) -> ReplayReport:
     """Return *report* with what its calls cost."""
-    calls = tuple(_priced(call, terms) for call in report.calls)
+    # What the vendor reported says itself what its cache served.
+    guesses = report.kind != "recorded"
+    calls = tuple(
+        _priced(call, terms, is_cold=guesses and terms.is_cold(call.number, call.idle))
+        for call in report.calls
+    )
     cost = sum(call.cost or 0.0 for call in calls)
     return replace(report, calls=calls, totals=replace(report.totals, cost=cost))
 
 
-def _priced(call: CallRecord, terms: Terms) -> CallRecord:
-    is_cold = terms.is_cold(call.number, call.idle)
+def _priced(call: CallRecord, terms: Terms, *, is_cold: bool) -> CallRecord:
     cost = terms.request(call.view_tokens, kept=call.kept_tokens, is_cold=is_cold)
-    cost += call.answer_tokens * terms.prices.at(call.view_tokens).output / MILLION
+    cost += terms.answer(call)
     fold = call.fold
     if fold is not None:
         fold = replace(fold, cost=_summary(fold, call, terms, is_cold=is_cold))

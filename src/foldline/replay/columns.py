@@ -9,10 +9,10 @@ from msgspec import Struct
 from foldline.replay.record import ConfigRecord, ReplayReport, Totals
 
 
-__all__ = ["COLUMNS", "Column", "Kind", "Row", "describe", "rows", "short_number"]
+__all__ = ["COLUMNS", "Column", "Kind", "Row", "describe", "rows", "short_number", "shown_columns"]
 
 
-Kind: TypeAlias = Literal["count", "tokens", "share"]
+Kind: TypeAlias = Literal["count", "tokens", "share", "money"]
 """What a figure is a number of."""
 
 
@@ -34,6 +34,8 @@ class Column(NamedTuple):
         if self.kind == "share":
             # Never rounded up to all of it: a prefix that broke once is not a whole one.
             return "100 %" if figure >= 1 else f"{min(figure * 100, 99.9):.1f} %"
+        if self.kind == "money":
+            return f"{figure:,.2f}" if figure >= 1 else f"{figure:.4f}"
         return short_number(figure) if short and self.kind == "tokens" else f"{figure:,.0f}"
 
 
@@ -49,6 +51,11 @@ def short_number(number: float) -> str:
 _NEW = "The tokens sent that no prompt cache could serve: they are new since the last request."
 _KEPT = "The share of each request that the next one began with, which prompt caches can serve."
 _INVALID = "Requests that OpenAI or Anthropic would refuse, or that lost something."
+_BILL = (
+    "US dollars for all requests, cached prefixes at their price, and for summaries as the model "
+    "would write them; answers count if the vendor reported them."
+)
+_BEST = "The least bill with the same retained window, the times of folds chosen in hindsight."
 
 COLUMNS = (
     Column("folds", "count", "folds", "How often a new reduction was made."),
@@ -59,9 +66,20 @@ COLUMNS = (
     Column("tokens sent", "tokens", "sent_tokens", "The tokens of all requests together."),
     Column("new", "tokens", "fresh_tokens", _NEW),
     Column("prefix kept", "share", "prefix_share", _KEPT),
+    Column("bill, $", "money", "cost", _BILL),
+    Column("best, $", "money", "optimum", _BEST),
     Column("invalid", "count", "invalid_requests", _INVALID),
 )
 """Every figure, in the order in which it is shown."""
+
+
+def shown_columns(table: Sequence["Row"]) -> tuple[Column, ...]:
+    """Return the columns that *table* has a figure for; those of money need prices."""
+    return tuple(
+        column
+        for column in COLUMNS
+        if column.kind != "money" or any(getattr(row.totals, column.field) for row in table)
+    )
 
 
 class Row(Struct, frozen=True, kw_only=True):
@@ -93,14 +111,14 @@ def rows(sessions: Sequence[Sequence[ReplayReport]]) -> tuple[Row, ...]:
 def describe(report: ReplayReport) -> str:
     """Return what prepared the requests of *report*, in a few words."""
     config = report.config
+    if report.kind == "recorded":
+        return "what the vendor reported"
     if config is None:
         return "the full history at every call"
     limits = f"{config.ceiling:,} tokens"
     if config.target is not None:
         beside = "" if config.counting_unit == "tokens" else f" or {limits}"
         limits = f"{config.target:,} + {config.threshold:,} {config.counting_unit}{beside}"
-    if report.kind == "no_memory":
-        return f"a new summary at every call above {limits}"
     if not config.enabled:
         return "disabled: the full history at every call"
     return f"{_method(config)}, up to {limits}"

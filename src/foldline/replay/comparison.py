@@ -1,33 +1,35 @@
 """
 Several configurations over one session, next to what it costs without foldline.
 
-The two baselines are computed from the sizes of messages; no summary is written, so their requests
-are not checked. Every assumption favors the baseline.
+The baselines are computed from the sizes of messages, or from what the vendor reported; their requests
+are not checked.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from foldline.history.boundaries import safe_cut
 from foldline.history.history import History
-from foldline.reduction.budget import SUMMARY_TOKENS, budget_for, budget_of
-from foldline.reduction.config import HistoryReductionConfig, Limits
+from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import Reason
+from foldline.replay.bill import Terms, priced
+from foldline.replay.optimum import optimal_bill
 from foldline.replay.player import Replay, play
-from foldline.replay.record import CallRecord, ConfigRecord, FoldRecord, ReplayReport, Totals
+from foldline.replay.record import CallRecord, ReplayKind, ReplayReport, Totals
 from foldline.replay.tape import Tape
 
 
 __all__ = [
-    "NO_MEMORY",
+    "NEEDS_NO_FOLDING",
     "NO_REDUCTION",
+    "RECORDED",
     "USUAL",
     "Comparison",
+    "as_recorded",
     "compare",
-    "no_memory",
+    "needs_no_folding",
     "no_reduction",
 ]
 
@@ -35,8 +37,15 @@ __all__ = [
 NO_REDUCTION = "no reduction"
 """The name of the baseline that sends everything."""
 
-NO_MEMORY = "no memory"
-"""The name of the baseline that forgets its summaries."""
+RECORDED = "as recorded"
+"""The name of what the vendor reported when the session took place."""
+
+NEEDS_NO_FOLDING = "This session needs no folding: sending it all is the cheapest within 2 %."
+"""What is said of a session for which `needs_no_folding`."""
+
+# Of the calls that must have a report, and of a prefix that a cache still has: it serves whole blocks.
+_MOST = 0.9
+_NEGLIGIBLE = 1.02
 
 _ROLLING = HistoryReductionConfig(
     counting_unit="messages", target_count=40, summarization_threshold=20
@@ -46,10 +55,10 @@ USUAL: Mapping[str, HistoryReductionConfig] = MappingProxyType(
     {
         "default": HistoryReductionConfig(),
         "rolling": _ROLLING,
-        "layers": msgspec.structs.replace(_ROLLING, use_single_summary=False),
+        "layers": replace(_ROLLING, use_single_summary=False),
         "exchanges": HistoryReductionConfig(target_count=5, summarization_threshold=5),
         "tokens": HistoryReductionConfig(target_token_budget=8_000, token_budget_threshold=8_000),
-        "counting": msgspec.structs.replace(_ROLLING, strategy="message_counting"),
+        "counting": replace(_ROLLING, strategy="message_counting"),
     }
 )
 """What a replay compares by default."""
@@ -59,7 +68,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     """One session under every configuration."""
 
     reports: tuple[ReplayReport, ...]
-    """The baselines, then one report per configuration."""
+    """No reduction, what was recorded if the vendor's usage is known, then one report per configuration."""
 
     replays: Mapping[str, Replay]
 
@@ -69,6 +78,7 @@ def compare(
     configs: Mapping[str, HistoryReductionConfig],
     *,
     check: bool = True,
+    terms: Terms | None = None,
     on_call: Callable[[], None] | None = None,
 ) -> Comparison:
     """
@@ -76,36 +86,65 @@ def compare(
 
     Args:
         tape: The session.
-        configs: The configurations; the baseline without memory is computed for the first one that
-            summarizes.
+        configs: The configurations.
         check: Whether every request is checked.
+        terms: What is charged; None leaves the bills out. Configurations without prices get these.
         on_call: Is called after each model call under each configuration.
     """
-    replays = {
-        name: play(tape, config, name=name, check=check, on_call=on_call)
-        for name, config in configs.items()
-    }
-    baselines = (no_reduction(tape), no_memory(tape, _forgetful(configs)))
+    replays: dict[str, Replay] = {}
+    for name, given in configs.items():
+        config = given
+        if terms is not None and config.prices is None:
+            config = replace(config, prices=terms.prices)
+        replay = play(tape, config, name=name, check=check, on_call=on_call)
+        if terms is not None:
+            replay = replace(replay, report=_billed(replay.report, tape, config, terms))
+        replays[name] = replay
+    baselines = [no_reduction(tape), *filter(None, (as_recorded(tape),))]
+    if terms is not None:
+        baselines = [priced(report, terms) for report in baselines]
     return Comparison(
         reports=(*baselines, *(replay.report for replay in replays.values())), replays=replays
     )
 
 
-def _forgetful(configs: Mapping[str, HistoryReductionConfig]) -> HistoryReductionConfig:
-    """Return the first configuration that summarizes; if none does, the first one made to do so."""
-    for config in configs.values():
-        if config.strategy == "summarizing":
-            return config
-    first = next(iter(configs.values()))
-    return msgspec.structs.replace(first, strategy="summarizing")
+def _billed(
+    report: ReplayReport, tape: Tape, config: HistoryReductionConfig, terms: Terms
+) -> ReplayReport:
+    report = priced(report, terms)
+    answers = sum(terms.answer(call) for call in report.calls)
+    best = optimal_bill(tape, config, terms).cost if config.enabled else None
+    optimum = None if best is None else best + answers
+    return replace(report, totals=replace(report.totals, optimum=optimum))
+
+
+def needs_no_folding(reports: Sequence[ReplayReport]) -> bool:
+    """Whether no configuration of a priced comparison is 2 % cheaper than sending everything."""
+    bills = {report.kind: report.totals.cost for report in reports if report.totals.cost}
+    never = bills.get("no_reduction")
+    ours = [one.totals.cost for one in reports if one.kind == "reducer" and one.totals.cost]
+    return never is not None and bool(ours) and never <= min(ours) * _NEGLIGIBLE
 
 
 def no_reduction(tape: Tape) -> ReplayReport:
     """Return what it costs to send the full history at every call."""
-    calls = tuple(_calls(tape, None))
+    return _baseline(NO_REDUCTION, "no_reduction", tape, tuple(_calls(tape)))
+
+
+def as_recorded(tape: Tape) -> ReplayReport | None:
+    """Return what the vendor reported; None if it is missing for more than a tenth of the calls."""
+    calls = tuple(_reported(tape))
+    if not calls or len(calls) < len(tape.calls) * _MOST:
+        return None
+    return _baseline(RECORDED, "recorded", tape, calls)
+
+
+def _baseline(
+    name: str, kind: ReplayKind, tape: Tape, calls: tuple[CallRecord, ...]
+) -> ReplayReport:
     return ReplayReport(
-        name=NO_REDUCTION,
-        kind="no_reduction",
+        name=name,
+        kind=kind,
         config=None,
         session=tape.session,
         totals=Totals.of(calls, most_reads=0, checked=False),
@@ -113,92 +152,43 @@ def no_reduction(tape: Tape) -> ReplayReport:
     )
 
 
-def no_memory(tape: Tape, config: HistoryReductionConfig) -> ReplayReport:
-    """
-    Return what it costs to summarize everything old again at each call above the threshold.
-
-    The summary is as long as it may be, and equal to the one before while it represents the same
-    messages, which a model's would not be.
-    """
-    calls = tuple(_calls(tape, config))
-    reads = sum(bool(call.fold and call.fold.messages_read) for call in calls)
-    return ReplayReport(
-        name=NO_MEMORY,
-        kind="no_memory",
-        config=ConfigRecord.of(config),
-        session=tape.session,
-        totals=Totals.of(calls, most_reads=reads, checked=False),
-        calls=calls,
-    )
-
-
-def _calls(tape: Tape, config: HistoryReductionConfig | None) -> Iterator[CallRecord]:
-    history = History(counter=tape.counter)
-    before, cut_before = 0, 0
+def _calls(tape: Tape) -> Iterator[CallRecord]:
+    history, before = History(counter=tape.counter), 0
     for number, position in enumerate(tape.calls, start=1):
         system = history.system_tokens
         history.extend(tape.messages[history.total : position])
-        cut = 0 if config is None else _cut(history, config)
-        same = config is None or (cut == cut_before and system == history.system_tokens)
-        call = _call(history, config, cut)
-        kept = before if same else min(before, system)
-        yield msgspec.structs.replace(
-            call,
-            number=number,
-            position=position,
-            kept_tokens=kept,
-            fresh_tokens=call.view_tokens - kept,
-            prior_tokens=before,
-            prefix_broke=kept < before,
-            idle=tape.idle[number - 1],
-            answer_tokens=tape.answer_tokens(number - 1),
-        )
-        before, cut_before = call.view_tokens, cut
+        tokens = history.system_tokens + history.tokens()
+        kept = before if system == history.system_tokens else min(before, system)
+        yield _call(tape, number, tokens=tokens, full=tokens, kept=kept, prior=before)
+        before = tokens
 
 
-def _cut(history: History, config: HistoryReductionConfig) -> int:
-    unit, limits = config.unit, config.limits
-    if limits is None:
-        budget = budget_of(config, system=history.system_tokens)
-        system = history.system_tokens
-        limits = Limits(budget.keep, budget.full - system - budget.keep)
-    if history.count(unit) <= limits.ceiling:
-        return 0
-    return safe_cut(history, unit=unit, keep=limits.target, slack=limits.threshold) or 0
+def _reported(tape: Tape) -> Iterator[CallRecord]:
+    """Yield what the vendor counted, with the sizes of what had been said by then."""
+    prior = 0
+    for call, usage in zip(_calls(tape), tape.usages, strict=True):
+        if usage is not None and usage.input_tokens:
+            tokens, kept = usage.input_tokens, usage.cache_read_tokens
+            yield _call(
+                tape, call.number, tokens=tokens, full=call.full_tokens, kept=kept, prior=prior
+            )
+            prior = tokens
 
 
-def _call(history: History, config: HistoryReductionConfig | None, cut: int) -> CallRecord:
-    """Return the request of a baseline, before it is compared with the one before."""
-    summarizes = config is not None and config.strategy == "summarizing"
-    read = history.tokens(0, cut) if summarizes else 0
-    messages = history.total - cut
-    tokens = history.system_tokens + history.tokens(cut)
-    if read:
-        tokens += budget_for(read, SUMMARY_TOKENS)
-        messages += 1
-    user = history.last_user()
-    if user is not None and user < cut:
-        tokens += history.tokens(user, user + 1)
-        messages += 1
-    fold = FoldRecord(
-        cut=cut,
-        summarizer=None,
-        summarizer_calls=int(read > 0),
-        tokens_read=read,
-        messages_read=((0, cut),) if read else (),
-    )
+def _call(tape: Tape, number: int, *, tokens: int, full: int, kept: int, prior: int) -> CallRecord:
     return CallRecord(
-        number=0,
-        position=0,
-        verdict="fold" if cut else "skip",
-        reason=(Reason.THRESHOLD_EXCEEDED if cut else Reason.BELOW_THRESHOLD).value,
-        status="performed" if cut else "skipped",
-        view_messages=messages,
+        number=number,
+        position=tape.calls[number - 1],
+        verdict="skip",
+        reason=Reason.BELOW_THRESHOLD.value,
+        status="skipped",
+        view_messages=tape.calls[number - 1],
         view_tokens=tokens,
-        full_tokens=history.system_tokens + history.tokens(),
-        kept_tokens=0,
-        fresh_tokens=0,
-        prior_tokens=0,
-        prefix_broke=False,
-        fold=fold if cut else None,
+        full_tokens=full,
+        kept_tokens=kept,
+        fresh_tokens=tokens - kept,
+        prior_tokens=prior,
+        prefix_broke=kept < prior * _MOST,
+        idle=tape.idle[number - 1],
+        answer_tokens=tape.answer_tokens(number - 1),
     )

@@ -1,6 +1,6 @@
 """A picture of one replay: history against view, in tokens, over the model calls of a session."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from math import ceil, log10
 from typing import Literal, TypeAlias
@@ -8,7 +8,17 @@ from typing import Literal, TypeAlias
 from foldline.replay.record import CallRecord, ReplayReport
 
 
-__all__ = ["MOST_POINTS", "Mark", "Point", "draw", "mark_of", "strip", "thinned"]
+__all__ = [
+    "MOST_CURVES",
+    "MOST_POINTS",
+    "Mark",
+    "Point",
+    "draw",
+    "mark_of",
+    "overlay",
+    "strip",
+    "thinned",
+]
 
 
 MOST_POINTS = 300
@@ -53,13 +63,41 @@ def draw(report: ReplayReport, *, id: str, label: str, description: str, top: in
         f"the largest view has {totals.peak_tokens:,}, the mean view {totals.mean_tokens:,.0f}. "
         f"{totals.folds:,} folds."
     )
+    return _svg(id, label, said, _Canvas(report.calls, max(1, top)).elements())
+
+
+MOST_CURVES = 8
+"""How many views one picture shows over one another; as many have a color of their own."""
+
+
+def overlay(reports: Sequence[ReplayReport], *, id: str, label: str, top: int) -> str:
+    """Return the views of *reports* over one another as an SVG element; *label* is markup."""
+    canvas = _Canvas(reports[0].calls, max(1, top))
+    said = "; ".join(
+        f"curve {n}: peak {one.totals.peak_tokens:,} tokens" for n, one in _curves(reports)
+    )
+    curves = (canvas.curve(one.calls, f"curve-{number}") for number, one in _curves(reports))
+    return _svg(
+        id,
+        label,
+        said,
+        (*canvas.grid(), *curves, *canvas.numbers(_FOLD_ROW + 8)),
+        height=_FOLD_ROW + 16,
+    )
+
+
+def _curves(reports: Sequence[ReplayReport]) -> Iterator[tuple[int, ReplayReport]]:
+    yield from enumerate(reports[:MOST_CURVES], start=1)
+
+
+def _svg(id: str, label: str, said: str, elements: Iterable[str], *, height: int = _HEIGHT) -> str:
     labels = f'aria-labelledby="{id}-title {id}-desc"'
     return "\n".join(
         (
-            f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" {labels}>',
+            f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" {labels}>',
             f'<title id="{id}-title">{label}</title>',
             f'<desc id="{id}-desc">{said}</desc>',
-            *_Canvas(report.calls, max(1, top)).elements(),
+            *elements,
             "</svg>",
         )
     )
@@ -77,7 +115,7 @@ class _Canvas:
         """Yield everything inside the picture, from back to front."""
         full = thinned([(call.number, call.full_tokens) for call in self._calls])
         view = thinned([(call.number, call.view_tokens) for call in self._calls])
-        yield from self._grid()
+        yield from self.grid()
         if self._calls:
             ground = f"{self._x(len(self._calls)):.1f},{_BOTTOM} {_LEFT},{_BOTTOM}"
             for kind, points in (("history", full), ("view", view)):
@@ -86,9 +124,18 @@ class _Canvas:
             yield f'<polyline class="{kind} curve" points="{self._points(points)}"/>'
         yield from self._folds()
         yield from self._strip()
-        yield f'<text class="label" x="{_LEFT}" y="{_LABEL_ROW}">call 1</text>'
+        yield from self.numbers(_LABEL_ROW)
+
+    def curve(self, calls: Sequence[CallRecord], kind: str) -> str:
+        """Return the views of *calls* as a curve."""
+        points = self._points(thinned([(call.number, call.view_tokens) for call in calls]))
+        return f'<polyline class="{kind} curve" points="{points}"/>'
+
+    def numbers(self, y: int) -> Iterator[str]:
+        """Yield the numbers of the first and the last call."""
+        yield f'<text class="label" x="{_LEFT}" y="{y}">call 1</text>'
         last = f"call {len(self._calls):,}"
-        yield f'<text class="label end" x="{_RIGHT}" y="{_LABEL_ROW}">{last}</text>'
+        yield f'<text class="label end" x="{_RIGHT}" y="{y}">{last}</text>'
 
     def _x(self, number: int) -> float:
         return _LEFT + (number - 1) / max(1, len(self._calls) - 1) * (_RIGHT - _LEFT)
@@ -99,7 +146,8 @@ class _Canvas:
     def _points(self, points: Sequence[Point]) -> str:
         return " ".join(f"{self._x(number):.1f},{self._y(size):.1f}" for number, size in points)
 
-    def _grid(self) -> Iterator[str]:
+    def grid(self) -> Iterator[str]:
+        """Yield the lines and sizes that curves are drawn over."""
         for tokens in range(0, self._top + 1, self._step):
             y = self._y(tokens)
             yield f'<line class="grid" x1="{_LEFT}" x2="{_RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'

@@ -24,12 +24,12 @@ __all__ = [
 ]
 
 
-ReplayKind: TypeAlias = Literal["reducer", "no_reduction", "no_memory"]
+ReplayKind: TypeAlias = Literal["reducer", "no_reduction", "recorded"]
 """
 What prepared the requests.
 
-`reducer`: foldline. `no_reduction`: nothing, the full history is sent each time. `no_memory`: a
-reducer that keeps no state, so it summarizes everything old again at every call.
+`reducer`: foldline. `no_reduction`: nothing, the full history is sent each time. `recorded`: whatever
+did when the session took place; the sizes are those that the vendor reported.
 """
 
 

@@ -5,8 +5,9 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
-from foldline.replay.columns import COLUMNS, Row, describe, rows
-from foldline.replay.picture import draw
+from foldline.replay.columns import Column, Row, describe, rows, shown_columns
+from foldline.replay.comparison import NEEDS_NO_FOLDING, needs_no_folding
+from foldline.replay.picture import MOST_CURVES, draw, overlay
 from foldline.replay.record import CallRecord, FoldRecord, ReplayReport
 
 
@@ -31,13 +32,15 @@ def html_page(sessions: Sequence[Sequence[ReplayReport]], *, title: str = "foldl
         left_out = len(sessions) - len(drawn)
         note = f"<p>The {MOST_SESSIONS} longest sessions are drawn; {left_out:,} are not.</p>"
         pieces.insert(0, note)
+    table = rows(sessions)
+    columns = shown_columns(table)
     page = Template((files("foldline.replay") / "page.html").read_text("utf-8"))
     return page.substitute(
         title=_text(title),
         summary=_summary(sessions),
-        totals=_totals(rows(sessions)),
+        totals=_totals(table, columns),
         meanings="\n".join(
-            f"<dt>{_text(column.title)}</dt><dd>{_text(column.meaning)}</dd>" for column in COLUMNS
+            f"<dt>{_text(column.title)}</dt><dd>{_text(column.meaning)}</dd>" for column in columns
         ),
         sessions="\n".join(pieces),
     )
@@ -57,12 +60,12 @@ def _summary(sessions: Sequence[Sequence[ReplayReport]]) -> str:
     return f"{what}, {messages:,} messages, {tokens:,} tokens, {calls:,} model calls"
 
 
-def _totals(table: Iterable[Row]) -> str:
-    lines = [_head("configuration", *(column.title for column in COLUMNS))]
+def _totals(table: Iterable[Row], columns: Sequence[Column]) -> str:
+    lines = [_head("configuration", *(column.title for column in columns))]
     for row in table:
         kind = ' class="baseline"' if row.is_baseline else ""
         name = f'<th scope="row">{_text(row.name)}<small>{_text(row.description)}</small></th>'
-        lines.append(f"<tr{kind}>{name}{_cells(*(one.show(row.totals) for one in COLUMNS))}</tr>")
+        lines.append(f"<tr{kind}>{name}{_cells(*(one.show(row.totals) for one in columns))}</tr>")
     return "\n".join((*lines, "</tbody>"))
 
 
@@ -82,8 +85,12 @@ def _session(reports: Sequence[ReplayReport], id: str) -> Iterator[str]:
     yield f"<section><h2>{_text(heading)}</h2>"
     yield (
         f"<p>{_text(session.format)}, {session.messages:,} messages, {session.exchanges:,} "
-        f'exchanges, {session.tokens:,} tokens</p><div class="panels">'
+        f"exchanges, {session.tokens:,} tokens</p>"
     )
+    if needs_no_folding(reports):
+        yield f"<p>{NEEDS_NO_FOLDING}</p>"
+    yield '<div class="panels">'
+    yield from _together(reports, id, ceiling)
     for place, report in enumerate(reports):
         name, description = _text(report.name), _text(describe(report))
         yield f"<article><h3>{name}</h3><p>{description}</p>"
@@ -93,6 +100,23 @@ def _session(reports: Sequence[ReplayReport], id: str) -> Iterator[str]:
         yield from _folds(report)
         yield "</article>"
     yield "</div></section>"
+
+
+def _together(reports: Sequence[ReplayReport], id: str, top: int) -> Iterator[str]:
+    """Yield the views of all configurations in one picture."""
+    drawn = reports[:MOST_CURVES]
+    label = "The views of all configurations, in tokens"
+    yield f"<article><h3>{label}</h3>"
+    yield overlay(drawn, id=f"{id}all", label=label, top=top)
+    yield '<ul class="legend">'
+    for number, report in enumerate(drawn, start=1):
+        yield f'<li><span class="swatch curve-{number}"></span>{_text(_billed(report))}</li>'
+    yield "</ul></article>"
+
+
+def _billed(report: ReplayReport) -> str:
+    cost = report.totals.cost
+    return report.name if cost is None else f"{report.name}: ${cost:,.2f}"
 
 
 def _violations(report: ReplayReport) -> Iterator[str]:

@@ -15,7 +15,14 @@ from rich.table import Table
 from rich.text import Text
 
 from foldline.apps.cli.files import check_targets, print_json, write_files
-from foldline.apps.cli.options import ConfigOptions, HtmlOption, JsonOption, ModelOption, takes
+from foldline.apps.cli.options import (
+    ConfigOptions,
+    HtmlOption,
+    JsonOption,
+    ModelOption,
+    takes,
+)
+from foldline.apps.cli.prices import PricesOption, named_prices, source_of
 from foldline.apps.cli.sources import (
     configured,
     is_configured,
@@ -34,20 +41,31 @@ from foldline.apps.cli.terminal import (
 from foldline.apps.cli.viewing import show_view
 from foldline.logs import read_sessions
 from foldline.logs.importer import Session
+from foldline.providers.price_list import prices_of_model
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.replay.columns import COLUMNS, Column, Row, describe, rows, short_number
-from foldline.replay.comparison import NO_MEMORY, NO_REDUCTION, USUAL, Comparison, compare
+from foldline.reduction.prices import Prices
+from foldline.replay.bill import Terms
+from foldline.replay.columns import Column, Row, describe, rows, short_number, shown_columns
+from foldline.replay.comparison import (
+    NEEDS_NO_FOLDING,
+    NO_REDUCTION,
+    USUAL,
+    Comparison,
+    compare,
+    needs_no_folding,
+)
 from foldline.replay.record import ReplayReport, Totals
 from foldline.replay.report import html_page
 from foldline.replay.tape import Tape
 
 
-__all__ = ["DEMO_CONFIGS", "demo", "recorded_session", "replay"]
+__all__ = ["DEMO_CONFIGS", "demo", "recorded_session", "replay", "terms_of"]
 
 
 _MOST_VIOLATIONS = 5
 _FIGURE_WIDTH = 5
 _LEAST_NAME = 12
+_NEED_NONE = "{:,} of {:,} sessions need no folding: sending all of it is the cheapest within 2 %."
 
 
 class _ReplayOptions(ConfigOptions, frozen=True, kw_only=True):
@@ -65,6 +83,7 @@ class _ReplayOptions(ConfigOptions, frozen=True, kw_only=True):
         ),
     ] = True
     model: ModelOption = None
+    prices: PricesOption = None
     html: HtmlOption = None
     json: JsonOption = False
 
@@ -87,16 +106,31 @@ def replay(options: _ReplayOptions) -> None:
             note(f"{name} disables reduction: the full history is sent")
     tapes = [Tape(session) for session in recorded]
     calls = len(configs) * sum(len(tape.calls) for tape in tapes)
+    terms = terms_of(options.prices, options.model)
     with progress("replaying", calls) as advance:
         sessions = [
-            compare(tape, configs, check=options.check, on_call=advance).reports for tape in tapes
+            compare(tape, configs, check=options.check, terms=terms, on_call=advance).reports
+            for tape in tapes
         ]
     if options.html is not None:
         write_files({options.html: html_page(sessions).encode()})
     if options.json:
         print_json(_document(sessions))
     else:
-        _print(output_console(), sessions)
+        console = output_console()
+        _print(console, sessions)
+        if terms is None:
+            console.print(
+                "the bill needs prices: give --prices, or --model if its prices are known"
+            )
+        else:
+            console.print(f"the bill is at {source_of(options.prices or options.model)}")
+
+
+def terms_of(given: str | None, model: str | None) -> Terms | None:
+    """Return the terms at which a model writes its own summaries; None if its prices are unknown."""
+    prices = named_prices(given) or (None if model is None else prices_of_model(model))
+    return None if prices is None else Terms(prices=prices, summarizer=prices)
 
 
 def _configs(options: _ReplayOptions) -> Mapping[str, HistoryReductionConfig]:
@@ -139,6 +173,11 @@ def _print(console: Console, sessions: Sequence[Sequence[ReplayReport]]) -> None
     most = {row.name: row.totals.most_reads for row in table if row.totals.most_reads}
     reads = ", ".join(f"{clean(name)} {count:,}" for name, count in most.items())
     console.print(f"reads of one message by a summarizer, at most: {reads or 'none'}")
+    idle = sum(map(needs_no_folding, sessions))
+    if idle:
+        console.print(
+            NEEDS_NO_FOLDING if len(sessions) == 1 else _NEED_NONE.format(idle, len(sessions))
+        )
     for reports in sessions:
         for report in reports:
             _print_violations(console, report)
@@ -163,7 +202,7 @@ def _shown_table(table: Sequence[Row], *, width: int) -> Iterator[RenderableType
     names = min(names, max(_LEAST_NAME, width // 3))
     stretches: list[list[Column]] = [[]]
     left = width - names
-    for column in COLUMNS:
+    for column in shown_columns(table):
         wide = 1 + _width(column, table)
         if wide > left and stretches[-1]:
             stretches.append([])
@@ -229,6 +268,8 @@ DEMO_CONFIGS: Mapping[str, HistoryReductionConfig] = MappingProxyType(
 )
 """What the demonstration compares."""
 
+_DEMO_PRICES = Prices(input=3, output=15, cached_read=0.3, cache_write=3.75)
+_DEMO_TERMS = Terms(prices=_DEMO_PRICES, summarizer=_DEMO_PRICES)
 _SHOWN = "foldline default"
 _VIEW_LINES = 14
 _SUMMARY_LINES = 12
@@ -245,7 +286,7 @@ def demo(options: _DemoOptions) -> None:
     check_targets({"--html": options.html})
     tape = Tape(recorded_session())
     with progress("replaying", len(DEMO_CONFIGS) * len(tape.calls)) as advance:
-        comparison = compare(tape, DEMO_CONFIGS, on_call=advance)
+        comparison = compare(tape, DEMO_CONFIGS, terms=_DEMO_TERMS, on_call=advance)
     sessions = [comparison.reports]
     if options.html is not None:
         write_files({options.html: html_page(sessions, title="foldline demo").encode()})
@@ -286,23 +327,27 @@ def _shown(comparison: Comparison, *, width: int) -> Iterator[RenderableType]:
 
 
 def _meaning(totals: Mapping[str, Totals], *, history: int) -> Iterator[str]:
-    full, forgetful, ours = totals[NO_REDUCTION], totals[NO_MEMORY], totals[_SHOWN]
+    full, ours = totals[NO_REDUCTION], totals[_SHOWN]
     yield (
         f"- What grows: the history, to {short_number(history)} tokens. The largest view has "
         f"{short_number(ours.peak_tokens)}, and all views together are "
         f"{_share(ours.sent_tokens, full.sent_tokens)} of the tokens sent without reduction."
     )
     yield (
-        f"- What is saved: {counted(ours.summarizer_calls, 'summarizer call')} instead of "
-        f"{forgetful.summarizer_calls:,}, which read "
-        f"{_share(ours.summarizer_tokens, forgetful.summarizer_tokens)} of the tokens, each "
-        f"message {_times(ours.most_reads)}."
+        f"- What folds cost: {counted(ours.summarizer_calls, 'summarizer call')}, which read "
+        f"{short_number(ours.summarizer_tokens)} tokens, each message {_times(ours.most_reads)}."
     )
     yield (
-        "- What it costs: each fold invalidates the prompt cache after the system messages. "
+        "- What is sent again: each fold invalidates the prompt cache after the system messages. "
         f"{ours.prefix_share * 100:.1f} % of the prefix is kept, and "
         f"{short_number(ours.fresh_tokens)} tokens are new to the cache instead of "
         f"{short_number(full.fresh_tokens)}."
+    )
+    prices = _DEMO_PRICES
+    yield (
+        f"- The bill, at ${prices.input:g} for a million tokens and ${prices.cached_read:g} for "
+        f"cached ones: ${ours.cost or 0:.2f} instead of ${full.cost or 0:.2f}; with the best times "
+        f"of folds in hindsight ${ours.optimum or 0:.2f}."
     )
 
 
