@@ -6,10 +6,10 @@ from tests.planted.bug import bugs_in
 __all__ = ["BUGS"]
 
 BUGS = bugs_in(r"""
-agent/riding.py: agent/test_riding.py
+agent/reducer.py: agent/test_riding.py
 a model of another name rides
-- if costs is None or not costs.rides or not isinstance(summarizer, ModelSummarizer):
-+ if costs is None or not isinstance(summarizer, ModelSummarizer):
+- rides = isinstance(writer, ModelSummarizer) and writer.model_name == name
++ rides = isinstance(writer, ModelSummarizer)
 
 providers/summarizer.py: agent/test_riding.py
 a part of the span rides
