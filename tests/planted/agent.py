@@ -23,7 +23,7 @@ the first request of a thread rides
 +         if prices is None or state.service_thread_id:
 +             return None
 +         if last is None or last.at is None:
-+             return setup.front
++             return setup.fixed.front
 
 agent/bounded.py: agent/test_bounded.py
 work that gives up by itself ends the turn

@@ -109,7 +109,6 @@ class Agent:
             prices=ours.config.prices or prices_of_model(chat.name),
             instructions=instructions,
             fixed=_fixed(instructions, named, options),
-            front=_front(instructions, named, options),
             options=options,
             background=background_fold,
             observer=telemetry,
@@ -312,22 +311,19 @@ def _check_parts(
     expect("telemetry", telemetry, Observer | None)
 
 
-def _front(instructions: str, tools: Mapping[str, Tool], options: AgentOptions) -> ChatRequest:
-    """Return a request without a view."""
-    return ChatRequest(
-        messages=(Message.system(instructions),) if instructions else (),
-        tools=tuple(one.definition for one in tools.values()),
-        settings=options.settings,
-    )
-
-
 def _fixed(instructions: str, tools: Mapping[str, Tool], options: AgentOptions) -> FixedParts:
     counter, schemas = TokenEstimator(), [encode_json(tool.definition) for tool in tools.values()]
     said = count_message(Message.system(instructions), counter) if instructions else 0
     # Of the settings, those that a vendor puts before the messages.
     given = [options.settings.get(name) for name in ("system", "tools", "tool_choice")]
     written = repr((schemas, given)).encode("utf-8", "surrogatepass")
+    front = ChatRequest(
+        messages=(Message.system(instructions),) if instructions else (),
+        tools=tuple(one.definition for one in tools.values()),
+        settings=options.settings,
+    )
     return FixedParts(
+        front=front,
         instructions=said,
         tools=sum(counter.count(schema.decode()) for schema in schemas),
         digest=sha256(written).digest()[:8],

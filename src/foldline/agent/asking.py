@@ -170,7 +170,7 @@ class Asking:
         idle = (self._progress.thread.now() - last.at).total_seconds()
         if last.model != setup.model.name or idle > prices.lifetime:
             return None
-        return setup.front
+        return setup.fixed.front
 
     def _may_wait(self, unfolded: ReducedHistory[Message]) -> bool:
         """Whether the call may send the view as it is, while the fold is made."""
@@ -270,7 +270,7 @@ class Asking:
         """Send the messages that the vendor is *missing*; if there are none, the whole view."""
         setup, progress, history = self._setup, self._progress, basis.history
         iteration, tokens = progress.state.iteration, reduced.event.request_tokens
-        view = (*setup.front.messages, *reduced.messages)
+        view = (*setup.fixed.front.messages, *reduced.messages)
         messages = missing or view
         if missing:
             tokens = history.tokens(progress.state.service_watermark)
@@ -284,7 +284,7 @@ class Asking:
         sent = compared(setup, progress, basis, view, event)
         progress.emit(sent.event)
         held = progress.state.service_thread_id if missing else None
-        request = structs.replace(setup.front, messages=messages, service_thread_id=held)
+        request = structs.replace(setup.fixed.front, messages=messages, service_thread_id=held)
         self.response = await ask_model(
             setup,
             request,

@@ -32,6 +32,9 @@ __all__ = ["FixedParts", "Progress", "TurnSetup"]
 class FixedParts(Struct, frozen=True, kw_only=True):
     """What is in front of every view of an agent, in estimated tokens."""
 
+    front: ChatRequest
+    """A request without a view."""
+
     instructions: int
     tools: int
     digest: bytes
@@ -48,9 +51,6 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
     tools: Mapping[str, Tool]
     instructions: str
     fixed: FixedParts
-    front: ChatRequest
-    """A request without a view."""
-
     prices: Prices | None
     options: AgentOptions
     background: BackgroundFold | None
