@@ -12,22 +12,23 @@ from tests.apps.conftest import Run
 from tests.apps.damage import zero_row
 
 
-@pytest.fixture(autouse=True)
-def _talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FOLDLINE_STORE", "a.db")
+async def talk(folder: Path, name: str, *, turns: int) -> None:
+    """Talk on the thread *name* of the store in *folder*."""
     config = HistoryReductionConfig(
         counting_unit="messages", target_count=4, summarization_threshold=4
     )
     agent = Agent(ScriptedModel(repeat="fine " * 99), history_reduction=config, summarizer=())
+    async with SQLiteStore(folder / "a.db") as store:
+        thread = await store.thread(name)
+        for turn in range(turns):
+            await agent.run(f"And then {turn}? " * 30, thread=thread)
 
-    async def talk() -> None:
-        async with SQLiteStore(tmp_path / "a.db") as store:
-            thread = await store.thread("t")
-            for turn in range(9):
-                await agent.run(f"And then {turn}? " * 30, thread=thread)
-            await agent.run("Hello", thread=await store.thread("u"))
 
-    asyncio.run(talk())
+@pytest.fixture(autouse=True)
+def _talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FOLDLINE_STORE", "a.db")
+    asyncio.run(talk(tmp_path, "t", turns=9))
+    asyncio.run(talk(tmp_path, "u", turns=1))
 
 
 def test_the_costs_of_a_thread(run: Run) -> None:
@@ -83,6 +84,19 @@ def test_the_costs_of_all_threads(run: Run) -> None:
     assert [(one["id"], one["calls"]) for one in found] == [("t", 9), ("u", 1)]
     assert found[0]["savings"] > 0 == found[1]["savings"]
     assert "turns" not in found[0]
+
+
+def test_folds_that_are_kept_no_more_are_counted(run: Run, tmp_path: Path) -> None:
+    """A line says how many the table and the cost leave out."""
+    asyncio.run(talk(tmp_path, "long", turns=60))
+    kept, folds = (
+        run("threads", "costs", "long", "--json").json()[n] for n in ("entries", "folds")
+    )
+
+    assert len(kept) < folds
+    shown = " ".join(run("threads", "costs", "long").out.split())
+    assert f"{len(kept)} of {folds} reductions are kept: calls through another" in shown
+    assert "are kept" not in run("threads", "costs", "t").out
 
 
 def test_a_thread_that_is_not_there(run: Run) -> None:

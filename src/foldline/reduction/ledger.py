@@ -122,8 +122,8 @@ class ReductionStats(Struct, frozen=True, kw_only=True):
     """For how many calls the vendor's own count is known."""
 
     cost: float | None = None
-    """What calls and folds cost, in US dollars; None without prices. It is estimated for calls
-    without a vendor's count."""
+    """What calls and the folds in *entries* cost, in US dollars; None without prices. It is
+    estimated for calls without a vendor's count."""
 
     savings: float | None = None
     """What they cost less than the same calls without folds, by estimate; below 0 if more."""

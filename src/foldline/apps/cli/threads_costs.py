@@ -128,6 +128,11 @@ def print_costs(console: Console, id: str, stats: ReductionStats, source: str) -
             f"without folds, by {source}; "
             f"{stats.reported_calls:,} of {counted(stats.calls, 'call')} as the vendor reported"
         )
+    if len(stats.entries) < stats.folds:
+        console.print(
+            f"{len(stats.entries):,} of {counted(stats.folds, 'reduction')} are kept: calls through "
+            "another are taken to have used the kept one before it, and its price is left out"
+        )
     if stats.entries:
         _print_table(console, _FOLDS, _AMOUNTS, [_fold_cells(one) for one in stats.entries])
 
