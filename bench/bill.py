@@ -1,0 +1,196 @@
+"""
+What recorded sessions cost under several policies, at several prices of cached reads.
+
+`python -m bench bill --data DIR` plays each session below DIR that has at least 20 model calls. All
+keep the newest 20 messages; a summary has 800 tokens, instructions and tools have 3,000 together.
+LangChain's middleware runs through its own `before_model`, in the environment of the peers; every
+request is priced by `foldline.replay.bill`, ours and theirs alike. A row is the bill of a policy as
+a multiple of the least that can be paid in hindsight with the same window.
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from bench.fits import sessions
+from bench.peers.child import PYTHON, Child
+from foldline.agent.reducer import HistoryReducer
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.providers.model import ChatRequest, ChatResponse
+from foldline.providers.summarizer import FIRST_LINE, ModelSummarizer
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.prices import Prices
+from foldline.replay.bill import Terms
+from foldline.replay.optimum import optimal_bill
+from foldline.replay.tape import Tape
+
+
+LEAST_CALLS, FIXED, SUMMARY = 20, 3_000, 800
+# The share of the input price that cached reads and writes cost.
+CELLS: Mapping[str, tuple[float | None, float | None]] = {
+    "0.05": (0.05, 1.25),
+    "0.1": (0.1, 1.25),
+    "0.25": (0.25, None),
+    "0.5": (0.5, None),
+    "none": (None, None),
+}
+KEPT = {"counting_unit": "messages", "target_count": 20}
+WHOLE = {"quote_user_messages": 0, "clear_tool_results": False, "largest_message": None}
+OURS = {
+    "balance": KEPT | WHOLE | {"trigger": "balance"},
+    "balance, all else default": KEPT | {"trigger": "balance"},
+    "20 + 20 messages": KEPT | WHOLE | {"summarization_threshold": 20},
+}
+# Its documented example, and other triggers, the best of which nobody knows in advance.
+TRIGGERS = (4_000, 8_000, 16_000, 24_000, 32_000, 48_000, 64_000, 100_000, 160_000)
+_WORDS = "the user asked about an order flight build test file value report index queue".split()
+_NO_TIME = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+def terms(cell: str) -> Terms:
+    """Return what is charged in *cell*: an answer costs five times the input."""
+    read, written = CELLS[cell]
+    prices = Prices(
+        input=1.0, output=5.0, cached_read=read, cache_write=written, minimum_prefix=0
+    )
+    return Terms(prices=prices, summarizer=prices, rides=read is not None, overhead=FIXED)
+
+
+class Writer:
+    """A model that writes a summary of 800 tokens."""
+
+    name = "bench:writer"
+
+    def __init__(self) -> None:
+        """Start with the first summary."""
+        self._random = random.Random(7)
+
+    async def respond(self, request: ChatRequest) -> ChatResponse:
+        """Return it."""
+        text = " ".join(self._random.choices(_WORDS, k=SUMMARY * 7 // 10))
+        return ChatResponse(messages=(Message.assistant(f"{FIRST_LINE}\n{text}"),))
+
+
+def ours(tape: Tape, charged: Terms, fields: Mapping[str, Any]) -> tuple[float, int]:
+    """Return the bill of a configuration, and how often the prefix broke."""
+    config = HistoryReductionConfig(
+        prices=charged.prices, context_window_size=1_000_000, ceiling=1.0, **fields
+    )
+    reducer = HistoryReducer(
+        config, summarizer=ModelSummarizer(Writer()), summary_budget=SUMMARY, clock=lambda: _NO_TIME
+    ).for_model(Writer.name, None)
+    history, state = History(counter=tape.counter), None
+    bill, breaks, sent, prior = 0.0, 0, (), 0
+    tools = [{"name": "tools", "description": "word " * FIXED}]
+    for number, position in enumerate(tape.calls):
+        history.extend(tape.messages[history.total : position])
+        made = asyncio.run(reducer.reduce(history, state=state, tools=tools))
+        state, request = made.state, tuple(made.messages)
+        same = _common(sent, request)
+        kept = sum(map(tape.size, request[:same]))
+        breaks += same < len(sent)
+        event = made.event
+        if event.summarizer_calls and state is not None:
+            bill += charged.summary(
+                read=event.summarizer_tokens, written=state.summary_tokens, prior=prior
+            )
+        prior = sum(map(tape.size, request))
+        bill += charged.request(prior, kept=kept, is_cold=number == 0)
+        sent = request
+    return bill, breaks
+
+
+def theirs(tape: Tape, charged: Terms, found: Sequence[Any]) -> float:
+    """Return the bill of the requests that the middleware made."""
+    sizes = {str(place): tape.size(one) for place, one in enumerate(tape.messages)}
+    bill, sent = 0.0, []
+    for number, (ids, read) in enumerate(found):
+        same = _common(sent, ids)
+        kept = sum(sizes.get(one, SUMMARY) for one in ids[:same])
+        # Its summarizer gets a prompt of its own.
+        alone = Terms(prices=charged.prices, summarizer=charged.prices, rides=False)
+        if read:
+            bill += alone.summary(read=read, written=SUMMARY, prior=0)
+        view = sum(sizes.get(one, SUMMARY) for one in ids)
+        bill += charged.request(view, kept=kept, is_cold=number == 0)
+        sent = ids
+    return bill
+
+
+def _common(before: Sequence[object], after: Sequence[object]) -> int:
+    pairs = enumerate(zip(before, after, strict=False))
+    return next(
+        (place for place, (one, other) in pairs if one is not other and one != other),
+        min(len(before), len(after)),
+    )
+
+
+def _described(tape: Tape) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": str(place),
+            "role": one.role,
+            "size": tape.size(one),
+            "calls": [call.id for call in one.tool_calls],
+            "answers": next((part.id for part in one.tool_call_responses), ""),
+        }
+        for place, one in enumerate(tape.messages)
+    ]
+
+
+def bills(tape: Tape, peer: Child | None) -> Iterator[tuple[str, str, float]]:
+    """Give the cell, the policy and its multiple of the least bill."""
+    played: dict[str, Any] = {}
+    if peer is not None:
+        described, calls = _described(tape), list(tape.calls)
+        for trigger in TRIGGERS:
+            given = (described, calls, ["tokens", trigger], ["messages", 20], SUMMARY)
+            played[f"langchain {trigger}"] = peer.ask("requests", *given)
+    window = HistoryReductionConfig(**KEPT)  # type: ignore[arg-type]
+    for cell in CELLS:
+        charged = terms(cell)
+        least = optimal_bill(tape, window, charged, summary_tokens=SUMMARY)
+        yield cell, "never", least.never / least.cost
+        for name, fields in OURS.items():
+            yield cell, name, ours(tape, charged, fields)[0] / least.cost
+        found = {name: theirs(tape, charged, one) / least.cost for name, one in played.items()}
+        if found:
+            yield cell, "langchain, documented example", found[f"langchain {TRIGGERS[0]}"]
+            yield cell, "langchain at 64,000 tokens", found["langchain 64000"]
+            yield cell, "langchain, best in hindsight", min(found.values())
+        else:
+            yield cell, "langchain: not installed", float("nan")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Play all sessions and print a line for each, then the worst and the mean of each cell."""
+    parser = argparse.ArgumentParser(prog="python -m bench bill")
+    parser.add_argument("--data", type=Path, required=True)
+    options = parser.parse_args(arguments)
+    peer = Child(PYTHON, "bench.peers.langchain_bill") if PYTHON.exists() else None
+    rows: dict[tuple[str, str], list[tuple[float, str]]] = {}
+    for name, session in sessions(options.data).items():
+        tape = Tape(session)
+        if len(tape.calls) < LEAST_CALLS:
+            continue
+        line: dict[str, Any] = {"session": name, "calls": len(tape.calls)}
+        for cell, policy, times in bills(tape, peer):
+            line.setdefault(policy, {})[cell] = round(times, 3)
+            rows.setdefault((policy, cell), []).append((times, name))
+        sys.stdout.write(json.dumps(line) + "\n")
+        sys.stdout.flush()
+    for (policy, cell), found in rows.items():
+        worst, where = max(found)
+        mean = fmean(times for times, _ in found)
+        sys.stdout.write(f"{policy:32} {cell:5} mean {mean:6.3f} worst {worst:6.3f} {where}\n")
+    if peer is not None:
+        peer.close()
+    return 0

@@ -1,0 +1,68 @@
+"""
+What LangChain's SummarizationMiddleware sends, played on the sizes of a session.
+
+It runs in the environment of the peers, with the model scripted and tokens counted by the sizes that
+are given, so that every contestant counts alike.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain.agents.middleware import SummarizationMiddleware
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
+
+from bench.peers.child import serve
+
+
+_PROMPT = 600
+
+
+def requests(
+    messages: Sequence[dict[str, Any]],
+    calls: Sequence[int],
+    trigger: Sequence[Any],
+    keep: Sequence[Any],
+    summary: int,
+) -> list[list[Any]]:
+    """Return for each model call the ids of what is sent, and the tokens that a summarizer reads."""
+    sizes = {one["id"]: one["size"] for one in messages}
+
+    def count(given: Any) -> int:
+        return sum(sizes.get(one.id, summary) for one in given)
+
+    model = GenericFakeChatModel(messages=iter(lambda: AIMessage("What was said."), None))
+    middleware = SummarizationMiddleware(
+        model=model, trigger=tuple(trigger), keep=tuple(keep), token_counter=count
+    )
+    state: list[Any] = []
+    found: list[list[Any]] = []
+    said = made = 0
+    for position in calls:
+        state += map(_message, messages[said:position])
+        said = position
+        before = list(state)
+        update = middleware.before_model({"messages": state}, None)
+        read = 0
+        if update is not None:
+            state = [one for one in update["messages"] if not isinstance(one, RemoveMessage)]
+            made += 1
+            state[0].id = f"summary {made}"
+            kept = {one.id for one in state}
+            # What it leaves out it trims to 4,000 tokens for the summarizer.
+            read = min(4_000, count([one for one in before if one.id not in kept])) + _PROMPT
+        found.append([[one.id for one in state], read])
+    return found
+
+
+def _message(one: dict[str, Any]) -> Any:
+    if one["role"] == "assistant":
+        calls = [{"id": call, "name": "tool", "args": {}} for call in one["calls"]]
+        return AIMessage("said", id=one["id"], tool_calls=calls)
+    if one["role"] == "tool":
+        return ToolMessage("result", id=one["id"], tool_call_id=one["answers"])
+    return HumanMessage("asked", id=one["id"])
+
+
+if __name__ == "__main__":
+    serve({"requests": requests})
