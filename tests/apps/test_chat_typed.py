@@ -75,7 +75,9 @@ def test_commands_are_listed(typed: Typing) -> None:
     """`/help` names every command, and `/quit` leaves."""
     out = typed("/help", "/quit", "never said")
 
-    names = "help, history [N], summary, fold, pin [N], unpin N, undo, rewind N, fork ID, quit"
+    names = (
+        "help, history [N], summary, costs, fold, pin [N], unpin N, undo, rewind N, fork ID, quit"
+    )
     assert all(f"/{name}" in out for name in names.split(", "))
     assert FIRST not in out
 
@@ -104,6 +106,19 @@ def test_a_fold_is_forced_shown_and_undone(typed: Typing) -> None:
     assert "Digest of 8 messages" in after
     assert "undone: 8 messages folded before, 0 now" in after
     assert "there is no reduction to undo" in after
+
+
+def test_the_costs_are_shown(typed: Typing, tmp_path: Path) -> None:
+    """`/costs` counts what was sent; amounts need prices, here those of the configuration."""
+    out = typed("one", "two", "/costs")
+    prices = {"input": 3.0, "output": 15.0}
+    (tmp_path / "priced.json").write_text(json.dumps({"history_reduction": {"prices": prices}}))
+    priced = typed("three", "/costs", options=("--config", "priced.json"))
+
+    assert re.search(r"chat: \d+ messages, .*\n.* model calls sent .* without\s+folds", out)
+    assert "chat.json are unknown: no amounts" in " ".join(out.split())
+    assert "by the given prices" in " ".join(priced.split())
+    assert "are unknown" not in priced
 
 
 def test_a_message_is_pinned(typed: Typing, run: Run) -> None:

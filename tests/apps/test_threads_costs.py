@@ -9,23 +9,26 @@ from foldline import Agent, HistoryReductionConfig
 from foldline.testing.model import ScriptedModel
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.apps.conftest import Run
+from tests.apps.damage import zero_row
+
+
+async def talk(folder: Path, name: str, *, turns: int) -> None:
+    """Talk on the thread *name* of the store in *folder*."""
+    config = HistoryReductionConfig(
+        counting_unit="messages", target_count=4, summarization_threshold=4
+    )
+    agent = Agent(ScriptedModel(repeat="fine " * 99), history_reduction=config, summarizer=())
+    async with SQLiteStore(folder / "a.db") as store:
+        thread = await store.thread(name)
+        for turn in range(turns):
+            await agent.run(f"And then {turn}? " * 30, thread=thread)
 
 
 @pytest.fixture(autouse=True)
 def _talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FOLDLINE_STORE", "a.db")
-    config = HistoryReductionConfig(
-        counting_unit="messages", target_count=4, summarization_threshold=4
-    )
-    agent = Agent(ScriptedModel(repeat="fine " * 99), history_reduction=config, summarizer=())
-
-    async def talk() -> None:
-        async with SQLiteStore(tmp_path / "a.db") as store:
-            thread = await store.thread("t")
-            for turn in range(9):
-                await agent.run(f"And then {turn}? " * 30, thread=thread)
-
-    asyncio.run(talk())
+    asyncio.run(talk(tmp_path, "t", turns=9))
+    asyncio.run(talk(tmp_path, "u", turns=1))
 
 
 def test_the_costs_of_a_thread(run: Run) -> None:
@@ -55,6 +58,60 @@ def test_the_costs_as_json(run: Run) -> None:
     )
     assert 0 < found["compression_ratio"] < 1
     assert [one["summarizer"] for one in found["entries"]] == ["digest"] * found["folds"]
+    assert [one["number"] for one in found["turns"]] == list(range(1, 10))
+    assert sum(one["cost"] for one in found["turns"]) == pytest.approx(found["cost"])
+
+
+def test_the_costs_of_each_turn(run: Run) -> None:
+    """With --turns a line for each, with the index of its first message."""
+    lines = run("threads", "costs", "t", "--turns", "--prices", "input=3,output=15").out.split("\n")
+    turns = lines[next(n for n, line in enumerate(lines) if line.split()[:1] == ["turn"]) + 1 :]
+
+    assert [line.split()[:3] for line in turns if line] == [
+        [str(n), str(2 * n - 2), "1"] for n in range(1, 10)
+    ]
+    assert all("$" in line for line in turns if line)
+
+
+def test_the_costs_of_all_threads(run: Run) -> None:
+    """Without an id there is one line a thread, and no fold or turn in JSON."""
+    lines = run("threads", "costs").out.splitlines()
+    found = run("threads", "costs", "--json", "--prices", "input=3,output=15").json()["threads"]
+
+    assert [line.split()[:2] for line in lines[1:]] == [["t", "9"], ["u", "1"]]
+    assert "saved" not in lines[0]
+    assert "saved" in run("threads", "costs", "--prices", "input=3,output=15").out
+    assert [(one["id"], one["calls"]) for one in found] == [("t", 9), ("u", 1)]
+    assert found[0]["savings"] > 0 == found[1]["savings"]
+    assert "turns" not in found[0]
+
+
+def test_folds_that_are_kept_no_more_are_counted(run: Run, tmp_path: Path) -> None:
+    """A line says how many the table and the cost leave out."""
+    asyncio.run(talk(tmp_path, "long", turns=60))
+    kept, folds = (
+        run("threads", "costs", "long", "--json").json()[n] for n in ("entries", "folds")
+    )
+
+    assert len(kept) < folds
+    shown = " ".join(run("threads", "costs", "long").out.split())
+    assert f"{len(kept)} of {folds} reductions are kept: calls through another" in shown
+    assert "are kept" not in run("threads", "costs", "t").out
+
+
+def test_a_thread_that_is_not_there(run: Run) -> None:
+    """It is named, as by the other commands."""
+    assert "'x'" in run("threads", "costs", "x").err
+
+
+def test_a_damaged_thread_does_not_hide_the_others(run: Run, tmp_path: Path) -> None:
+    """It is named, and the exit code is 1."""
+    zero_row(tmp_path / "a.db", "u", 1)
+    found = run("threads", "costs")
+
+    assert found.code == 1
+    assert "1 thread cannot be read, the first is 'u'" in found.err
+    assert [line.split()[0] for line in found.out.splitlines()[1:]] == ["t"]
 
 
 @pytest.mark.parametrize(

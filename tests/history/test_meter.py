@@ -58,8 +58,9 @@ def test_equal_messages_need_not_be_the_same_object() -> None:
         ((SYSTEM, ONE, TWO, THREE), 12, False),
         ((SYSTEM, TWO, THREE), 6, True),
         ((TWO, THREE), 0, True),
+        ((Message.system("other"), ONE), 0, True),
     ],
-    ids=["it continues", "it begins with the system message", "with another"],
+    ids=["it continues", "it begins with the system message", "with none", "with another"],
 )
 def test_a_mark_stands_in_for_the_request_before(
     request_: tuple[Message, ...], kept: int, *, broke: bool

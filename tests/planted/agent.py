@@ -6,6 +6,25 @@ from tests.planted.bug import bugs_in
 __all__ = ["BUGS"]
 
 BUGS = bugs_in(r"""
+agent/reducer.py: agent/test_riding.py
+a model of another name rides
+- rides = isinstance(writer, ModelSummarizer) and writer.model_name == name
++ rides = isinstance(writer, ModelSummarizer)
+
+providers/summarizer.py: agent/test_riding.py
+a part of the span rides
+- if len(request.messages) != self._span:
++ if False:
+
+agent/asking.py: agent/test_riding.py
+the first request of a thread rides
+-         if last is None or prices is None or last.at is None or state.service_thread_id:
+-             return None
++         if prices is None or state.service_thread_id:
++             return None
++         if last is None or last.at is None:
++             return setup.fixed.front
+
 agent/bounded.py: agent/test_bounded.py
 work that gives up by itself ends the turn
 - except (Exception, asyncio.CancelledError, GeneratorExit, SystemExit) as error:

@@ -30,6 +30,12 @@ reduction/ledger.py: reduction/test_ledger.py
 cached tokens are paid twice
 - max(0, usage.input_tokens - read - written)
 + usage.input_tokens
+the estimated answer of a call is free
+-     return _sent(history, call, call.active, prices) + said
++     return _sent(history, call, call.active, prices)
+a second message of the user begins a turn
+-     is_start = [role == "user" != before for before, role in pairwise(["", *roles])]
++     is_start = [role == "user" for before, role in pairwise(["", *roles])]
 a new view is taken to be cached
 -     elif call.is_first and active is call.active and active is not None:
 +     elif False:

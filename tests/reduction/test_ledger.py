@@ -7,6 +7,7 @@ from msgspec import structs
 
 from foldline.history.history import History
 from foldline.history.messages import Message, Usage
+from foldline.history.parts import ToolCallPart
 from foldline.reduction.ledger import billed, stats_of
 from foldline.reduction.prices import MILLION, Prices
 from foldline.reduction.state import LABEL_TOKENS, HistoryReductionState
@@ -67,11 +68,11 @@ def test_a_history_that_was_never_folded() -> None:
 
 
 def test_calls_cost_what_is_new_and_what_the_cache_serves() -> None:
-    """The first request is written, and later ones what came since."""
+    """The first request is written, and later ones what came since; answers are estimated."""
     stats = stats_of(said(3), [], PRICES)
 
     # The answers before are new too: a vendor has not read them as input.
-    assert stats.cost == pytest.approx(1_000 + (100 + 110 * 10) + (210 + 110 * 10))
+    assert stats.cost == pytest.approx(1_000 + (100 + 110 * 10) + (210 + 110 * 10) + 3 * 10 * 20)
     assert stats.savings == 0
 
 
@@ -79,7 +80,7 @@ def test_a_pause_makes_the_next_call_cold() -> None:
     """After the lifetime of the cache everything is written again."""
     stats = stats_of(said(2, gap=301), [], PRICES)
 
-    assert stats.cost == pytest.approx(1_000 + 2_100)
+    assert stats.cost == pytest.approx(1_000 + 2_100 + 2 * 10 * 20)
 
 
 def test_a_fold_is_compared_with_going_on_without_it() -> None:
@@ -101,7 +102,7 @@ def test_a_fold_is_compared_with_going_on_without_it() -> None:
     assert entry.saved == pytest.approx(unfolded - sent)
     assert entry.broke_even is None
     assert stats.savings == pytest.approx(unfolded - sent - 9_660)
-    assert stats.savings < 0
+    assert (stats.savings or 0) < 0
     assert (stats.folds, stats.reduced_count) == (1, 7)
 
 
@@ -166,3 +167,27 @@ def test_a_record_without_its_length_counts_from_the_message_after_its_cut() -> 
     (entry,) = stats_of(history, [fold(history, 2, length=0)]).entries
 
     assert entry.calls == 3
+
+
+def test_each_turn_has_its_calls_and_their_cost() -> None:
+    """With the price of the folds the turns add up to the whole; a turn without a call is none."""
+    usage = Usage(input_tokens=100, output_tokens=5)
+    call, result = ToolCallPart("c", "look", "{}"), Message.tool("c", "word " * 6)
+    looked = [Message.assistant(tool_calls=[call]), result]
+    told = structs.replace(Message.assistant("word " * 6), usage=usage)
+    asked, opening = Message.user("word " * 96), Message.assistant("word " * 6)
+    talk = [opening, asked, asked, *looked, told, asked, told, asked]
+    history = History(talk, counter=Words())
+    made = fold(history, 6, length=7, summarizer="writer")
+
+    stats = stats_of(history, [made], PRICES)
+
+    found = [(one.number, one.message, one.calls, one.reported_calls) for one in stats.turns]
+    assert found == [(0, 0, 1, 0), (1, 1, 2, 1), (2, 6, 1, 1)]
+    assert stats.turns[0].cost == pytest.approx(10 * 20)
+    assert stats.turns[2].cost == pytest.approx(billed(usage, PRICES))
+    assert stats.turns[2].tokens < stats.turns[2].full_tokens
+    assert sum(one.tokens for one in stats.turns) == stats.sent_tokens
+    paid = sum(one.cost or 0 for one in stats.turns) + (stats.entries[0].price or 0)
+    assert stats.cost == pytest.approx(paid)
+    assert [one.cost for one in stats_of(history, [made]).turns] == [None] * 3

@@ -4,6 +4,9 @@ import pytest
 
 from foldline import Agent, HistoryReductionConfig, MemoryStore, Prices, reduction_stats
 from foldline.errors import ConfigError
+from foldline.history.messages import Message, Usage
+from foldline.providers.model import ChatResponse
+from foldline.providers.summarizer import ModelSummarizer
 from foldline.testing.model import ScriptedModel
 from foldline.testing.summarizer import ScriptedSummarizer
 
@@ -36,6 +39,26 @@ async def test_the_ledger_of_an_agents_thread() -> None:
     assert stats.cost > 0
     assert again.sent_tokens == stats.sent_tokens
     assert again.cost is None
+
+
+async def test_the_sum_is_that_of_what_the_vendors_counted() -> None:
+    """The agent stores each usage, and a fold those of its summarizer, refused texts included."""
+    usage = Usage(input_tokens=1_000, output_tokens=100, cache_read_tokens=600)
+    said = (Message.assistant("The user asked about parcels, all in Porto. " * 3),)
+    model = ScriptedModel(repeat=ChatResponse(messages=said, usage=usage))
+    writer = ScriptedModel(repeat=ChatResponse(messages=said, usage=usage))
+    agent = Agent(model, history_reduction=CONFIG, summarizer=ModelSummarizer(writer))
+    async with MemoryStore() as store:
+        thread = await store.thread("t")
+        results = [await agent.run(f"Parcel {n}? " * 30, thread=thread) for n in range(9)]
+        stats = await reduction_stats(thread, Prices(input=3, output=15, cached_read=0.3))
+
+    asked = len(writer.requests)
+    each = (600 * 0.3 + 400 * 3 + 100 * 15) / 1_000_000
+    assert asked > 0
+    assert stats.reported_calls == len(stats.turns) == len(results) == 9
+    assert sum(one.price or 0 for one in stats.entries) == pytest.approx(each * asked)
+    assert stats.cost == pytest.approx(each * (9 + asked))
 
 
 async def test_prices_are_checked() -> None:

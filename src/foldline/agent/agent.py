@@ -35,7 +35,7 @@ from foldline.errors import ConfigError
 from foldline.history.codec import encode_json
 from foldline.history.messages import Message
 from foldline.history.tokens import TokenEstimator, count_message
-from foldline.providers.model import ChatModel, window_of
+from foldline.providers.model import ChatModel, ChatRequest, window_of
 from foldline.providers.price_list import prices_of_model
 from foldline.providers.summarizer import ModelSummarizer, Summarizer
 from foldline.providers.vendors.opening import open_model
@@ -317,7 +317,13 @@ def _fixed(instructions: str, tools: Mapping[str, Tool], options: AgentOptions) 
     # Of the settings, those that a vendor puts before the messages.
     given = [options.settings.get(name) for name in ("system", "tools", "tool_choice")]
     written = repr((schemas, given)).encode("utf-8", "surrogatepass")
+    front = ChatRequest(
+        messages=(Message.system(instructions),) if instructions else (),
+        tools=tuple(one.definition for one in tools.values()),
+        settings=options.settings,
+    )
     return FixedParts(
+        front=front,
         instructions=said,
         tools=sum(counter.count(schema.decode()) for schema in schemas),
         digest=sha256(written).digest()[:8],

@@ -1,9 +1,8 @@
 """One model call: reduce, send, and fold more if the vendor refuses the request as too long."""
 
 from functools import partial
-from operator import attrgetter
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, structs
 
 from foldline.agent.background import FoldKey
 from foldline.agent.events import RequestSentEvent
@@ -159,7 +158,19 @@ class Asking:
             overrides=overrides,
             pins=window.pins,
             folds=folds,
+            front=self._cached_front,
         )
+
+    def _cached_front(self) -> ChatRequest | None:
+        """Return what the vendor has in its cache before the view; None if it has nothing there."""
+        setup, state = self._setup, self._progress.state
+        last, prices = state.last_request, setup.prices
+        if last is None or prices is None or last.at is None or state.service_thread_id:
+            return None
+        idle = (self._progress.thread.now() - last.at).total_seconds()
+        if last.model != setup.model.name or idle > prices.lifetime:
+            return None
+        return setup.fixed.front
 
     def _may_wait(self, unfolded: ReducedHistory[Message]) -> bool:
         """Whether the call may send the view as it is, while the fold is made."""
@@ -259,8 +270,7 @@ class Asking:
         """Send the messages that the vendor is *missing*; if there are none, the whole view."""
         setup, progress, history = self._setup, self._progress, basis.history
         iteration, tokens = progress.state.iteration, reduced.event.request_tokens
-        front = [Message.system(setup.instructions)] if setup.instructions else []
-        view = (*front, *reduced.messages)
+        view = (*setup.fixed.front.messages, *reduced.messages)
         messages = missing or view
         if missing:
             tokens = history.tokens(progress.state.service_watermark)
@@ -273,12 +283,8 @@ class Asking:
         )
         sent = compared(setup, progress, basis, view, event)
         progress.emit(sent.event)
-        request = ChatRequest(
-            messages=messages,
-            tools=tuple(map(attrgetter("definition"), setup.tools.values())),
-            service_thread_id=progress.state.service_thread_id if missing else None,
-            settings=setup.options.settings,
-        )
+        held = progress.state.service_thread_id if missing else None
+        request = structs.replace(setup.fixed.front, messages=messages, service_thread_id=held)
         self.response = await ask_model(
             setup,
             request,

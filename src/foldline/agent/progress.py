@@ -18,7 +18,7 @@ from foldline.agent.tools import Tool
 from foldline.errors import CommitUnknownError, ThreadConflictError
 from foldline.history.messages import Message
 from foldline.history.meter import PrefixMeter
-from foldline.providers.model import ChatModel
+from foldline.providers.model import ChatModel, ChatRequest
 from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.prices import Prices
 from foldline.threads.change import Change
@@ -31,6 +31,9 @@ __all__ = ["FixedParts", "Progress", "TurnSetup"]
 
 class FixedParts(Struct, frozen=True, kw_only=True):
     """What is in front of every view of an agent, in estimated tokens."""
+
+    front: ChatRequest
+    """A request without a view."""
 
     instructions: int
     tools: int
@@ -53,7 +56,7 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
     background: BackgroundFold | None
     observer: Observer | None
     meters: MutableMapping[ConversationThread, tuple[PrefixMeter, SentRequest]] = field(
-        default_factory=WeakKeyDictionary
+        default_factory=WeakKeyDictionary[ConversationThread, "tuple[PrefixMeter, SentRequest]"]
     )
     """What was sent last on the threads in memory."""
 

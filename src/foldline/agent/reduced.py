@@ -13,6 +13,7 @@ from foldline.agent.wire import Items
 from foldline.errors import RequestTooLargeError
 from foldline.history.history import CountingUnit
 from foldline.history.messages import Message
+from foldline.providers.model import ChatRequest
 from foldline.reduction.active import outcome_of
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, config_of_run
@@ -74,6 +75,10 @@ class ReducerCall(Struct, frozen=True, kw_only=True):
     pins: Pins | None
     started: float
     verdict: Verdict = _NO_VERDICT
+
+    front: Callable[[], ChatRequest | None] | None = None
+    """Gives what the vendor has in its cache before the view: instructions, tools and settings; None
+    if it has nothing, or that is not known."""
 
 
 def shown(

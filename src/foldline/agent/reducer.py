@@ -25,6 +25,7 @@ from foldline.agent.cache import ReductionCache
 from foldline.agent.portal import PORTAL
 from foldline.agent.reduced import ReducedHistory, ReducerCall, shown
 from foldline.agent.request import RequestFacts, described
+from foldline.agent.riding import riding
 from foldline.agent.telemetry import Observer
 from foldline.agent.wire import Items, read_items
 from foldline.checks import expect, expect_seconds, expect_whole
@@ -33,18 +34,16 @@ from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat, total_usage
 from foldline.history.tokens import TokenCounter
 from foldline.providers.digest.summarizer import DigestSummarizer
-from foldline.providers.summarizer import Summarizer, metered
+from foldline.providers.model import ChatRequest
+from foldline.providers.summarizer import (
+    ModelSummarizer,
+    Summarizer,
+    metered,
+)
 from foldline.reduction.active import rebound
 from foldline.reduction.budget import Budget
-from foldline.reduction.config import (
-    AgentRunConfig,
-    HistoryReductionConfig,
-    fingerprint,
-)
-from foldline.reduction.event import (
-    Reason,
-    ReductionStatus,
-)
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, fingerprint
+from foldline.reduction.event import Reason, ReductionStatus
 from foldline.reduction.fold import FoldOptions, FoldResult, fold
 from foldline.reduction.quotes import Pins
 from foldline.reduction.state import HistoryReductionState, hash_of
@@ -131,7 +130,12 @@ class HistoryReducer:
         """Return this reducer for the model *name*; the window and prices it was given count first."""
         made = copy(self)
         made.model, made.window = name, self.window or window
-        made._costs = self._costs or fold_costs(self.config, name, self._given)  # noqa: SLF001
+        costs = self._costs or fold_costs(self.config, name, self._given)
+        writer = self._given[0] if self._given else None
+        rides = isinstance(writer, ModelSummarizer) and writer.model_name == name
+        if costs is not None and self.config.use_single_summary:
+            costs = structs.replace(costs, rides=rides)
+        made._costs = costs  # noqa: SLF001
         return made
 
     async def reduce(  # noqa: PLR0913 - one name for each part of a request
@@ -286,6 +290,7 @@ class HistoryReducer:
         overrides: AgentRunConfig | None = None,
         pins: Pins = (),
         folds: bool = True,
+        front: Callable[[], ChatRequest | None] | None = None,
     ) -> ReducedHistory[Message]:
         """
         Do the same as `reduce` for a request whose *budget* is known.
@@ -297,6 +302,8 @@ class HistoryReducer:
             overrides: Overrides for this run.
             pins: All pinned messages before the cut, and perhaps others.
             folds: Whether to fold if a fold is due; callers who fold in the background do not wait.
+            front: Gives what the vendor has in its cache before the view, if that is known: a summary
+                request on top of it may be the cheapest.
         """
         call = self._decided(
             ReducerCall(
@@ -307,6 +314,7 @@ class HistoryReducer:
                 budget=structs.replace(budget, system=history.system_tokens),
                 pins=pins,
                 started=perf_counter(),
+                front=front,
             )
         )
         if call.verdict.folds and folds:
@@ -451,6 +459,7 @@ class HistoryReducer:
         # The digest counts as the history does, so that its text keeps to the budget.
         digest = DigestSummarizer(counter=history.counter)
         chain = [digest if one is self._digest else one for one in self._summarizers]
+        chain[0] = riding(call, chain[0], self._costs)
         options = FoldOptions(
             created_at=self._now(),
             config_fingerprint=self.config_fingerprint,

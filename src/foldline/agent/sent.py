@@ -69,16 +69,16 @@ def compared(
 ) -> Comparison:
     """Return *event* with what the whole *view*, of which it may send the end, sends again."""
     thread, stored = progress.thread, progress.state.last_request
-    meter, before = setup.meters.get(thread, (None, _NONE_SENT))
-    meter = copy(meter or PrefixMeter(partial(count_message, counter=basis.history.counter)))
-    reading = meter.read(view)
-    if (
-        stored is not None
-        and stored.digest != before.digest
-        and (reading.broke or not before.count)
-    ):
+    known, before = setup.meters.get(thread, (None, _NONE_SENT))
+    if known is None:
+        meter = PrefixMeter(partial(count_message, counter=basis.history.counter))
+        reading = None
+    else:
+        meter = copy(known)
+        reading = meter.read(view)
+    if reading is None or (reading.broke and stored is not None and stored.digest != before.digest):
         # Another process, or another agent, has sent the last request.
-        before = stored
+        before = stored or _NONE_SENT
         meter.follow(before, view)
         reading = meter.read(view)
     made = basis.reduction
@@ -101,7 +101,7 @@ def compared(
             resent, kept = min(tools + reading.prior, total), 0
         if resent and because is None:
             because = _changed(before, sent, basis.history, is_ours=setup.own_reducer is None)
-        share = event.tokens / total
+        share = event.tokens / max(total, 1)
         event = structs.replace(
             event,
             kept_tokens=int(kept * share),

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol, runtime_checkable
 
+from msgspec import structs
+
 from foldline.checks import expect, expect_whole
 from foldline.errors import ConfigError, SummarizerError
 from foldline.history.messages import Message, Usage
@@ -14,7 +16,15 @@ from foldline.providers.transcript import write_transcript
 from foldline.reduction.request import SummaryRequest
 
 
-__all__ = ["FIRST_LINE", "MOST_RESULT", "ModelSummarizer", "Summarizer", "metered", "spend"]
+__all__ = [
+    "FIRST_LINE",
+    "MOST_RESULT",
+    "ModelSummarizer",
+    "RidingSummarizer",
+    "Summarizer",
+    "metered",
+    "spend",
+]
 
 
 _METER: ContextVar[list[Usage] | None] = ContextVar("foldline_spending", default=None)
@@ -88,6 +98,18 @@ Use at most {budget} tokens, which is about {words} words.
 Begin with exactly this line, and write nothing before it:
 {first}"""
 
+_RIDE = """\
+Stop here and do not answer what was said last. Your task now is the summary that takes the place of
+the older part of this conversation: everything above, an earlier summary included, up to the {kept}.
+What comes from there on stays as it is: leave it out.
+
+{prompt}
+{focus}
+Use at most {budget} tokens, which is about {words} words. Call no tool: a call is refused.
+{defects}
+Begin with exactly this line, and write nothing before it:
+{first}"""
+
 _FOCUS = """
 Keep everything about the following, in detail, before anything else: {}
 """
@@ -104,6 +126,8 @@ _BEGINNING = re.compile(
     r"(?:[^\n]{0,120}\n)?[\s*_#>`\"]*+" + re.escape(FIRST_LINE.rstrip(":")) + r"[*_#`\":.]*+",
     re.IGNORECASE,
 ).match
+# How many characters name the first message that stays.
+_QUOTED = 80
 _INCOMPLETE = frozenset({"length", "content_filter", "error"})
 
 
@@ -175,28 +199,85 @@ class ModelSummarizer:
             SummarizerError: The reply is no summary; its `defect` says what to do better.
             ModelError: The model failed.
         """
-        response = await self._model.respond(self._asked(request))
-        spend(response.usage)
-        return _read(response, name=self._name)
-
-    def _asked(self, request: SummaryRequest) -> ChatRequest:
         transcript, mark = write_transcript(
             request.messages, earlier=request.earlier, most_result=self._most_result
         )
-        listed = "\n".join(f"- {defect}" for defect in request.defects)
-        instruction = _FRAME.format(
-            mark=mark,
-            prompt=request.prompt.strip(),
-            focus=_FOCUS.format(request.focus.strip()) if request.focus.strip() else "",
-            budget=request.budget,
-            words=max(1, int(request.budget * _WORDS_PER_TOKEN)),
-            defects=_DEFECTS.format(listed) if listed else "",
-            first=FIRST_LINE,
-        )
-        asked = f"{transcript}\n\n{instruction}"
-        return ChatRequest(
-            messages=(Message.system(_SYSTEM), Message.user(asked)), settings=self._settings
-        )
+        asked = f"{transcript}\n\n{_instruction(_FRAME, request, mark=mark)}"
+        front = Message.system(_SYSTEM)
+        sent = ChatRequest(messages=(front, Message.user(asked)), settings=self._settings)
+        return await self.written(sent)
+
+    async def written(self, request: ChatRequest) -> str:
+        """Return what the model writes for a whole *request*; see `summarize`."""
+        response = await self._model.respond(request)
+        spend(response.usage)
+        return _read(response, name=self._name)
+
+
+class RidingSummarizer:
+    """
+    A summarizer for one fold that asks on the request that its model has in the prompt cache.
+
+    The summary is asked for with one more message behind the conversation as it was sent, with the
+    same instructions, tools and settings: another `tool_choice` alone would make the cache miss. A
+    part of the span, or a merge of layers, is asked for with a transcript.
+    """
+
+    def __init__(
+        self, summarizer: ModelSummarizer, sent: ChatRequest, *, span: int, kept: Message
+    ) -> None:
+        """
+        Ask *summarizer* on top of what was *sent*.
+
+        Args:
+            summarizer: The one whose model has it in the cache.
+            sent: The request as it would be sent without a fold.
+            span: How many messages the fold covers beyond the summary before it.
+            kept: The first message that stays.
+        """
+        self._summarizer, self._sent, self._span = summarizer, sent, span
+        self._kept = _described(kept)
+        self.name = summarizer.name
+        """The identity of the summarizer."""
+
+    async def summarize(self, request: SummaryRequest) -> str:
+        """
+        Return what the model writes, without the required first line.
+
+        Raises:
+            SummarizerError: The reply is no summary; its `defect` says what to do better.
+            ModelError: The model failed.
+        """
+        if len(request.messages) != self._span:
+            return await self._summarizer.summarize(request)
+        asked = Message.user(_instruction(_RIDE, request, kept=self._kept))
+        sent = structs.replace(self._sent, messages=(*self._sent.messages, asked))
+        return await self._summarizer.written(sent)
+
+
+def _instruction(frame: str, request: SummaryRequest, **parts: str) -> str:
+    listed = "\n".join(f"- {defect}" for defect in request.defects)
+    return frame.format(
+        prompt=request.prompt.strip(),
+        focus=_FOCUS.format(request.focus.strip()) if request.focus.strip() else "",
+        budget=request.budget,
+        words=max(1, int(request.budget * _WORDS_PER_TOKEN)),
+        defects=_DEFECTS.format(listed) if listed else "",
+        first=FIRST_LINE,
+        **parts,
+    )
+
+
+def _described(message: Message) -> str:
+    """Return which message it is, in words that the model finds again."""
+    text = " ".join(message.text[:_QUOTED].split())
+    if text:
+        return f"message of the {message.role} that begins with {text!r}"
+    names = ", ".join(call.name for call in message.tool_calls)
+    if not names:
+        return f"next message of the {message.role}"
+    arguments = message.tool_calls[0].arguments[:_QUOTED]
+    return f"call of {names} with the arguments {arguments!r}"
 
 
 def _read(response: ChatResponse, *, name: str) -> str:

@@ -7,9 +7,10 @@ where a message or a reduction has it. Instructions and tool schemas are not par
 are sent with or without folds, and are left out of what folds save.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from msgspec import Struct
 
@@ -21,7 +22,7 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.view import view_of, view_tokens
 
 
-__all__ = ["FoldEntry", "ReductionStats", "billed", "stats_of"]
+__all__ = ["FoldEntry", "ReductionStats", "TurnEntry", "billed", "stats_of"]
 
 
 # The name of the offline digest.
@@ -59,6 +60,31 @@ class FoldEntry(Struct, frozen=True, kw_only=True):
     """The first of these calls by which it had saved its price; None if none had."""
 
 
+class TurnEntry(Struct, frozen=True, kw_only=True):
+    """One turn with a model call: what the user said, and the calls until the user spoke again."""
+
+    number: int
+    """Which turn of the conversation it is, from 1; 0 for calls before the user spoke."""
+
+    message: int
+    """The index of its first message, system messages not counted."""
+
+    calls: int
+    """Its model calls."""
+
+    tokens: int
+    """The estimated tokens that they sent of the history."""
+
+    full_tokens: int
+    """What they would have sent without folds."""
+
+    reported_calls: int = 0
+    """For how many of them the vendor's own count is known."""
+
+    cost: float | None = None
+    """What they cost, folds left out, in US dollars; None without prices."""
+
+
 class ReductionStats(Struct, frozen=True, kw_only=True):
     """What a conversation has sent and cost, and what it would have without folds."""
 
@@ -89,12 +115,15 @@ class ReductionStats(Struct, frozen=True, kw_only=True):
     entries: tuple[FoldEntry, ...] = ()
     """The reductions that are kept, oldest first."""
 
+    turns: tuple[TurnEntry, ...] = ()
+    """The turns that called the model, oldest first."""
+
     reported_calls: int = 0
     """For how many calls the vendor's own count is known."""
 
     cost: float | None = None
-    """What calls and folds cost, in US dollars; None without prices. It is estimated, answers left
-    out, for calls without a vendor's count."""
+    """What calls and the folds in *entries* cost, in US dollars; None without prices. It is
+    estimated for calls without a vendor's count."""
 
     savings: float | None = None
     """What they cost less than the same calls without folds, by estimate; below 0 if more."""
@@ -137,12 +166,12 @@ def stats_of(
         for before, one in pairwise([None, *reductions])
         if one is not None
     ]
-    reported = [usage for call in calls if (usage := _usage(history, call)) is not None]
+    turns = tuple(_turns(history, calls, prices))
     made = 0 if newest is None else newest.number or len(reductions)
     cost = savings = None
     if prices is not None:
         paid = sum(one.price or 0.0 for one in entries)
-        cost = paid + sum(_cost(history, call, prices) for call in calls)
+        cost = paid + sum(one.cost or 0.0 for one in turns)
         without = sum(_sent(history, call, None, prices) for call in calls)
         savings = without - paid - sum(_sent(history, one, one.active, prices) for one in calls)
     return ReductionStats(
@@ -155,7 +184,8 @@ def stats_of(
         full_tokens=sum(_size(history, None, call.at) for call in calls),
         folds=made,
         entries=tuple(entries),
-        reported_calls=len(reported),
+        turns=turns,
+        reported_calls=sum(one.reported_calls for one in turns),
         cost=cost,
         savings=savings,
     )
@@ -234,20 +264,44 @@ def _new(history: History, at: int) -> int:
     return history.tokens(start, at)
 
 
+def _answer(history: History, call: _Call) -> range:
+    """Return where the messages of the answer to *call* are."""
+    end = call.at
+    while end < len(history) and history[end].role == "assistant":
+        end += 1
+    return range(call.at, end)
+
+
 def _usage(history: History, call: _Call) -> Usage | None:
-    """Return what the vendor counted for *call*; an answer may be several messages."""
-    at = call.at
-    while at < len(history) and history[at].role == "assistant":
-        usage = history[at].usage
-        if usage is not None and usage.input_tokens:
-            return usage
-        at += 1
-    return None
+    """Return what the vendor counted for *call*; None if it did not."""
+    usages = (history[at].usage for at in _answer(history, call))
+    return next((one for one in usages if one is not None and one.input_tokens), None)
 
 
 def _cost(history: History, call: _Call, prices: Prices) -> float:
     usage = _usage(history, call)
-    return _sent(history, call, call.active, prices) if usage is None else billed(usage, prices)
+    if usage is not None:
+        return billed(usage, prices)
+    answer, size = _answer(history, call), _size(history, call.active, call.at)
+    said = history.tokens(answer.start, answer.stop) * prices.at(size).output / MILLION
+    return _sent(history, call, call.active, prices) + said
+
+
+def _turns(history: History, calls: Sequence[_Call], prices: Prices | None) -> Iterator[TurnEntry]:
+    roles = [message.role for message in history]
+    is_start = [role == "user" != before for before, role in pairwise(["", *roles])]
+    starts = [at for at, starts in enumerate(is_start) if starts]
+    for number, made in groupby(calls, key=lambda call: bisect_right(starts, call.at)):
+        own = list(made)
+        yield TurnEntry(
+            number=number,
+            message=starts[number - 1] if number else 0,
+            calls=len(own),
+            tokens=sum(_size(history, call.active, call.at) for call in own),
+            full_tokens=sum(_size(history, None, call.at) for call in own),
+            reported_calls=sum(_usage(history, call) is not None for call in own),
+            cost=None if prices is None else sum(_cost(history, one, prices) for one in own),
+        )
 
 
 def _entry(

@@ -342,7 +342,7 @@ class _Metrics:
             if event.missed_tokens:
                 self._missed.add(event.missed_tokens, named)
         elif event.resent_because is not None:
-            cause = {"foldline.resent.because": event.resent_because}
+            cause: Attributes = {"foldline.resent.because": event.resent_because}
             self._resent.add(event.resent_tokens, named | cause)
 
     def folded(self, event: HistoryReductionEvent) -> None:

@@ -1,5 +1,8 @@
-"""`foldline threads costs`: what a stored thread has sent and cost."""
+"""`foldline threads costs`: what stored threads have sent and cost."""
 
+from typing import Annotated, Any
+
+import typer
 from msgspec import structs
 from rich.console import Console
 from rich.text import Text
@@ -7,49 +10,110 @@ from rich.text import Text
 from foldline.apps.cli.files import print_json
 from foldline.apps.cli.options import takes
 from foldline.apps.cli.prices import PricesOption, named_prices, shown_dollars, source_of
-from foldline.apps.cli.stores import ThreadOptions, found_thread, with_store
-from foldline.apps.cli.terminal import counted, output_console, plain_table
-from foldline.reduction.ledger import FoldEntry, ReductionStats
+from foldline.apps.cli.stores import DAMAGED, TenantOptions, with_store
+from foldline.apps.cli.terminal import counted, note, output_console, plain_table
+from foldline.errors import StoreCorruptError, ThreadNotFoundError
+from foldline.reduction.ledger import FoldEntry, ReductionStats, TurnEntry
 from foldline.threads.stats import reduction_stats
 from foldline.threads.store import ThreadStore
+from foldline.threads.verify import list_keys
 
 
-__all__ = ["show_costs"]
+__all__ = ["print_costs", "show_costs"]
 
-_COLUMNS = ("fold", "messages", "summary by", "calls", "tokens sent", "without it")
+_THREADS = ("thread", "calls", "tokens sent", "without folds", "folds")
+_FOLDS = ("fold", "messages", "summary by", "calls", "tokens sent", "without it")
 _AMOUNTS = ("fold cost", "saved since", "paid off at call")
+_TURNS = ("turn", "message", "calls", "tokens sent", "without folds", "reported")
+_NAMES = frozenset({"thread", "summary by"})
 
 
-class _CostsOptions(ThreadOptions, frozen=True, kw_only=True):
+class _CostsOptions(TenantOptions, frozen=True, kw_only=True):
+    id: Annotated[
+        str | None, typer.Argument(metavar="ID", help="The id of one thread; all by default.")
+    ] = None
     prices: PricesOption = None
+    turns: Annotated[
+        bool, typer.Option("--turns", help="With ID: show each turn of the thread too.")
+    ] = False
 
 
 @takes(_CostsOptions)
 def show_costs(options: _CostsOptions) -> None:
     """
-    Show what a thread has sent and cost, what each of its folds cost, and what it has saved since.
+    Show what threads have sent and cost; of one thread also what each fold cost and saved since.
 
     Tokens are estimates without instructions and tools. With --prices amounts are shown too: what a
     vendor has reported counts, and the rest is estimated. The saving of one fold is against the view
-    before it, that of the thread against no folds at all.
+    before it, that of a thread against no folds at all. With ID and --json each turn is listed too.
+
+    The exit code is 1 if one of several threads is damaged; the others are listed all the same.
     """
-    prices = named_prices(options.prices)
+    if options.id is None:
+        _show_all(options)
+        return
+    id, prices = options.id, named_prices(options.prices)
 
     async def _read(store: ThreadStore) -> ReductionStats:
-        return await reduction_stats(await found_thread(store, options), prices)
+        thread = await store.find(id, tenant=options.tenant)
+        if thread is None:
+            raise ThreadNotFoundError(thread_id=id)
+        return await reduction_stats(thread, prices)
 
     stats = with_store(options, _read)
     if options.json:
-        ratio = {"compression_ratio": round(stats.compression_ratio, 4)}
-        entries = [structs.asdict(one) for one in stats.entries]
-        print_json({"id": options.id, **structs.asdict(stats), "entries": entries, **ratio})
+        print_json(_document(id, stats))
+        return
+    console = output_console()
+    print_costs(console, id, stats, source_of(options.prices))
+    if options.turns:
+        _print_table(console, _TURNS, ("cost",), [_turn_cells(one) for one in stats.turns])
+
+
+def _show_all(options: _CostsOptions) -> None:
+    prices = named_prices(options.prices)
+    found: dict[str, ReductionStats] = {}
+    damaged: list[str] = []
+
+    async def _read(store: ThreadStore) -> None:
+        for key in await list_keys(store, tenant=options.tenant):
+            try:
+                thread = await store.find(key.id, tenant=key.tenant)
+                if thread is not None:
+                    found[key.id] = await reduction_stats(thread, prices)
+            except StoreCorruptError:
+                damaged.append(key.id)
+
+    with_store(options, _read)
+    if options.json:
+        figures = [_figures(id, stats) for id, stats in found.items()]
+        print_json({"tenant": options.tenant, "threads": figures})
     else:
-        _print(output_console(), stats, options)
+        rows = [_thread_cells(id, stats) for id, stats in found.items()]
+        _print_table(output_console(), _THREADS, ("cost", "saved"), rows)
+    if damaged:
+        note(
+            f"{counted(len(damaged), 'thread')} cannot be read, the first is {damaged[0]!r}: "
+            "`foldline verify` shows what is damaged"
+        )
+        raise typer.Exit(DAMAGED)
 
 
-def _print(console: Console, stats: ReductionStats, options: _CostsOptions) -> None:
+def _figures(id: str, stats: ReductionStats) -> dict[str, Any]:
+    figures = {k: v for k, v in structs.asdict(stats).items() if k not in {"entries", "turns"}}
+    return {"id": id, **figures, "compression_ratio": round(stats.compression_ratio, 4)}
+
+
+def _document(id: str, stats: ReductionStats) -> dict[str, Any]:
+    entries = [structs.asdict(one) for one in stats.entries]
+    turns = [structs.asdict(one) for one in stats.turns]
+    return {**_figures(id, stats), "entries": entries, "turns": turns}
+
+
+def print_costs(console: Console, id: str, stats: ReductionStats, source: str) -> None:
+    """Print the figures of the thread *id* and of its folds; the prices come from *source*."""
     console.print(
-        f"{options.id}: {counted(stats.original_count, 'message')}, "
+        f"{id}: {counted(stats.original_count, 'message')}, "
         f"{counted(stats.original_tokens, 'token')}; the view has {stats.reduced_count:,} with "
         f"{stats.reduced_tokens:,} ({stats.compression_ratio:.0%})"
     )
@@ -61,18 +125,42 @@ def _print(console: Console, stats: ReductionStats, options: _CostsOptions) -> N
         kind = "more" if stats.savings < 0 else "less"
         console.print(
             f"cost {shown_dollars(stats.cost)}, {shown_dollars(abs(stats.savings))} {kind} than "
-            f"without folds, by {source_of(options.prices)}; "
+            f"without folds, by {source}; "
             f"{stats.reported_calls:,} of {counted(stats.calls, 'call')} as the vendor reported"
         )
+    if len(stats.entries) < stats.folds:
+        console.print(
+            f"{len(stats.entries):,} of {counted(stats.folds, 'reduction')} are kept: calls through "
+            "another are taken to have used the kept one before it, and its price is left out"
+        )
     if stats.entries:
-        columns = (*_COLUMNS, *(_AMOUNTS if stats.cost is not None else ()))
-        table = plain_table(*columns, numbers=frozenset(columns) - {"summary by"})
-        for entry in stats.entries:
-            table.add_row(*map(Text, _cells(entry)))
-        console.print(table)
+        _print_table(console, _FOLDS, _AMOUNTS, [_fold_cells(one) for one in stats.entries])
 
 
-def _cells(entry: FoldEntry) -> list[str]:
+def _print_table(
+    console: Console, names: tuple[str, ...], amounts: tuple[str, ...], rows: list[list[str]]
+) -> None:
+    """Print *rows*, with the columns *amounts* if their cells are there."""
+    columns = (*names, *amounts)[: len(rows[0]) if rows else len(names)]
+    table = plain_table(*columns, numbers=frozenset(columns) - _NAMES)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console.print(table)
+
+
+def _thread_cells(id: str, stats: ReductionStats) -> list[str]:
+    sizes = (stats.calls, stats.sent_tokens, stats.full_tokens, stats.folds)
+    amounts = [one for one in (stats.cost, stats.savings) if one is not None]
+    return [id, *(f"{size:,}" for size in sizes), *map(shown_dollars, amounts)]
+
+
+def _turn_cells(entry: TurnEntry) -> list[str]:
+    sizes = (entry.number, entry.message, entry.calls, entry.tokens, entry.full_tokens)
+    cost = [] if entry.cost is None else [shown_dollars(entry.cost)]
+    return [*(f"{size:,}" for size in sizes), f"{entry.reported_calls:,}", *cost]
+
+
+def _fold_cells(entry: FoldEntry) -> list[str]:
     cells = [
         str(entry.number),
         f"{entry.messages:,}",

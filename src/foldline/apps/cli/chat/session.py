@@ -27,8 +27,10 @@ from foldline.apps.cli.chat.screen import (
     print_failure,
 )
 from foldline.apps.cli.options import ConfigOptions, takes
+from foldline.apps.cli.prices import source_of
 from foldline.apps.cli.stores import file_of, folded_in, opened_store
 from foldline.apps.cli.terminal import clean, counted, error_console, first_line, output_console
+from foldline.apps.cli.threads_costs import print_costs
 from foldline.apps.cli.viewing import as_pinned, show_view
 from foldline.errors import (
     FoldlineError,
@@ -37,8 +39,10 @@ from foldline.errors import (
     ToolDecisionError,
     UsageError,
 )
+from foldline.providers.price_list import prices_of_model
 from foldline.reduction.event import Reason
 from foldline.threads.key import ThreadKey
+from foldline.threads.stats import reduction_stats
 from foldline.threads.thread import ConversationThread
 
 
@@ -182,6 +186,15 @@ async def _summary(chat: Chat, _: str, console: Console) -> None:
     console.print(Text(clean(reduction.summary_content) or "(no summary: they are left out)"))
 
 
+async def _costs(chat: Chat, _: str, console: Console) -> None:
+    given, name = chat.speaker.reduction.prices, chat.speaker.name
+    prices = given or prices_of_model(name)
+    source = source_of(None if given else name)
+    print_costs(console, chat.thread.id, await reduction_stats(chat.thread, prices), source)
+    if prices is None:
+        console.print(Text(f"the prices of {name} are unknown: no amounts", style="dim"))
+
+
 async def _fold(chat: Chat, argument: str, console: Console) -> None:
     number, _, rest = argument.partition(" ")
     keep, focus = (int(number), rest.strip()) if _is_number(number) else (None, argument)
@@ -271,6 +284,7 @@ _COMMANDS: dict[str, tuple[str, str, _Command]] = {
     "/help": ("", "Show this.", _help),
     "/history": ("[N]", "Show the last messages, 20 by default.", _history),
     "/summary": ("", "Show the summary of what is folded.", _summary),
+    "/costs": ("", "Show what this thread has sent and cost, and what folds saved.", _costs),
     "/fold": (
         "[N] [TEXT]",
         "Fold now, down to the newest N, and keep what TEXT says above all.",
@@ -290,9 +304,9 @@ def chat(options: ChatOptions, flags: ConfigOptions) -> None:
     Talk with a model; the conversation is kept in a store, and folded as it grows.
 
     On a terminal it asks for one line after the other, and /help lists the slash commands:
-    /history, /summary, /fold, /pin, /unpin, /undo, /rewind, /fork and /quit. With --message, or
-    with text piped into it, it says that, prints the answer and exits; everything beside the answer
-    (tools, folds, usage) goes to the standard error then.
+    /history, /summary, /costs, /fold, /pin, /unpin, /undo, /rewind, /fork and /quit. With --message,
+    or with text piped into it, it says that, prints the answer and exits; everything beside the
+    answer (tools, folds, usage) goes to the standard error then.
 
     Everything is stored before it takes effect. Ctrl-C during an answer stops the turn; an empty
     line resumes it, and anything else leaves it. A run that a crash interrupted is found at the

@@ -1,0 +1,31 @@
+"""Asking for a summary on the request that the model has in the prompt cache."""
+
+from msgspec import structs
+
+from foldline.agent.reduced import ReducerCall
+from foldline.providers.summarizer import ModelSummarizer, RidingSummarizer, Summarizer
+from foldline.reduction.balance import INSTRUCTION_TOKENS, FoldCosts, summary_size
+from foldline.reduction.view import view_of, view_tokens
+
+
+__all__ = ["riding"]
+
+
+def riding(call: ReducerCall, summarizer: Summarizer, costs: FoldCosts | None) -> Summarizer:
+    """Return *summarizer*, on the request that is in the cache of its model if that is cheaper."""
+    if costs is None or not costs.rides or not isinstance(summarizer, ModelSummarizer):
+        return summarizer
+    history, verdict, budget = call.items.history, call.verdict, call.budget
+    front, active = None if call.front is None else call.front(), verdict.state
+    if front is None:
+        return summarizer
+    start = 0 if active is None else active.summarized_up_to_index
+    view = view_tokens(history, active) + budget.instructions + budget.tools
+    dropped = history.tokens(start, verdict.cut) + (0 if active is None else active.front_tokens)
+    summary = summary_size(active, budget)
+    is_cheaper = costs.rides_cheaper(prefix=view, dropped=dropped, summary=summary)
+    if not is_cheaper or view + INSTRUCTION_TOKENS + budget.summary > budget.window:
+        return summarizer
+    sent = structs.replace(front, messages=(*front.messages, *view_of(history, active)))
+    span, kept = verdict.cut - start, history[verdict.cut]
+    return RidingSummarizer(summarizer, sent, span=span, kept=kept)
