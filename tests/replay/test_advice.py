@@ -39,7 +39,7 @@ def test_the_cheapest_in_sum_is_recommended(chat_tape: MakeTape) -> None:
 def test_sessions_on_which_it_loses_are_named(chat_tape: MakeTape) -> None:
     """What is best in sum may cost more on single sessions, and says by how much."""
     prices = Prices(input=1, output=5)
-    tapes = [chat_tape(60), chat_tape(12)]
+    tapes = [chat_tape(200), chat_tape(12)]
 
     advice = advice_on(tapes, Terms(prices=prices, summarizer=prices), candidates=FEW)
 
