@@ -54,7 +54,7 @@ def play(
     Play *tape* under *config*: before each model call the reducer prepares the request.
 
     The reducer gets the history up to there, and the state of the previous call, which goes
-    through JSON each time, as if every call were a process of its own. A turn that the circuit
+    through JSON each time if requests are checked, as if every call were a process of its own. A turn that the circuit
     breaker ends is run again at once.
 
     Args:
@@ -132,7 +132,9 @@ class _Player:
         self._records.append(record)
 
     def _reduce(self) -> ReducedHistory[Message]:
-        state = self._state and HistoryReductionState.from_json(self._state.to_json())
+        state = self._state
+        if self._check and state is not None:
+            state = HistoryReductionState.from_json(state.to_json())
         reduced = self._reducer.reduce_sync(self._history, state=state)
         self._state = reduced.state
         return reduced

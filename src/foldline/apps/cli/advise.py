@@ -1,0 +1,167 @@
+"""`foldline advise`: which configuration is the cheapest for one's own recordings."""
+
+import json
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+from msgspec import Struct
+from msgspec.structs import asdict
+from rich.console import Console
+from rich.text import Text
+
+from foldline.apps.cli.files import print_json, read_file
+from foldline.apps.cli.options import FormatOption, JsonOption, ModelOption, SourceOptions, takes
+from foldline.apps.cli.prices import PricesOption, shown_dollars, source_of
+from foldline.apps.cli.replay import terms_of
+from foldline.apps.cli.sources import note_sessions, sessions_in
+from foldline.apps.cli.terminal import clean, counted, note, output_console, plain_table, progress
+from foldline.errors import FormatError, UsageError
+from foldline.providers.price_list import PRICES_OF
+from foldline.reduction.prices import Prices
+from foldline.replay.advice import CANDIDATES, Advice, advice_on, changes_of
+from foldline.replay.tape import Tape
+
+
+__all__ = ["advise"]
+
+_MOST_LOSING = 10
+_NEVER = "never"
+
+
+class _AdviseOptions(Struct, frozen=True, kw_only=True):
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE...", help="Recorded conversations of one agent.")
+    ]
+    format: FormatOption = None
+    model: ModelOption = None
+    prices: PricesOption = None
+    json: JsonOption = False
+
+
+@takes(_AdviseOptions)
+def advise(options: _AdviseOptions) -> None:
+    """
+    Recommend the configuration that is the cheapest for recorded conversations.
+
+    Every session is played under twenty fixed configurations at the prices of --model or --prices; summaries are charged as
+    the model would write them. The cheapest in sum is recommended, with the lines to paste and the sessions on which
+    another one is cheaper. Files in unknown formats are noted and left out. With --json: an object with "recommended",
+    "lines", "sums", "sessions", "prices" and "prices_of".
+    """
+    terms = terms_of(options.prices, options.model)
+    if terms is None:
+        message = "advise needs prices: give --prices, or --model if its prices are known"
+        raise UsageError(message)
+    tapes = list(_tapes(options))
+    if not any(tape.calls for tape in tapes):
+        message = "the files hold no model call: give recorded conversations"
+        raise UsageError(message)
+    with progress("replaying", len(CANDIDATES) * sum(len(tape.calls) for tape in tapes)) as step:
+        advice = advice_on(tapes, terms, on_call=step)
+    lines = _lines(advice.recommended, terms.prices if "=" in (options.prices or "") else None)
+    if options.json:
+        print_json(_document(advice, lines, terms.prices))
+    else:
+        _print(output_console(), advice, lines, source_of(options.prices or options.model))
+
+
+def _tapes(options: _AdviseOptions) -> Iterator[Tape]:
+    for file in options.files:
+        data = read_file(file)
+        try:
+            sessions = sessions_in(data, SourceOptions(file=file, format=options.format))
+        except FormatError as error:
+            note(f"{error}"[:200])
+            continue
+        note_sessions(sessions)
+        yield from map(Tape, sessions)
+
+
+def _lines(name: str, prices: Prices | None) -> list[str]:
+    """Return the candidate *name* as lines of TOML, with *prices* that no list knows."""
+    fields = changes_of(CANDIDATES[name])
+    lines = [f"{field} = {json.dumps(value)}" for field, value in fields.items()]
+    if prices is not None:
+        given = (
+            f"{field} = {json.dumps(value)}"
+            for field, value in asdict(prices).items()
+            if value is not None and field != "tiers"
+        )
+        lines.append(f"prices = {{ {', '.join(given)} }}")
+    return lines
+
+
+def _document(advice: Advice, lines: list[str], prices: Prices) -> dict[str, Any]:
+    return {
+        "recommended": advice.recommended,
+        "lines": lines,
+        "sums": advice.sums,
+        "sessions": [
+            {
+                "session": one.session,
+                "calls": one.calls,
+                "bills": one.bills,
+                "best": one.best,
+                "loss": one.loss(advice.recommended),
+            }
+            for one in advice.sessions
+        ],
+        "prices": prices,
+        "prices_of": PRICES_OF.isoformat(),
+    }
+
+
+def _print(console: Console, advice: Advice, lines: list[str], source: str) -> None:
+    ours = advice.sums[advice.recommended]
+    calls = sum(one.calls for one in advice.sessions)
+    console.print(
+        f"{counted(len(advice.sessions), 'session')}, {counted(calls, 'model call')}, at {source}"
+    )
+    table = plain_table("configuration", "bill", "against it", numbers={"bill", "against it"})
+    for name, bill in sorted(advice.sums.items(), key=lambda item: item[1]):
+        against = f"{(bill / ours - 1) * 100:+.1f} %" if ours else ""
+        style = "bold" if name == advice.recommended else ""
+        table.add_row(Text(name, style=style), shown_dollars(bill), against)
+    console.print(table)
+    console.print(_reason(advice, ours))
+    _print_losing(console, advice)
+    console.print("\nIn a configuration file (TOML):")
+    for line in lines:
+        console.print(Text(f"  {line}"), soft_wrap=True)
+    fields = ", ".join(
+        f"{name}={value!r}" for name, value in changes_of(CANDIDATES[advice.recommended]).items()
+    )
+    console.print("In Python:")
+    console.print(Text(f"  HistoryReductionConfig({fields})"), soft_wrap=True)
+
+
+def _reason(advice: Advice, ours: float) -> str:
+    never = advice.sums[_NEVER]
+    single = sum(one.bills[one.best] for one in advice.sessions)
+    text = f"Recommended: {advice.recommended}, {shown_dollars(ours)} in all"
+    if advice.recommended == _NEVER:
+        text += ": folding costs more than it saves here"
+    elif never:
+        text += f", {(1 - ours / never) * 100:.1f} % less than never folding"
+    return f"{text}. The best of each session on its own would be {shown_dollars(single)}."
+
+
+def _print_losing(console: Console, advice: Advice) -> None:
+    losing = advice.losing
+    if not losing:
+        console.print("No other configuration saves 1 % on any of the sessions.")
+        return
+    console.print(
+        f"On {counted(len(losing), 'session')} another one is at least 1 % cheaper, the worst first:"
+    )
+    for one in losing[:_MOST_LOSING]:
+        lost = one.bills[advice.recommended] - one.bills[one.best]
+        console.print(
+            Text(
+                f"  {clean(one.session.id)}, {counted(one.calls, 'call')}: {one.best} is "
+                f"{shown_dollars(lost)} cheaper ({one.loss(advice.recommended) * 100:.1f} %)"
+            )
+        )
+    if len(losing) > _MOST_LOSING:
+        console.print(f"  and {len(losing) - _MOST_LOSING:,} more")

@@ -1,0 +1,160 @@
+"""
+Which configuration is the cheapest for the sessions of somebody.
+
+Every session is played under the same fixed configurations, and the one whose bills are the least in
+sum is recommended. They are tuned to no session. What is as cheap within 3 % is decided by
+its place: the defaults come first, and last what may outgrow a window or drops messages unsummarized.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from foldline.history.history import CountingUnit
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.replay.bill import Terms, priced
+from foldline.replay.comparison import no_reduction
+from foldline.replay.player import play
+from foldline.replay.record import SessionRecord
+from foldline.replay.tape import Tape
+
+
+__all__ = ["CANDIDATES", "Advice", "SessionBill", "advice_on", "changes_of"]
+
+
+_NEGLIGIBLE, _NOTABLE = 1.03, 0.01
+_BALANCE = HistoryReductionConfig(trigger="balance")
+
+
+def _kept(unit: CountingUnit, target: int) -> HistoryReductionConfig:
+    if unit == "tokens":
+        return replace(_BALANCE, target_token_budget=target)
+    return replace(_BALANCE, counting_unit=unit, target_count=target)
+
+
+def _counted(target: int, threshold: int, **fields: object) -> HistoryReductionConfig:
+    return HistoryReductionConfig(
+        counting_unit="messages",
+        target_count=target,
+        summarization_threshold=threshold,
+        **fields,  # type: ignore[arg-type]
+    )
+
+
+CANDIDATES: Mapping[str, HistoryReductionConfig] = MappingProxyType(
+    {
+        "default": _BALANCE,
+        "ceiling alone": HistoryReductionConfig(trigger="count"),
+        "balance, 4,000 tokens": _kept("tokens", 4_000),
+        "balance, 8,000 tokens": _kept("tokens", 8_000),
+        "balance, 24,000 tokens": _kept("tokens", 24_000),
+        "balance, 10 messages": _kept("messages", 10),
+        "balance, 20 messages": _kept("messages", 20),
+        "balance, 40 messages": _kept("messages", 40),
+        "balance, loss $0.02": replace(_BALANCE, loss_cost=0.02),
+        "balance, loss $0.10": replace(_BALANCE, loss_cost=0.10),
+        "balance, clearing": replace(_BALANCE, strategy="clearing", clear_tool_results=True),
+        "balance, layers": replace(_BALANCE, use_single_summary=False),
+        "20 + 5 messages": _counted(20, 5),
+        "20 + 30 messages": _counted(20, 30),
+        "40 + 20 messages": _counted(40, 20),
+        "40 + 20 messages, layers": _counted(40, 20, use_single_summary=False),
+        "20 + 5 exchanges": HistoryReductionConfig(target_count=20, summarization_threshold=5),
+        "8,000 + 8,000 tokens": HistoryReductionConfig(
+            target_token_budget=8_000, token_budget_threshold=8_000
+        ),
+        "never": HistoryReductionConfig(enabled=False),
+        "balance, dropping": replace(
+            _BALANCE, strategy="message_counting", quote_user_messages=0, clear_tool_results=False
+        ),
+    }
+)
+"""What is compared, by name; each is a configuration that can be pasted."""
+
+
+class SessionBill(Struct, frozen=True, kw_only=True):
+    """What one session costs under every candidate, in US dollars."""
+
+    session: SessionRecord
+    calls: int
+    bills: Mapping[str, float]
+
+    @property
+    def best(self) -> str:
+        """The cheapest candidate of this session; the first one of several."""
+        return min(self.bills, key=self.bills.__getitem__)
+
+    def loss(self, name: str) -> float:
+        """Return by how much *name* is dearer here than the cheapest, as a share of that."""
+        least = self.bills[self.best]
+        return self.bills[name] / least - 1 if least else 0.0
+
+
+class Advice(Struct, frozen=True, kw_only=True):
+    """The candidate whose bills are the least in sum, and what every other one costs."""
+
+    recommended: str
+    sums: Mapping[str, float]
+    sessions: tuple[SessionBill, ...]
+
+    @property
+    def losing(self) -> tuple[SessionBill, ...]:
+        """The sessions on which another candidate saves at least 1 %, the worst first."""
+        lost = [one for one in self.sessions if one.loss(self.recommended) > _NOTABLE]
+        return tuple(sorted(lost, key=lambda one: -one.loss(self.recommended)))
+
+
+def advice_on(
+    tapes: Sequence[Tape],
+    terms: Terms,
+    *,
+    candidates: Mapping[str, HistoryReductionConfig] = CANDIDATES,
+    on_call: Callable[[], None] | None = None,
+) -> Advice:
+    """
+    Play every one of *tapes* under every candidate, and recommend one for all of them.
+
+    Args:
+        tapes: The sessions.
+        terms: What is charged.
+        candidates: What is compared, by name.
+        on_call: Is called after each model call under each candidate.
+    """
+    sessions = tuple(
+        SessionBill(
+            session=tape.session,
+            calls=len(tape.calls),
+            bills={
+                name: _bill(tape, name, config, terms, on_call)
+                for name, config in candidates.items()
+            },
+        )
+        for tape in tapes
+    )
+    sums = {name: sum(one.bills[name] for one in sessions) for name in candidates}
+    least = min(sums.values())
+    recommended = next(name for name, bill in sums.items() if bill <= least * _NEGLIGIBLE)
+    return Advice(recommended=recommended, sums=sums, sessions=sessions)
+
+
+def _bill(
+    tape: Tape,
+    name: str,
+    config: HistoryReductionConfig,
+    terms: Terms,
+    on_call: Callable[[], None] | None,
+) -> float:
+    if config.enabled:
+        config = replace(config, prices=terms.prices)
+        report = play(tape, config, name=name, check=False, on_call=on_call).report
+    else:
+        report = no_reduction(tape)
+    return priced(report, terms).totals.cost or 0.0
+
+
+def changes_of(config: HistoryReductionConfig) -> dict[str, object]:
+    """Return the fields of *config* that differ from the defaults."""
+    usual = asdict(HistoryReductionConfig())
+    return {name: value for name, value in asdict(config).items() if value != usual[name]}

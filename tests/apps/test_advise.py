@@ -1,0 +1,75 @@
+"""`foldline advise`."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from foldline.reduction.config_reader import config_from_mapping
+from foldline.replay.advice import CANDIDATES
+from tests.apps.conftest import Run
+
+
+PRICES = ("--prices", "input=3,output=15,cached_read=0.3")
+
+
+@pytest.fixture
+def short(chat: Path) -> Path:
+    """Return the recording of the parcels, cut after five exchanges."""
+    request = json.loads(chat.read_bytes())
+    chat.write_text(json.dumps({**request, "messages": request["messages"][:21]}))
+    return chat
+
+
+def test_one_configuration_is_recommended(run: Run, short: Path) -> None:
+    """It is shown with every sum, the reason, the lines to paste and the prices."""
+    outcome = run("advise", short, *PRICES)
+
+    assert outcome.code == 0
+    assert "1 session, 10 model calls, at the given prices" in outcome.out
+    for part in ("Recommended: default", "TOML", "HistoryReductionConfig(trigger='balance')"):
+        assert part in outcome.out
+    assert all(name in outcome.out for name in CANDIDATES)
+
+
+def test_the_lines_are_a_configuration(run: Run, short: Path) -> None:
+    """As JSON there is all of it; the lines read back as the recommended configuration."""
+    document = run("advise", short, *PRICES, "--json").json()
+
+    read = config_from_mapping(tomllib.loads("\n".join(document["lines"])))
+    assert read.trigger == CANDIDATES[document["recommended"]].trigger
+    assert read.prices is not None
+    assert read.prices.cached_read == 0.3
+    assert set(document["sums"]) == set(CANDIDATES) == set(document["sessions"][0]["bills"])
+    assert document["prices_of"] >= "2026-11-22"
+
+
+def test_the_prices_of_a_model_are_dated(run: Run, short: Path) -> None:
+    """The model's prices are used, and the day of the list is shown."""
+    out = run("advise", short, "--model", "anthropic:claude-sonnet-4-6").out
+
+    assert "or the list" in out
+    assert "prices = {" not in out
+
+
+def test_unknown_files_are_noted(run: Run, short: Path, tmp_path: Path) -> None:
+    """A file in no known format is left out; if nothing is left, that is an error."""
+    (tmp_path / "other.json").write_text('{"a": 1}', encoding="utf-8")
+
+    both, alone = (
+        run("advise", *files, *PRICES) for files in ((short, "other.json"), ("other.json",))
+    )
+
+    assert both.code == 0
+    assert "note: other.json" in both.err
+    assert alone.code == 2
+    assert "the files hold no model call" in alone.err
+
+
+def test_without_prices_it_cannot_advise(run: Run, short: Path) -> None:
+    """The bill needs prices, and the error says how to give them."""
+    outcome = run("advise", short)
+
+    assert outcome.code == 2
+    assert "give --prices" in outcome.err

@@ -1,0 +1,65 @@
+"""Which configuration is recommended for recorded sessions."""
+
+from collections.abc import Callable
+
+import pytest
+
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.config_reader import config_from_mapping
+from foldline.reduction.prices import Prices
+from foldline.replay.advice import CANDIDATES, advice_on, changes_of
+from foldline.replay.bill import Terms, priced
+from foldline.replay.comparison import no_reduction
+from foldline.replay.tape import Tape
+
+
+MakeTape = Callable[..., Tape]
+
+DEAR = Prices(input=5, output=25)
+TERMS = Terms(prices=DEAR, summarizer=Prices(input=0.1, output=0.5))
+FEW = {
+    "never": CANDIDATES["never"],
+    "often": HistoryReductionConfig(target_count=5, summarization_threshold=5),
+}
+
+
+def test_the_cheapest_in_sum_is_recommended(chat_tape: MakeTape) -> None:
+    """Without a cache a long session pays for folds, and a short one has no loss worth naming."""
+    tapes = [chat_tape(40), chat_tape(4)]
+
+    advice = advice_on(tapes, TERMS, candidates=FEW)
+
+    assert advice.recommended == "often"
+    assert advice.sums["often"] < advice.sums["never"]
+    bills = [priced(no_reduction(tape), TERMS).totals.cost for tape in tapes]
+    assert [one.bills["never"] for one in advice.sessions] == bills
+    assert advice.losing == ()
+
+
+def test_sessions_on_which_it_loses_are_named(chat_tape: MakeTape) -> None:
+    """What is best in sum may cost more on single sessions, and says by how much."""
+    prices = Prices(input=1, output=5)
+    tapes = [chat_tape(200), chat_tape(12)]
+
+    advice = advice_on(tapes, Terms(prices=prices, summarizer=prices), candidates=FEW)
+
+    short = advice.sessions[1]
+    assert advice.recommended == "often"
+    assert advice.losing == (short,)
+    assert short.best == "never"
+    assert short.loss("often") == pytest.approx(short.bills["often"] / short.bills["never"] - 1)
+
+
+def test_what_is_nearly_as_cheap_goes_by_place(chat_tape: MakeTape) -> None:
+    """Of candidates with the same bill the first is recommended: the default before the rest."""
+    same = {"first": HistoryReductionConfig(), "second": HistoryReductionConfig(loss_cost=9.0)}
+
+    assert advice_on([chat_tape(3)], TERMS, candidates=same).recommended == "first"
+
+
+def test_there_are_twenty_candidates_that_can_be_pasted() -> None:
+    """Each one is what its changed fields say, and no two are equal."""
+    assert len(CANDIDATES) == 20
+    fields = [changes_of(config) for config in CANDIDATES.values()]
+    assert [config_from_mapping(one) for one in fields] == list(CANDIDATES.values())
+    assert len({str(one) for one in fields}) == 20
