@@ -77,7 +77,6 @@ dist: $(VENV)/.dev ## Build the wheel and the sdist
 docs: $(VENV)/.dev ## Write the pages that are made from the code
 	@$(BIN)/python tools/cli_reference.py
 	@$(BIN)/python tools/configuration_page.py
-	@$(BIN)/python tools/readme_numbers.py
 	@$(BIN)/python tools/public_names.py
 
 lock: $(VENV)/.dev ## Choose the newest allowed versions of all packages and pin them

@@ -1,7 +1,8 @@
 """
 Runs the benchmarks and prints their figures beside the goals: `python -m bench [NAME …] [--json]`.
 
-`python -m bench fits --data DIR` plays recorded sessions instead, and has options of its own.
+`python -m bench fits --data DIR` and `python -m bench bill --data DIR` play recorded sessions instead,
+and have options of their own.
 
 What is compared with something else is run three times, and its goals are judged by the median:
 a ratio of two short times moves with whatever else the machine does. The exit code is 1 where a goal
@@ -16,7 +17,18 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from bench import conversations, first_fold, fits, imports, measure, memory, prepare, store, turn
+from bench import (
+    bill,
+    conversations,
+    first_fold,
+    fits,
+    imports,
+    measure,
+    memory,
+    prepare,
+    store,
+    turn,
+)
 
 
 MODULES = (imports, memory, prepare, first_fold, store, conversations, turn)
@@ -89,6 +101,8 @@ def main(arguments: Sequence[str]) -> int:
     """Run what *arguments* name, or everything; return 1 if a goal is missed, else 0."""
     if arguments[:1] == ["fits"]:
         return fits.main(arguments[1:])
+    if arguments[:1] == ["bill"]:
+        return bill.main(arguments[1:])
     parsed = _parsed(arguments)
     measure.pin()
     names = parsed.names or list(RUNS)

@@ -51,16 +51,14 @@ OURS = {
 }
 # Its documented example, and other triggers, the best of which nobody knows in advance.
 TRIGGERS = (4_000, 8_000, 16_000, 24_000, 32_000, 48_000, 64_000, 100_000, 160_000)
-_WORDS = "the user asked about an order flight build test file value report index queue".split()
+_WORDS = ("the", "user", "asked", "about", "an", "order", "flight", "build", "test", "value")
 _NO_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def terms(cell: str) -> Terms:
     """Return what is charged in *cell*: an answer costs five times the input."""
     read, written = CELLS[cell]
-    prices = Prices(
-        input=1.0, output=5.0, cached_read=read, cache_write=written, minimum_prefix=0
-    )
+    prices = Prices(input=1.0, output=5.0, cached_read=read, cache_write=written, minimum_prefix=0)
     return Terms(prices=prices, summarizer=prices, rides=read is not None, overhead=FIXED)
 
 
@@ -74,7 +72,8 @@ class Writer:
         self._random = random.Random(7)
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
-        """Return it."""
+        """Return it, whatever was asked."""
+        del request
         text = " ".join(self._random.choices(_WORDS, k=SUMMARY * 7 // 10))
         return ChatResponse(messages=(Message.assistant(f"{FIRST_LINE}\n{text}"),))
 

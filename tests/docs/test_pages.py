@@ -17,7 +17,6 @@ SCRIPTS = (
     "cli_reference",
     "configuration_page",
     pytest.param("public_names", marks=pytest.mark.source),
-    pytest.param("readme_numbers", marks=pytest.mark.slow),
 )
 
 
