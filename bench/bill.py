@@ -87,7 +87,8 @@ def ours(tape: Tape, charged: Terms, fields: Mapping[str, Any]) -> tuple[float, 
         config, summarizer=ModelSummarizer(Writer()), summary_budget=SUMMARY, clock=lambda: _NO_TIME
     ).for_model(Writer.name, None)
     history, state = History(counter=tape.counter), None
-    bill, breaks, sent, prior = 0.0, 0, (), 0
+    sent: tuple[Message, ...] = ()
+    bill, breaks, prior = 0.0, 0, 0
     tools = [{"name": "tools", "description": "word " * FIXED}]
     for number, position in enumerate(tape.calls):
         history.extend(tape.messages[history.total : position])
@@ -110,7 +111,8 @@ def ours(tape: Tape, charged: Terms, fields: Mapping[str, Any]) -> tuple[float, 
 def theirs(tape: Tape, charged: Terms, found: Sequence[Any]) -> float:
     """Return the bill of the requests that the middleware made."""
     sizes = {str(place): tape.size(one) for place, one in enumerate(tape.messages)}
-    bill, sent = 0.0, []
+    bill = 0.0
+    sent: list[str] = []
     for number, (ids, read) in enumerate(found):
         same = _common(sent, ids)
         kept = sum(sizes.get(one, SUMMARY) for one in ids[:same])

@@ -8,9 +8,18 @@ are given, so that every contestant counts alike.
 from collections.abc import Sequence
 from typing import Any
 
-from langchain.agents.middleware import SummarizationMiddleware
-from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
+from langchain.agents.middleware import (  # type: ignore[import-not-found]
+    SummarizationMiddleware,
+)
+from langchain_core.language_models.fake_chat_models import (  # type: ignore[import-not-found]
+    GenericFakeChatModel,
+)
+from langchain_core.messages import (  # type: ignore[import-not-found]
+    AIMessage,
+    HumanMessage,
+    RemoveMessage,
+    ToolMessage,
+)
 
 from bench.peers.child import serve
 
