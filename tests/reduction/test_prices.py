@@ -29,6 +29,15 @@ def test_the_cost_of_a_request(
     assert cost == pytest.approx(dollars / MILLION)
 
 
+def test_a_prompt_that_is_sent_once_is_not_written_to_the_cache() -> None:
+    """It costs the plain price of input, by its tier."""
+    tiers = (PriceTier(above=20_000, input=6, output=20),)
+    prices = Prices(input=3, output=15, cached_read=0.3, cache_write=3.75, tiers=tiers)
+
+    assert prices.alone(10_000, output=100) == pytest.approx((30_000 + 1_500) / MILLION)
+    assert prices.alone(20_001) == pytest.approx(6 * 20_001 / MILLION)
+
+
 def test_a_large_request_costs_by_its_tier() -> None:
     """All of its tokens do, not those above the limit alone."""
     tiers = (

@@ -76,7 +76,7 @@ class FoldCosts(Struct, frozen=True, kw_only=True):
             return False
         own = self.prices.at(prefix)
         ride = own.request(prefix + INSTRUCTION_TOKENS, cached=prefix, output=summary)
-        return ride < self.summarizer.request(dropped + INSTRUCTION_TOKENS, output=summary)
+        return ride < self.summarizer.alone(dropped + INSTRUCTION_TOKENS, output=summary)
 
 
 class PricedFold(Struct, frozen=True, kw_only=True):
@@ -111,7 +111,7 @@ class PricedFold(Struct, frozen=True, kw_only=True):
         if rides:
             price += prices.read * (view - self.dropped) + prices.write * INSTRUCTION_TOKENS
             return price + self.summary * prices.output / MILLION
-        return price + writer.request(self.before + INSTRUCTION_TOKENS, output=self.summary)
+        return price + writer.alone(self.before + INSTRUCTION_TOKENS, output=self.summary)
 
 
 class Holding:

@@ -347,4 +347,4 @@ def _price(
     if end <= start or not reduction.summary_content or reduction.summarizer == _FREE:
         return 0.0
     read = history.tokens(start, end) + (0 if before is None else before.summary_tokens)
-    return prices.request(read + INSTRUCTION_TOKENS, output=reduction.summary_tokens)
+    return prices.alone(read + INSTRUCTION_TOKENS, output=reduction.summary_tokens)

@@ -111,3 +111,8 @@ class Prices(Struct, frozen=True, kw_only=True):
         fresh = prices.write if tokens >= prices.minimum_prefix else prices.input / MILLION
         amount = served * prices.read + (tokens - served) * fresh
         return amount + output * prices.output / MILLION
+
+    def alone(self, tokens: int, *, output: int = 0) -> float:
+        """Return what a prompt costs that is sent once, so that nothing of it is cached."""
+        prices = self.at(tokens)
+        return (tokens * prices.input + output * prices.output) / MILLION
