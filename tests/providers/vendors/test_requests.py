@@ -67,7 +67,7 @@ BODIES: dict[str, dict[str, Any]] = {
     },
     CLAUDE: {
         "model": "claude-sonnet-4-6",
-        "system": [{"type": "text", "text": "be brief"}],
+        "system": [{"type": "text", "text": "be brief", "cache_control": MARK}],
         "messages": ITEMS[1:],
         "tools": [
             {**FIND, "input_schema": closed(q=TEXT)},

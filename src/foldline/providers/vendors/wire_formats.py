@@ -398,7 +398,10 @@ class AnthropicMessages(WireModel):
 
     def _marked(self, system: list[Object], messages: list[Object]) -> Object:
         if self._profile.get("supports_auto_cache", True):
-            return {_MARK: dict(_EPHEMERAL)}
+            # The end of the request alone would not serve the instructions once a fold has changed
+            # what follows them.
+            front: Object = {"system": _mark_last(system)} if system else {}
+            return {_MARK: dict(_EPHEMERAL), **front}
         # A server that does not support the field of the request is asked inside the messages.
         last = messages[-1]
         blocks = _mark_last(listed_blocks(last["content"]))
