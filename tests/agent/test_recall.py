@@ -384,7 +384,9 @@ async def test_every_pointer_in_a_request_can_be_followed() -> None:
     wanted = [calls(("read_file", {"path": f"src/file-{n}.txt"})) for n in range(20)]
     model = ScriptedModel([*wanted, "done"], name="openai:gpt-4")
     thread = await MemoryStore().thread("t")
-    await Agent(model, tools=[read_file, recall_tool()]).run("Read all.", thread=thread)
+    # The ceiling of that model decides; the digest writes.
+    agent = Agent(model, tools=[read_file, recall_tool()], summarizer=())
+    await agent.run("Read all.", thread=thread)
     sent = "\n".join(repr(one.parts) for request in model.requests for one in request.messages)
     pointers = {int(number) for number in re.findall(r"recall\(message=(\d+)\)", sent)}
     said = await thread.get_messages()

@@ -344,3 +344,27 @@ def test_the_sessions_of_a_file_are_listed(run: Run, chat: Path) -> None:
     assert (session["number"], session["format"], session["messages"]) == (1, "openai-chat", 121)
     assert "format: openai-chat" in shown
     assert session["id"] in shown
+
+
+def test_prices_decide_below_the_ceiling(run: Run, tmp_path: Path) -> None:
+    """Those of --prices, or of --model; --trigger count leaves it to counts."""
+    talk = [
+        {"role": role, "content": "what about the parcel " * 150}
+        for _ in range(60)
+        for role in ("user", "assistant")
+    ]
+    (tmp_path / "log.json").write_text(json.dumps([*talk, talk[0]]))
+    priced = ("--prices", "input=3,output=15,cached_read=0.3")
+    target = ("--unit", "messages", "--target", "10")
+
+    assert "Holding old messages" in run("plan", "log.json", *priced).out
+    assert "Holding old messages" in run("plan", "log.json", "--model", "openai:gpt-4o").out
+    assert (
+        "Holding old messages"
+        in run("plan", "log.json", *priced, *target, "--trigger", "balance").out
+    )
+    assert "Holding" not in run("plan", "log.json", *priced, "--loss-cost", "9").out
+    assert "Holding" not in run("plan", "log.json", *priced, "--trigger", "count").out
+    wrong = run("plan", "log.json", "--trigger", "price")
+    assert wrong.code == 2
+    assert "--trigger must be 'count' or 'balance', got 'price'" in wrong.err

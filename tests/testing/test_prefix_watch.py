@@ -196,7 +196,7 @@ async def test_an_agent_reports_its_own_causes(prefix_watch: PrefixWatch) -> Non
     ids=["announced", "not announced"],
 )
 def test_a_test_fails_with_one_line(last: str, outcome: str, tmp_path: Path) -> None:
-    """Whoever takes the fixture fails by it at the end of the test, and is told where."""
+    """An agent that takes the fixture fails by it at the end of the test, and is told where."""
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["foldline.testing.prefix_watch"]')
     (tmp_path / "test_loop.py").write_text(
         "def test_loop(prefix_watch):\n"

@@ -9,6 +9,8 @@ import msgspec
 import typer
 from msgspec import Struct
 
+from foldline.apps.cli.prices import PricesOption
+
 
 __all__ = [
     "ConfigOptions",
@@ -127,6 +129,21 @@ class ConfigOptions(SourceOptions, frozen=True, kw_only=True):
             "turn.",
         ),
     ] = None
+    trigger: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What calls for a fold below the ceiling: count or balance, which needs prices and "
+            "is the default with them if no threshold is given.",
+        ),
+    ] = None
+    loss_cost: Annotated[
+        float | None,
+        typer.Option(
+            metavar="USD",
+            help="The damage of one fold beside its price, in US dollars; 0 by default.",
+        ),
+    ] = None
     window: Annotated[
         int | None,
         typer.Option(
@@ -154,6 +171,7 @@ class RunOptions(ConfigOptions, frozen=True, kw_only=True):
         typer.Option(metavar="FILE", help="A configuration in JSON or TOML; only one."),
     ] = None
     model: ModelOption = None
+    prices: PricesOption = None
     state: Annotated[
         str | None,
         typer.Option(

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from msgspec import Struct
+from msgspec import Struct, structs
 from rich.table import Table
 from rich.text import Text
 
@@ -13,6 +13,7 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.apps.cli.files import check_targets, print_document, print_json, write_files
 from foldline.apps.cli.formats import TARGETS, left_out_note, target_format
 from foldline.apps.cli.options import JsonOption, RunOptions, takes
+from foldline.apps.cli.prices import named_prices
 from foldline.apps.cli.sources import (
     configured,
     note_sessions,
@@ -26,6 +27,7 @@ from foldline.errors import UsageError
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.logs.importer import Session
+from foldline.providers.price_list import prices_of_model
 from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
@@ -61,6 +63,9 @@ def _begin(options: RunOptions) -> _Run:
         raise UsageError(message)
     base = read_config(names[0]) if names else None
     config = configured(options, base, model=options.model)
+    named = None if options.model is None else prices_of_model(options.model)
+    prices = named_prices(options.prices) or config.prices or named
+    config = structs.replace(config, prices=prices)
     if not config.enabled:
         note(f"{names[0]} disables reduction: the full history is sent")
     state = None

@@ -47,12 +47,14 @@ _FIELDS = {
     "token_target": "target_token_budget",
     "token_threshold": "token_budget_threshold",
     "behavior": "behavior",
+    "trigger": "trigger",
 }
-_SIZES = {"window": "context_window_size", "ceiling": "ceiling"}
+_SIZES = {"window": "context_window_size", "ceiling": "ceiling", "loss_cost": "loss_cost"}
 _CHOICES = {
     "strategy": ("summarizing", "clearing", "message-counting"),
     "unit": COUNTING_UNITS,
     "behavior": ("continue", "circuit-breaker"),
+    "trigger": ("count", "balance"),
 }
 _COUNTS = ("target_count", "summarization_threshold")
 _TOKENS = (
