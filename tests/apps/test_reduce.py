@@ -350,7 +350,7 @@ def test_prices_decide_below_the_ceiling(run: Run, tmp_path: Path) -> None:
     """Those of --prices, or of --model; --trigger count leaves it to counts."""
     talk = [
         {"role": role, "content": "what about the parcel " * 150}
-        for _ in range(60)
+        for _ in range(36)
         for role in ("user", "assistant")
     ]
     (tmp_path / "log.json").write_text(json.dumps([*talk, talk[0]]))
