@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from bench.fits import sessions
+from bench.fits import joined, sessions, steps
 from bench.peers.child import PYTHON, Child
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.history import History
@@ -34,6 +34,8 @@ from foldline.replay.tape import Tape
 
 
 LEAST_CALLS, FIXED, SUMMARY = 20, 3_000, 800
+# What a cleared result of LangChain has.
+_NOTE = 10
 # The share of the input price that cached reads and writes cost.
 CELLS: Mapping[str, tuple[float | None, float | None]] = {
     "0.05": (0.05, 1.25),
@@ -80,9 +82,8 @@ class Writer:
 
 def ours(tape: Tape, charged: Terms, fields: Mapping[str, Any]) -> tuple[float, int]:
     """Return the bill of a configuration, and how often the prefix broke."""
-    config = HistoryReductionConfig(
-        prices=charged.prices, context_window_size=1_000_000, ceiling=1.0, **fields
-    )
+    whole = {"context_window_size": 1_000_000, "ceiling": 1.0}
+    config = HistoryReductionConfig(prices=charged.prices, **whole | fields)  # type: ignore[arg-type]
     reducer = HistoryReducer(
         config, summarizer=ModelSummarizer(Writer()), summary_budget=SUMMARY, clock=lambda: _NO_TIME
     ).for_model(Writer.name, None)
@@ -124,6 +125,28 @@ def theirs(tape: Tape, charged: Terms, found: Sequence[Any]) -> float:
         bill += charged.request(view, kept=kept, is_cold=number == 0)
         sent = ids
     return bill
+
+
+def tools(peer: Child | None) -> Iterator[str]:
+    """Give a line for 80 calls of a tool with 8.8 KB each, beside LangChain's clearing of results."""
+    tape = Tape(joined([steps(80)]))
+    sizes = {str(place): tape.size(one) for place, one in enumerate(tape.messages)}
+    found = None if peer is None else peer.ask("cleared", _described(tape), list(tape.calls))
+    for cell in CELLS:
+        charged = terms(cell)
+        bill, breaks = ours(tape, charged, {"ceiling": None, "context_window_size": 128_000})
+        line = f"80 calls of a tool, {cell}: foldline {breaks} breaks"
+        if found is None:
+            yield f"{line}; langchain: not installed"
+            continue
+        other, broken, sent = 0.0, 0, list[str]()
+        for number, ids in enumerate(found):
+            kept = sum(sizes.get(one, _NOTE) for one in ids[: _common(sent, ids)])
+            broken += _common(sent, ids) < len(sent)
+            view = sum(sizes.get(one, _NOTE) for one in ids)
+            other += charged.request(view, kept=kept, is_cold=number == 0)
+            sent = ids
+        yield f"{line}, {bill / other:.2f} of ClearToolUsesEdit, which has {broken}"
 
 
 def _common(before: Sequence[object], after: Sequence[object]) -> int:
@@ -192,6 +215,8 @@ def main(arguments: Sequence[str]) -> int:
         worst, where = max(found)
         mean = fmean(times for times, _ in found)
         sys.stdout.write(f"{policy:32} {cell:5} mean {mean:6.3f} worst {worst:6.3f} {where}\n")
+    for line in tools(peer):
+        sys.stdout.write(f"{line}\n")
     if peer is not None:
         peer.close()
     return 0

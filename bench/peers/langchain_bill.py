@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from langchain.agents.middleware import (  # type: ignore[import-not-found]
+    ClearToolUsesEdit,
     SummarizationMiddleware,
 )
 from langchain_core.language_models.fake_chat_models import (  # type: ignore[import-not-found]
@@ -25,6 +26,8 @@ from bench.peers.child import serve
 
 
 _PROMPT = 600
+# What takes the place of a result, and about how many tokens the message has then.
+_CLEARED, _NOTE = "[cleared]", 10
 
 
 def requests(
@@ -64,6 +67,21 @@ def requests(
     return found
 
 
+def cleared(messages: Sequence[dict[str, Any]], calls: Sequence[int]) -> list[list[str]]:
+    """Return what ClearToolUsesEdit sends at each call, as it is by default: `-id` is cleared."""
+    sizes = {one["id"]: one["size"] for one in messages}
+
+    def count(given: Any) -> int:
+        return sum(_NOTE if one.content == _CLEARED else sizes[one.id] for one in given)
+
+    edit, found = ClearToolUsesEdit(), []
+    for position in calls:
+        sent = [_message(one) for one in messages[:position]]
+        edit.apply(sent, count_tokens=count)
+        found.append(["-" * (one.content == _CLEARED) + one.id for one in sent])
+    return found
+
+
 def _message(one: dict[str, Any]) -> Any:
     if one["role"] == "assistant":
         calls = [{"id": call, "name": "tool", "args": {}} for call in one["calls"]]
@@ -74,4 +92,4 @@ def _message(one: dict[str, Any]) -> Any:
 
 
 if __name__ == "__main__":
-    serve({"requests": requests})
+    serve({"requests": requests, "cleared": cleared})
