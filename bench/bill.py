@@ -83,7 +83,7 @@ class Writer:
 def ours(tape: Tape, charged: Terms, fields: Mapping[str, Any]) -> tuple[float, int]:
     """Return the bill of a configuration, and how often the prefix broke."""
     whole = {"context_window_size": 1_000_000, "ceiling": 1.0}
-    config = HistoryReductionConfig(prices=charged.prices, **whole | fields)  # type: ignore[arg-type]
+    config = HistoryReductionConfig(prices=charged.prices, **whole | dict(fields))
     reducer = HistoryReducer(
         config, summarizer=ModelSummarizer(Writer()), summary_budget=SUMMARY, clock=lambda: _NO_TIME
     ).for_model(Writer.name, None)
@@ -215,8 +215,8 @@ def main(arguments: Sequence[str]) -> int:
         worst, where = max(found)
         mean = fmean(times for times, _ in found)
         sys.stdout.write(f"{policy:32} {cell:5} mean {mean:6.3f} worst {worst:6.3f} {where}\n")
-    for line in tools(peer):
-        sys.stdout.write(f"{line}\n")
+    for one in tools(peer):
+        sys.stdout.write(f"{one}\n")
     if peer is not None:
         peer.close()
     return 0
