@@ -28,7 +28,11 @@ def test_one_configuration_is_recommended(run: Run, short: Path) -> None:
 
     assert outcome.code == 0
     assert "1 session, 10 model calls, at the given prices" in outcome.out
-    for part in ("Recommended: default", "TOML", "HistoryReductionConfig(trigger='balance')"):
+    for part in (
+        "Recommended: default",
+        "TOML",
+        "HistoryReductionConfig(trigger='balance', prices=Prices(input=3,",
+    ):
         assert part in outcome.out
     assert all(name in outcome.out for name in CANDIDATES)
 

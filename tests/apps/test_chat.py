@@ -82,6 +82,9 @@ def test_the_line_of_the_gauge(
     )
 
     assert gauge_line(event, limits).endswith(shown)
+    assert gauge_line(event, limits, pays=True).endswith(
+        "next fold at 7.04k tokens or when it pays"
+    )
 
 
 def test_the_next_one_goes_on(say: Run, run: Run, tmp_path: Path) -> None:

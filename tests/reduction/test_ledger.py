@@ -191,3 +191,18 @@ def test_each_turn_has_its_calls_and_their_cost() -> None:
     paid = sum(one.cost or 0 for one in stats.turns) + (stats.entries[0].price or 0)
     assert stats.cost == pytest.approx(paid)
     assert [one.cost for one in stats_of(history, [made]).turns] == [None] * 3
+
+
+def test_without_a_cache_that_serves_savings_are_at_the_price_of_input() -> None:
+    """Vendors that counted no cached token in several calls have none for this conversation."""
+    usage = Usage(input_tokens=100, output_tokens=5)
+    history = said(6, usage=usage)
+    made = fold(history, 6, length=7, summarizer="digest")
+    front = LABEL_TOKENS + 18
+
+    stats = stats_of(history, [made], PRICES)
+
+    sent = (front + 100) + (front + 210) + (front + 320)
+    assert stats.savings == pytest.approx(10 * (430 + 540 + 650 - sent))
+    two = stats_of(said(2, usage=usage), [], PRICES)
+    assert two.savings == 0

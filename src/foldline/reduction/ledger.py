@@ -13,6 +13,7 @@ from datetime import datetime
 from itertools import groupby, pairwise
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from foldline.history.history import History
 from foldline.history.messages import Usage
@@ -27,6 +28,8 @@ __all__ = ["FoldEntry", "ReductionStats", "TurnEntry", "billed", "stats_of"]
 
 # The name of the offline digest.
 _FREE = "digest"
+# From so many calls on, a cache that has served none of them is taken not to be there.
+_TELLING = 3
 
 
 class FoldEntry(Struct, frozen=True, kw_only=True):
@@ -159,6 +162,7 @@ def stats_of(
         prices: What the model costs; without them there are no amounts.
         summarizer: What the model that summarizes costs; by default the same.
     """
+    prices = _as_served(history, prices)
     calls = list(_calls(history, reductions, prices))
     newest = reductions[-1] if reductions else None
     entries = [
@@ -189,6 +193,14 @@ def stats_of(
         cost=cost,
         savings=savings,
     )
+
+
+def _as_served(history: History, prices: Prices | None) -> Prices | None:
+    """Return *prices*, without those of a cache if no vendor's count has any read from one."""
+    usages = [one.usage for one in history if one.usage is not None and one.usage.input_tokens]
+    if prices is None or len(usages) < _TELLING or any(one.cache_read_tokens for one in usages):
+        return prices
+    return replace(prices, cached_read=None, cache_write=None)
 
 
 def billed(usage: Usage, prices: Prices) -> float:

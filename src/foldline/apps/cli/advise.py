@@ -59,11 +59,12 @@ def advise(options: _AdviseOptions) -> None:
         raise UsageError(message)
     with progress("replaying", len(CANDIDATES) * sum(len(tape.calls) for tape in tapes)) as step:
         advice = advice_on(tapes, terms, on_call=step)
-    lines = _lines(advice.recommended, terms.prices if "=" in (options.prices or "") else None)
+    given = terms.prices if "=" in (options.prices or "") else None
+    lines = _lines(advice.recommended, given)
     if options.json:
         print_json(_document(advice, lines, terms.prices))
     else:
-        _print(output_console(), advice, lines, source_of(options.prices or options.model))
+        _print(output_console(), advice, lines, source_of(options.prices or options.model), given)
 
 
 def _tapes(options: _AdviseOptions) -> Iterator[Tape]:
@@ -112,7 +113,9 @@ def _document(advice: Advice, lines: list[str], prices: Prices) -> dict[str, Any
     }
 
 
-def _print(console: Console, advice: Advice, lines: list[str], source: str) -> None:
+def _print(
+    console: Console, advice: Advice, lines: list[str], source: str, prices: Prices | None
+) -> None:
     ours = advice.sums[advice.recommended]
     calls = sum(one.calls for one in advice.sessions)
     console.print(
@@ -129,9 +132,9 @@ def _print(console: Console, advice: Advice, lines: list[str], source: str) -> N
     console.print("\nIn a configuration file (TOML):")
     for line in lines:
         console.print(Text(f"  {line}"), soft_wrap=True)
-    fields = ", ".join(
-        f"{name}={value!r}" for name, value in changes_of(CANDIDATES[advice.recommended]).items()
-    )
+    changes = changes_of(CANDIDATES[advice.recommended])
+    changes |= {} if prices is None else {"prices": prices}
+    fields = ", ".join(f"{name}={value!r}" for name, value in changes.items())
     console.print("In Python:")
     console.print(Text(f"  HistoryReductionConfig({fields})"), soft_wrap=True)
 

@@ -101,17 +101,18 @@ class Screen:
         notes: Console,
         *,
         limits: Limits | None = None,
+        pays: bool = False,
         is_recorded: bool = False,
     ) -> None:
         """
         Show the answer on one console and all notes on another, which may be the same.
 
-        Below the ceiling, *limits* say when the next fold is due.
+        Below the ceiling, *limits* say when the next fold is due, or with *pays* the prices.
         """
         self._answer = answer
         self._notes = notes
         self._is_recorded = is_recorded
-        self._limits = limits
+        self._limits, self._pays = limits, pays
         self._reduction: HistoryReductionEvent | None = None
         self._calls = 1
         self._open: Console | None = None
@@ -144,7 +145,7 @@ class Screen:
     def gauge(self) -> None:
         """Show how full the last request was, and when the next fold is due."""
         if self._reduction is not None:
-            self.note(gauge_line(self._reduction, self._limits))
+            self.note(gauge_line(self._reduction, self._limits, pays=self._pays))
 
     def note(self, text: str, *, style: str = "dim") -> None:
         """Show *text* as a line of its own."""
@@ -223,11 +224,13 @@ def _usage_line(usage: Usage, *, calls: int, is_recorded: bool) -> str:
     return f"{', '.join(spent)}; {short_number(usage.output_tokens)} out"
 
 
-def gauge_line(event: HistoryReductionEvent, limits: Limits | None) -> str:
+def gauge_line(event: HistoryReductionEvent, limits: Limits | None, *, pays: bool = False) -> str:
     """Return how full the request of *event* was, and when the next fold is due."""
     used, ceiling = event.request_tokens, event.ceiling
     due = [f"at {short_number(int(ceiling * FULL))} tokens"]
-    if limits is not None:
+    if pays:
+        due.append("when it pays")
+    elif limits is not None:
         # After a fold it has not been counted what is left.
         now = f" ({event.units:,} now)" if event.status != "performed" else ""
         due.append(f"above {limits.ceiling:,} {event.counting_unit}{now}")

@@ -344,8 +344,9 @@ def _chat(options: ChatOptions, flags: ConfigOptions, opened: list[Chat]) -> int
     path = file_of(store_options, may_make=True)
     console = output_console()
     notes = console if message is None else error_console()
-    limits = speaker.reduction.limits
-    screen = Screen(console, notes, limits=limits, is_recorded=isinstance(speaker, Recording))
+    how, is_recorded = speaker.reduction, isinstance(speaker, Recording)
+    pays = how.balances(how.prices or prices_of_model(speaker.name))
+    screen = Screen(console, notes, limits=how.limits, pays=pays, is_recorded=is_recorded)
     display: Display = JsonLines() if options.json else screen
     with opened_store(store_options, may_make=True) as (runner, store):
         try:
