@@ -4,7 +4,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from foldline import Agent, HistoryReductionConfig, MemoryStore, ModelSummarizer, Prices, tool
+from foldline import (
+    Agent,
+    AgentOptions,
+    HistoryReductionConfig,
+    MemoryStore,
+    ModelSummarizer,
+    Prices,
+    tool,
+)
 from foldline.errors import SummarizerError
 from foldline.history.formats.renderings import render_anthropic, render_openai_chat
 from foldline.history.messages import Message, Usage
@@ -131,6 +139,24 @@ async def test_another_model_does_not_ride() -> None:
     assert writer.summaries
     assert not model.summaries
     assert all(len(one.messages) == 2 for one in writer.summaries)
+
+
+async def test_settings_that_force_an_answer_do_not_ride() -> None:
+    """With a forced call the model cannot write, and without it the cache would miss."""
+    model = Model()
+    agent = Agent(
+        model,
+        tools=[where],
+        history_reduction=config(CACHED),
+        options=AgentOptions(settings={"tool_choice": {"type": "any"}}),
+    )
+    async with MemoryStore() as store:
+        thread = await store.thread("t")
+        for turn in range(60):
+            await agent.run(f"Where is parcel P-{turn}? " * 20, thread=thread)
+
+    assert model.summaries
+    assert all(len(one.messages) == 2 for one in model.summaries)
 
 
 async def test_the_first_request_of_a_thread_has_no_cache_to_ride_on() -> None:

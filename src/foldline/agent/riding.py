@@ -11,20 +11,25 @@ from foldline.reduction.view import view_of, view_tokens
 __all__ = ["riding"]
 
 
+_FORCING = frozenset({"tool_choice", "response_format", "output_config", "text", "stop"})
+
+
 def riding(call: ReducerCall, summarizer: Summarizer, costs: FoldCosts | None) -> Summarizer:
     """Return *summarizer*, on the request that is in the cache of its model if that is cheaper."""
     if costs is None or not costs.rides or not isinstance(summarizer, ModelSummarizer):
         return summarizer
     history, verdict, budget = call.items.history, call.verdict, call.budget
     front, active = None if call.front is None else call.front(), verdict.state
-    if front is None:
+    # These would keep the model from writing a summary, and without them the cache would miss.
+    if front is None or not _FORCING.isdisjoint(front.settings):
         return summarizer
     start = 0 if active is None else active.summarized_up_to_index
     view = view_tokens(history, active) + budget.instructions + budget.tools
     dropped = history.tokens(start, verdict.cut) + (0 if active is None else active.front_tokens)
     summary = summary_size(active, budget)
     is_cheaper = costs.rides_cheaper(prefix=view, dropped=dropped, summary=summary)
-    if not is_cheaper or view + INSTRUCTION_TOKENS + budget.summary > budget.window:
+    asked = budget.counted(view_tokens(history, active) + INSTRUCTION_TOKENS + budget.summary)
+    if not is_cheaper or asked > budget.window:
         return summarizer
     sent = structs.replace(front, messages=(*front.messages, *view_of(history, active)))
     span, kept = verdict.cut - start, history[verdict.cut]
