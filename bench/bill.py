@@ -82,7 +82,7 @@ class Writer:
 
 def ours(tape: Tape, charged: Terms, fields: Mapping[str, Any]) -> tuple[float, int]:
     """Return the bill of a configuration, and how often the prefix broke."""
-    whole = {"context_window_size": 1_000_000, "ceiling": 1.0}
+    whole: dict[str, Any] = {"context_window_size": 1_000_000, "ceiling": 1.0}
     config = HistoryReductionConfig(prices=charged.prices, **whole | dict(fields))
     reducer = HistoryReducer(
         config, summarizer=ModelSummarizer(Writer()), summary_budget=SUMMARY, clock=lambda: _NO_TIME
