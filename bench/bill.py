@@ -15,15 +15,19 @@ import random
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+
+from msgspec.structs import replace
 
 from bench.fits import joined, sessions, steps
 from bench.peers.child import PYTHON, Child
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.history import History
 from foldline.history.messages import Message
+from foldline.history.meter import PrefixMeter
 from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.providers.summarizer import FIRST_LINE, ModelSummarizer
 from foldline.reduction.config import HistoryReductionConfig
@@ -88,49 +92,34 @@ def ours(tape: Tape, charged: Terms, fields: Mapping[str, Any]) -> tuple[float, 
         config, summarizer=ModelSummarizer(Writer()), summary_budget=SUMMARY, clock=lambda: _NO_TIME
     ).for_model(Writer.name, None)
     history, state = History(counter=tape.counter), None
-    sent: tuple[Message, ...] = ()
-    bill, breaks, prior = 0.0, 0, 0
+    meter = PrefixMeter(tape.size)
+    bill, breaks = 0.0, 0
     tools = [{"name": "tools", "description": "word " * FIXED}]
     for number, position in enumerate(tape.calls):
         history.extend(tape.messages[history.total : position])
         made = asyncio.run(reducer.reduce(history, state=state, tools=tools))
-        state, request = made.state, tuple(made.messages)
-        same = _common(sent, request)
-        kept = sum(map(tape.size, request[:same]))
-        breaks += same < len(sent)
-        event = made.event
+        state, event, reading = made.state, made.event, meter.read(made.messages)
+        breaks += reading.broke
         if event.summarizer_calls and state is not None:
             bill += charged.summary(
-                read=event.summarizer_tokens, written=state.summary_tokens, prior=prior
+                read=event.summarizer_tokens, written=state.summary_tokens, prior=reading.prior
             )
-        prior = sum(map(tape.size, request))
-        bill += charged.request(prior, kept=kept, is_cold=number == 0)
-        sent = request
+        bill += charged.request(reading.tokens, kept=reading.kept, is_cold=number == 0)
     return bill, breaks
 
 
 def theirs(tape: Tape, charged: Terms, found: Sequence[Any]) -> float:
     """Return the bill of the requests that the middleware made."""
-    sizes = {str(place): tape.size(one) for place, one in enumerate(tape.messages)}
-    bill = 0.0
-    sent: list[str] = []
-    for number, (ids, read) in enumerate(found):
-        same = _common(sent, ids)
-        kept = sum(sizes.get(one, SUMMARY) for one in ids[:same])
-        # Its summarizer gets a prompt of its own.
-        alone = Terms(prices=charged.prices, summarizer=charged.prices, rides=False)
-        if read:
-            bill += alone.summary(read=read, written=SUMMARY, prior=0)
-        view = sum(sizes.get(one, SUMMARY) for one in ids)
-        bill += charged.request(view, kept=kept, is_cold=number == 0)
-        sent = ids
-    return bill
+    # Its summarizer gets a prompt of its own.
+    alone = replace(charged, rides=False)
+    reads = [read for _, read in found if read]
+    summaries = sum(alone.summary(read=read, written=SUMMARY, prior=0) for read in reads)
+    return summaries + _sent(tape, charged, [ids for ids, _ in found], other=SUMMARY)[0]
 
 
 def tools(peer: Child | None) -> Iterator[str]:
     """Give a line for 80 calls of a tool with 8.8 KB each, beside LangChain's clearing of results."""
     tape = Tape(joined([steps(80)]))
-    sizes = {str(place): tape.size(one) for place, one in enumerate(tape.messages)}
     found = None if peer is None else peer.ask("cleared", _described(tape), list(tape.calls))
     for cell in CELLS:
         charged = terms(cell)
@@ -139,22 +128,24 @@ def tools(peer: Child | None) -> Iterator[str]:
         if found is None:
             yield f"{line}; langchain: not installed"
             continue
-        other, broken, sent = 0.0, 0, list[str]()
-        for number, ids in enumerate(found):
-            kept = sum(sizes.get(one, _NOTE) for one in ids[: _common(sent, ids)])
-            broken += _common(sent, ids) < len(sent)
-            view = sum(sizes.get(one, _NOTE) for one in ids)
-            other += charged.request(view, kept=kept, is_cold=number == 0)
-            sent = ids
+        other, broken = _sent(tape, charged, found, other=_NOTE)
         yield f"{line}, {bill / other:.2f} of ClearToolUsesEdit, which has {broken}"
 
 
-def _common(before: Sequence[object], after: Sequence[object]) -> int:
-    pairs = enumerate(zip(before, after, strict=False))
-    return next(
-        (place for place, (one, other) in pairs if one is not other and one != other),
-        min(len(before), len(after)),
-    )
+def _sent(
+    tape: Tape, charged: Terms, requests: Sequence[list[str]], *, other: int
+) -> tuple[float, int]:
+    """Return the bill of requests by the ids of their messages, and how often the prefix broke."""
+    sizes = {str(place): tape.size(one) for place, one in enumerate(tape.messages)}
+    bill, breaks, before = 0.0, 0, list[str]()
+    for number, ids in enumerate(requests):
+        pairs = zip(before, ids, strict=False)
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        counts = [sizes.get(one, other) for one in ids]
+        bill += charged.request(sum(counts), kept=sum(counts[:same]), is_cold=number == 0)
+        breaks += same < len(before)
+        before = ids
+    return bill, breaks
 
 
 def _described(tape: Tape) -> list[dict[str, Any]]:

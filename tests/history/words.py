@@ -6,7 +6,7 @@ from foldline.history.messages import Message, Role
 from foldline.history.parts import Part, ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
 
 
-__all__ = ["SPEAKERS", "Letters", "message_of", "pairs_of"]
+__all__ = ["SPEAKERS", "Letters", "WordCount", "message_of", "pairs_of"]
 
 ROLES: dict[str, Role] = {"s": "system", "u": "user", "a": "assistant", "t": "tool"}
 SPEAKERS: dict[str, Role] = {"s": "system", "u": "user", "r": "tool", "n": "tool"}
@@ -18,6 +18,13 @@ class Letters:
 
     def count(self, text: str) -> int:
         return len(text)
+
+
+class WordCount:
+    """A counter that takes a word for a token; a message has four more."""
+
+    def count(self, text: str) -> int:
+        return len(text.split())
 
 
 def message_of(word: str) -> Message:

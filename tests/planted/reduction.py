@@ -8,7 +8,7 @@ __all__ = ["BUGS"]
 BUGS = bugs_in("""
 reduction/balance.py: properties/test_balance.py
 a fold comes a call too late
--     yield len(history), _is_late(last, costs.now, lifetime)
+-     yield len(history), has_gone_cold(last, now, lifetime)
 +     yield len(history) - 2, False
 
 reduction/balance.py: reduction/test_balance.py

@@ -1,21 +1,20 @@
 """The balance rule against every plan that could have been made in hindsight."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from itertools import product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import structs
 
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.reduction.balance import FoldCosts
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.prices import MILLION, Prices
-from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.verdict import decide
+from tests.history.words import WordCount
+from tests.reduction.records import record
 
 
 KEPT = 2
@@ -30,15 +29,6 @@ CONFIG = HistoryReductionConfig(
 )
 # Without a cache what stays costs the same either way, so that a fold has one price.
 PRICES = Prices(input=1, output=0)
-NOW = datetime(2026, 11, 1, tzinfo=UTC)
-
-
-class Words:
-    """Counts words, so that sizes are chosen exactly."""
-
-    def count(self, text: str) -> int:
-        """Return the number of words."""
-        return len(text.split())
 
 
 def growing(sizes: Sequence[int]) -> list[History]:
@@ -47,7 +37,7 @@ def growing(sizes: Sequence[int]) -> list[History]:
     found = []
     for size in sizes:
         said.append(Message.user("word " * size))
-        found.append(History(said, counter=Words()))
+        found.append(History(said, counter=WordCount()))
         said.append(Message.assistant("ok"))
     return found
 
@@ -66,16 +56,7 @@ def by_rule(calls: Sequence[History], price: float) -> float:
         verdict = decide(history, CONFIG, state, config_fingerprint="", costs=costs)
         if verdict.folds:
             cut, paid = verdict.cut, paid + price
-            made = HistoryReductionState.create(
-                history,
-                "",
-                cut,
-                target_count=KEPT,
-                reduction_threshold=0,
-                message_count_at_reduction=len(history),
-                created_at=NOW,
-            )
-            state = structs.replace(made, history_length=len(history))
+            state = record(history, cut, length=len(history), summary="")
         paid += droppable(history, cut)
     return paid
 

@@ -1,7 +1,7 @@
 """What holding and folding cost, and the verdicts that follow."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from msgspec import structs
@@ -15,11 +15,11 @@ from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import Reason
 from foldline.reduction.prices import MILLION, Prices
 from foldline.reduction.shortening import Shortened
-from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.verdict import Verdict, decide
+from tests.history.words import WordCount
+from tests.reduction.records import START, record
 
 
-START = datetime(2026, 11, 1, 12, tzinfo=UTC)
 # A cached token costs a dollar, another ten; the answer twenty.
 PRICES = Prices(
     input=10 * MILLION,
@@ -39,14 +39,6 @@ BALANCE = HistoryReductionConfig(
 )
 
 
-class Words:
-    """Counts words; each message has four more."""
-
-    def count(self, text: str) -> int:
-        """Return the number of words."""
-        return len(text.split())
-
-
 def said(sizes: Sequence[int], *, seconds: float | None = None) -> History:
     """Return a user message of each size with a short answer to all but the last."""
     messages: list[Message] = []
@@ -59,21 +51,7 @@ def said(sizes: Sequence[int], *, seconds: float | None = None) -> History:
         messages = [
             structs.replace(one, created_at=time) for one, time in zip(messages, times, strict=True)
         ]
-    return History(messages, counter=Words())
-
-
-def record(history: History, cut: int, *, length: int, **fields: object) -> HistoryReductionState:
-    """Return a reduction up to *cut* that was made when there were *length* messages."""
-    made = HistoryReductionState.create(
-        history,
-        "what happened",
-        cut,
-        target_count=2,
-        reduction_threshold=0,
-        message_count_at_reduction=length,
-        created_at=START,
-    )
-    return structs.replace(made, history_length=length, **fields)
+    return History(messages, counter=WordCount())
 
 
 def held(history: History, **given: object) -> Holding:
@@ -104,7 +82,7 @@ def test_several_messages_of_one_answer_are_one_call() -> None:
     """Some vendors give the text and the calls of an answer apart."""
     messages = [*said([10, 20, 30])]
     messages.insert(2, Message.assistant("word " * 6))
-    history = History(messages, counter=Words())
+    history = History(messages, counter=WordCount())
 
     # The calls were before the places 1 and 4, and the next one.
     assert held(history).of_span("messages", 2) == 20 + 50
@@ -260,7 +238,7 @@ def steps(count: int) -> History:
         messages.append(Message(role="assistant", parts=(call,)))
         result = ToolCallResponsePart(call.id, "word " * 2_200)
         messages.append(Message(role="tool", parts=(result,)))
-    return History(messages, counter=Words())
+    return History(messages, counter=WordCount())
 
 
 def test_old_results_are_cleared_in_batches_once_that_pays() -> None:
@@ -279,7 +257,7 @@ def test_old_results_are_cleared_in_batches_once_that_pays() -> None:
 def test_a_fold_comes_first_if_most_of_what_it_drops_is_no_result() -> None:
     """Clearing would leave the words of the conversation, and soon a fold would follow."""
     talk = [*said([2_000] * 11)][:-1]
-    history = History([*talk, *steps(6), *said([2_000] * 9)], counter=Words())
+    history = History([*talk, *steps(6), *said([2_000] * 9)], counter=WordCount())
     config = HistoryReductionConfig(trigger="balance", prices=PRICES)
 
     found = decide(history, config, config_fingerprint="", costs=FoldCosts(prices=PRICES))

@@ -1,6 +1,7 @@
 """What calls and folds cost, worked out by hand."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -11,19 +12,12 @@ from foldline.history.parts import ToolCallPart
 from foldline.reduction.ledger import billed, stats_of
 from foldline.reduction.prices import MILLION, Prices
 from foldline.reduction.state import LABEL_TOKENS, HistoryReductionState
+from tests.history.words import WordCount
+from tests.reduction.records import START, record
 
 
-START = datetime(2026, 11, 1, 12, tzinfo=UTC)
 # A token of a cached prefix costs a dollar, another ten, one of the answer twenty.
 PRICES = Prices(input=10 * MILLION, output=20 * MILLION, cached_read=MILLION, minimum_prefix=0)
-
-
-class Words:
-    """Counts words; each message has four more."""
-
-    def count(self, text: str) -> int:
-        """Return the number of words."""
-        return len(text.split())
 
 
 def said(turns: int, *, usage: Usage | None = None, gap: float | None = None) -> History:
@@ -36,22 +30,13 @@ def said(turns: int, *, usage: Usage | None = None, gap: float | None = None) ->
             time = START + timedelta(seconds=gap * turn)
             asked, answer = (structs.replace(one, created_at=time) for one in (asked, answer))
         messages += [asked, answer]
-    return History(messages, counter=Words())
+    return History(messages, counter=WordCount())
 
 
-def fold(history: History, cut: int, *, length: int, **fields: object) -> HistoryReductionState:
+def fold(history: History, cut: int, *, length: int, **fields: Any) -> HistoryReductionState:
     """Return a reduction up to *cut* with a summary of 18 tokens, made at *length* messages."""
-    made = HistoryReductionState.create(
-        history,
-        "what happened",
-        cut,
-        target_count=2,
-        reduction_threshold=0,
-        message_count_at_reduction=length,
-        created_at=START,
-    )
-    named = {"history_length": length, "summary_tokens": 18, "number": 1, **fields}
-    return structs.replace(made, **named)
+    named: dict[str, Any] = {"summary_tokens": 18, "number": 1, **fields}
+    return record(history, cut, length=length, **named)
 
 
 def test_a_history_that_was_never_folded() -> None:
@@ -177,7 +162,7 @@ def test_each_turn_has_its_calls_and_their_cost() -> None:
     told = structs.replace(Message.assistant("word " * 6), usage=usage)
     asked, opening = Message.user("word " * 96), Message.assistant("word " * 6)
     talk = [opening, asked, asked, *looked, told, asked, told, asked]
-    history = History(talk, counter=Words())
+    history = History(talk, counter=WordCount())
     made = fold(history, 6, length=7, summarizer="writer")
 
     stats = stats_of(history, [made], PRICES)

@@ -36,7 +36,7 @@ from foldline.history.codec import encode_json
 from foldline.history.messages import Message
 from foldline.history.tokens import TokenEstimator, count_message
 from foldline.providers.model import ChatModel, ChatRequest, window_of
-from foldline.providers.price_list import prices_of_model
+from foldline.providers.price_list import prices_for
 from foldline.providers.summarizer import ModelSummarizer, Summarizer
 from foldline.providers.vendors.opening import open_model
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
@@ -106,7 +106,7 @@ class Agent:
             reducer=ours,
             own_reducer=own,
             tools=named,
-            prices=ours.config.prices or prices_of_model(chat.name),
+            prices=prices_for(ours.config, chat.name),
             instructions=instructions,
             fixed=_fixed(instructions, named, options),
             options=options,

@@ -12,7 +12,7 @@ from foldline.checks import expect, expect_whole
 from foldline.errors import ConfigError
 from foldline.history.messages import Message, NativeFormat
 from foldline.providers.book import window_of_model
-from foldline.providers.price_list import prices_of_model
+from foldline.providers.price_list import prices_for, prices_of_model
 from foldline.providers.summarizer import ModelSummarizer, Summarizer
 from foldline.providers.vendors.opening import check_spelling
 from foldline.reduction.balance import FoldCosts
@@ -112,7 +112,7 @@ def fold_costs(
     config: HistoryReductionConfig, model: str | None, summarizers: Sequence[Summarizer]
 ) -> FoldCosts | None:
     """Return what decides when a fold pays; None if the counts decide, or no price is known."""
-    prices = config.prices or (None if model is None else prices_of_model(model))
+    prices = prices_for(config, model)
     if not config.enabled or prices is None or not config.balances(prices):
         return None
     writer = None

@@ -23,6 +23,7 @@ from foldline.errors import (
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest, ChatResponse
+from foldline.reduction.balance import has_gone_cold
 from foldline.reduction.budget import token_ratio
 from foldline.reduction.config import AgentRunConfig
 from foldline.reduction.event import Reason
@@ -167,10 +168,8 @@ class Asking:
         last, prices = state.last_request, setup.prices
         if last is None or prices is None or last.at is None or state.service_thread_id:
             return None
-        idle = (self._progress.thread.now() - last.at).total_seconds()
-        if last.model != setup.model.name or idle > prices.lifetime:
-            return None
-        return setup.fixed.front
+        has_expired = has_gone_cold(last.at, self._progress.thread.now(), prices.lifetime)
+        return None if has_expired or last.model != setup.model.name else setup.fixed.front
 
     def _may_wait(self, unfolded: ReducedHistory[Message]) -> bool:
         """Whether the call may send the view as it is, while the fold is made."""

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard, cast
 
 from foldline.providers.book import listed_model, names_in, parted
+from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.prices import Prices, PriceTier
 
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from genai_prices.types import ModelPrice, TieredPrices
 
 
-__all__ = ["PRICES_OF", "prices_of_model"]
+__all__ = ["PRICES_OF", "prices_for", "prices_of_model"]
 
 
 _Price: TypeAlias = "Decimal | TieredPrices | None"
@@ -145,6 +146,11 @@ def prices_of_model(name: str) -> Prices | None:
         return _converted(model, listed.get_prices(datetime.now(UTC)))
     found = _NAME.search(model) or _NAME.search(name.strip().lower())
     return _BY_NAME[found[1].replace(".", "-")] if found else None
+
+
+def prices_for(config: HistoryReductionConfig, model: str | None) -> Prices | None:
+    """Return the prices of *config*, else those of the *model* with this name; None without either."""
+    return config.prices or (None if model is None else prices_of_model(model))
 
 
 def _converted(model: str, listed: "ModelPrice") -> Prices | None:

@@ -35,7 +35,15 @@ from foldline.reduction.shortening import Shortened
 from foldline.reduction.state import HistoryReductionState
 
 
-__all__ = ["INSTRUCTION_TOKENS", "FoldCosts", "Holding", "PricedFold", "summary_size"]
+__all__ = [
+    "INSTRUCTION_TOKENS",
+    "FoldCosts",
+    "Holding",
+    "PricedFold",
+    "calls_of",
+    "has_gone_cold",
+    "summary_size",
+]
 
 
 INSTRUCTION_TOKENS = 600
@@ -145,7 +153,7 @@ class Holding:
         write = prices.write
         read = prices.read if request >= prices.minimum_prefix else write
         is_cold = False
-        for at, is_cold in _calls(history, _since(active), costs):
+        for at, is_cold in calls_of(history, _since(active), prices.lifetime, costs.now):
             self._calls.append(at)
             self._rates.append(write if is_cold else read)
         self.is_cold = is_cold
@@ -216,23 +224,34 @@ def _since(active: HistoryReductionState | None) -> int:
     return max(active.history_length, active.summarized_up_to_index)
 
 
-def _calls(history: History, since: int, costs: FoldCosts) -> Iterator[tuple[int, bool]]:
-    """Give the place of each model call from *since* on, the next one too, and whether it was cold."""
+def calls_of(
+    history: History, since: int, lifetime: float, now: datetime | None = None
+) -> Iterator[tuple[int, bool]]:
+    """
+    Give the place of each model call, and whether the cache had lost the prefix by then.
+
+    Args:
+        history: What was said.
+        since: The first message that is looked at.
+        lifetime: How many seconds a prefix stays in the cache.
+        now: The time of the next call, which is the last one given.
+    """
     last: datetime | None = None
-    lifetime, was_answer = costs.prices.lifetime, False
     before: datetime | None = None
+    was_answer = False
     start = max(since, history.start)
     for at, message in enumerate(history[start:], start):
         is_answer = message.role == "assistant"
         if is_answer:
             if not was_answer:
-                yield at, _is_late(last, before or message.created_at, lifetime)
+                yield at, has_gone_cold(last, before or message.created_at, lifetime)
             last = message.created_at or last
         was_answer, before = is_answer, message.created_at
-    yield len(history), _is_late(last, costs.now, lifetime)
+    yield len(history), has_gone_cold(last, now, lifetime)
 
 
-def _is_late(last: datetime | None, now: datetime | None, lifetime: float) -> bool:
+def has_gone_cold(last: datetime | None, now: datetime | None, lifetime: float) -> bool:
+    """Whether a prefix that was sent at *last* has left the cache; not if a time is unknown."""
     if last is None or now is None or (last.tzinfo is None) != (now.tzinfo is None):
         return False
     return (now - last).total_seconds() > lifetime

@@ -9,15 +9,15 @@ are sent with or without folds, and are left out of what folds save.
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from itertools import groupby, pairwise
+from math import inf
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.history.history import History
 from foldline.history.messages import Usage
-from foldline.reduction.balance import INSTRUCTION_TOKENS
+from foldline.reduction.balance import INSTRUCTION_TOKENS, calls_of
 from foldline.reduction.prices import MILLION, Prices
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.view import view_of, view_tokens
@@ -217,30 +217,18 @@ def _calls(
     history: History, reductions: Sequence[HistoryReductionState], prices: Prices | None
 ) -> Iterator[_Call]:
     """Give the model calls with the reduction that was active at each."""
-    waiting, active = list(reversed(reductions)), None
-    is_first, last, was_answer = True, None, False
-    lifetime = None if prices is None else prices.lifetime
-    for at, message in enumerate(history):
-        is_answer = message.role == "assistant"
-        if is_answer and not was_answer:
-            while waiting and _made_at(waiting[-1]) <= at:
-                active, is_first = waiting.pop(), True
-            asked = history[at - 1].created_at if at else None
-            yield _Call(at, active, is_first, _is_late(last, asked, lifetime))
-            is_first = False
-        if is_answer:
-            last = message.created_at or last
-        was_answer = is_answer
+    waiting, active, is_first = list(reversed(reductions)), None, True
+    lifetime = inf if prices is None else prices.lifetime
+    # The last place is that of the call still to come.
+    for at, is_cold in [*calls_of(history, 0, lifetime)][:-1]:
+        while waiting and _made_at(waiting[-1]) <= at:
+            active, is_first = waiting.pop(), True
+        yield _Call(at, active, is_first, is_cold)
+        is_first = False
 
 
 def _made_at(reduction: HistoryReductionState) -> int:
     return reduction.history_length or reduction.summarized_up_to_index + 1
-
-
-def _is_late(last: datetime | None, now: datetime | None, lifetime: float | None) -> bool:
-    if last is None or now is None or lifetime is None:
-        return False
-    return (now - last).total_seconds() > lifetime
 
 
 def _size(history: History, active: HistoryReductionState | None, end: int) -> int:

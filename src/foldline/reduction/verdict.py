@@ -269,7 +269,7 @@ def _facts(case: Case, run: AgentRunConfig, units: int) -> set[Fact]:
 
 def _pays(case: Case, costs: FoldCosts) -> bool:
     """Whether holding has cost as much by now as a fold, if something would leave the view."""
-    history, budget, holding = case.history, case.budget, case.holding
+    history, budget = case.history, case.budget
     kept = history.index_keeping(case.unit, case.target)
     if kept <= case.cut or case.config.strategy == "clearing":
         return False
@@ -285,6 +285,7 @@ def _pays(case: Case, costs: FoldCosts) -> bool:
     )
     if fold.dropped <= summary:
         return False
+    holding = case.holding
     held = holding.of_span(case.unit, case.target)
     return held > 0 and held >= fold.price(costs, is_cold=holding.is_cold)
 

@@ -27,7 +27,7 @@ from foldline.errors import UsageError
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.logs.importer import Session
-from foldline.providers.price_list import prices_of_model
+from foldline.providers.price_list import prices_for
 from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
@@ -63,8 +63,7 @@ def _begin(options: RunOptions) -> _Run:
         raise UsageError(message)
     base = read_config(names[0]) if names else None
     config = configured(options, base, model=options.model)
-    named = None if options.model is None else prices_of_model(options.model)
-    prices = named_prices(options.prices) or config.prices or named
+    prices = named_prices(options.prices) or prices_for(config, options.model)
     config = structs.replace(config, prices=prices)
     if not config.enabled:
         note(f"{names[0]} disables reduction: the full history is sent")

@@ -39,7 +39,7 @@ from foldline.errors import (
     ToolDecisionError,
     UsageError,
 )
-from foldline.providers.price_list import prices_of_model
+from foldline.providers.price_list import prices_for
 from foldline.reduction.event import Reason
 from foldline.threads.key import ThreadKey
 from foldline.threads.stats import reduction_stats
@@ -187,9 +187,9 @@ async def _summary(chat: Chat, _: str, console: Console) -> None:
 
 
 async def _costs(chat: Chat, _: str, console: Console) -> None:
-    given, name = chat.speaker.reduction.prices, chat.speaker.name
-    prices = given or prices_of_model(name)
-    source = source_of(None if given else name)
+    how, name = chat.speaker.reduction, chat.speaker.name
+    prices = prices_for(how, name)
+    source = source_of(None if how.prices else name)
     print_costs(console, chat.thread.id, await reduction_stats(chat.thread, prices), source)
     if prices is None:
         console.print(Text(f"the prices of {name} are unknown: no amounts", style="dim"))
@@ -345,7 +345,7 @@ def _chat(options: ChatOptions, flags: ConfigOptions, opened: list[Chat]) -> int
     console = output_console()
     notes = console if message is None else error_console()
     how, is_recorded = speaker.reduction, isinstance(speaker, Recording)
-    pays = how.balances(how.prices or prices_of_model(speaker.name))
+    pays = how.balances(prices_for(how, speaker.name))
     screen = Screen(console, notes, limits=how.limits, pays=pays, is_recorded=is_recorded)
     display: Display = JsonLines() if options.json else screen
     with opened_store(store_options, may_make=True) as (runner, store):
