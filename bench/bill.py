@@ -38,8 +38,8 @@ from foldline.replay.tape import Tape
 
 
 LEAST_CALLS, FIXED, SUMMARY = 20, 3_000, 800
-# What a cleared result of LangChain has.
-_NOTE = 10
+# What a cleared result of LangChain has, and the sentence that it puts in for a summary.
+_NOTE, _FIXED = 10, 20
 # The share of the input price that cached reads and writes cost.
 CELLS: Mapping[str, tuple[float | None, float | None]] = {
     "0.05": (0.05, 1.25),
@@ -112,6 +112,7 @@ def theirs(tape: Tape, charged: Terms, found: Sequence[Any]) -> float:
     """Return the bill of the requests that the middleware made."""
     # Its summarizer gets a prompt of its own.
     alone = replace(charged, rides=False)
+    # Where its trimming leaves nothing it asks no model, and puts in a fixed sentence.
     reads = [read for _, read in found if read]
     summaries = sum(alone.summary(read=read, written=SUMMARY, prior=0) for read in reads)
     return summaries + _sent(tape, charged, [ids for ids, _ in found], other=SUMMARY)[0]
@@ -141,7 +142,7 @@ def _sent(
     for number, ids in enumerate(requests):
         pairs = zip(before, ids, strict=False)
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        counts = [sizes.get(one, other) for one in ids]
+        counts = [_FIXED if one.startswith("fixed") else sizes.get(one, other) for one in ids]
         bill += charged.request(sum(counts), kept=sum(counts[:same]), is_cold=number == 0)
         breaks += same < len(before)
         before = ids

@@ -25,7 +25,8 @@ from langchain_core.messages import (  # type: ignore[import-not-found]
 from bench.peers.child import serve
 
 
-_PROMPT = 600
+_PROMPT, _FIXED = 600, 20
+_SAID = "What was said."
 # What takes the place of a result, and about how many tokens the message has then.
 _CLEARED, _NOTE = "[cleared]", 10
 
@@ -43,7 +44,7 @@ def requests(
     def count(given: Any) -> int:
         return sum(sizes.get(one.id, summary) for one in given)
 
-    model = GenericFakeChatModel(messages=iter(lambda: AIMessage("What was said."), None))
+    model = GenericFakeChatModel(messages=iter(lambda: AIMessage(_SAID), None))
     middleware = SummarizationMiddleware(
         model=model, trigger=tuple(trigger), keep=tuple(keep), token_counter=count
     )
@@ -59,10 +60,14 @@ def requests(
         if update is not None:
             state = [one for one in update["messages"] if not isinstance(one, RemoveMessage)]
             made += 1
-            state[0].id = f"summary {made}"
+            # Where trimming leaves nothing of what it drops, no model is asked.
+            is_written = _SAID in str(state[0].content)
+            state[0].id = f"{'summary' if is_written else 'fixed'} {made}"
+            sizes[state[0].id] = summary if is_written else _FIXED
             kept = {one.id for one in state}
             # What it leaves out it trims to 4,000 tokens for the summarizer.
-            read = min(4_000, count([one for one in before if one.id not in kept])) + _PROMPT
+            dropped = count([one for one in before if one.id not in kept])
+            read = min(4_000, dropped) + _PROMPT if is_written else 0
         found.append([[one.id for one in state], read])
     return found
 

@@ -7,6 +7,7 @@ import pytest
 from foldline.agent.agent import Agent
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.messages import Message
+from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import Reason
 from foldline.reduction.prices import Prices
@@ -56,6 +57,25 @@ def test_without_prices_the_ceiling_decides_and_one_warning_says_so(
     assert reasons == {Reason.BELOW_THRESHOLD}
     assert [one.message for one in caplog.records] == [
         "the prices of acme:new-model are unknown, so that the ceiling alone decides: set `prices`"
+    ]
+
+
+def test_each_model_has_its_own_prices() -> None:
+    """A reducer that is used for another model goes by the prices of that one."""
+    reducer = HistoryReducer(model="openai:gpt-4o")
+
+    assert reducer.for_model("acme:new", None).plan(long_talk(100)).reason is Reason.BELOW_THRESHOLD
+    assert reducer.for_model("openai:gpt-4o", None).plan(long_talk(100)).reason is Reason.FOLD_PAYS
+
+
+def test_the_digest_costs_nothing_if_it_is_named_too() -> None:
+    """So that it folds as often as by default."""
+    talks = [long_talk(turns) for turns in range(20, 100, 4)]
+    named = HistoryReducer(model="openai:gpt-4o", summarizer=DigestSummarizer())
+    usual = HistoryReducer(model="openai:gpt-4o")
+
+    assert [named.plan(talk).reason for talk in talks] == [
+        usual.plan(talk).reason for talk in talks
     ]
 
 

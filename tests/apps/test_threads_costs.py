@@ -118,7 +118,9 @@ def test_a_damaged_thread_does_not_hide_the_others(run: Run, tmp_path: Path) -> 
     ("prices", "error"),
     [
         ("acme:new", "--prices: the prices of 'acme:new' are unknown: name another model"),
-        ("input=3", "--prices: Prices: Missing required argument 'output'"),
+        ("input=3", "--prices: output is missing, in dollars for a million tokens"),
+        ("input=3,output=15,input=4", "--prices: give each field once, as input=3,output=15"),
+        ("input=3,output=15,", "--prices: give each field once, as input=3,output=15"),
         ("inptu=3,output=4", "unknown key 'inptu'; the nearest known one is 'input'"),
         ("input=cheap,output=4", "--prices: input='cheap': expected `float`, got `str`"),
         ("input=-1,output=4", "input must be a number of US dollars of at least 0, got -1.0"),

@@ -27,6 +27,12 @@ the answer of a ride costs nothing
 +             return price
 
 reduction/ledger.py: reduction/test_ledger.py
+the first call reads a cache that nobody wrote
+- is_cold or not number
++ is_cold
+the calls of a fold are one for the tier
+- prices.at(usage.input_tokens // max(1, calls))
++ prices.at(usage.input_tokens)
 cached tokens are paid twice
 - max(0, usage.input_tokens - read - written)
 + usage.input_tokens
@@ -47,11 +53,17 @@ a batch costs a summarizer
 + if not reduction.summary_content or reduction.summarizer == _FREE:
 
 reduction/prices.py: reduction/test_prices.py
+tiers may be in any order
+- if sizes != sorted(set(sizes)):
++ if False:
 a prefix of any size is cached
 - served = cached if cached >= prices.minimum_prefix else 0
 + served = cached
 
 providers/price_list.py: providers/test_price_list.py
+a variant has the price of its family
+- _NAME = re.compile(names_in(_BY_NAME) + _VERSION)
++ _NAME = re.compile(names_in(_BY_NAME))
 a dearer request has no tier
 -     return _prices(model, bases, tuple(tiers))
 +     return _prices(model, bases, ())

@@ -3,9 +3,13 @@
 import sys
 
 import pytest
+from genai_prices.data_snapshot import get_snapshot
 
 from foldline.providers import price_list
 from foldline.providers.price_list import prices_of_model
+
+
+VENDORS = {"openai", "anthropic", "x-ai", "mistral", "deepseek", "moonshotai"}
 
 
 @pytest.fixture(params=["listed", "table"])
@@ -72,3 +76,19 @@ def test_a_listed_model_without_a_price_of_tokens_has_none(
     monkeypatch.setattr(price_list, "listed_model", lambda *given: Picture())
 
     assert prices_of_model("openai:dall-e-3") is None
+
+
+def test_the_table_has_the_prices_that_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For every model of the vendors in it, or none: a wrong price would fold at a wrong time."""
+    listed = {
+        model.id: prices_of_model(f"{vendor.id}:{model.id}")
+        for vendor in get_snapshot().providers
+        if vendor.id in VENDORS
+        for model in vendor.models
+    }
+    monkeypatch.setitem(sys.modules, "genai_prices.data_snapshot", None)
+    found = {name: prices_of_model(name) for name in listed}
+    known = {name: prices for name, prices in found.items() if prices is not None}
+
+    assert len(known) > 70
+    assert {name: prices for name, prices in known.items() if prices != listed[name]} == {}

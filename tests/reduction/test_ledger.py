@@ -10,7 +10,7 @@ from foldline.history.history import History
 from foldline.history.messages import Message, Usage
 from foldline.history.parts import ToolCallPart
 from foldline.reduction.ledger import billed, stats_of
-from foldline.reduction.prices import MILLION, Prices
+from foldline.reduction.prices import MILLION, Prices, PriceTier
 from foldline.reduction.state import LABEL_TOKENS, HistoryReductionState
 from tests.history.words import WordCount
 from tests.reduction.records import START, record
@@ -191,3 +191,21 @@ def test_without_a_cache_that_serves_savings_are_at_the_price_of_input() -> None
     assert stats.savings == pytest.approx(10 * (430 + 540 + 650 - sent))
     two = stats_of(said(2, usage=usage), [], PRICES)
     assert two.savings == 0
+
+
+def test_the_first_call_of_a_conversation_writes_its_system_message() -> None:
+    """Nothing was sent before, so that no cache has it."""
+    history = said(1)
+    history.append(Message.system("word " * 46))
+
+    assert stats_of(history, [], PRICES).cost == pytest.approx(10 * 150 + 20 * 10)
+
+
+def test_the_tier_of_a_summary_is_that_of_one_of_its_calls() -> None:
+    """What vendors counted for a fold is the sum of its calls."""
+    tiers = (PriceTier(above=1_000, input=20 * MILLION, output=0),)
+    usage = Usage(input_tokens=1_500)
+    prices = structs.replace(PRICES, tiers=tiers)
+
+    assert billed(usage, prices) == 1_500 * 20
+    assert billed(usage, prices, calls=2) == 1_500 * 10

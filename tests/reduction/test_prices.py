@@ -67,6 +67,31 @@ def test_a_wrong_price_is_named(fields: dict[str, object], error: str) -> None:
         Prices(**fields)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("tiers", "error"),
+    [
+        ([{"above": 9, "input": -6, "output": 1}], "tiers.input must be a number of US dollars"),
+        ([{"above": -5, "input": 6, "output": 1}], "tiers.above must be a whole number"),
+        ([{"above": 9, "inputs": 6, "output": 1}], r"prices.tiers\[0\]: unknown key 'inputs'"),
+        (
+            [{"above": 9, "input": 6, "output": 1}, {"above": 5, "input": 6, "output": 1}],
+            r"tiers must be in order of `above`, smallest first, got \[9, 5\]",
+        ),
+        ({"above": 9}, "prices.tiers must be a list of objects, got dict"),
+    ],
+)
+def test_a_wrong_tier_is_named(tiers: object, error: str) -> None:
+    """A price that would silently be another one is refused."""
+    with pytest.raises(ConfigError, match=error):
+        config_from_mapping({"prices": {"input": 3, "output": 15, "tiers": tiers}})
+
+
+def test_a_tier_of_another_kind_is_refused() -> None:
+    """In Python as in a file."""
+    with pytest.raises(ConfigError, match=r"tiers\[0\] must be a PriceTier, got dict"):
+        Prices(input=3, output=15, tiers=({"above": 9},))  # type: ignore[arg-type]
+
+
 def test_prices_are_read_with_their_tiers() -> None:
     """From the mapping that JSON or TOML gives, in any spelling of the keys."""
     data = {
@@ -74,14 +99,14 @@ def test_prices_are_read_with_their_tiers() -> None:
             "Input": 3,
             "output": 15,
             "cachedRead": 0.3,
-            "tiers": [{"above": 200_000, "input": 6, "output": 22.5}],
+            "tiers": [{"above": 200_000, "input": 6, "output": 22.5, "cacheWrite": 7}],
         }
     }
 
     prices = config_from_mapping(data).prices
 
     assert prices is not None
-    assert prices.tiers == (PriceTier(above=200_000, input=6, output=22.5),)
+    assert prices.tiers == (PriceTier(above=200_000, input=6, output=22.5, cache_write=7),)
     assert prices.at(300_000).output == 22.5
 
 
@@ -91,6 +116,6 @@ def test_a_key_that_no_price_has_is_refused() -> None:
         config_from_mapping({"prices": {"inputs": 3, "output": 15}})
     with pytest.raises(ConfigError, match="prices must be an object with fields, got int"):
         config_from_mapping({"prices": 3})
-    with pytest.raises(ConfigError, match=r"prices\.tiers: Object missing required field `above`"):
+    with pytest.raises(ConfigError, match="PriceTier: Missing required argument 'above'"):
         config_from_mapping({"prices": {"input": 3, "output": 15, "tiers": [{}]}})
     assert config_from_mapping({"prices": CACHED}).prices is CACHED

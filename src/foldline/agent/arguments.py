@@ -12,6 +12,7 @@ from foldline.checks import expect, expect_whole
 from foldline.errors import ConfigError
 from foldline.history.messages import Message, NativeFormat
 from foldline.providers.book import window_of_model
+from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.price_list import prices_for, prices_of_model
 from foldline.providers.summarizer import ModelSummarizer, Summarizer
 from foldline.providers.vendors.opening import check_spelling
@@ -116,7 +117,8 @@ def fold_costs(
     if not config.enabled or prices is None or not config.balances(prices):
         return None
     writer = None
-    if config.strategy == "summarizing" and summarizers:
+    is_free = not summarizers or isinstance(summarizers[0], DigestSummarizer)
+    if config.strategy == "summarizing" and not is_free:
         name: str | None = getattr(summarizers[0], "model_name", None)
         # What a custom summarizer asks is taken to be as dear as the model.
         writer = prices

@@ -35,11 +35,7 @@ from foldline.history.messages import Message, NativeFormat, total_usage
 from foldline.history.tokens import TokenCounter
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.model import ChatRequest
-from foldline.providers.summarizer import (
-    ModelSummarizer,
-    Summarizer,
-    metered,
-)
+from foldline.providers.summarizer import ModelSummarizer, Summarizer, metered
 from foldline.reduction.active import rebound
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, fingerprint
@@ -127,10 +123,10 @@ class HistoryReducer:
         self._breakers = breakers_of(self._summarizers, self._now)
 
     def for_model(self, name: str, window: int | None) -> "HistoryReducer":
-        """Return this reducer for the model *name*; the window and prices it was given count first."""
+        """Return this reducer for the model *name*; the window it was given counts first."""
         made = copy(self)
         made.model, made.window = name, self.window or window
-        costs = self._costs or fold_costs(self.config, name, self._given)
+        costs = fold_costs(self.config, name, self._given)
         writer = self._given[0] if self._given else None
         rides = isinstance(writer, ModelSummarizer) and writer.model_name == name
         if costs is not None and self.config.use_single_summary:
@@ -423,7 +419,12 @@ class HistoryReducer:
             name, state = "" if wrote is None else self._summarizers[wrote].name, result.state
             status: ReductionStatus = "failed" if state is None else "performed"
             if state is not None:
-                state = structs.replace(state, summarizer=name, summarizer_usage=usage)
+                state = structs.replace(
+                    state,
+                    summarizer=name,
+                    summarizer_calls=writing.calls,
+                    summarizer_usage=usage,
+                )
                 if self._cache is not None:
                     self._cache.put(state, scope=call.scope)
             failures = [one for one in writing.failures if one not in NOT_ASKED]

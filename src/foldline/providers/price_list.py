@@ -36,55 +36,109 @@ PRICES_OF = date(2026, 11, 22)
 # Dollars for a million tokens: input, output, read from the cache, written to it, and the same
 # above a size of the request. A dash is what the vendor does not charge apart.
 _TABLE = """
-gpt-4o                    2.50  10.00  1.25   -
-gpt-4o-mini               0.15   0.60  0.075  -
-gpt-4.1                   2.00   8.00  0.50   -
-gpt-4.1-mini              0.40   1.60  0.10   -
-gpt-4.1-nano              0.10   0.40  0.025  -
-o3                        2.00   8.00  0.50   -
-o4-mini                   1.10   4.40  0.275  -
-gpt-5                     1.25  10.00  0.125  -
-gpt-5-mini                0.25   2.00  0.025  -
-gpt-5-nano                0.05   0.40  0.005  -
-gpt-5.1                   1.25  10.00  0.125  -
-gpt-5.2                   1.75  14.00  0.175  -
-gpt-5.4                   2.50  15.00  0.25   -      272000   5.00  22.50  0.50  -
-gpt-5.4-mini              0.75   4.50  0.075  -
-gpt-5.5                   5.00  30.00  0.50   -      272000  10.00  45.00  1.00  -
-gpt-5.6                   4.00  20.00  0.40   5.00   272000   8.00  30.00  0.80  10.00
-claude-haiku-4.5          1.00   5.00  0.10   1.25
-claude-3.5-haiku          0.80   4.00  0.08   1.00
-claude-sonnet             3.00  15.00  0.30   3.75
-claude-sonnet-4.5         3.00  15.00  0.30   3.75   200000   6.00  22.50  0.60  7.50
-claude-sonnet-5           2.00  10.00  0.20   2.50
-claude-opus               5.00  25.00  0.50   6.25
-gemini-2.5-pro            1.25  10.00  0.125  -      200000   2.50  15.00  0.25  -
-gemini-2.5-flash          0.30   2.50  0.03   -
-gemini-2.5-flash-lite     0.10   0.40  0.01   -
-gemini-3-pro              2.00  12.00  0.20   -      200000   4.00  18.00  0.40  -
-gemini-3.1-pro            2.00  12.00  0.20   -      200000   4.00  18.00  0.40  -
-gemini-3-flash            0.50   3.00  0.05   -
-grok-4                    3.00  15.00  0.75   -
-grok-4-fast               0.20   0.50  0.05   -
-grok-4.5                  2.00   6.00  0.30   -      199999   4.00  12.00  0.60  -
-grok-code                 0.20   1.50  0.02   -
-mistral-large             2.00   6.00  -      -
-mistral-medium            1.50   7.50  0.15   -
-mistral-small             0.15   0.60  0.015  -
-codestral                 0.30   0.90  -      -
-deepseek-chat             0.27   1.10  0.07   -
-deepseek-reasoner         0.55   2.19  0.14   -
-kimi-k2                   0.60   2.50  0.15   -
-kimi-k3                   3.00  15.00  0.30   3.00
+gpt-4o                      2.5     10   1.25      -
+gpt-4o-2024-05-13             5     15      -      -
+gpt-4o-mini                0.15    0.6  0.075      -
+gpt-4.1                       2      8    0.5      -
+gpt-4.1-mini                0.4    1.6    0.1      -
+gpt-4.1-nano                0.1    0.4  0.025      -
+o1                           15     60    7.5      -
+o3                            2      8    0.5      -
+o3-mini                     1.1    4.4   0.55      -
+o3-pro                       20     80      -      -
+o4-mini                     1.1    4.4  0.275      -
+gpt-5                      1.25     10  0.125      -
+gpt-5-mini                 0.25      2  0.025      -
+gpt-5-nano                 0.05    0.4  0.005      -
+gpt-5-pro                    15    120      -      -
+gpt-5.1                    1.25     10  0.125      -
+gpt-5.2                    1.75     14  0.175      -
+gpt-5.2-pro                  21    168      -      -
+gpt-5.3                    1.75     14  0.175      -
+gpt-5.3-codex              1.75     14  0.175      -
+gpt-5.4                     2.5     15   0.25      -  272000      5   22.5    0.5      -
+gpt-5.4-mini               0.75    4.5  0.075      -
+gpt-5.4-nano                0.2   1.25   0.02      -
+gpt-5.4-pro                  30    180      -      -  272000     60    270      -      -
+gpt-5.5                       5     30    0.5      -  272000     10     45      1      -
+gpt-5.5-pro                  30    180      -      -  272000     60    270      -      -
+gpt-5.6                       4     20    0.4      5  272000      8     30    0.8     10
+gpt-5.6-sol                   4     20    0.4      5  272000      8     30    0.8     10
+gpt-5.6-terra                 2     12    0.2    2.5  272000      4     18    0.4      5
+gpt-5.6-luna                0.2    1.2   0.02   0.25  272000    0.4    1.8   0.04    0.5
+gpt-6-sol                     2     10    0.2    2.5  272000      4     15    0.4      5
+gpt-6-luna                  0.1    0.5   0.01  0.125  272000    0.2   0.75   0.02   0.25
+gpt-6-astra                  10     50      1   12.5  272000     20     75      2     25
+gpt-6.1-sol                   2     10    0.1    2.5  272000      4     15    0.2      5
+gpt-6.1-terra                 1      5   0.05   1.25  272000      2    7.5    0.1    2.5
+claude-3.5-haiku            0.8      4   0.08      1
+claude-3.5-sonnet             3     15    0.3   3.75
+claude-3.7-sonnet             3     15    0.3   3.75
+claude-sonnet-4               3     15    0.3   3.75
+claude-sonnet-4.5             3     15    0.3   3.75  200000      6   22.5    0.6    7.5
+claude-sonnet-4.6             3     15    0.3   3.75
+claude-sonnet-5               2     10    0.2    2.5
+claude-sonnet-5.5             2     10    0.1    2.5
+claude-haiku-4.5              1      5    0.1   1.25
+claude-haiku-5.5            0.1    0.5   0.01  0.125  100000    0.5    2.5   0.05  0.625
+claude-opus-4                15     75    1.5  18.75
+claude-opus-4.1              15     75    1.5  18.75
+claude-opus-4.5               5     25    0.5   6.25
+claude-opus-4.6               5     25    0.5   6.25
+claude-opus-4.7               5     25    0.5   6.25
+claude-opus-4.8               5     25    0.5   6.25
+claude-opus-5                 5     25    0.5   6.25
+claude-opus-5.5               4     20    0.2      5
+claude-fable-5               10     50      1   12.5
+claude-fable-5.1             10     50   0.25   12.5
+claude-fable-5.2              8     40    0.2     10
+claude-mythos-5.2             8     40    0.2     10
+gemini-2.5-pro             1.25     10  0.125      -  200000    2.5     15   0.25      -
+gemini-2.5-flash            0.3    2.5   0.03      -
+gemini-2.5-flash-lite       0.1    0.4   0.01      -
+gemini-2.5-flash-preview   0.15    0.6      -      -
+gemini-3-pro                  2     12    0.2      -  200000      4     18    0.4      -
+gemini-3.1-pro                2     12    0.2      -  200000      4     18    0.4      -
+gemini-3-flash              0.5      3   0.05      -
+gemini-3.1-flash-lite      0.25    1.5  0.025      -
+gemini-3.5-flash            1.5      9   0.15      -
+gemini-3.6-flash           0.75   3.75  0.075      -
+gemini-3.7-flash           0.75   3.75  0.075      -
+gemini-3.8-flash           0.75   3.75  0.075      -
+grok-3                        3     15   0.75      -
+grok-3-mini                 0.3    0.5  0.075      -
+grok-4                        3     15   0.75      -
+grok-4-fast-reasoning       0.2    0.5   0.05      -
+grok-4-1-fast-reasoning     0.2    0.5   0.05      -
+grok-4.20                  1.25    2.5    0.2      -  199999    2.5      5    0.4      -
+grok-4.3                   1.25    2.5    0.2      -  199999    2.5      5    0.4      -
+grok-4.5                      2      6    0.3      -  199999      4     12    0.6      -
+grok-4.6                      2      6    0.5      -  199999      4     12      1      -
+grok-4.7                      2      6    0.5      -  199999      4     12      1      -
+grok-code-fast-1            0.2    1.5   0.02      -
+mistral-large-2512          0.5    1.5   0.05      -
+mistral-large-latest          2      6      -      -
+mistral-medium-latest       1.5    7.5   0.15      -
+mistral-small-latest       0.15    0.6  0.015      -
+deepseek-chat              0.27    1.1   0.07      -
+deepseek-reasoner          0.55   2.19   0.14      -
+deepseek-v4-pro            1.32   3.96  0.044      -
+deepseek-v4-flash           0.3    1.2  0.006      -
+kimi-k2-0905                0.6    2.5   0.15      -
+kimi-k2.5                   0.6      3    0.1      -
+kimi-k2.6                  0.95      4   0.16      -
+kimi-k3                       3     15    0.3      3
 """
 # The vendors' pages on caching say 1,024 tokens and five minutes where nothing else is known.
 _LEAST_PREFIXES: Mapping[str, int] = MappingProxyType(
     {
-        "claude-opus-4-1": 1_024,
-        "claude-opus": 4_096,
+        "claude-opus-4-5": 4_096,
+        "claude-opus-4-6": 4_096,
         "claude-haiku-4": 4_096,
         "claude-3-5-haiku": 2_048,
         "gemini-2-5-pro": 4_096,
+        "gemini-3-pro": 4_096,
+        "gemini-3-1-pro": 4_096,
         "deepseek": 64,
     }
 )
@@ -126,7 +180,9 @@ def _prices(name: str, numbers: Sequence[float | None], tiers: tuple[PriceTier, 
 
 _PRICES, _LEAST_PREFIX = 4, 1_024
 _BY_NAME: Mapping[str, Prices] = MappingProxyType(_read_table())
-_NAME = re.compile(names_in(_BY_NAME))
+# After a name only a version may follow: `gpt-5-pro` is no `gpt-5`, and a wrong price is worse than none.
+_VERSION = r"(?:[-@:](?:\d{4}-\d\d-\d\d|\d{3,8}|latest|preview|v\d|0))*$"
+_NAME = re.compile(names_in(_BY_NAME) + _VERSION)
 _FIELDS = ("input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok")
 
 
@@ -144,6 +200,9 @@ def prices_of_model(name: str) -> Prices | None:
     listed = listed_model(model, vendor)
     if listed is not None:
         return _converted(model, listed.get_prices(datetime.now(UTC)))
+    if "ft:" in name.lower():
+        # A model that somebody has tuned has the price of no other.
+        return None
     found = _NAME.search(model) or _NAME.search(name.strip().lower())
     return _BY_NAME[found[1].replace(".", "-")] if found else None
 

@@ -107,9 +107,8 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
     """
     How and when a history is reduced; without arguments every request fits the model's window.
 
-    A fold happens before a request reaches its ceiling, and sooner if it pays; it keeps a quarter of
-    the ceiling. With a target and a threshold it happens when more than both have gathered after
-    the current cut, and keeps the newest target units.
+    A fold happens before a request reaches its ceiling, and sooner if it pays; it keeps a quarter of it.
+    With a target and a threshold it happens when more than both have gathered after the current cut.
 
     Raises:
         ConfigError: A value is invalid, or has no effect beside the others; the message names the
@@ -274,6 +273,7 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
         in_tokens, share = self.unit == "tokens", self.token_budget_trigger_percentage
         by_share = in_tokens and share is not None
         unit, strategy = f"counting_unit={self.unit!r}", f"strategy={self.strategy!r}"
+        by_count = self.trigger == "count" or (self.trigger is None and self.limits is not None)
         percentage, drops = "token_budget_trigger_percentage", self.strategy == "message_counting"
         idle = (
             (not in_tokens, _TOKEN_FIELDS, unit),
@@ -288,7 +288,7 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
             (self.strategy != "summarizing", _SUMMARY_FIELDS, strategy),
             (self.strategy == "clearing", ("clear_tool_results",), strategy),
             (self.trigger == "balance", _THRESHOLDS, "trigger='balance'"),
-            (self.trigger == "count", ("loss_cost",), "trigger='count'"),
+            (by_count, ("loss_cost",), "no trigger='balance'"),
             (drops and self.quote_user_messages != 0, ("quote_user_messages",), strategy),
         )
         for is_idle, names, reason in idle:

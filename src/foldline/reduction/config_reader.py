@@ -125,11 +125,15 @@ def config_from_mapping(data: Mapping[str, Any]) -> HistoryReductionConfig:
 
 
 def _tiers(given: Any) -> tuple[PriceTier, ...]:
-    try:
-        return msgspec.convert(given, tuple[PriceTier, ...])
-    except msgspec.ValidationError as error:
-        message = f"prices.tiers: {error}"
-        raise ConfigError(message) from error
+    if not isinstance(given, list | tuple):
+        message = f"prices.tiers must be a list of objects, got {type(given).__name__}"
+        raise ConfigError(message)
+    found: list[PriceTier] = []
+    for place, one in enumerate(cast("list[object]", given)):
+        where = f"prices.tiers[{place}]"
+        tier = read_fields(as_fields(one, where), PriceTier, where)
+        found.append(convert_fields(tier, PriceTier))
+    return tuple(found)
 
 
 def _tokens(fields: Mapping[str, Any]) -> str:

@@ -203,9 +203,9 @@ def _as_served(history: History, prices: Prices | None) -> Prices | None:
     return replace(prices, cached_read=None, cache_write=None)
 
 
-def billed(usage: Usage, prices: Prices) -> float:
-    """Return what one call cost by what its vendor counted, in dollars."""
-    rates = prices.at(usage.input_tokens)
+def billed(usage: Usage, prices: Prices, *, calls: int = 1) -> float:
+    """Return what so many calls cost by what their vendor counted in all, in dollars."""
+    rates = prices.at(usage.input_tokens // max(1, calls))
     read, written = usage.cache_read_tokens, usage.cache_write_tokens
     amount = (
         read * rates.read + written * rates.write + usage.output_tokens * rates.output / MILLION
@@ -220,10 +220,10 @@ def _calls(
     waiting, active, is_first = list(reversed(reductions)), None, True
     lifetime = inf if prices is None else prices.lifetime
     # The last place is that of the call still to come.
-    for at, is_cold in [*calls_of(history, 0, lifetime)][:-1]:
+    for number, (at, is_cold) in enumerate([*calls_of(history, 0, lifetime)][:-1]):
         while waiting and _made_at(waiting[-1]) <= at:
             active, is_first = waiting.pop(), True
-        yield _Call(at, active, is_first, is_cold)
+        yield _Call(at, active, is_first, is_cold or not number)
         is_first = False
 
 
@@ -244,7 +244,7 @@ def _sent(
 ) -> float:
     """Return what the request of *call* costs through *active*, without the answer."""
     size = _size(history, active, call.at)
-    if call.is_cold or call.at == 0:
+    if call.is_cold:
         cached = 0
     elif call.is_first and active is call.active and active is not None:
         # A new view begins as the one before it did with the system messages alone.
@@ -341,7 +341,7 @@ def _price(
 ) -> float:
     """Return what the summarizer of *reduction* cost; it is estimated if no vendor counted."""
     if reduction.summarizer_usage is not None:
-        return billed(reduction.summarizer_usage, prices)
+        return billed(reduction.summarizer_usage, prices, calls=reduction.summarizer_calls)
     start = 0 if before is None else before.summarized_up_to_index
     end = reduction.summarized_up_to_index
     if end <= start or not reduction.summary_content or reduction.summarizer == _FREE:

@@ -7,7 +7,8 @@ Sizes are tokens and amounts are US dollars. A price is for a million tokens, as
 from msgspec import Struct
 from msgspec.structs import replace
 
-from foldline.checks import expect_amount, expect_seconds, expect_whole
+from foldline.checks import expect, expect_amount, expect_seconds, expect_whole
+from foldline.errors import ConfigError
 
 
 __all__ = ["MILLION", "PriceTier", "Prices"]
@@ -35,13 +36,18 @@ class PriceTier(Struct, frozen=True, kw_only=True):
     cache_write: float | None = None
     """As in `Prices`."""
 
+    def __post_init__(self) -> None:
+        expect_whole("tiers.above", self.above, 1)
+        _check(self, "tiers.")
+
 
 class Prices(Struct, frozen=True, kw_only=True):
     """
     What a model costs, in US dollars for a million tokens.
 
     Raises:
-        ConfigError: A price is negative or no number; the message names the field and the value.
+        ConfigError: A price is negative or no number, or the tiers are not in order of their size; the
+            message names the field and the value.
     """
 
     input: float
@@ -66,10 +72,13 @@ class Prices(Struct, frozen=True, kw_only=True):
     """Other prices of larger requests, smallest first."""
 
     def __post_init__(self) -> None:
-        for name in ("input", "output", "cached_read", "cache_write"):
-            price: object = getattr(self, name)
-            if price is not None or name in {"input", "output"}:
-                expect_amount(name, price)
+        _check(self)
+        for place, tier in enumerate(self.tiers):
+            expect(f"tiers[{place}]", tier, PriceTier)
+        sizes = [tier.above for tier in self.tiers]
+        if sizes != sorted(set(sizes)):
+            message = f"tiers must be in order of `above`, smallest first, got {sizes}"
+            raise ConfigError(message)
         expect_seconds("lifetime", self.lifetime)
         expect_whole("minimum_prefix", self.minimum_prefix, 0)
 
@@ -116,3 +125,10 @@ class Prices(Struct, frozen=True, kw_only=True):
         """Return what a prompt costs that is sent once, so that nothing of it is cached."""
         prices = self.at(tokens)
         return (tokens * prices.input + output * prices.output) / MILLION
+
+
+def _check(prices: PriceTier | Prices, prefix: str = "") -> None:
+    for name in ("input", "output", "cached_read", "cache_write"):
+        price: object = getattr(prices, name)
+        if price is not None or name in {"input", "output"}:
+            expect_amount(f"{prefix}{name}", price)

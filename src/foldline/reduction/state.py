@@ -141,11 +141,13 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
 
     thinking_from: int | None = None
     """The first message whose bound thinking a view may send, if not the one after *history_length*:
-    clipping what has just come changes nothing before older thinking, and a reduction that takes
-    the place of a newer one leaves out all there is."""
+    clipping what is new changes nothing before it, and one in place of a newer one leaves out all."""
 
     summarizer: str = ""
     """What wrote the summary; empty if nothing was written, or that was not noted."""
+
+    summarizer_calls: int = 0
+    """How often summarizers were asked for it."""
 
     summarizer_usage: Usage | None = None
     """What the vendors of the summarizers counted for it; None if none said."""

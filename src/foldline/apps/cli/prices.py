@@ -44,8 +44,15 @@ def named_prices(text: str | None) -> Prices | None:
         return found
     fields: dict[str, object] = {}
     for part in text.split(","):
-        name, _, value = part.partition("=")
-        fields[name.strip()] = _number(value.strip())
+        name, _, value = (piece.strip() for piece in part.partition("="))
+        if not name or not value or name in fields:
+            message = f"--prices: give each field once, as input=3,output=15, got {text!r}"
+            raise UsageError(message)
+        fields[name] = _number(value)
+    missing = [name for name in ("input", "output") if name not in fields]
+    if missing and fields.keys() <= set(Prices.__struct_fields__):
+        message = f"--prices: {missing[0]} is missing, in dollars for a million tokens"
+        raise UsageError(message)
     try:
         return config_from_mapping({"prices": fields}).prices
     except ConfigError as error:
