@@ -60,6 +60,32 @@ def test_without_prices_the_ceiling_decides_and_one_warning_says_so(
     ]
 
 
+@pytest.mark.parametrize(
+    ("config", "model", "warnings"),
+    [
+        (HistoryReductionConfig(), "anthropic:claude-sonet-4-6", 1),
+        (HistoryReductionConfig(), None, 0),
+        (HistoryReductionConfig(), "openai:gpt-4o", 0),
+        (HistoryReductionConfig(trigger="count"), "acme:new-model", 0),
+        (HistoryReductionConfig(target_count=20), "acme:new-model", 0),
+        (HistoryReductionConfig(enabled=False), "acme:new-model", 0),
+    ],
+)
+def test_a_named_model_without_prices_is_warned_of_by_default(
+    config: HistoryReductionConfig,
+    model: str | None,
+    warnings: int,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A name may be misspelled; where counts decide, or no model is named, nothing is missing."""
+    reducer = HistoryReducer(config, model=model)
+    with caplog.at_level(logging.WARNING, "foldline"):
+        reducer.plan(long_talk(4))
+        reducer.plan(long_talk(6))
+
+    assert len(caplog.records) == warnings
+
+
 def test_each_model_has_its_own_prices() -> None:
     """A reducer that is used for another model goes by the prices of that one."""
     reducer = HistoryReducer(model="openai:gpt-4o")

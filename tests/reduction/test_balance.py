@@ -269,10 +269,8 @@ def test_the_price_decides_by_default_if_it_is_known() -> None:
     """A count, a threshold or a share says that counts decide; so does trigger='count'."""
     tokens = HistoryReductionConfig(target_token_budget=900, token_budget_threshold=100)
 
-    assert HistoryReductionConfig().balances(PRICES)
-    assert not HistoryReductionConfig().balances(None)
-    assert not HistoryReductionConfig(trigger="count").balances(PRICES)
-    assert not HistoryReductionConfig(target_count=20).balances(PRICES)
-    assert not tokens.balances(PRICES)
-    assert BALANCE.balances(PRICES)
-    assert not BALANCE.balances(None)
+    assert not HistoryReductionConfig().counts
+    assert HistoryReductionConfig(trigger="count").counts
+    assert HistoryReductionConfig(target_count=20).counts
+    assert tokens.counts
+    assert not BALANCE.counts

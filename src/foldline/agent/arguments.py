@@ -114,7 +114,7 @@ def fold_costs(
 ) -> FoldCosts | None:
     """Return what decides when a fold pays; None if the counts decide, or no price is known."""
     prices = prices_for(config, model)
-    if not config.enabled or prices is None or not config.balances(prices):
+    if not config.enabled or prices is None or config.counts:
         return None
     writer = None
     is_free = not summarizers or isinstance(summarizers[0], DigestSummarizer)

@@ -70,6 +70,7 @@ class HistoryReducer:
 
     telemetry: Observer | None = None
     """Receives the folds; see `Telemetry`."""
+    _may_warn = True
 
     def __init__(  # noqa: PLR0913 - one name for each thing a caller may know
         self,
@@ -118,7 +119,7 @@ class HistoryReducer:
         self._summary_budget, self._window = summary_budget, summarizer_window
         self.model, self.window = model, named_window(model, window, config)
         """The name of the model that is asked, and its window in tokens; None if it is unknown."""
-        self._costs, self._warns = fold_costs(config, model, given), config.trigger == "balance"
+        self._costs = fold_costs(config, model, given)
         self._timeout, self._clock = timeout, clock or partial(datetime.now, UTC)
         self._breakers = breakers_of(self._summarizers, self._now)
 
@@ -367,9 +368,10 @@ class HistoryReducer:
         costs = self._costs
         if costs is not None:
             costs = structs.replace(costs, now=self._now())
-        elif self._warns and self.config.enabled:
-            self._warns = False
-            _LOG.warning("%s", _UNPRICED.format(self.model or "the model"))
+        elif self._may_warn and (self.model is not None or self.config.trigger == "balance"):
+            self._may_warn = False
+            if self.config.enabled and not self.config.counts:
+                _LOG.warning("%s", _UNPRICED.format(self.model or "the model"))
         verdict = decide(
             call.items.history,
             self.config,

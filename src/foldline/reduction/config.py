@@ -273,7 +273,6 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
         in_tokens, share = self.unit == "tokens", self.token_budget_trigger_percentage
         by_share = in_tokens and share is not None
         unit, strategy = f"counting_unit={self.unit!r}", f"strategy={self.strategy!r}"
-        by_count = self.trigger == "count" or (self.trigger is None and self.limits is not None)
         percentage, drops = "token_budget_trigger_percentage", self.strategy == "message_counting"
         idle = (
             (not in_tokens, _TOKEN_FIELDS, unit),
@@ -288,7 +287,7 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
             (self.strategy != "summarizing", _SUMMARY_FIELDS, strategy),
             (self.strategy == "clearing", ("clear_tool_results",), strategy),
             (self.trigger == "balance", _THRESHOLDS, "trigger='balance'"),
-            (by_count, ("loss_cost",), "no trigger='balance'"),
+            (self.counts, ("loss_cost",), "no trigger='balance'"),
             (drops and self.quote_user_messages != 0, ("quote_user_messages",), strategy),
         )
         for is_idle, names, reason in idle:
@@ -309,10 +308,10 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
         counts = self.target_count is not None or self.summarization_threshold is not None
         return "exchanges" if counts else "tokens"
 
-    def balances(self, prices: Prices | None) -> bool:
-        """Whether the price of a fold decides when there is one, if the model has *prices*."""
-        wished = self.trigger == "balance" or (self.trigger is None and self.limits is None)
-        return wished and prices is not None
+    @property
+    def counts(self) -> bool:
+        """Whether a target and a threshold decide below the ceiling, whatever the prices are."""
+        return self.trigger == "count" or (self.trigger is None and self.limits is not None)
 
     @property
     def limits(self) -> Limits | None:

@@ -345,7 +345,7 @@ def _chat(options: ChatOptions, flags: ConfigOptions, opened: list[Chat]) -> int
     console = output_console()
     notes = console if message is None else error_console()
     how, is_recorded = speaker.reduction, isinstance(speaker, Recording)
-    pays = how.balances(prices_for(how, speaker.name))
+    pays = not how.counts and prices_for(how, speaker.name) is not None
     screen = Screen(console, notes, limits=how.limits, pays=pays, is_recorded=is_recorded)
     display: Display = JsonLines() if options.json else screen
     with opened_store(store_options, may_make=True) as (runner, store):
