@@ -1,12 +1,13 @@
 """What models cost, by name."""
 
 import sys
+from datetime import date
 
 import pytest
 from genai_prices.data_snapshot import get_snapshot
 
 from foldline.providers import price_list
-from foldline.providers.price_list import prices_of_model
+from foldline.providers.price_list import PRICES_OF, prices_of_model
 
 
 VENDORS = {"openai", "anthropic", "x-ai", "mistral", "deepseek", "moonshotai"}
@@ -78,10 +79,26 @@ def test_a_listed_model_without_a_price_of_tokens_has_none(
     assert prices_of_model("openai:dall-e-3") is None
 
 
+def test_prices_do_not_depend_on_the_hour() -> None:
+    """DeepSeek charges twice as much at some hours; the prices at noon are used all day."""
+    found = prices_of_model("deepseek:deepseek-v4-pro", PRICES_OF)
+
+    assert found is not None
+    assert (found.input, found.output) == (0.66, 1.98)
+
+
+def test_prices_are_those_of_the_day() -> None:
+    """A model whose price changed has the old one before that day."""
+    before = prices_of_model("deepseek:deepseek-v4-pro", date(2026, 8, 16))
+
+    assert before is not None
+    assert before.input == 0.435
+
+
 def test_the_table_has_the_prices_that_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     """For every model of the vendors in it, or none: a wrong price would fold at a wrong time."""
     listed = {
-        model.id: prices_of_model(f"{vendor.id}:{model.id}")
+        model.id: prices_of_model(f"{vendor.id}:{model.id}", PRICES_OF)
         for vendor in get_snapshot().providers
         if vendor.id in VENDORS
         for model in vendor.models

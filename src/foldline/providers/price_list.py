@@ -9,7 +9,7 @@ a cache, and how many tokens it needs.
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard, cast
@@ -122,8 +122,8 @@ mistral-medium-latest       1.5    7.5   0.15      -
 mistral-small-latest       0.15    0.6  0.015      -
 deepseek-chat              0.27    1.1   0.07      -
 deepseek-reasoner          0.55   2.19   0.14      -
-deepseek-v4-pro            1.32   3.96  0.044      -
-deepseek-v4-flash           0.3    1.2  0.006      -
+deepseek-v4-pro            0.66   1.98  0.022      -
+deepseek-v4-flash          0.15    0.6  0.003      -
 kimi-k2-0905                0.6    2.5   0.15      -
 kimi-k2.5                   0.6      3    0.1      -
 kimi-k2.6                  0.95      4   0.16      -
@@ -186,20 +186,22 @@ _NAME = re.compile(names_in(_BY_NAME) + _VERSION)
 _FIELDS = ("input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok")
 
 
-def prices_of_model(name: str) -> Prices | None:
+def prices_of_model(name: str, day: date | None = None) -> Prices | None:
     """
     Return what the tokens of a model cost; None if that is not known, or it runs on your machine.
 
     Args:
         name: `vendor:model` or the name of a model alone, as a vendor, Bedrock, Azure, OpenRouter
             or a gateway writes it.
+        day: The day whose prices are asked for, today by default. If a vendor charges by the hour,
+            these are the prices at noon UTC: a decision should not depend on the hour.
     """
     vendor, model = parted(name)
     if not model:
         return None
     listed = listed_model(model, vendor)
     if listed is not None:
-        return _converted(model, listed.get_prices(datetime.now(UTC)))
+        return _converted(model, listed.get_prices(_noon(day)))
     if "ft:" in name.lower():
         # A model that somebody has tuned has the price of no other.
         return None
@@ -210,6 +212,10 @@ def prices_of_model(name: str) -> Prices | None:
 def prices_for(config: HistoryReductionConfig, model: str | None) -> Prices | None:
     """Return the prices of *config*, else those of the *model* with this name; None without either."""
     return config.prices or (None if model is None else prices_of_model(model))
+
+
+def _noon(day: date | None) -> datetime:
+    return datetime.combine(day or datetime.now(UTC).date(), time(12), UTC)
 
 
 def _converted(model: str, listed: "ModelPrice") -> Prices | None:
