@@ -250,7 +250,7 @@ def test_old_results_are_cleared_in_batches_once_that_pays() -> None:
         reasons.append(found.reason)
 
     first = reasons.index(Reason.CLEARED)
-    assert first == 18
+    assert first == 13
     assert set(reasons[:first]) == {Reason.BELOW_THRESHOLD}
 
 

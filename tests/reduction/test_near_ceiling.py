@@ -48,7 +48,7 @@ def test_clearing_alone_is_enough() -> None:
 
     assert said(verdict) == ("fold", Reason.CLEARED)
     assert verdict.is_batch
-    assert (verdict.cut, len(verdict.shortened)) == (0, 10)
+    assert (verdict.cut, len(verdict.shortened)) == (0, 11)
 
 
 def test_a_request_near_its_ceiling_is_folded() -> None:

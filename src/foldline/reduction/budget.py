@@ -105,6 +105,11 @@ class Budget(Struct, frozen=True, kw_only=True):
         """The size of the messages that a fold keeps."""
         return max(1, (self.room - self.system) // 4)
 
+    @property
+    def results(self) -> int:
+        """The size of the newest messages whose tool results are not cleared."""
+        return max(1, (self.room - self.system) // 6)
+
     def counted(self, view: int) -> int:
         """Return what the vendor counts for a request whose view has so many estimated tokens."""
         return int((view + self.instructions + self.tools) * self.ratio)

@@ -128,7 +128,7 @@ def squeezed(
         config: The rules for single tools.
         budget: The request.
     """
-    wanted, keep = saved(history, entries) + excess, budget.keep
+    wanted, keep = saved(history, entries) + excess, budget.results
     found = cleared(history, entries, cut=cut, keep=keep, whole=whole, config=config, budget=budget)
     last = whole if pinned is None else whole | {pinned}
     rest, most = [at for at in range(cut, len(history)) if at not in last], budget.limit // 4

@@ -323,7 +323,7 @@ def _shortened(case: Case, facts: set[Fact]) -> tuple[Shortened, ...]:
     is_due = "full" in facts or ("due" in facts and config.strategy == "clearing")
     may_pay = case.costs is not None and not is_due and _may_clear(case)
     if (is_due or may_pay) and config.clear_tool_results:
-        cut, keep = case.cut, case.budget.keep
+        cut, keep = case.cut, case.budget.results
         short = cleared(
             history, found, cut=cut, keep=keep, whole=case.whole, config=config, budget=budget
         )
@@ -343,7 +343,7 @@ def _shortened(case: Case, facts: set[Fact]) -> tuple[Shortened, ...]:
 
 def _may_clear(case: Case) -> bool:
     """Whether clearing may pay, as far as can be said without a look at the results."""
-    holding, keep = case.holding, case.budget.keep
+    holding, keep = case.holding, case.budget.results
     return holding.of_span("tokens", keep) >= holding.rewriting(keep)
 
 
@@ -364,7 +364,7 @@ def _clearing_pays(
     if "pays" in facts and 2 * saving < leaving_tokens(history, case.cut, kept, case.entries):
         return False
     rest = history.tokens(new[0].index) - saving
-    return case.holding.of_results(new, case.budget.keep) >= case.holding.rewriting(rest)
+    return case.holding.of_results(new, case.budget.results) >= case.holding.rewriting(rest)
 
 
 def _squeezed(case: Case, found: tuple[Shortened, ...], facts: set[Fact]) -> tuple[Shortened, ...]:
