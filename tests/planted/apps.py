@@ -47,6 +47,6 @@ an announcement is good for ever
 - cause, self._cause = self._cause, None
 + cause = self._cause
 a breakpoint is taken for a change
-- if name != "cache_control"
+- if name not in _MARKS
 + if name
 """)
