@@ -21,6 +21,7 @@ from foldline.providers.vendors.opening import open_model
 from foldline.providers.vendors.vendor_model import VendorModel
 from foldline.reduction.budget import budget_of
 from foldline.reduction.config import AgentRunConfig, config_of_run
+from foldline.reduction.prices import Prices
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.stats import reduction_stats
 from foldline.threads.store import ThreadStore
@@ -101,11 +102,9 @@ def fold_thread(options: _FoldOptions) -> None:
         try:
             run = by_hand(overrides, reducer.config, focus=options.focus, keep=options.keep)
             reduced = await _folded(thread, reducer, run)
-            prices = reducer.config.prices
-            if prices is None or reduced.event.status != "performed":
-                return folded_in(before), reduced, None
-            entries = (await reduction_stats(thread, prices)).entries
-            return folded_in(before), reduced, entries[-1].price
+            paid = reduced.event.status == "performed"
+            cost = await _cost(thread, reducer.config.prices) if paid else None
+            return folded_in(before), reduced, cost
         finally:
             if isinstance(model, VendorModel):
                 await model.close()
@@ -146,6 +145,11 @@ async def _folded(
     if reduced.state is not None and reduced.event.status == "performed":
         await thread.save_reduction(reduced.state, archive=bool(thread.head.archived))
     return reduced
+
+
+async def _cost(thread: ConversationThread, prices: Prices | None) -> float | None:
+    """Return what the newest fold of *thread* has cost; None without prices."""
+    return (await reduction_stats(thread, prices)).entries[-1].price if prices else None
 
 
 def _named(option: str | None) -> Any:
