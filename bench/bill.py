@@ -12,7 +12,6 @@ import argparse
 import asyncio
 import json
 import random
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import takewhile
@@ -24,11 +23,13 @@ from msgspec.structs import replace
 
 from bench.fits import joined, sessions, steps
 from bench.peers.child import PYTHON, Child
+from bench.scenes import MODEL, Goal, chats, reported, shown
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.meter import PrefixMeter
 from foldline.providers.model import ChatRequest, ChatResponse
+from foldline.providers.price_list import PRICES_OF, prices_of_model
 from foldline.providers.summarizer import FIRST_LINE, ModelSummarizer
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.prices import Prices
@@ -53,11 +54,17 @@ WHOLE = {"quote_user_messages": 0, "clear_tool_results": False, "largest_message
 OURS = {
     "balance": KEPT | WHOLE | {"trigger": "balance"},
     "balance, all else default": KEPT | {"trigger": "balance"},
+    # It keeps more than 20 messages, so its bill may be above the least one or below it.
+    "all default": {"ceiling": None, "context_window_size": None},
     "20 + 20 messages": KEPT | WHOLE | {"summarization_threshold": 20},
 }
 # Its documented example, and other triggers, the best of which nobody knows in advance.
 TRIGGERS = (4_000, 8_000, 16_000, 24_000, 32_000, 48_000, 64_000, 100_000, 160_000)
 _WORDS = ("the", "user", "asked", "about", "an", "order", "flight", "build", "test", "value")
+# The names of two of its rows, where its bill is another one than without it, and where it is far off.
+DOCUMENTED, BEST = "langchain, documented example", "langchain, best in hindsight"
+_SAME, _FAR = 0.001, 1.25
+SHORT = 60
 _NO_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -118,19 +125,19 @@ def theirs(tape: Tape, charged: Terms, found: Sequence[Any]) -> float:
     return summaries + _sent(tape, charged, [ids for ids, _ in found], other=SUMMARY)[0]
 
 
-def tools(peer: Child | None) -> Iterator[str]:
-    """Give a line for 80 calls of a tool with 8.8 KB each, beside LangChain's clearing of results."""
+def tools(peer: Child | None) -> Iterator[Goal]:
+    """Compare 80 calls of a tool with 8.8 KB each with LangChain's clearing of results."""
     tape = Tape(joined([steps(80)]))
     found = None if peer is None else peer.ask("cleared", _described(tape), list(tape.calls))
     for cell in CELLS:
-        charged = terms(cell)
+        charged, is_judged = terms(cell), cell == "0.1"
         bill, breaks = ours(tape, charged, {"ceiling": None, "context_window_size": 128_000})
-        line = f"80 calls of a tool, {cell}: foldline {breaks} breaks"
-        if found is None:
-            yield f"{line}; langchain: not installed"
-            continue
-        other, broken = _sent(tape, charged, found, other=_NOTE)
-        yield f"{line}, {bill / other:.2f} of ClearToolUsesEdit, which has {broken}"
+        name = f"80 calls of a tool, {cell}"
+        yield Goal(f"{name}: prefix breaks", breaks, 5 if is_judged else None)
+        if found is not None:
+            other, broken = _sent(tape, charged, found, other=_NOTE)
+            what = f"{name}: of the bill of ClearToolUsesEdit, which has {broken} breaks"
+            yield Goal(what, bill / other, 0.75 if is_judged else None)
 
 
 def _sent(
@@ -162,53 +169,110 @@ def _described(tape: Tape) -> list[dict[str, Any]]:
     ]
 
 
-def bills(tape: Tape, peer: Child | None) -> Iterator[tuple[str, str, float]]:
-    """Give the cell, the policy and its multiple of the least bill."""
-    played: dict[str, Any] = {}
-    if peer is not None:
-        described, calls = _described(tape), list(tape.calls)
-        for trigger in TRIGGERS:
-            given = (described, calls, ["tokens", trigger], ["messages", 20], SUMMARY)
-            played[f"langchain {trigger}"] = peer.ask("requests", *given)
+def requests(tape: Tape, peer: Child | None) -> dict[str, Any]:
+    """Return what LangChain's middleware sends with each trigger; nothing if it is not installed."""
+    if peer is None:
+        return {}
+    given, rest = (_described(tape), list(tape.calls)), (["messages", 20], SUMMARY)
+    return {
+        f"langchain {trigger}": peer.ask("requests", *given, ["tokens", trigger], *rest)
+        for trigger in TRIGGERS
+    }
+
+
+def dollars(tape: Tape, charged: Terms, sent: Mapping[str, Any]) -> dict[str, float]:
+    """Return the bill of each policy."""
+    bills = {name: ours(tape, charged, fields)[0] for name, fields in OURS.items()}
+    found = {name: theirs(tape, charged, one) for name, one in sent.items()}
+    if found:
+        bills[DOCUMENTED] = found[f"langchain {TRIGGERS[0]}"]
+        bills["langchain at 64,000 tokens"] = found["langchain 64000"]
+        bills[BEST] = min(found.values())
+    return bills
+
+
+def multiples(tape: Tape, sent: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, float]]]:
+    """Give each cell, and the multiple of the least bill that each policy pays there."""
     window = HistoryReductionConfig(**KEPT)  # type: ignore[arg-type]
     for cell in CELLS:
         charged = terms(cell)
         least = optimal_bill(tape, window, charged, summary_tokens=SUMMARY)
-        yield cell, "never", least.never / least.cost
-        for name, fields in OURS.items():
-            yield cell, name, ours(tape, charged, fields)[0] / least.cost
-        found = {name: theirs(tape, charged, one) / least.cost for name, one in played.items()}
-        if found:
-            yield cell, "langchain, documented example", found[f"langchain {TRIGGERS[0]}"]
-            yield cell, "langchain at 64,000 tokens", found["langchain 64000"]
-            yield cell, "langchain, best in hindsight", min(found.values())
-        else:
-            yield cell, "langchain: not installed", float("nan")
+        bills = {"never": least.never} | dollars(tape, charged, sent)
+        yield cell, {name: bill / least.cost for name, bill in bills.items()}
+
+
+def own_bill(name: str, tape: Tape, sent: Mapping[str, Any]) -> Iterator[Goal]:
+    """Compare with what the vendor reported, and price each policy like that, if it has reported."""
+    goals = [*reported(name, tape)]
+    if not goals:
+        return
+    yield from goals
+    prices = prices_of_model(MODEL, PRICES_OF)
+    charged = Terms(prices=prices or Prices(input=0, output=0), summarizer=prices, overhead=FIXED)
+    answers = sum(map(tape.answer_tokens, range(len(tape.calls)))) * charged.prices.output / 1e6
+    least = optimal_bill(tape, HistoryReductionConfig(**KEPT), charged, summary_tokens=SUMMARY)  # type: ignore[arg-type]
+    bills = {"never": least.never, "least": least.cost} | dollars(tape, charged, sent)
+    for policy, bill in bills.items():
+        yield Goal(f"{name}: US dollars by estimated sizes, {policy}", bill + answers, None)
+
+
+def judged(cell: str, bills: Mapping[str, float], calls: int) -> Iterator[Goal]:
+    """
+    Judge the bills of one recorded session in one cell, by policy.
+
+    Where even the least bill is not so far below LangChain's, that is what can be reached. Its best
+    trigger may pay less than the least, where it puts in a fixed sentence instead of a summary.
+    """
+    is_short, balance = calls < SHORT, bills["balance"]
+    size, most = (f"below {SHORT} calls", 1.2) if is_short else (f"from {SHORT} calls on", 1.1)
+    yield Goal(f"balance, of the least bill, {size}", balance, most)
+    if DOCUMENTED not in bills:
+        return
+    documented, best = bills[DOCUMENTED], bills[BEST]
+    cheapest = min(bills["never"], best)
+    yield Goal(
+        f"balance, of the cheapest of never and LangChain's, {size}", balance / cheapest, most
+    )
+    if cell in {"0.05", "0.1"} and abs(documented - bills["never"]) > _SAME:
+        reached = balance / max(documented, 1 / 0.7)
+        yield Goal("balance, of LangChain's documented example where it folds", reached, 0.7)
+    if best >= _FAR:
+        yield Goal(
+            "balance, of LangChain's best trigger where that is far off", balance / best, 0.9
+        )
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Play all sessions and print a line for each, then the worst and the mean of each cell."""
+    """Play all sessions and print a line for each, then each cell's worst and mean, and the goals."""
     parser = argparse.ArgumentParser(prog="python -m bench bill")
     parser.add_argument("--data", type=Path, required=True)
     options = parser.parse_args(arguments)
     peer = Child(PYTHON, "bench.peers.langchain_bill") if PYTHON.exists() else None
     rows: dict[tuple[str, str], list[tuple[float, str]]] = {}
+    goals: list[Goal] = []
     for name, session in sessions(options.data).items():
         tape = Tape(session)
         if len(tape.calls) < LEAST_CALLS:
             continue
+        sent = requests(tape, peer)
         line: dict[str, Any] = {"session": name, "calls": len(tape.calls)}
-        for cell, policy, times in bills(tape, peer):
-            line.setdefault(policy, {})[cell] = round(times, 3)
-            rows.setdefault((policy, cell), []).append((times, name))
-        sys.stdout.write(json.dumps(line) + "\n")
-        sys.stdout.flush()
+        for cell, times in multiples(tape, sent):
+            if session.format:
+                goals += judged(cell, times, len(tape.calls))
+            for policy, one in times.items():
+                line.setdefault(policy, {})[cell] = round(one, 3)
+                rows.setdefault((policy, cell), []).append((one, name))
+        print(json.dumps(line), flush=True)
+        goals += own_bill(name, tape, sent)
     for (policy, cell), found in rows.items():
         worst, where = max(found)
         mean = fmean(times for times, _ in found)
-        sys.stdout.write(f"{policy:32} {cell:5} mean {mean:6.3f} worst {worst:6.3f} {where}\n")
-    for one in tools(peer):
-        sys.stdout.write(f"{one}\n")
-    if peer is not None:
+        print(f"{policy:32} {cell:5} mean {mean:6.3f} worst {worst:6.3f} {where}")
+    goals += [*tools(peer), *chats()]
+    if peer is None:
+        print(
+            "LangChain is not installed in the environment of the peers: nothing compared with it"
+        )
+    else:
         peer.close()
-    return 0
+    return shown(goals)

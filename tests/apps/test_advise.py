@@ -71,6 +71,14 @@ def test_unknown_files_are_noted(run: Run, short: Path, tmp_path: Path) -> None:
     assert "the files hold no model call" in alone.err
 
 
+def test_a_missing_file_is_named_before_the_prices(run: Run) -> None:
+    """What is wrong with the files comes first: prices can be given later."""
+    outcome = run("advise", "/nope")
+
+    assert outcome.code == 2
+    assert "cannot read /nope" in outcome.err
+
+
 def test_without_prices_it_cannot_advise(run: Run, short: Path) -> None:
     """The bill needs prices, and the error says how to give them."""
     outcome = run("advise", short)

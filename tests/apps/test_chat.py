@@ -54,6 +54,13 @@ def test_a_gauge_shows_what_is_used_and_when_it_folds(say: Run) -> None:
     assert "context" not in as_json.err
 
 
+def test_with_prices_a_fold_comes_when_it_pays(say: Run) -> None:
+    """`--prices` decide when the agent folds, and the gauge says so."""
+    told = say("one", "--prices", "input=3,output=15").err
+
+    assert told.strip().endswith("next fold at 56.3k tokens or when it pays")
+
+
 @pytest.mark.parametrize(
     ("used", "status", "limits", "shown"),
     [

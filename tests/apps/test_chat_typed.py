@@ -109,15 +109,17 @@ def test_a_fold_is_forced_shown_and_undone(typed: Typing) -> None:
 
 
 def test_the_costs_are_shown(typed: Typing, tmp_path: Path) -> None:
-    """`/costs` counts what was sent; amounts need prices, here those of the configuration."""
+    """`/costs` counts what was sent; amounts need prices, of the configuration or `--prices`."""
     out = typed("one", "two", "/costs")
     prices = {"input": 3.0, "output": 15.0}
     (tmp_path / "priced.json").write_text(json.dumps({"history_reduction": {"prices": prices}}))
     priced = typed("three", "/costs", options=("--config", "priced.json"))
+    given = typed("/costs", options=("--prices", "input=3,output=15"))
 
     assert re.search(r"chat: \d+ messages, .*\n.* model calls sent .* without\s+folds", out)
     assert "chat.json are unknown: no amounts" in " ".join(out.split())
-    assert "by the given prices" in " ".join(priced.split())
+    for shown in (priced, given):
+        assert "by the given prices" in " ".join(shown.split())
     assert "are unknown" not in priced
 
 

@@ -192,3 +192,21 @@ def test_without_prices_a_line_asks_for_them(run: Run, short: Path) -> None:
 
     assert "the bill needs prices: give --prices, or --model" in outcome.out
     assert "best, $" not in outcome.out
+
+
+def test_the_given_prices_decide_too(run: Run, short: Path, tmp_path: Path) -> None:
+    """`--prices` goes before those of a file, in the rule as in the bill."""
+    lines = 'trigger = "balance"\ncounting_unit = "messages"\ntarget_count = 4\n'
+    kept = "prices = { input = 3, output = 15, cached_read = 0.001 }\n"
+    (tmp_path / "plain.toml").write_text(lines, encoding="utf-8")
+    (tmp_path / "priced.toml").write_text(lines + kept, encoding="utf-8")
+    files = ("--config", "plain.toml", "--config", "priced.toml")
+
+    def folds(*options: str) -> list[int]:
+        replays = run("replay", short, *files, *options, "--json").json()["sessions"][0]["replays"]
+        return [replay["totals"]["folds"] for replay in replays[1:]]
+
+    unpriced, cheap = folds()
+    plain, priced = folds("--prices", "input=3,output=15")
+
+    assert plain == priced > max(unpriced, cheap)

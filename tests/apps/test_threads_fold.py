@@ -151,21 +151,27 @@ def test_what_was_archived_stays_so(run: Run, tmp_path: Path) -> None:
 def test_a_model_writes_the_summary(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It gets the prompt, then the focus."""
+    """It gets the prompt, then the focus; at `--prices` what the vendor counted has an amount."""
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
     talked(tmp_path, agent())
     text = "Summary of the conversation so far:\nAll was fine."
     message = {"role": "assistant", "content": text}
-    answer = {"id": "c", "model": "m", "choices": [{"message": message, "finish_reason": "stop"}]}
-    with VendorServer([Answer.of(answer)]) as vendor:
+    usage = {"prompt_tokens": 1_000, "completion_tokens": 100}
+    choices = [{"message": message, "finish_reason": "stop"}]
+    answer = {"id": "c", "model": "m", "choices": choices, "usage": usage}
+    with VendorServer([Answer.of(answer)] * 2) as vendor:
         provider = {"ProviderKey": "openai-chat", "ModelName": "m", "ApiKey": "k"}
         provider["BaseUrl"] = f"{vendor.url}/v1"
         (tmp_path / "agent.json").write_text(json.dumps({"Provider": provider}), encoding="utf-8")
         options = ("--config", "agent.json", "--focus", "the schema", "--prompt", "Be brief.")
         folded = run("threads", "fold", "t", *options, "--json").json()
+        run("threads", "undo", "t")
+        again = run("threads", "fold", "t", *options, "--prices", "input=3,output=15")
 
     asked = vendor.asked[0].body["messages"][-1]["content"]
     assert folded["summarizer"] == "openai-chat:m"
     assert asked.index("Be brief.") < asked.index("the schema")
+    assert folded["cost"] is None
+    assert again.out.strip().endswith("; the fold cost $0.0045")

@@ -191,16 +191,6 @@ def test_the_first_open_call_is_of_the_newest_exchange(messages: list[Message]) 
     assert history.first_open_call() == min(open_calls, default=len(visible))
 
 
-@given(MESSAGES)
-def test_tools_are_known_of_every_tail(messages: list[Message]) -> None:
-    """`has_tools` says whether a call or an answer stands at an index or behind it."""
-    history, visible = History(messages), _visible(messages)
-    used = [bool(message.tool_calls or message.tool_call_responses) for message in visible]
-
-    for start in range(len(visible) + 1):
-        assert history.has_tools(start) is any(used[start:])
-
-
 @pytest.mark.parametrize("index", [-1, 3, 99])
 def test_a_prefix_that_is_not_there_is_an_error(index: int) -> None:
     """The error names the prefix that was asked for and the length that there is."""
@@ -218,7 +208,7 @@ def test_an_empty_history_answers_everything() -> None:
     assert history.digest() == history.digest(0) == EMPTY_DIGEST
     assert [history.count(unit) for unit in COUNTING_UNITS] == [0, 0, 0]
     assert [history.index_keeping(unit, 5) for unit in COUNTING_UNITS] == [0, 0, 0]
-    assert (history.last_user(), history.first_open_call(), history.has_tools(0)) == (
+    assert (history.last_user(), history.first_open_call(), history.is_damaged(0)) == (
         None,
         0,
         False,

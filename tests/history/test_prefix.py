@@ -55,7 +55,6 @@ def _window(full: History, cut: int, *, pinned: int | None = None) -> History:
         user=None if user is None else visible[user],
         user_tokens=0 if user is None else full.tokens(user, user + 1),
         tokens_before_user=0 if user is None else full.tokens(0, user),
-        last_tool=cut - 1,
         system=full.system,
         system_at=_system_at(full),
         system_tokens=full.system_tokens,

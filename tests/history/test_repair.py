@@ -1,6 +1,7 @@
 """A damaged stretch of history, and what a view makes of it."""
 
 from collections.abc import Sequence
+from operator import is_
 from random import Random
 from typing import Any
 
@@ -412,3 +413,54 @@ def test_every_kind_of_call_can_be_renamed(call: dict[str, Any]) -> None:
     assert encode_json(OPENAI_RESPONSES.own_items(renamed)[0]) == encode_json(call).replace(
         b'"t"', b'"t_2"'
     )
+
+
+@given(WORDS)
+def test_what_is_not_damaged_is_not_repaired(words: list[str]) -> None:
+    """From any safe cut on, and after any messages before it."""
+    history = History(map(message_of, words))
+
+    for start in range(len(history) + 1):
+        if start in (0, len(history)) or is_safe_cut(history, start):
+            rest = history[start:]
+            if not history.is_damaged(start):
+                assert all(map(is_, repair(rest), rest))
+                assert len(repair(rest)) == len(rest)
+
+
+@given(st.lists(st.lists(st.integers(1, 3), min_size=1, max_size=2), max_size=4))
+def test_calls_with_their_results_are_not_damaged(blocks: list[list[int]]) -> None:
+    """A user message, then runs of calls, and after each run its results, in any number."""
+    numbers = iter(range(99))
+    words = ["hi"]
+    for block in blocks:
+        ids = [[next(numbers) for _ in range(size)] for size in block]
+        words += ["+".join(f"c{one}" for one in run) for run in ids]
+        words += [f"r{one}" for run in reversed(ids) for one in run]
+
+    assert not History(map(message_of, words)).is_damaged(0)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "c1",
+        "c1 u:hi",
+        "c1 u:hi r1",
+        "c1 r1 r1",
+        "r1",
+        "c1 r1 c1 r1",
+        "c1+c1 r1",
+        "c r",
+        "c1 c2 r1 a c2",
+        "c1 c2 r1 c3 r2 r3",
+        "u:c1 r1",
+        "c1 a:r1",
+        "c1 t:r1+hi",
+    ],
+)
+def test_damage_is_noticed(words: str) -> None:
+    """Whatever a repair changes, from the place where it is on back to the first message."""
+    history = History(map(message_of, words.split()))
+
+    assert history.is_damaged(0)

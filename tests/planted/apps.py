@@ -44,8 +44,14 @@ the fixture forgets the tools of a request
 - _FRONT = ("model", "tools", "tool_choice", "system", "instructions")
 + _FRONT = ("model", "tool_choice", "system", "instructions")
 an announcement is good for ever
-- cause, self._cause = self._cause, None
-+ cause = self._cause
+- cause = self._causes.pop(conversation, None) or self._causes.pop("", None)
++ cause = self._causes.get(conversation) or self._causes.get("")
+a fold explains a request of another conversation
+- cause = self._causes.pop(conversation, None) or self._causes.pop("", None)
++ cause = self._causes.popitem() if self._causes else None
+the fold of an agent explains the requests of every thread
+- yield partial(self.hear, conversation=thread_id)
++ yield self.hear
 a breakpoint is taken for a change
 - if name not in _MARKS
 + if name

@@ -77,6 +77,15 @@ history/history.py: history/test_repair.py
 a call of a user takes an answer
 - if message.role == "assistant":
 + if message.role:
+a second call under an id is no damage
+- {one for one in calls if one} - self._call_ids
++ {one for one in calls if one}
+a call without a result at the end is no damage
+- return bool(self._asked) or self._last_damage >= start
++ return self._last_damage >= start
+a text between a call and its result is no damage
+- elif self._asked:
++ elif False:
 
 history/media.py: history/test_media.py
 the preview of a photo is taken for it

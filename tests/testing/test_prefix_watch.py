@@ -173,6 +173,42 @@ def test_conversations_are_kept_apart() -> None:
     assert watch.problems == []
 
 
+@pytest.mark.parametrize(
+    ("conversation", "problems"), [("one", ["request 3"]), ("two", []), ("", [])]
+)
+def test_a_cause_explains_its_own_conversation(conversation: str, problems: list[str]) -> None:
+    """A fold in one conversation excuses no break in another; one of no conversation excuses any."""
+    watch = PrefixWatch()
+    for name in ("one", "two"):
+        watch.read([HELLO], conversation=name)
+    watch.explain("fold", conversation=conversation)
+    watch.read([HARBOR], conversation="two")
+    if conversation == "one":
+        watch.read([HARBOR], conversation="one")
+
+    assert [line[:9] for line in watch.problems] == problems
+
+
+async def test_the_fold_of_one_thread_excuses_no_break_in_another() -> None:
+    """Each turn of an agent folds, and after each another conversation breaks: it is reported."""
+    watch = PrefixWatch()
+    agent = Agent(
+        ScriptedModel(repeat=f"That is all {LONG}"),
+        history_reduction=FOLDING,
+        summarizer=ScriptedSummarizer(repeat="They spoke."),
+        telemetry=watch,
+    )
+    thread = await MemoryStore().thread("t")
+    folded: list[bool] = []
+    for number in range(6):
+        ran = await agent.run(f"{number}: tell me {LONG}", thread=thread)
+        folded.append(ran.reduction is not None)
+        watch.read([Message.user(f"{number}")], conversation="other")
+
+    assert True in folded[1:]
+    assert len(watch.problems) == 5
+
+
 @pytest.mark.parametrize("streams", [False, True])
 async def test_a_wrapped_model_is_read_before_it_is_asked(*, streams: bool) -> None:
     """A loop of one's own needs only the wrapped model; it streams if the model does."""

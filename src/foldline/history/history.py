@@ -37,8 +37,8 @@ class Prefix(Struct, frozen=True, kw_only=True):
     The first messages of a history, by their counts and their digest.
 
     Positions and the length count the messages that are not system messages. `user` is the last
-    user message, if a view needs it. `last_tool` is not before the last message with a call or a
-    result; -1 for none. `system_at` has, for each system message, how many others come before it.
+    user message, if a view needs it. `system_at` has, for each system message, how many others come
+    before it.
     """
 
     length: int = 0
@@ -49,7 +49,6 @@ class Prefix(Struct, frozen=True, kw_only=True):
     user: Message | None = None
     user_tokens: int = 0
     tokens_before_user: int = 0
-    last_tool: int = -1
     system: tuple[Message, ...] = ()
     system_at: tuple[int, ...] = ()
     system_tokens: int = 0
@@ -101,7 +100,9 @@ class History(Sequence[Message]):
         self._peaks: list[tuple[int, int]] = []
         self._calls: dict[str, list[int]] = {}
         self._open: dict[int, int] = {}
-        self._last_tool, self._last_reasoning = prefix.last_tool, -1
+        self._asked: set[str] = set()
+        self._call_ids: set[str] = set()
+        self._last_damage = self._last_reasoning = -1
         self._system: list[Message] = list(prefix.system)
         self._system_at = array("q", prefix.system_at)
         self._system_tokens = prefix.system_tokens
@@ -146,6 +147,8 @@ class History(Sequence[Message]):
             self._hold(message, tokens, digest)
 
     def _hold_system(self, message: Message, tokens: int) -> None:
+        if self._asked:
+            self._last_damage = self._length
         self._system.append(message)
         self._system_at.append(self._length)
         self._system_tokens += tokens
@@ -169,6 +172,8 @@ class History(Sequence[Message]):
         parts, reach, whole = message.parts, position, self._whole
         if len(parts) != 1 or type(parts[0]) is not TextPart:
             reach = self._pair(message, position)
+        elif self._asked:
+            self._follow(message, (), ())
         self._reach.append(reach)
         # A result tears every index between its call and itself, for good, and the next piece
         # of an answer the one between the two.
@@ -192,19 +197,39 @@ class History(Sequence[Message]):
     def _pair(self, message: Message, position: int) -> int:
         """Return the position of the earliest call that *message* answers, or its own."""
         reach = position
+        calls: list[str] = []
+        answers: list[str] = []
         for part in message.parts:
             if isinstance(part, ToolCallPart):
-                self._last_tool = position
+                calls.append(part.id)
                 # A call by anybody else is damage, which no view keeps: nothing answers it.
                 if message.role == "assistant":
                     self._calls.setdefault(part.id, []).append(position)
                     self._open[position] = self._open.get(position, 0) + 1
             elif isinstance(part, ToolCallResponsePart):
-                self._last_tool = position
+                answers.append(part.id)
                 reach = min(reach, self._answered(part.id, position))
             elif isinstance(part, ReasoningPart):
                 self._last_reasoning = position
+        if calls or answers or self._asked:
+            self._follow(message, calls, answers)
         return reach
+
+    def _follow(self, message: Message, calls: Sequence[str], answers: Sequence[str]) -> None:
+        """Note whether *message*, the newest, breaks the order that `repair` makes."""
+        asked, speakers = self._asked, [one.role for one in self._messages[-2:]]
+        if speakers[-1] == "assistant":
+            new = {one for one in calls if one} - self._call_ids
+            is_next = not asked or speakers == ["assistant", "assistant"]
+            fits = is_next and not answers and len(new) == len(calls)
+            self._call_ids |= new
+            asked |= new
+        else:
+            fits = len(asked.intersection(answers)) == len(message.parts) > 0
+            asked.difference_update(answers)
+        if not fits:
+            asked.clear()
+            self._last_damage = self._length - 1
 
     def _answered(self, call_id: str, position: int) -> int:
         waiting = self._calls.get(call_id)
@@ -445,6 +470,11 @@ class History(Sequence[Message]):
         """Whether a message in memory from *start* on has reasoning."""
         return self._last_reasoning >= start
 
-    def has_tools(self, start: int) -> bool:
-        """Whether a message from *start* on calls a tool or carries a result."""
-        return self._last_tool >= start
+    def is_damaged(self, start: int) -> bool:
+        """
+        Whether `repair` may change the messages from *start* on.
+
+        It does not if each call there has its one result directly after it; from *start* on, no
+        result is of a call before it.
+        """
+        return bool(self._asked) or self._last_damage >= start

@@ -93,7 +93,8 @@ def cleared(
     newest = old if newest is None else max(old, newest)
     repeated = _repeated(history, cut)
     for at in range(cut, len(history)):
-        if at in whole or _is_cleared(known.get(at)):
+        tokens = history.tokens(at, at + 1)
+        if tokens < _LEAST_RESULT or at in whole or _is_cleared(known.get(at)):
             continue
         name = _clearable(history, at, config, is_old=at < old, is_earlier=at < newest)
         if name is None and at in repeated:
@@ -230,10 +231,10 @@ def _repeated(history: History, cut: int) -> set[int]:
 
 def _asked(history: History, cut: int) -> Iterator[tuple[int, object]]:
     """Give each result after *cut* with the name and arguments of its call."""
-    for at in range(cut, len(history)):
-        message = history[at]
-        reach = history.reach(at) if message.role == "tool" else at
-        if reach < at:
-            answers = {answer.id for answer in message.tool_call_responses}
-            calls = [call for call in history[reach].tool_calls if call.id in answers]
-            yield at, tuple((call.name, call.arguments) for call in calls)
+    for at, message in enumerate(history[cut:], cut):
+        if message.role == "tool" and history.reach(at) < at:
+            calls = history[history.reach(at)].tool_calls
+            if len(calls) > 1:
+                answers = {answer.id for answer in message.tool_call_responses}
+                calls = tuple([call for call in calls if call.id in answers])
+            yield at, tuple([(call.name, call.arguments) for call in calls])

@@ -152,7 +152,7 @@ def kept_whole(history: History, cut: int, pins: Pins | None) -> frozenset[int]:
 def pins_after(history: History, cut: int, pins: Pins | None) -> frozenset[int]:
     """Return the pinned messages after *cut*."""
     if pins is None:
-        return frozenset([at for at in range(cut, len(history)) if history[at].is_pinned])
+        return frozenset([at for at, one in enumerate(history[cut:], cut) if one.is_pinned])
     return frozenset([at for at, _ in pins if at >= cut])
 
 

@@ -295,7 +295,8 @@ def _is_looping(history: History, cut: int) -> bool:
     user = history.last_user()
     if user is None or history[len(history) - 1].role != "tool":
         return False
-    return any(is_signed(history[at]) for at in range(max(user + 1, cut), len(history)))
+    first = max(user + 1, cut)
+    return history.has_reasoning(first) and any(map(is_signed, history[first:]))
 
 
 def _pins_changed(case: Case) -> bool:

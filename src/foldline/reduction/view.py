@@ -27,12 +27,16 @@ def view_of(history: History, state: HistoryReductionState | None = None) -> lis
     """
     if state is None:
         everything = history.everything()
-        return list(repair(everything)) if history.has_tools(0) else everything
+        return list(repair(everything)) if history.is_damaged(0) else everything
     start, pin = state.summarized_up_to_index, state.pinned_index
     rest: Sequence[Message] = _rest(history, state)
-    if history.has_tools(start if pin is None else pin):
+    if history.is_damaged(start) or (pin is not None and _carries_tools(history[pin])):
         rest = repair(rest)
     return [*history.system, *state.front_messages(), *rest]
+
+
+def _carries_tools(message: Message) -> bool:
+    return bool(message.tool_calls or message.tool_call_responses)
 
 
 def _rest(history: History, state: HistoryReductionState) -> list[Message]:

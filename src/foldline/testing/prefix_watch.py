@@ -6,8 +6,10 @@ that takes `prefix_watch` and passes it every request fails if one of them does 
 one before, unless a fold or another cause was announced in between.
 """
 
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from functools import partial
 from typing import cast
 
 import pytest
@@ -37,6 +39,8 @@ __all__ = ["PrefixWatch", "prefix_watch", "pytest_runtest_call"]
 _FRONT = ("model", "tools", "tool_choice", "system", "instructions")
 _MARKS = frozenset({"cache_control", "prompt_cache_breakpoint"})
 _ESTIMATOR = TokenEstimator()
+# The thread of the turn in which a wrapped model is asked.
+_THREAD: ContextVar[str] = ContextVar("foldline_watched_thread", default="")
 
 
 class PrefixWatch:
@@ -49,7 +53,7 @@ class PrefixWatch:
 
     def __init__(self) -> None:
         self._meters: dict[str, PrefixMeter] = {}
-        self._cause: str | None = None
+        self._causes: dict[str, str] = {}
         self._requests = 0
         self.problems: list[str] = []
         """One line for each request that sent something again unexplained."""
@@ -80,26 +84,32 @@ class PrefixWatch:
             conversation, PrefixMeter(lambda message: count_message(message, _ESTIMATOR))
         )
         reading = meter.read(view)
-        cause, self._cause = self._cause, None
+        cause = self._causes.pop(conversation, None) or self._causes.pop("", None)
         self._count(reading.resent if cause is None else 0, reading.tokens)
         return reading
 
-    def explain(self, cause: str) -> None:
-        """Announce that the next request breaks the prefix, for *cause*, such as a fold."""
-        expect("cause", cause, str)
-        self._cause = cause
-
-    def hear(self, event: object) -> None:
+    def explain(self, cause: str, *, conversation: str = "") -> None:
         """
-        Take an event of foldline: a fold explains the next request.
+        Announce that the next request breaks the prefix, for *cause*, such as a fold.
+
+        It is the next request of *conversation*; if that is empty, the next one of any.
+        """
+        expect("cause", cause, str)
+        self._causes[conversation] = cause
+
+    def hear(self, event: object, *, conversation: str = "") -> None:
+        """
+        Take an event of foldline: a fold explains the next request of *conversation*, or of any.
 
         A `RequestSentEvent` is a request of its own, with the cause that the agent has found.
         """
         if isinstance(event, HistoryReductionEvent):
             if event.status == "performed":
-                self._cause = event.reason.name
+                self._causes[conversation] = event.reason.name
         elif isinstance(event, RequestSentEvent):
-            self._cause = event.resent_because
+            self._causes.pop(conversation, None)
+            if event.resent_because is not None:
+                self._causes[conversation] = event.resent_because
             is_odd = event.resent_because == "unexplained"
             self._count(event.resent_tokens if is_odd else 0, event.tokens)
 
@@ -116,9 +126,16 @@ class PrefixWatch:
         streams = isinstance(model, StreamingChatModel)
         return _StreamingModel(model, self) if streams else _WatchedModel(model, self)
 
-    def turn(self, **_: object) -> Observation[object]:
-        """Observe a turn; see `Observer`."""
-        return nullcontext(self.hear)
+    @contextmanager
+    def turn(
+        self, *, thread_id: str = "", **_: object
+    ) -> Generator[Callable[[object], None], None, None]:
+        """Observe a turn, whose thread is a conversation of its own; see `Observer`."""
+        outer = _THREAD.set(thread_id)
+        try:
+            yield partial(self.hear, conversation=thread_id)
+        finally:
+            _THREAD.reset(outer)
 
     def model_call(self, *_: object, **__: object) -> Observation[object]:
         """Observe a model call, whose request the turn has reported; see `Observer`."""
@@ -150,13 +167,13 @@ class _WatchedModel:
         return window_of(self._model)
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
-        self._watch.read(request)
+        self._watch.read(request, conversation=_THREAD.get())
         return await self._model.respond(request)
 
 
 class _StreamingModel(_WatchedModel):
     def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
-        self._watch.read(request)
+        self._watch.read(request, conversation=_THREAD.get())
         return cast("StreamingChatModel", self._model).stream(request)
 
 

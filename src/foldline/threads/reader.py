@@ -233,7 +233,6 @@ class ThreadReader:
             user=None if user is None else user.message,
             user_tokens=0 if user is None else user.counts.tokens - before_user,
             tokens_before_user=before_user,
-            last_tool=length - 1,
             system=tuple(known.message for known in instructions),
             system_at=tuple(known.counts.position for known in instructions),
             system_tokens=self._head.system_tokens,

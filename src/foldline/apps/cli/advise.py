@@ -49,13 +49,13 @@ def advise(options: _AdviseOptions) -> None:
     another one is cheaper. Files in unknown formats are noted and left out. With --json: an object with "recommended",
     "lines", "sums", "sessions", "prices" and "prices_of".
     """
-    terms = terms_of(options.prices, options.model)
-    if terms is None:
-        message = "advise needs prices: give --prices, or --model if its prices are known"
-        raise UsageError(message)
     tapes = list(_tapes(options))
     if not any(tape.calls for tape in tapes):
         message = "the files hold no model call: give recorded conversations"
+        raise UsageError(message)
+    terms = terms_of(options.prices, options.model)
+    if terms is None:
+        message = "advise needs prices: give --prices, or --model if its prices are known"
         raise UsageError(message)
     with progress("replaying", len(CANDIDATES) * sum(len(tape.calls) for tape in tapes)) as step:
         advice = advice_on(tapes, terms, on_call=step)

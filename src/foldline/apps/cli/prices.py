@@ -3,14 +3,16 @@
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from foldline.errors import ConfigError, UsageError
 from foldline.providers.price_list import PRICES_OF, prices_of_model
+from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.config_reader import config_from_mapping
 from foldline.reduction.prices import Prices
 
 
-__all__ = ["PricesOption", "named_prices", "shown_dollars", "source_of"]
+__all__ = ["PricesOption", "named_prices", "shown_dollars", "source_of", "with_prices"]
 
 
 PricesOption = Annotated[
@@ -21,7 +23,7 @@ PricesOption = Annotated[
         "tokens: input=3,output=15,cached_read=0.3,cache_write=3.75,lifetime=300.",
     ),
 ]
-"""The option of what shows amounts."""
+"""The option of what folds by prices, or shows amounts."""
 
 
 def named_prices(text: str | None) -> Prices | None:
@@ -58,6 +60,12 @@ def named_prices(text: str | None) -> Prices | None:
     except ConfigError as error:
         message = f"--prices: {error}"
         raise UsageError(message) from error
+
+
+def with_prices(config: HistoryReductionConfig, text: str | None) -> HistoryReductionConfig:
+    """Return *config* with the prices that *text* names, if there are any; see `named_prices`."""
+    prices = named_prices(text)
+    return config if prices is None else replace(config, prices=prices)
 
 
 def source_of(text: str | None) -> str:

@@ -22,7 +22,7 @@ from foldline.apps.cli.options import (
     ModelOption,
     takes,
 )
-from foldline.apps.cli.prices import PricesOption, named_prices, source_of
+from foldline.apps.cli.prices import PricesOption, named_prices, source_of, with_prices
 from foldline.apps.cli.sources import (
     configured,
     is_configured,
@@ -147,7 +147,7 @@ def _configs(options: _ReplayOptions) -> Mapping[str, HistoryReductionConfig]:
         )
     configs: dict[str, HistoryReductionConfig] = {}
     for name, config in named:
-        configs[_free(name, configs)] = config
+        configs[_free(name, configs)] = with_prices(config, options.prices)
     return configs
 
 

@@ -11,6 +11,7 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.apps.cli.chat.options import agent_config, provider_of
 from foldline.apps.cli.files import print_json
 from foldline.apps.cli.options import takes
+from foldline.apps.cli.prices import PricesOption, shown_dollars, with_prices
 from foldline.apps.cli.stores import ThreadOptions, folded_in, found_thread, with_store
 from foldline.apps.cli.terminal import counted, say
 from foldline.history.messages import Message
@@ -20,7 +21,9 @@ from foldline.providers.vendors.opening import open_model
 from foldline.providers.vendors.vendor_model import VendorModel
 from foldline.reduction.budget import budget_of
 from foldline.reduction.config import AgentRunConfig, config_of_run
+from foldline.reduction.prices import Prices
 from foldline.reduction.state import HistoryReductionState
+from foldline.threads.stats import reduction_stats
 from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
 
@@ -67,6 +70,7 @@ class _FoldOptions(ThreadOptions, frozen=True, kw_only=True):
             help="What writes the summary; by default the model of --config, or the offline digest.",
         ),
     ] = None
+    prices: PricesOption = None
     config: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="The agent of the thread, in JSON or TOML."),
@@ -80,7 +84,8 @@ def fold_thread(options: _FoldOptions) -> None:
 
     The fold counts as one of the agent that made the thread's newest reduction, so it stays active
     when that agent continues. The first fold of a thread is used by an agent with the same
-    configuration: name its --config, or its --model.
+    configuration: name its --config, or its --model. With --prices the place of the cut goes by them,
+    and what the fold has cost is shown.
     """
     overrides = AgentRunConfig(
         history_reduction_unit_override=_named(options.unit),
@@ -88,18 +93,23 @@ def fold_thread(options: _FoldOptions) -> None:
         custom_summarization_prompt_override=options.prompt,
     )
 
-    async def _fold(store: ThreadStore) -> tuple[int, ReducedHistory[Message]]:
+    async def _fold(
+        store: ThreadStore,
+    ) -> tuple[int, ReducedHistory[Message], float | None]:
         thread = await found_thread(store, options)
         before = thread.last_reduction
         reducer, model = _reducer(options, before)
         try:
             run = by_hand(overrides, reducer.config, focus=options.focus, keep=options.keep)
-            return folded_in(before), await _folded(thread, reducer, run)
+            reduced = await _folded(thread, reducer, run)
+            paid = reduced.event.status == "performed"
+            cost = await _cost(thread, reducer.config.prices) if paid else None
+            return folded_in(before), reduced, cost
         finally:
             if isinstance(model, VendorModel):
                 await model.close()
 
-    before, reduced = with_store(options, _fold)
+    before, reduced, cost = with_store(options, _fold)
     event = reduced.event
     performed = event.status == "performed"
     now = folded_in(reduced.state) if performed else before
@@ -107,11 +117,13 @@ def fold_thread(options: _FoldOptions) -> None:
         facts = {"id": options.id, "status": event.status, "reason": event.reason.value}
         sizes = {"tokens_before": event.original_tokens, "tokens_now": event.reduced_tokens}
         folded = {"folded_before": before, "folded_now": now}
-        print_json({**facts, **folded, **sizes, "summarizer": event.summarizer})
+        print_json({**facts, **folded, **sizes, "summarizer": event.summarizer, "cost": cost})
     elif performed:
         size = counted(event.reduced_tokens, "token")
+        paid = "" if cost is None else f"; the fold cost {shown_dollars(cost)}"
         say(
-            f"{options.id}: folded before: {counted(before, 'message')}; now: {now:,}, view: {size}"
+            f"{options.id}: folded before: {counted(before, 'message')}; now: {now:,}, view: "
+            f"{size}{paid}"
         )
     else:
         say(f"{options.id}: nothing was folded: {event.reason.value}")
@@ -135,6 +147,11 @@ async def _folded(
     return reduced
 
 
+async def _cost(thread: ConversationThread, prices: Prices | None) -> float | None:
+    """Return what the newest fold of *thread* has cost; None without prices."""
+    return (await reduction_stats(thread, prices)).entries[-1].price if prices else None
+
+
 def _named(option: str | None) -> Any:
     return None if option is None else option.replace("-", "_").lower()
 
@@ -144,7 +161,7 @@ def _reducer(
 ) -> tuple[HistoryReducer, ChatModel | None]:
     """Return what folds a thread whose newest reduction is *last*, and the model that it asks."""
     agent = agent_config(options.config)
-    config = structs.replace(agent.history_reduction, enabled=True)
+    config = structs.replace(with_prices(agent.history_reduction, options.prices), enabled=True)
     provider = config.summarizer_provider
     if options.model is not None or (provider is None and agent.provider is not None):
         provider = provider_of(agent, options.model)

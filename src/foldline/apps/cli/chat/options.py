@@ -10,6 +10,7 @@ from foldline.agent.config import AgentConfig, agent_config_from_mapping
 from foldline.apps.cli.chat.recording import Recording, Speaker
 from foldline.apps.cli.files import STANDARD_INPUT, read_file
 from foldline.apps.cli.options import ConfigOptions
+from foldline.apps.cli.prices import PricesOption, with_prices
 from foldline.apps.cli.replay import recorded_session
 from foldline.apps.cli.sources import (
     config_fields,
@@ -51,6 +52,7 @@ class ChatOptions(TenantOptions, frozen=True, kw_only=True):
         str | None,
         typer.Option(metavar="URL", help="The address of a server with the vendor's API."),
     ] = None
+    prices: PricesOption = None
     thread: Annotated[
         str,
         typer.Option(
@@ -103,7 +105,7 @@ class ChatOptions(TenantOptions, frozen=True, kw_only=True):
 def speaker_of(options: ChatOptions, flags: ConfigOptions) -> Speaker:
     """Return who answers."""
     config = agent_config(options.config)
-    reduction = configured(flags, config.history_reduction)
+    reduction = with_prices(configured(flags, config.history_reduction), options.prices)
     if not reduction.enabled:
         note(f"{options.config} disables reduction: the full history is sent")
     instructions = _instructions(options.instructions, config)
