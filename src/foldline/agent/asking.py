@@ -6,7 +6,7 @@ from msgspec import UNSET, UnsetType, structs
 
 from foldline.agent.background import FoldKey
 from foldline.agent.events import RequestSentEvent
-from foldline.agent.model_call import ask_model
+from foldline.agent.model_call import ask_model, sendable_request
 from foldline.agent.own_reducer import own_view
 from foldline.agent.progress import Progress, TurnSetup
 from foldline.agent.reduced import ReducedHistory
@@ -22,7 +22,7 @@ from foldline.errors import (
 )
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.providers.model import ChatRequest, ChatResponse
+from foldline.providers.model import ChatRequest, ChatResponse, PrewarmingModel
 from foldline.reduction.balance import has_gone_cold
 from foldline.reduction.budget import token_ratio
 from foldline.reduction.config import AgentRunConfig
@@ -187,7 +187,8 @@ class Asking:
         self, window: ThreadWindow, epoch: bytes
     ) -> ReductionMetadata | None:
         thread = self._progress.thread
-        fold = _fold_of(await self._reduced_within(window))
+        reduced = await self._reduced_within(window)
+        fold = _fold_of(reduced)
         ground = window.reduction
         if fold is None:
             return None
@@ -199,7 +200,24 @@ class Asking:
         except ThreadConflictError:
             # Another writer has folded, or the thread was rewound since the fold began.
             return None
+        self._prewarm(reduced)
         return fold
+
+    def _prewarm(self, reduced: ReducedHistory[Message]) -> None:
+        """Have the view read into the vendor's cache, if that is wanted and the vendor can."""
+        setup, model = self._setup, self._setup.model
+        least = 0 if setup.prices is None else setup.prices.minimum_prefix
+        is_held = self._progress.state.service_thread_id is not None
+        if (
+            is_held
+            or reduced.event.request_tokens < least
+            or not isinstance(model, PrewarmingModel)
+        ):
+            return
+        view = (*setup.fixed.front.messages, *reduced.messages)
+        request = sendable_request(structs.replace(setup.fixed.front, messages=view), model)
+        if setup.background is not None:
+            setup.background.warm(partial(model.prewarm, request))
 
     async def _keep(
         self, fold: ReductionMetadata, reason: str | None, learned: AgentLoopState | UnsetType

@@ -15,6 +15,7 @@ __all__ = [
     "ChatRequest",
     "ChatResponse",
     "FinishReason",
+    "PrewarmingModel",
     "ReasoningDelta",
     "StreamingChatModel",
     "TextDelta",
@@ -143,6 +144,19 @@ class StreamingChatModel(ChatModel, Protocol):
         Yield the pieces of the response as they arrive, and the whole response last.
 
         Closing the generator ends the request. It raises what `respond` raises.
+        """
+        ...
+
+
+@runtime_checkable
+class PrewarmingModel(ChatModel, Protocol):
+    """A chat model that can read a request into its vendor's prompt cache ahead of the call."""
+
+    async def prewarm(self, request: ChatRequest) -> bool:
+        """
+        Have the vendor read *request* without an answer; return False if it has no way to.
+
+        It raises what `respond` raises.
         """
         ...
 

@@ -15,6 +15,8 @@ from threading import Lock
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
+from msgspec.structs import replace
+
 from foldline.errors import ServiceThreadLostError
 from foldline.history.codec import decode_json
 from foldline.history.formats.responses import openai_usage, read_response
@@ -212,6 +214,23 @@ class WireModel(VendorModel, ABC):
                     yield delta
             response = self._read(as_object(reader.whole(), "the stream"))
         yield response
+
+    async def prewarm(self, request: ChatRequest) -> bool:
+        """Do what `PrewarmingModel.prewarm` does; return False if the vendor has no such request."""
+        if not self._caches_prompt or self._holds_history:
+            return False
+        fields = self._prewarming(request.settings)
+        if not fields:
+            return False
+        request = replace(request, settings={**request.settings, **fields})
+        async with self._asked(request, streamed=False) as reply:
+            data = await reply.http_response.aread()
+            raise_if_failed(self._name, as_object(decode_json(data), "the response"))
+        return True
+
+    def _prewarming(self, settings: Mapping[str, object]) -> Object:  # noqa: ARG002
+        """Return the settings that ask for no answer; none if the vendor refuses that."""
+        return {}
 
     def body(self, request: ChatRequest, *, streamed: bool) -> Object:
         """

@@ -240,6 +240,7 @@ def _with_reasoning(message: Message, given: Object) -> Message:
 ENCRYPTS = "openai_supports_encrypted_reasoning_content"
 """What says in a profile that a model returns its reasoning encrypted."""
 
+_CACHING, _COMPARED = "prompt_cache_options", "comparison_response_id"
 _SEALED = "reasoning.encrypted_content"
 _TEXT = frozenset({"response.output_text.delta", "response.refusal.delta"})
 _THOUGHT = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
@@ -305,6 +306,13 @@ class OpenAIResponses(_OpenAI):
         if self._profile.get(ENCRYPTS):
             body["include"] = [_SEALED]
         return body
+
+    def _prewarming(self, settings: Mapping[str, object]) -> Object:
+        if not MARKED_MODELS.match(self._model):
+            return {}
+        options = {**maybe_object(settings.get(_CACHING)), "prewarm": True}
+        options.pop(_COMPARED, None)
+        return {_CACHING: options}
 
     def _read(self, whole: Object) -> ChatResponse:
         response = super()._read(whole)
@@ -411,6 +419,15 @@ class AnthropicMessages(WireModel):
             # A server that does not know the field is spared it.
             body["thinking"] = {key: thinking[key] for key in thinking if key != "block_binding"}
         return body
+
+    def _prewarming(self, settings: Mapping[str, object]) -> Object:
+        # What the vendor refuses without an answer, and a request without it has another prefix.
+        thinks = maybe_object(settings.get("thinking")).get("type") == "enabled"
+        forces = maybe_object(settings.get("tool_choice")).get("type") in {"any", "tool"}
+        is_formed = "format" in maybe_object(settings.get("output_config"))
+        can = self._profile.get("supports_auto_cache", True)
+        can = can and settings.get(_MARK, _EPHEMERAL) is not None
+        return {"max_tokens": 0} if can and not (thinks or forces or is_formed) else {}
 
     def _send(self, client: Any, body: Object, options: Object) -> AbstractAsyncContextManager[Any]:
         sent = {key: value for key, value in body.items() if key != _BETAS}
