@@ -301,7 +301,12 @@ class Asking:
         sent = compared(setup, progress, basis, view, event)
         progress.emit(sent.event)
         held = progress.state.service_thread_id if missing else None
-        request = structs.replace(setup.fixed.front, messages=messages, service_thread_id=held)
+        request = structs.replace(
+            setup.fixed.front,
+            messages=messages,
+            service_thread_id=held,
+            previous_id=sent.before.response_id if sent.before.model == event.model else None,
+        )
         self.response = await ask_model(
             setup,
             request,
@@ -316,7 +321,7 @@ class Asking:
             progress.state = progress.state.with_vendor(setup.model.name, ratio=ratio)
         if self.response.service_thread_id or progress.state.service_thread_id:
             progress.state = basis.state_after(progress.state, self.response)
-        self.missed_tokens = sent.answered(setup, progress, usage)
+        self.missed_tokens = sent.answered(setup, progress, self.response)
 
 
 def _fold_of(reduced: ReducedHistory[Message]) -> ReductionMetadata | None:

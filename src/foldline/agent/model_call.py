@@ -115,7 +115,8 @@ async def ask_model(
 ) -> ChatResponse:
     """Return the model's answer to *request*, and emit it while it arrives."""
     model, observer = setup.model, setup.observer
-    request = sendable_request(request, model)
+    if any(map(is_signed, request.messages)):
+        request = sendable_request(request, model)
     deltas = _Deltas(iteration, emit)
     streaming = model if streams and isinstance(model, StreamingChatModel) else None
     observed: Observation[ChatResponse] | nullcontext[None] = nullcontext()
@@ -143,8 +144,6 @@ async def ask_model(
 
 def sendable_request(request: ChatRequest, model: ChatModel) -> ChatRequest:
     """Return *request* without the thinking that *model* would refuse in it."""
-    if not any(map(is_signed, request.messages)):
-        return request
     view = sendable(request.messages, _opening(request, model))
     return structs.replace(request, messages=view)
 

@@ -281,6 +281,7 @@ class WireModel(VendorModel, ABC):
             model=maybe_text(whole.get("model")) or None,
             id=maybe_text(whole.get("id")) or None,
             finish_reason=finish,
+            cache_miss=_cache_miss(whole),
         )
 
     @abstractmethod
@@ -291,6 +292,14 @@ class WireModel(VendorModel, ABC):
 
     @abstractmethod
     def _stopped(self, whole: Object) -> str: ...
+
+
+def _cache_miss(whole: Object) -> str | None:
+    """Return what the diagnostics of Anthropic or OpenAI say, which are there if asked for."""
+    reason = maybe_object(maybe_object(whole.get("diagnostics")).get("cache_miss_reason"))
+    found = maybe_object(whole.get("prompt_cache_diagnostics")) or reason
+    said = maybe_text(found.get("reason")) or maybe_text(found.get("type"))
+    return None if said in {"", "cache_hit"} else said
 
 
 async def read_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Object, None]:

@@ -307,6 +307,14 @@ class OpenAIResponses(_OpenAI):
             body["include"] = [_SEALED]
         return body
 
+    def body(self, request: ChatRequest, *, streamed: bool) -> Object:
+        """Write *request* as `WireModel.body` does, and fill in the response to compare with."""
+        body = super().body(request, streamed=streamed)
+        options = maybe_object(body.get(_CACHING))
+        if _COMPARED in options and options[_COMPARED] is None:
+            body[_CACHING] = {**options, _COMPARED: request.previous_id}
+        return body
+
     def _prewarming(self, settings: Mapping[str, object]) -> Object:
         if not MARKED_MODELS.match(self._model):
             return {}
@@ -330,6 +338,7 @@ class OpenAIResponses(_OpenAI):
 DEFAULT_MAX_TOKENS = 8192
 """How many tokens a model may write by default; the vendor requires a number."""
 
+_DIAGNOSTICS, _COMPARED_MESSAGE = "diagnostics", "previous_message_id"
 _BETAS = "betas"
 _BETA_HEADER = "anthropic-beta"
 _MARK = "cache_control"
@@ -418,6 +427,9 @@ class AnthropicMessages(WireModel):
         elif "block_binding" in thinking and not thinking["block_binding"]:
             # A server that does not know the field is spared it.
             body["thinking"] = {key: thinking[key] for key in thinking if key != "block_binding"}
+        if is_object(asked := body.get(_DIAGNOSTICS)):
+            known = asked.get(_COMPARED_MESSAGE) or request.previous_id
+            body[_DIAGNOSTICS] = {**asked, _COMPARED_MESSAGE: known}
         return body
 
     def _prewarming(self, settings: Mapping[str, object]) -> Object:
