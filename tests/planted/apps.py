@@ -53,6 +53,6 @@ the fold of an agent explains the requests of every thread
 - yield partial(self.hear, conversation=thread_id)
 + yield self.hear
 a breakpoint is taken for a change
-- if name != "cache_control"
+- if name not in _MARKS
 + if name
 """)

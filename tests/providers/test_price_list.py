@@ -60,6 +60,24 @@ def test_what_is_not_known_has_no_price(name: str) -> None:
     assert prices_of_model(name) is None
 
 
+@pytest.mark.usefixtures("source")
+@pytest.mark.parametrize(
+    ("name", "lifetime"),
+    [
+        ("openai:gpt-5.5", 300.0),
+        ("openai:gpt-5.6-sol", 1_800.0),
+        ("azure:gpt-6.1-terra", 1_800.0),
+        ("gpt-5-2025-08-07", 300.0),
+    ],
+)
+def test_late_models_of_openai_keep_a_prefix_longer(name: str, lifetime: float) -> None:
+    """They keep it for half an hour unless the request says more."""
+    found = prices_of_model(name)
+
+    assert found is not None
+    assert found.lifetime == lifetime
+
+
 def test_a_listed_model_without_a_price_of_tokens_has_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -244,6 +244,11 @@ ANTHROPIC_WRONG: list[tuple[Any, list[Any], list[Rule]]] = [
     (None, turns("go", [USE], [{**RESULT, "content": [{**TEXT, "text": ""}]}]), [Rule.CONTENT]),
     (None, turns("go", "so", [{"type": "tool_result"}]), [Rule.CALL_ID, Rule.ORPHAN]),
     ([MARKED], turns([MARKED] * 4), [Rule.CACHE_MARKS]),
+    (
+        None,
+        turns("go", [{"type": "redacted_thinking", "data": "x", "cache_control": {}}, TEXT]),
+        [Rule.CACHE_MARKS],
+    ),
     (None, turns("go", [COMPACTED], "on"), [Rule.COMPACTION]),
     (None, turns([TEXT, COMPACTED]), [Rule.COMPACTION]),
     (None, turns("go", [TEXT], [OPEN]), [Rule.COMPACTION]),

@@ -79,9 +79,27 @@ def _blocks(text: str) -> list[dict[str, Any]]:
             {"system": "Be brief.", "messages": [{"role": "user", "content": _blocks("Hello?")}]},
             {"system": _blocks("Be brief."), "messages": [HELLO, HARBOR]},
         ),
+        (
+            {"input": [{"role": "user", "content": "Hello?"}]},
+            {
+                "input": [
+                    {
+                        "role": "user",
+                        "content": [
+                            {
+                                "type": "input_text",
+                                "text": "Hello?",
+                                "prompt_cache_breakpoint": {"mode": "explicit"},
+                            }
+                        ],
+                    },
+                    HARBOR,
+                ]
+            },
+        ),
         ({"model": "m", "input": "Hello?"}, {"model": "m", "input": ["Hello?", HARBOR]}),
     ],
-    ids=["messages", "copies", "breakpoints that move", "a str as input"],
+    ids=["messages", "copies", "breakpoints that move", "breakpoints of OpenAI", "a str as input"],
 )
 def test_a_request_that_continues_is_no_problem(before: Any, after: Any) -> None:
     """What begins with the request before is served by a cache, wherever breakpoints are."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from genai_prices.types import ModelInfo
 
 
-__all__ = ["listed_model", "names_in", "parted", "window_of_model"]
+__all__ = ["MARKED_MODELS", "listed_model", "names_in", "parted", "window_of_model"]
 
 
 # How many tokens a request and its answer may have together.
@@ -52,6 +52,9 @@ _NAMES_BY_WINDOW = (
 _BOOK: Mapping[str, int] = MappingProxyType(
     {name.replace(".", "-"): window for window, names in _NAMES_BY_WINDOW for name in names.split()}
 )
+
+MARKED_MODELS = re.compile(r"gpt-(?:5[.-][6-9]|[6-9])(?!\d)")
+"""The names of OpenAI's models that match a cached prefix only at a mark: gpt-5.6 and later."""
 
 
 def names_in(names: Iterable[str]) -> str:

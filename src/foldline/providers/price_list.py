@@ -14,7 +14,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard, cast
 
-from foldline.providers.book import listed_model, names_in, parted
+from foldline.providers.book import MARKED_MODELS, listed_model, names_in, parted
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.prices import Prices, PriceTier
 
@@ -173,12 +173,15 @@ def _prices(name: str, numbers: Sequence[float | None], tiers: tuple[PriceTier, 
         output=written or 0.0,
         cached_read=cached_read,
         cache_write=cache_write,
+        lifetime=_LONGER if MARKED_MODELS.search(plain) else _LIFETIME,
         minimum_prefix=next(least, _LEAST_PREFIX),
         tiers=tiers,
     )
 
 
 _PRICES, _LEAST_PREFIX = 4, 1_024
+# In seconds; the longer one is the default of the models of OpenAI whose prefixes are marked.
+_LIFETIME, _LONGER = 300.0, 1_800.0
 _BY_NAME: Mapping[str, Prices] = MappingProxyType(_read_table())
 # After a name only a version may follow: `gpt-5-pro` is no `gpt-5`, and a wrong price is worse than none.
 _VERSION = r"(?:[-@:](?:\d{4}-\d\d-\d\d|\d{3,8}|latest|preview|v\d|0))*$"

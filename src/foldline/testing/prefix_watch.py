@@ -37,6 +37,7 @@ __all__ = ["PrefixWatch", "prefix_watch", "pytest_runtest_call"]
 
 # The fields of a vendor's request that come before its messages, whatever their order in it.
 _FRONT = ("model", "tools", "tool_choice", "system", "instructions")
+_MARKS = frozenset({"cache_control", "prompt_cache_breakpoint"})
 _ESTIMATOR = TokenEstimator()
 # The thread of the turn in which a wrapped model is asked.
 _THREAD: ContextVar[str] = ContextVar("foldline_watched_thread", default="")
@@ -200,9 +201,7 @@ def _without_breakpoints(value: object) -> object:
     if isinstance(value, Mapping):
         fields = cast("Mapping[str, object]", value)
         return {
-            name: _without_breakpoints(one)
-            for name, one in fields.items()
-            if name != "cache_control"
+            name: _without_breakpoints(one) for name, one in fields.items() if name not in _MARKS
         }
     if not isinstance(value, list | tuple):
         return value

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from foldline.errors import ModelError
 from foldline.history.codec import canonical_json
+from foldline.history.formats.wire import listed_blocks
 from foldline.history.messages import Message
 from foldline.providers.model import (
     ChatDelta,
@@ -130,7 +131,18 @@ async def streamed(model: StreamingChatModel, request: ChatRequest) -> Streamed:
 
 
 def shared_prefix(first: list[Any], second: list[Any]) -> int:
-    """Return how many items at the beginning of *first* and *second* are the same bytes."""
+    """Return how many items at the beginning of *first* and *second* are the same but for marks."""
     pairs = zip(first, second, strict=False)
-    same = [canonical_json(one) == canonical_json(other) for one, other in pairs]
+    same = [unmarked(one) == unmarked(other) for one, other in pairs]
     return same.index(False) if False in same else len(same)
+
+
+def unmarked(item: Any) -> bytes:
+    """Write *item* without cache marks, which turn a str into a block."""
+    item = dict(item)
+    if item.get("content"):
+        item["content"] = [
+            {name: one[name] for name in one if name != "cache_control"}
+            for one in listed_blocks(item["content"])
+        ]
+    return canonical_json(item)

@@ -33,7 +33,7 @@ def played(
 ) -> list[ChatResponse]:
     """Ask for what was recorded, with the messages of the record."""
     vendor.answers = [one.answer for one in recorded]
-    return ask(opened(vendor, spec), *requests(recorded, wire_format))
+    return ask(opened(vendor, spec, caches_prompt=False), *requests(recorded, wire_format))
 
 
 def streamed(
@@ -183,7 +183,7 @@ def test_a_compaction_of_anthropic(vendor: VendorServer, recordings: Recordings,
     given = read_request(recorded[0].asked, ANTHROPIC)
     request = request_of(*given, context_management=edits)
     vendor.answers = [recorded[0].answer]
-    model = opened(vendor, CLAUDE)
+    model = opened(vendor, CLAUDE, caches_prompt=False)
 
     if is_stream:
         (found,) = ask_stream(model, request)

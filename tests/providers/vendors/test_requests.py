@@ -4,17 +4,20 @@ from typing import Any
 
 import pytest
 
-from foldline.history.codec import canonical_json
 from foldline.history.formats.anthropic import from_anthropic
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest, ToolDefinition
+from foldline.providers.vendors.cache_marks import mark_anthropic, mark_openai
 from foldline.providers.vendors.vendor_model import PerLoop
 from foldline.providers.vendors.wire_formats import (
     DEFAULT_MAX_TOKENS,
     AnthropicMessages,
+    OpenAIChat,
+    OpenAIResponses,
     is_strict,
 )
-from tests.providers.vendors.asking import ask, opened, request_of
+from foldline.testing.grammars import check_anthropic
+from tests.providers.vendors.asking import ask, opened, request_of, unmarked
 from tests.servers.vendor import Answer, VendorServer
 
 
@@ -219,9 +222,99 @@ def test_marks_in_the_messages_move_alone() -> None:
     assert first["system"] == [{"type": "text", "text": "be brief", "cache_control": MARK}]
     assert first["messages"][-1]["content"] == [MARKED]
     assert second["messages"][-1]["content"][-1]["cache_control"] == MARK
-    assert canonical_json(second["messages"][:-1]) == canonical_json(plain["messages"][:-1])
+    assert list(map(unmarked, second["messages"])) == list(map(unmarked, plain["messages"]))
     assert "cache_control" not in second
     assert "system" not in body(QUESTION, profile=MARKS_MESSAGES)
+
+
+TALK = [Message.system("be brief"), QUESTION, Message.assistant("so"), Message.user("y")]
+THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "s"}
+
+
+@pytest.mark.parametrize("profile", [{}, MARKS_MESSAGES])
+def test_the_first_message_of_anthropic_is_marked(profile: dict[str, object]) -> None:
+    """What a fold leaves at the front is found again after whatever changes after it."""
+    found = body(*TALK, profile=profile)
+    is_marked = ["cache_control" in repr(item) for item in found["messages"]]
+
+    assert found["messages"][0]["content"] == [MARKED]
+    assert is_marked == [True, False, bool(profile)]
+    assert check_anthropic(found["system"], found["messages"]) == ()
+    assert "cache_control" not in repr(body(QUESTION)["messages"])
+
+
+def test_the_mark_of_the_settings_is_used_everywhere() -> None:
+    """A lifetime of an hour may not follow one of five minutes, and None asks for no cache."""
+    mark = {"type": "ephemeral", "ttl": "1h"}
+    found = body(*TALK, settings={"cache_control": mark})
+    off = body(*TALK, settings={"cache_control": None})
+
+    assert found["system"][0]["cache_control"] == mark
+    assert found["messages"][0]["content"][0]["cache_control"] == mark
+    assert "ephemeral" not in repr(off)
+
+
+def test_what_may_carry_no_mark_has_none() -> None:
+    """A mark moves to the last block that may carry one."""
+    text = {"type": "text", "text": "x"}
+    items: list[dict[str, Any]] = [
+        {"role": "user", "content": [text, {"type": "text", "text": ""}, THOUGHT]},
+        {"role": "user", "content": [THOUGHT]},
+    ]
+    found = mark_anthropic([], items, MARK, marks_request=False)["messages"]
+
+    assert found == [{"role": "user", "content": [MARKED, *items[0]["content"][1:]]}, items[1]]
+
+
+def openai_items(
+    spec: str, name: str, *messages: Message, caches_prompt: bool = True, **given: Any
+) -> Any:
+    """Return the items that the model *name* of OpenAI would be sent."""
+    wire = OpenAIChat if spec == CHAT else OpenAIResponses
+    model = wire(spec, model=name, clients=PerLoop(None), caches_prompt=caches_prompt)
+    found = model.body(request_of(*messages, **given), streamed=False)
+    return found["messages" if spec == CHAT else "input"]
+
+
+@pytest.mark.parametrize(("spec", "kind"), [(CHAT, "text"), (RESPONSES, "input_text")])
+@pytest.mark.parametrize("name", ["gpt-5.6", "gpt-5.6-sol", "gpt-6.1-terra"])
+def test_late_models_of_openai_get_marks(spec: str, kind: str, name: str) -> None:
+    """The end of the instructions and of the first message; the others stay as they were."""
+    plain = openai_items(spec, "gpt-5.5", *TALK)
+    found = openai_items(spec, name, *TALK)
+    mark = {"prompt_cache_breakpoint": {"mode": "explicit"}}
+
+    assert [item["content"] for item in found[:2]] == [
+        [{"type": kind, "text": "be brief", **mark}],
+        [{"type": kind, "text": "x", **mark}],
+    ]
+    assert found[2:] == plain[2:]
+    assert "breakpoint" not in repr(plain)
+
+
+@pytest.mark.parametrize("spec", [CHAT, RESPONSES])
+def test_what_is_not_marked_for_openai(spec: str) -> None:
+    """Nothing if the caller marks or wants no marks; no empty and no assistant message."""
+    off: list[dict[str, Any]] = [
+        {"prompt_cache_options": {"mode": "explicit"}},
+        {"caches_prompt": False},
+    ]
+    plain = openai_items(spec, "gpt-5", *TALK)
+    kind = "text" if spec == CHAT else "input_text"
+    marked = {"type": kind, "text": "x", "prompt_cache_breakpoint": {"mode": "explicit"}}
+    given = [{"role": "system", "content": "s"}, {"role": "user", "content": [marked]}]
+    empty = [{"role": "system", "content": ""}, {"role": "assistant", "content": "x"}]
+
+    assert [openai_items(spec, "gpt-6-sol", *TALK, **settings) for settings in off] == [plain] * 2
+    assert mark_openai(given, {}, kind) == given
+    assert mark_openai(empty, {}, kind) == empty
+
+
+def test_a_delta_is_not_marked() -> None:
+    """What continues a conversation at the vendor has no beginning to mark."""
+    found = openai_items(RESPONSES, "gpt-6-sol", QUESTION, thread="resp_1")
+
+    assert found == ITEMS[1:]
 
 
 CLOSED = [

@@ -124,7 +124,8 @@ def open_model(
             which is returned unchanged.
         holds_history: Whether the vendor keeps the conversation, so that only what is new is sent.
             The Responses API can.
-        caches_prompt: Whether Anthropic is asked to cache the prompt; others do it by default.
+        caches_prompt: Whether Anthropic is asked to cache the prompt, and where a prefix ends is
+            marked for OpenAI's models since gpt-5.6; others do it by default.
 
     Raises:
         ConfigError: The vendor is unknown, lacks a key or an address, or *spec* is something else.

@@ -9,7 +9,7 @@ A vendor of Responses stores nothing unless the model is opened to hold its hist
 reasoning travels encrypted and is sent back with the next request.
 
 The prompt of Anthropic is cached up to the last message of each request, so the next request reads
-all of it from the cache. The setting `betas` is a list of names; it is sent as a header. Models that
+all of it from the cache; other marks are those of `cache_marks`. The setting `betas` is a list of names; it is sent as a header. Models that
 refuse thinking bound to another prefix are asked to drop it instead: what is known to be bound
 elsewhere is left out before, and this is for what nobody can know (platform.claude.com, "Fix a
 thinking block bound to a different conversation", read on 2026-11-22).
@@ -18,7 +18,7 @@ thinking block bound to a different conversation", read on 2026-11-22).
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
@@ -32,13 +32,13 @@ from foldline.history.formats.wire import (
     Object,
     is_object,
     json_text,
-    listed_blocks,
     maybe_count,
     maybe_list,
     maybe_object,
     maybe_text,
 )
 from foldline.history.messages import Message, Native, NativeFormat
+from foldline.providers.book import MARKED_MODELS
 from foldline.providers.model import (
     ChatDelta,
     ChatRequest,
@@ -48,6 +48,7 @@ from foldline.providers.model import (
     ToolCallDelta,
     ToolDefinition,
 )
+from foldline.providers.vendors.cache_marks import mark_anthropic, mark_openai
 from foldline.providers.vendors.vendor_model import END, StreamReader, WireModel, described
 
 
@@ -170,16 +171,27 @@ class _ChatReader(StreamReader):
         return {**self._response, "choices": [choice]}
 
 
-class OpenAIChat(WireModel):
+class _OpenAI(WireModel):
+    _text: ClassVar[str]
+
+    def _marked(self, items: list[Object], request: ChatRequest) -> list[Object]:
+        is_whole = request.service_thread_id is None
+        if self._caches_prompt and is_whole and MARKED_MODELS.match(self._model):
+            return mark_openai(items, request.settings, self._text)
+        return items
+
+
+class OpenAIChat(_OpenAI):
     """Chat Completions as one model speaks it."""
 
+    _text = "text"
     _endpoint = "chat.completions"
     _required = ("model", "messages")
     _format = NativeFormat.OPENAI_CHAT
     _reader = _ChatReader
 
     def _written(self, request: ChatRequest, streamed: bool) -> Object:  # noqa: FBT001
-        body: Object = {"messages": render_openai_chat(request.messages)}
+        body: Object = {"messages": self._marked(render_openai_chat(request.messages), request)}
         if request.tools:
             body["tools"] = [
                 {"type": "function", "function": self._function(tool)} for tool in request.tools
@@ -262,17 +274,19 @@ class _ResponsesReader(StreamReader):
         return joined_events(self._events, NativeFormat.OPENAI_RESPONSES) or None
 
 
-class OpenAIResponses(WireModel):
+class OpenAIResponses(_OpenAI):
     """The Responses API as one model speaks it."""
 
+    _text = "input_text"
     _endpoint = "responses"
     _format = NativeFormat.OPENAI_RESPONSES
     _reader = _ResponsesReader
     _continues = True
 
     def _written(self, request: ChatRequest, streamed: bool) -> Object:  # noqa: ARG002, FBT001
+        items = render_openai_responses(request.messages)
         body: Object = {
-            "input": render_openai_responses(request.messages),
+            "input": self._marked(items, request),
             "store": self._holds_history,
         }
         if request.service_thread_id is not None:
@@ -376,9 +390,11 @@ class AnthropicMessages(WireModel):
             body["tools"] = [
                 described(tool) | {"input_schema": dict(tool.parameters)} for tool in request.tools
             ]
-        # The caller's own marks are left alone: the vendor takes only a few.
-        if self._caches_prompt and not _has_marks(view.system, view.messages):
-            body |= self._marked(view.system, view.messages)
+        # The mark of the settings, since a vendor refuses a longer lifetime after a shorter one.
+        mark = request.settings.get(_MARK, dict(_EPHEMERAL))
+        if self._caches_prompt and is_object(mark):
+            marks_request = self._profile.get("supports_auto_cache", True)
+            body |= mark_anthropic(view.system, view.messages, mark, marks_request=marks_request)
         return body
 
     def body(self, request: ChatRequest, *, streamed: bool) -> Object:
@@ -396,18 +412,6 @@ class AnthropicMessages(WireModel):
             body["thinking"] = {key: thinking[key] for key in thinking if key != "block_binding"}
         return body
 
-    def _marked(self, system: list[Object], messages: list[Object]) -> Object:
-        if self._profile.get("supports_auto_cache", True):
-            # The end of the request alone would not serve the instructions once a fold has changed
-            # what follows them.
-            front: Object = {"system": _mark_last(system)} if system else {}
-            return {_MARK: dict(_EPHEMERAL), **front}
-        # A server that does not support the field of the request is asked inside the messages.
-        last = messages[-1]
-        blocks = _mark_last(listed_blocks(last["content"]))
-        marked: Object = {"messages": [*messages[:-1], {**last, "content": blocks}]}
-        return marked | ({"system": _mark_last(system)} if system else {})
-
     def _send(self, client: Any, body: Object, options: Object) -> AbstractAsyncContextManager[Any]:
         sent = {key: value for key, value in body.items() if key != _BETAS}
         if body.get(_BETAS):
@@ -417,12 +421,3 @@ class AnthropicMessages(WireModel):
 
     def _stopped(self, whole: Object) -> str:
         return maybe_text(whole.get("stop_reason"))
-
-
-def _has_marks(system: list[Object], messages: list[Object]) -> bool:
-    blocks = [*system, *(block for item in messages for block in maybe_list(item.get("content")))]
-    return any(maybe_object(block).get(_MARK) is not None for block in blocks)
-
-
-def _mark_last(blocks: list[Object]) -> list[Object]:
-    return [*blocks[:-1], {**blocks[-1], _MARK: dict(_EPHEMERAL)}]

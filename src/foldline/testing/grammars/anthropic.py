@@ -28,6 +28,7 @@ _ASSISTANT_ONLY = {"tool_use", "thinking", "redacted_thinking", "server_tool_use
 _ID_LIMIT = 64
 _NAME_LIMIT = 128
 _CACHE_MARKS = 4
+_UNMARKABLE = frozenset({"thinking", "redacted_thinking"})
 
 
 def check_anthropic(
@@ -50,7 +51,10 @@ def check_anthropic(
     found.extend(_pairs(messages))
     found.extend(_compactions(messages, said))
     blocks = _objects(system or ()) + [block for item in messages for block in _blocks(item)]
-    if sum(block.get("cache_control") is not None for block in blocks) > _CACHE_MARKS:
+    marked = [block for block in blocks if block.get("cache_control") is not None]
+    if any(block.get("type") in _UNMARKABLE for block in marked):
+        found.append(Violation(-1, Rule.CACHE_MARKS, "a thinking block carries a cache mark"))
+    if len(marked) > _CACHE_MARKS:
         found.append(Violation(-1, Rule.CACHE_MARKS, f"more than {_CACHE_MARKS} cache marks"))
     return tuple(sorted(found, key=lambda violation: violation.index))
 

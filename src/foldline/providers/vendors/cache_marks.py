@@ -1,0 +1,79 @@
+"""
+The marks in a request up to which a vendor keeps its beginning in the prompt cache.
+
+Each vendor also marks the end of a request by itself. That alone would serve nothing once a fold or
+a batch has changed the middle: Anthropic looks back only 20 blocks from a mark, and OpenAI's models
+since gpt-5.6 match no shorter prefix than one that was marked. So the end of the instructions is
+marked, and the end of the first message, which holds the summary until the next fold.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from foldline.history.formats.wire import Object, maybe_list, maybe_object
+
+
+__all__ = ["mark_anthropic", "mark_openai"]
+
+
+_ANTHROPIC, _OPENAI = "cache_control", "prompt_cache_breakpoint"
+_EXPLICIT = (("mode", "explicit"),)
+_UNMARKABLE = frozenset({"thinking", "redacted_thinking", "refusal", "output_text"})
+_INSTRUCTIONS = frozenset({"system", "developer"})
+
+
+def mark_anthropic(
+    system: list[Object], messages: list[Object], mark: Object, *, marks_request: bool
+) -> Object:
+    """
+    Return the fields of a request with *mark* in them; none if the caller has set marks.
+
+    With *marks_request* the vendor finds the last block itself, by a field of the request.
+    """
+    if _has_marks([{"content": system}, *messages], _ANTHROPIC):
+        return {}
+    marked: Object = {"system": _marked(system, _ANTHROPIC, mark)} if system else {}
+    # The end of the request alone would be the same mark twice, and the vendor takes only a few.
+    places = {0} if len(messages) > 1 else set()
+    places |= set() if marks_request else {len(messages) - 1}
+    marked["messages"] = [
+        _with_mark(item, _ANTHROPIC, mark) if place in places else item
+        for place, item in enumerate(messages)
+    ]
+    return marked | ({_ANTHROPIC: mark} if marks_request else {})
+
+
+def mark_openai(items: list[Object], settings: Mapping[str, object], text: str) -> list[Object]:
+    """Return *items* with marks, a str as a block of the type *text*; as given if the caller marks."""
+    options = maybe_object(settings.get("prompt_cache_options"))
+    if options.get("mode") == "explicit" or _has_marks(items, _OPENAI):
+        return items
+    first = next(
+        (at for at, item in enumerate(items) if item.get("role") not in _INSTRUCTIONS), len(items)
+    )
+    marked = list(items)
+    for place in {first - 1, first} & set(range(len(items))):
+        if items[place].get("role") in _INSTRUCTIONS | {"user"}:
+            marked[place] = _with_mark(items[place], _OPENAI, dict(_EXPLICIT), text)
+    return marked
+
+
+def _has_marks(items: list[Object], field: str) -> bool:
+    blocks = (block for item in items for block in maybe_list(item.get("content")))
+    return any(maybe_object(block).get(field) is not None for block in blocks)
+
+
+def _with_mark(item: Object, field: str, mark: Object, text: str = "text") -> Object:
+    content = item.get("content")
+    blocks = [{"type": text, "text": content}] if isinstance(content, str) else maybe_list(content)
+    marked = _marked(blocks, field, mark)
+    return item if marked == blocks else {**item, "content": marked}
+
+
+def _marked(blocks: list[Any], field: str, mark: Object) -> list[Any]:
+    """Return *blocks* with a mark on the last one that may carry it, if there is one."""
+    for place in range(len(blocks) - 1, -1, -1):
+        block = maybe_object(blocks[place])
+        if block and block.get("type") not in _UNMARKABLE and block.get("text") != "":
+            return [*blocks[:place], {**block, field: mark}, *blocks[place + 1 :]]
+    return blocks
