@@ -1,7 +1,8 @@
-"""What `bench bill` plays beside the recordings: a long chat, and the session that has its own bill."""
+"""What `bench bill` plays beside the recordings, and the recording that has a bill of its own."""
 
 import random
 from collections.abc import Iterator, Sequence
+from itertools import product
 
 from msgspec import Struct
 
@@ -10,15 +11,17 @@ from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.meter import PrefixMeter
 from foldline.history.tokens import TokenEstimator, count_message
+from foldline.logs.importer import Session
 from foldline.providers.price_list import PRICES_OF, prices_of_model
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.request import SummaryRequest
 from foldline.replay.bill import Terms, priced
 from foldline.replay.comparison import as_recorded
+from foldline.replay.optimum import optimal_bill
 from foldline.replay.tape import Tape
 
 
-__all__ = ["MODEL", "Goal", "chats", "reported", "shown"]
+__all__ = ["MODEL", "Goal", "break_even", "chats", "reported", "shown"]
 
 
 class Goal(Struct, frozen=True):
@@ -30,6 +33,7 @@ class Goal(Struct, frozen=True):
 
 
 TURNS = 1_000
+COMMON = ("gpt-5", "claude-sonnet-4-6", "gpt-4.1", "gpt-4o", "mistral-large-latest")
 MODEL = "claude-opus-4-5"
 """Which model the session was recorded with."""
 
@@ -127,6 +131,33 @@ def reported(name: str, tape: Tape) -> Iterator[Goal]:
     yield Goal(f"{name}: calls of {len(report.calls)} that its cache missed unforeseen", far, None)
     yield Goal(f"{name}: what they cost more, of all input", errors[True] / whole, None)
     yield Goal(f"{name}: sum of the model's errors in all other calls", errors[False] / whole, 0.02)
+
+
+class _Words:
+    """Counts words, so that a conversation grows by as many tokens as is wanted."""
+
+    def count(self, text: str) -> int:
+        return len(text.split())
+
+
+def break_even() -> Iterator[Goal]:
+    """From which number of model calls on folds can save 1 % of the bill, if the best are made."""
+    window = HistoryReductionConfig(counting_unit="messages", target_count=20)
+    for model, growth in product(COMMON, (300, 1_000, 3_000)):
+        prices = prices_of_model(model, PRICES_OF)
+        assert prices is not None
+        charged = Terms(prices=prices, summarizer=prices, overhead=3_000)
+        for calls in range(10, 100):
+            turn = (Message.user("w " * (growth // 3)), Message.assistant("w " * (growth * 2 // 3)))
+            session = Session(id="even", format="even", messages=turn * (calls - 1) + turn[:1])
+            bill = optimal_bill(
+                Tape(session, counter=_Words()), window, charged, summary_tokens=800
+            )
+            if bill.cost < 0.99 * bill.never:
+                yield Goal(
+                    f"{model}, {growth:,} tokens a call: folds can pay from call", calls, None
+                )
+                break
 
 
 def shown(goals: Sequence[Goal]) -> int:

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from tests.planted import agent, agent_loop, apps, history, reduction, stores, threads
+from tests.planted import agent, agent_loop, apps, history, reduction, replay, stores, threads
 from tests.planted.bug import Bug
 
 
@@ -31,6 +31,7 @@ ROOMS: Final[Mapping[str, tuple[Bug, ...]]] = MappingProxyType(
         "loop": agent_loop.BUGS,
         "threads": threads.BUGS,
         "stores": stores.BUGS,
+        "replay": replay.BUGS,
         "apps": apps.BUGS,
     }
 )

@@ -283,8 +283,8 @@ a note names a tool that is not there
 - return f"recall(message={index}) returns it" if recall else
 + return f"recall(message={index}) returns it" if True else
 an edited message is shown as the old one
-- entry.digest == _digest(history, entry.index)
-+ entry.digest
+- if last is not None and last.index != pinned and last.digest != _digest(history, last.index):
++ if False:
 images are never left out
 - parts = message.parts if entry.media else tuple(_plain(message.parts))
 + parts = message.parts if True else tuple(_plain(message.parts))

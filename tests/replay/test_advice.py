@@ -33,19 +33,20 @@ def test_the_cheapest_in_sum_is_recommended(chat_tape: MakeTape) -> None:
     assert advice.sums["often"] < advice.sums["never"]
     bills = [priced(no_reduction(tape), TERMS).totals.cost for tape in tapes]
     assert [one.bills["never"] for one in advice.sessions] == bills
+    assert advice.sums["never"] == sum(filter(None, bills))
     assert advice.losing == ()
 
 
 def test_sessions_on_which_it_loses_are_named(chat_tape: MakeTape) -> None:
-    """What is best in sum may cost more on single sessions, and says by how much."""
+    """What is best in sum may cost more on single sessions, and says by how much, the worst first."""
     prices = Prices(input=1, output=5)
-    tapes = [chat_tape(200), chat_tape(12)]
+    tapes = [chat_tape(200), chat_tape(14), chat_tape(12)]
 
     advice = advice_on(tapes, Terms(prices=prices, summarizer=prices), candidates=FEW)
 
-    short = advice.sessions[1]
+    _, longer, short = advice.sessions
     assert advice.recommended == "often"
-    assert advice.losing == (short,)
+    assert advice.losing == (short, longer)
     assert short.best == "never"
     assert short.loss("often") == pytest.approx(short.bills["often"] / short.bills["never"] - 1)
 
@@ -55,6 +56,29 @@ def test_what_is_nearly_as_cheap_goes_by_place(chat_tape: MakeTape) -> None:
     same = {"first": HistoryReductionConfig(), "second": HistoryReductionConfig(loss_cost=9.0)}
 
     assert advice_on([chat_tape(3)], TERMS, candidates=same).recommended == "first"
+
+
+def test_a_saving_of_3_percent_does_not_outweigh_the_place(chat_tape: MakeTape) -> None:
+    """The first candidate is recommended although a later one is slightly cheaper."""
+    counts = {"first": 5, "second": 3}
+    near = {
+        name: HistoryReductionConfig(target_count=1, summarization_threshold=count)
+        for name, count in counts.items()
+    }
+
+    advice = advice_on([chat_tape(60)], TERMS, candidates=near)
+
+    assert 1 < advice.sums["first"] / advice.sums["second"] < 1.03
+    assert advice.recommended == "first"
+
+
+def test_candidates_fold_by_the_same_prices(chat_tape: MakeTape) -> None:
+    """A candidate that folds when it pays knows what is paid."""
+    few = {name: CANDIDATES[name] for name in ("never", "balance, 4,000 tokens")}
+
+    advice = advice_on([chat_tape(100)], TERMS, candidates=few)
+
+    assert advice.sums["balance, 4,000 tokens"] < advice.sums["never"]
 
 
 def test_there_are_twenty_candidates_that_can_be_pasted() -> None:

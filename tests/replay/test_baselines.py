@@ -91,6 +91,18 @@ def test_without_prices_nothing_is_said_of_bills(chat_tape: MakeTape) -> None:
     assert not needs_no_folding(reports)
 
 
+def test_the_best_bill_pays_for_answers_too() -> None:
+    """Reported answers are in the bill and in the best one, so that the two compare."""
+    usages = (Usage(input_tokens=100), Usage(input_tokens=100, output_tokens=1_000))
+    without, with_them = (
+        compare(_reported([usage] * 4), CONFIGS, check=False, terms=TERMS).reports[-1].totals
+        for usage in usages
+    )
+
+    assert (with_them.cost or 0) - (without.cost or 0) == pytest.approx(0.02)
+    assert (with_them.optimum or 0) - (without.optimum or 0) == pytest.approx(0.02)
+
+
 def test_every_bill_is_beside_the_best_one(chat_tape: MakeTape) -> None:
     """A configuration is compared with the best times of folds for the window that it keeps."""
     full, often, _ = compare(chat_tape(30), CONFIGS, check=False, terms=TERMS).reports

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from foldline.history.messages import Message, Usage
+from foldline.history.parts import ToolCallPart
 from foldline.logs.importer import Session
 from foldline.reduction.balance import INSTRUCTION_TOKENS
 from foldline.reduction.config import HistoryReductionConfig
@@ -23,6 +24,8 @@ MakeTape = Callable[..., Tape]
 
 PRICES = Prices(input=1, output=5, cached_read=0.1, cache_write=1.25, minimum_prefix=0)
 TWO = HistoryReductionConfig(counting_unit="messages", target_count=2, summarization_threshold=2)
+# Dearer for large requests.
+LARGE = replace(PRICES, tiers=(PriceTier(above=4_500, input=2, output=6, cached_read=0.2),))
 STARTED = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -30,14 +33,25 @@ def _dollars(tokens: float) -> object:
     return pytest.approx(tokens / 1e6)
 
 
-def _timed(gaps: list[int], *, usage: Usage | None = None) -> Tape:
+def _timed(gaps: list[int], *, usage: Usage | None = None, words: int = 50) -> Tape:
     """Return a session of one question a gap, asked so many seconds after the answer before."""
     messages, now = [], STARTED
     for gap in gaps:
         now += timedelta(seconds=gap)
-        asked = replace(Message.user("word " * 50), created_at=now)
+        asked = replace(Message.user("word " * words), created_at=now)
         answer = replace(Message.assistant("word " * 30), created_at=now, usage=usage)
         messages += [asked, answer]
+    return Tape(Session(format="test", messages=tuple(messages)))
+
+
+def _loop(steps: int) -> Tape:
+    """Return a session of one question and so many tool calls, with new instructions in the middle."""
+    messages = [Message.system("Be brief."), Message.user("word " * 50)]
+    for step in range(steps):
+        call = ToolCallPart(f"call-{step}", "look_up", "{}")
+        messages += [Message.assistant("", tool_calls=[call]), Message.tool(call.id, "word " * 40)]
+        if step == steps // 2:
+            messages.append(Message.system("Be very brief."))
     return Tape(Session(format="test", messages=tuple(messages)))
 
 
@@ -51,6 +65,17 @@ def test_the_prefix_is_read_at_the_cached_price(chat_tape: MakeTape) -> None:
         _dollars(before * 0.1 + (now - before) * 1.25) for before, now in pairs
     ]
     assert report.totals.cost == pytest.approx(sum(call.cost or 0 for call in report.calls))
+
+
+def test_instructions_and_tools_are_part_of_the_prefix(chat_tape: MakeTape) -> None:
+    """The first call writes them, and each later one reads them."""
+    report = priced(no_reduction(chat_tape(2)), Terms(prices=PRICES, overhead=1_000))
+
+    first, last = (call.view_tokens for call in report.calls)
+    assert [call.cost for call in report.calls] == [
+        _dollars((1_000 + first) * 1.25),
+        _dollars((1_000 + first) * 0.1 + (last - first) * 1.25),
+    ]
 
 
 @pytest.mark.parametrize(("gap", "is_cold"), [(299, False), (301, True)])
@@ -80,6 +105,9 @@ def test_reported_answers_are_paid() -> None:
         (Terms(prices=PRICES, summarizer=PRICES, rides=False), 4_600 + 500),
         (Terms(prices=PRICES, summarizer=PRICES, overhead=1_000), 600 + 600 + 500),
         (Terms(prices=PRICES, summarizer=Prices(input=0.1, output=0.5)), 460 + 50),
+        (Terms(prices=PRICES, summarizer=LARGE, rides=False), 2 * 4_600 + 600),
+        (Terms(prices=LARGE, summarizer=PRICES), 0.2 * 6_000 + 2 * 600 + 600),
+        (Terms(prices=replace(PRICES, minimum_prefix=7_000), summarizer=PRICES), 4_600 + 500),
     ],
 )
 def test_a_summary_is_asked_for_where_it_is_cheaper(terms: Terms, cost: float) -> None:
@@ -94,6 +122,18 @@ def test_a_cold_cache_has_no_rides() -> None:
 
     assert terms.summary(read=400, written=100, prior=0) == _dollars(1_500)
     assert terms.summary(read=400, written=100, prior=100, calls=2) == _dollars(2_100)
+
+
+def test_a_summary_cannot_ride_on_an_expired_prefix() -> None:
+    """A fold at a cold call pays for a prompt of its own, where a warm one has the cached prefix."""
+    dear = Terms(prices=PRICES, summarizer=replace(PRICES, input=100))
+    for gap, is_cold in ((1, False), (301, True)):
+        tape = _timed([0, 1, gap])
+        report = priced(play(tape, TWO, name="two", check=False).report, dear)
+
+        fold = report.calls[-1].fold
+        assert fold is not None
+        assert ((fold.cost or 0) * 1e6 > INSTRUCTION_TOKENS * 100) is is_cold
 
 
 def test_a_fold_pays_for_its_summary(chat_tape: MakeTape) -> None:
@@ -128,7 +168,8 @@ def _cost_of(tape: Tape, terms: Terms, folds: tuple[int, ...], summary: int) -> 
             cut, gone, front = call.cut, call.dropped, summary + call.pinned
             prior = min(prior, system)
         view = call.system + front + call.said - gone
-        cost += terms.request(view, kept=prior, is_cold=call.is_cold)
+        kept = prior if call.system == system else min(prior, system)
+        cost += terms.request(view, kept=kept, is_cold=call.is_cold)
         prior, system = view, call.system
     return cost
 
@@ -137,6 +178,7 @@ def _cost_of(tape: Tape, terms: Terms, folds: tuple[int, ...], summary: int) -> 
     "terms",
     [
         Terms(prices=PRICES),
+        Terms(prices=PRICES, summarizer=PRICES),
         Terms(prices=PRICES, summarizer=PRICES, rides=False),
         Terms(prices=PRICES, summarizer=Prices(input=0.01, output=0.1), overhead=3_000),
         Terms(prices=Prices(input=1, output=5, minimum_prefix=300), summarizer=PRICES),
@@ -146,15 +188,17 @@ def _cost_of(tape: Tape, terms: Terms, folds: tuple[int, ...], summary: int) -> 
         ),
     ],
 )
-@pytest.mark.parametrize("gaps", [[1] * 10, [1, 1, 900, 1, 1, 1, 400, 1, 1]])
-def test_the_optimum_is_that_of_all_plans(terms: Terms, gaps: list[int]) -> None:
+@pytest.mark.parametrize(
+    "tape",
+    [_timed([1] * 10), _timed([1, 1, 900, 1, 1, 1, 400, 1, 1], words=1_000), _loop(8)],
+    ids=["warm", "cold", "loop"],
+)
+def test_the_optimum_is_that_of_all_plans(terms: Terms, tape: Tape) -> None:
     """No other set of calls to fold before is cheaper, and the plan costs what it says."""
-    tape = _timed(gaps)
-
     found = optimal_bill(tape, TWO, terms, summary_tokens=40)
 
     numbers = range(len(tape.calls))
-    plans = [plan for size in range(len(gaps) + 1) for plan in combinations(numbers, size)]
+    plans = [plan for size in range(len(tape.calls) + 1) for plan in combinations(numbers, size)]
     bills = {plan: _cost_of(tape, terms, plan, 40) for plan in plans}
     assert found.cost == pytest.approx(min(bills.values()))
     assert bills[tuple(number - 1 for number in found.folds)] == pytest.approx(found.cost)
@@ -163,6 +207,10 @@ def test_the_optimum_is_that_of_all_plans(terms: Terms, gaps: list[int]) -> None
 
 def test_never_is_what_no_reduction_costs(tool_tape: MakeTape) -> None:
     """The plan without folds has the bill of the baseline, and the optimum is below it."""
+    changed, prices = _loop(20), Terms(prices=PRICES)
+    never = optimal_bill(changed, TWO, prices).never
+    assert never == pytest.approx(priced(no_reduction(changed), prices).totals.cost)
+
     tape, terms = tool_tape(40), Terms(prices=PRICES, summarizer=PRICES)
 
     found = optimal_bill(tape, TWO, terms)

@@ -7,6 +7,7 @@ for byte, until the next fold or batch. The history keeps everything: a note has
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -65,6 +66,7 @@ _COUNT = "{count}"
 _LEAST_CHARACTERS = 32
 # What an identifier may look like: a path, an address, a code, a number of some digits.
 _IDENTIFIER = re.compile(r"(?<![\w./@#:+-])\w[\w./@#:+-]{3,79}(?![\w./@#:+-])")
+_SIGN = re.compile(r"[\d/@]").search
 _MOST_IDENTIFIERS, _LONGEST_IDENTIFIERS = 12, 160
 
 
@@ -167,12 +169,15 @@ def fitting(
     history: History, entries: Sequence[Shortened], *, cut: int, pinned: int | None
 ) -> tuple[Shortened, ...]:
     """Return those of *entries* that are still of messages which the view shows."""
-    return tuple(
-        entry
-        for entry in entries
-        if entry.index == pinned
-        or (cut <= entry.index < len(history) and entry.digest == _digest(history, entry.index))
-    )
+    length = len(history)
+    found = [one for one in entries if one.index == pinned or cut <= one.index < length]
+    # A digest is of a whole prefix: where the longest one matches, the others do.
+    last = found[-1] if found else None
+    if last is not None and last.index != pinned and last.digest != _digest(history, last.index):
+        found = [
+            one for one in found if one.index == pinned or one.digest == _digest(history, one.index)
+        ]
+    return tuple(found)
 
 
 def shown(message: Message, entry: Shortened) -> Message:
@@ -272,8 +277,8 @@ def _texts(message: Message) -> Iterator[str]:
 
 def _identifiers(texts: Iterable[str]) -> str:
     """List the first and the last identifiers of *texts*, few enough for a note, and how many more."""
-    named = (one.group() for text in texts for one in _IDENTIFIER.finditer(text))
-    found = list(dict.fromkeys(one.rstrip(".:-") for one in named if _is_identifier(one)))
+    words = chain.from_iterable(map(_IDENTIFIER.findall, texts))
+    found = list(dict.fromkeys([one.rstrip(".:-") for one in words if _SIGN(one)]))
     ends: tuple[list[str], list[str]] = ([], [])
     room = _LONGEST_IDENTIFIERS
     for at in range(min(len(found), _MOST_IDENTIFIERS)):
@@ -285,10 +290,6 @@ def _identifiers(texts: Iterable[str]) -> str:
     first, last = ends
     left = len(found) - len(first) - len(last)
     return ", ".join([*first, *([f"… ({left:,} more) …"] if left else []), *reversed(last)])
-
-
-def _is_identifier(word: str) -> bool:
-    return any(map(str.isdigit, word)) or "/" in word or "@" in word
 
 
 def _digest(history: History, index: int) -> str:

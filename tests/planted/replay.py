@@ -1,0 +1,103 @@
+"""Bugs of what a session costs."""
+
+from tests.planted.bug import bugs_in
+
+
+__all__ = ["BUGS"]
+
+BUGS = bugs_in(r"""
+replay/bill.py: replay/test_bill.py
+instructions and tools are never read from the cache
+- cached = 0 if is_cold else self.overhead + kept
++ cached = 0 if is_cold else kept
+a ride writes what the cache has
+- ride = cached * same.read + (fresh * same.input + written * same.output) / MILLION
++ ride = cached * same.write + (fresh * same.input + written * same.output) / MILLION
+a long summary request has the prices of short ones
+- asked = writer.at(read // calls + INSTRUCTION_TOKENS)
++ asked = writer.at(0)
+a long ride has the prices of short ones
+- same = self.prices.at(whole + INSTRUCTION_TOKENS)
++ same = self.prices.at(0)
+a prefix that is too short to be cached is ridden
+- cached = whole if whole >= same.minimum_prefix else 0
++ cached = whole
+what the summarizer reads is free
+- own = (read + calls * INSTRUCTION_TOKENS) * asked.input + written * asked.output
++ own = calls * INSTRUCTION_TOKENS * asked.input + written * asked.output
+a ride is taken even if it is dearer
+- return min(own / MILLION, ride)
++ return ride
+several requests ride as if they were one
+- if self.rides and prior and calls == 1:
++ if self.rides and prior:
+the first call of a session is warm
+- return number == 1 or (idle is not None and idle > self.prices.lifetime)
++ return idle is not None and idle > self.prices.lifetime
+an answer has the price of a prompt
+- return call.answer_tokens * self.prices.at(call.view_tokens).output / MILLION
++ return call.answer_tokens * self.prices.at(call.view_tokens).input / MILLION
+a fold has a price that no call pays
+- cost += fold.cost or 0.0
++ cost += 0.0
+a summary rides on a cache that has expired
+- prior=0 if is_cold else call.prior_tokens,
++ prior=call.prior_tokens,
+
+replay/optimum.py: replay/test_bill.py
+the optimum leaves the last call out
+- spent = list(self._spent(-1))
++ spent = list(self._spent(-1))[:-1]
+the optimum keeps a prefix whose system messages have changed
+- kept = before if call.system == system else min(system, before)
++ kept = before
+the optimum keeps the prefix before a fold
+- before = system = calls[first - 1].system if first else 0
++ before = system = self._view(-1, first - 1) if first else 0
+the optimum does not read the summary before
+- before = self._summary if fold >= 0 else 0
++ before = 0
+the optimum rides on a cold cache
+- is_warm = at > 0 and not self._calls[at].is_cold
++ is_warm = at > 0
+the optimum forgets the pinned question
+- return call.system + self._summary + made.pinned + call.said - made.dropped
++ return call.system + self._summary + call.said - made.dropped
+the optimum pays for a summary that is not written
+- return _Search(calls, terms, summary_tokens if summarizes else 0).result()
++ return _Search(calls, terms, summary_tokens).result()
+the optimum takes no plan without folds
+- never = ended = spent[-1] if spent else 0.0
++ never, ended = (spent[-1], float("inf")) if spent else (0.0, 0.0)
+the optimum pays the call of a fold twice
+- bill = so_far + (spent[at - first - 1] if at > first else 0.0)
++ bill = so_far + spent[at - first]
+
+replay/advice.py: replay/test_advice.py
+the dearest is named as the best of a session
+- return min(self.bills, key=self.bills.__getitem__)
++ return max(self.bills, key=self.bills.__getitem__)
+the dearest is recommended
+- least = min(sums.values())
++ least = max(sums.values())
+the default yields to a saving of a hair
+- recommended = next(name for name, bill in sums.items() if bill <= least * _NEGLIGIBLE)
++ recommended = next(name for name, bill in sums.items() if bill <= least)
+one session counts for all
+- sums = {name: sum(one.bills[name] for one in sessions) for name in candidates}
++ sums = {name: sessions[0].bills[name] for name in candidates}
+a session that loses nothing is named
+- lost = [one for one in self.sessions if one.loss(self.recommended) > _NOTABLE]
++ lost = [one for one in self.sessions if one.loss(self.recommended) >= 0]
+the worst session is named last
+- return tuple(sorted(lost, key=lambda one: -one.loss(self.recommended)))
++ return tuple(sorted(lost, key=lambda one: one.loss(self.recommended)))
+candidates are played without prices
+- config = replace(config, prices=terms.prices)
++ config = replace(config)
+
+replay/comparison.py: replay/test_baselines.py
+the best bill leaves the answers out
+- optimum = None if best is None else best + answers
++ optimum = None if best is None else best
+""")
