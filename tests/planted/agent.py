@@ -185,6 +185,24 @@ edits of the vendor give no warning
 - return value == "auto"
 + return False
 
+providers/vendors/cache_marks.py: providers/vendors/test_requests.py
+the summary is not marked for the cache
+- ({0} if last else set[int]())
++ set[int]()
+marks of the caller are not seen
+- or _has_marks(items, _OPENAI)
++ or False
+
+agent/background.py: agent/test_prewarm.py
+the cache is read ahead unasked
+- if self._prewarms and self._loop is not None:
++ if self._loop is not None:
+
+agent/sent.py: agent/test_cache_miss.py
+the id of the last response is forgotten
+- , response_id=response.id)
++ )
+
 providers/vendors/wire_formats.py: providers/vendors/test_requests.py
 the date of a snapshot makes a model check thinking
 - (\d{1,2}))?(?!\d)
