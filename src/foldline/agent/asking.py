@@ -6,7 +6,7 @@ from msgspec import UNSET, UnsetType, structs
 
 from foldline.agent.background import FoldKey
 from foldline.agent.events import RequestSentEvent
-from foldline.agent.model_call import ask_model
+from foldline.agent.model_call import ask_model, sendable_request
 from foldline.agent.own_reducer import own_view
 from foldline.agent.progress import Progress, TurnSetup
 from foldline.agent.reduced import ReducedHistory
@@ -22,7 +22,7 @@ from foldline.errors import (
 )
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.providers.model import ChatRequest, ChatResponse
+from foldline.providers.model import ChatRequest, ChatResponse, PrewarmingModel
 from foldline.reduction.balance import has_gone_cold
 from foldline.reduction.budget import token_ratio
 from foldline.reduction.config import AgentRunConfig
@@ -187,7 +187,8 @@ class Asking:
         self, window: ThreadWindow, epoch: bytes
     ) -> ReductionMetadata | None:
         thread = self._progress.thread
-        fold = _fold_of(await self._reduced_within(window))
+        reduced = await self._reduced_within(window)
+        fold = _fold_of(reduced)
         ground = window.reduction
         if fold is None:
             return None
@@ -199,7 +200,24 @@ class Asking:
         except ThreadConflictError:
             # Another writer has folded, or the thread was rewound since the fold began.
             return None
+        self._prewarm(reduced)
         return fold
+
+    def _prewarm(self, reduced: ReducedHistory[Message]) -> None:
+        """Have the view read into the vendor's cache, if that is wanted and the vendor can."""
+        setup, model = self._setup, self._setup.model
+        least = 0 if setup.prices is None else setup.prices.minimum_prefix
+        is_held = self._progress.state.service_thread_id is not None
+        if (
+            is_held
+            or reduced.event.request_tokens < least
+            or not isinstance(model, PrewarmingModel)
+        ):
+            return
+        view = (*setup.fixed.front.messages, *reduced.messages)
+        request = sendable_request(structs.replace(setup.fixed.front, messages=view), model)
+        if setup.background is not None:
+            setup.background.warm(partial(model.prewarm, request))
 
     async def _keep(
         self, fold: ReductionMetadata, reason: str | None, learned: AgentLoopState | UnsetType
@@ -283,7 +301,12 @@ class Asking:
         sent = compared(setup, progress, basis, view, event)
         progress.emit(sent.event)
         held = progress.state.service_thread_id if missing else None
-        request = structs.replace(setup.fixed.front, messages=messages, service_thread_id=held)
+        request = structs.replace(
+            setup.fixed.front,
+            messages=messages,
+            service_thread_id=held,
+            previous_id=sent.before.response_id if sent.before.model == event.model else None,
+        )
         self.response = await ask_model(
             setup,
             request,
@@ -298,7 +321,7 @@ class Asking:
             progress.state = progress.state.with_vendor(setup.model.name, ratio=ratio)
         if self.response.service_thread_id or progress.state.service_thread_id:
             progress.state = basis.state_after(progress.state, self.response)
-        self.missed_tokens = sent.answered(setup, progress, usage)
+        self.missed_tokens = sent.answered(setup, progress, self.response)
 
 
 def _fold_of(reduced: ReducedHistory[Message]) -> ReductionMetadata | None:

@@ -7,7 +7,7 @@ from typing import Self, TypeAlias
 
 from foldline.agent.event_stream import ended
 from foldline.agent.result import ReductionMetadata
-from foldline.checks import expect_seconds
+from foldline.checks import expect, expect_seconds
 from foldline.errors import ConfigError
 from foldline.reduction.state import HistoryReductionState
 
@@ -32,19 +32,29 @@ class BackgroundFold:
     leaving waits for running folds. It belongs to the event loop it was entered in.
     """
 
-    def __init__(self, *, patience: float | None = 60.0) -> None:
+    def __init__(self, *, patience: float | None = 60.0, prewarm: bool = False) -> None:
         """
         Cancel folds that still run *patience* seconds after this was left; None for no limit.
 
         A fold that is cancelled stores nothing.
 
+        Args:
+            patience: How many seconds.
+            prewarm: Whether the new view is sent to the model once its fold is stored, without an
+                answer, so that the next turn finds it in the prompt cache and waits less. The view
+                is read once more for that, at the price of a cached read; the ledger does not count
+                it. Anthropic and OpenAI's Responses API since gpt-5.6 can, other models are not asked.
+
         Raises:
             ConfigError: *patience* is not a number above 0.
         """
+        expect("prewarm", prewarm, bool)
         if patience is not None:
             expect_seconds("patience", patience)
         self._patience = patience
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._prewarms = prewarm
+        self._warming: set[asyncio.Task[None]] = set()
         self._flights: dict[FoldKey, asyncio.Task[None]] = {}
         self._landed: dict[FoldKey, ReductionMetadata] = {}
 
@@ -64,6 +74,13 @@ class BackgroundFold:
             flight = asyncio.create_task(self._fly(key, fold))
             self._flights[key] = flight
             flight.add_done_callback(lambda _: self._flights.pop(key, None))
+
+    def warm(self, prewarm: Callable[[], Awaitable[bool]]) -> None:
+        """Call *prewarm*, if this was asked for and not left; nothing waits for it."""
+        if self._prewarms and self._loop is not None:
+            task = asyncio.create_task(_warm(prewarm))
+            self._warming.add(task)
+            task.add_done_callback(self._warming.discard)
 
     def landed(
         self, key: FoldKey, reduction: HistoryReductionState | None
@@ -110,4 +127,12 @@ class BackgroundFold:
                 await asyncio.wait(flights, timeout=self._patience)
         finally:
             self._landed.clear()
-            await ended([*flights])
+            await ended([*flights, *self._warming])
+
+
+async def _warm(prewarm: Callable[[], Awaitable[bool]]) -> None:
+    try:
+        await prewarm()
+    except Exception as error:  # noqa: BLE001 - the next turn only waits a little longer
+        _LOG.warning("a prewarm failed: %s", type(error).__name__)
+        _LOG.debug("a prewarm failed", exc_info=error)

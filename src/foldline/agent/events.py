@@ -294,6 +294,9 @@ class IterationFinishedEvent(_IterationEvent, frozen=True, kw_only=True):
     missed_tokens: int = 0
     """What its cache did not serve, although the request began with the one before: a block or more."""
 
+    cache_miss: str | None = None
+    """Why its cache did not serve that, in the vendor's word; None unless the settings ask for it."""
+
     model: str | None = None
     """The model that answered, by the vendor's name."""
 

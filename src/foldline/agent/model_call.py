@@ -40,7 +40,7 @@ from foldline.reduction.event import HistoryReductionEvent
 from foldline.threads.change import check_fields, check_messages
 
 
-__all__ = ["ask_model"]
+__all__ = ["ask_model", "sendable_request"]
 
 
 _Block: TypeAlias = (
@@ -116,8 +116,7 @@ async def ask_model(
     """Return the model's answer to *request*, and emit it while it arrives."""
     model, observer = setup.model, setup.observer
     if any(map(is_signed, request.messages)):
-        view = sendable(request.messages, _opening(request, model))
-        request = structs.replace(request, messages=view)
+        request = sendable_request(request, model)
     deltas = _Deltas(iteration, emit)
     streaming = model if streams and isinstance(model, StreamingChatModel) else None
     observed: Observation[ChatResponse] | nullcontext[None] = nullcontext()
@@ -141,6 +140,12 @@ async def ask_model(
         said = bound(response.messages, request.messages, _opening(request, model))
         response = structs.replace(response, messages=said)
     return response
+
+
+def sendable_request(request: ChatRequest, model: ChatModel) -> ChatRequest:
+    """Return *request* without the thinking that *model* would refuse in it."""
+    view = sendable(request.messages, _opening(request, model))
+    return structs.replace(request, messages=view)
 
 
 def _opening(request: ChatRequest, model: ChatModel) -> bytes:

@@ -15,9 +15,10 @@ from foldline.agent.events import RequestSentEvent, ResentBecause
 from foldline.agent.progress import Progress, TurnSetup
 from foldline.agent.service import Basis
 from foldline.history.history import History
-from foldline.history.messages import Message, Usage
+from foldline.history.messages import Message
 from foldline.history.meter import PrefixMeter
 from foldline.history.tokens import count_message
+from foldline.providers.model import ChatResponse
 from foldline.threads.loop_state import SentRequest
 
 
@@ -39,7 +40,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     sent: SentRequest
     meter: PrefixMeter
 
-    def answered(self, setup: TurnSetup, progress: Progress, usage: Usage | None) -> int:
+    def answered(self, setup: TurnSetup, progress: Progress, response: ChatResponse) -> int:
         """
         Keep this request as the last one of the thread.
 
@@ -47,9 +48,10 @@ class Comparison(Struct, frozen=True, kw_only=True):
         not; 0 if they are less than a block, or the vendor is not known to cache.
         """
         state, prices, counted = progress.state, setup.prices, self.before.counted
+        usage = response.usage
         is_held = state.service_thread_id is not None
         read = 0 if usage is None else usage.input_tokens
-        sent = structs.replace(self.sent, counted=read, is_held=is_held)
+        sent = structs.replace(self.sent, counted=read, is_held=is_held, response_id=response.id)
         progress.state = structs.replace(state, last_request=sent)
         setup.meters[progress.thread] = self.meter, sent
         if usage is None or prices is None or prices.cached_read is None:

@@ -207,6 +207,7 @@ class Turn:
             finish_reason=response.finish_reason,
             usage=response.usage,
             missed_tokens=missed_tokens,
+            cache_miss=response.cache_miss,
             model=response.model,
             response_id=response.id,
         )

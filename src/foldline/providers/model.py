@@ -15,6 +15,7 @@ __all__ = [
     "ChatRequest",
     "ChatResponse",
     "FinishReason",
+    "PrewarmingModel",
     "ReasoningDelta",
     "StreamingChatModel",
     "TextDelta",
@@ -53,6 +54,9 @@ class ChatRequest(Struct, frozen=True, kw_only=True):
     service_thread_id: str | None = None
     """The conversation at the vendor to continue; None starts one, or none is held there."""
 
+    previous_id: str | None = None
+    """The vendor's id of the last response in this conversation, for its diagnostics of the cache."""
+
     settings: Mapping[str, object] = {}
     """Other fields of the request, such as `temperature`, by the vendor's names."""
 
@@ -74,6 +78,9 @@ class ChatResponse(Struct, frozen=True, kw_only=True):
 
     finish_reason: FinishReason = "stop"
     """Why it stopped."""
+
+    cache_miss: str | None = None
+    """Why the vendor's cache did not serve all of the request before, in the vendor's word."""
 
     service_thread_id: str | None = None
     """The conversation at the vendor that now holds this call; None if none does."""
@@ -143,6 +150,19 @@ class StreamingChatModel(ChatModel, Protocol):
         Yield the pieces of the response as they arrive, and the whole response last.
 
         Closing the generator ends the request. It raises what `respond` raises.
+        """
+        ...
+
+
+@runtime_checkable
+class PrewarmingModel(ChatModel, Protocol):
+    """A chat model that can read a request into its vendor's prompt cache ahead of the call."""
+
+    async def prewarm(self, request: ChatRequest) -> bool:
+        """
+        Have the vendor read *request* without an answer; return False if it has no way to.
+
+        It raises what `respond` raises.
         """
         ...
 

@@ -141,6 +141,9 @@ class SentRequest(PrefixMark, frozen=True, kw_only=True, omit_defaults=True):
     at: datetime | None = None
     """When it was sent."""
 
+    response_id: str | None = None
+    """The vendor's id of the answer."""
+
     counted: int = 0
     """What the vendor counted; 0 if it did not say."""
 

@@ -340,7 +340,10 @@ class _Metrics:
     def sent(self, event: RequestSentEvent | IterationFinishedEvent, named: Attributes) -> None:
         if isinstance(event, IterationFinishedEvent):
             if event.missed_tokens:
-                self._missed.add(event.missed_tokens, named)
+                why: Attributes = (
+                    {} if event.cache_miss is None else {"foldline.cache.miss": event.cache_miss}
+                )
+                self._missed.add(event.missed_tokens, named | why)
         elif event.resent_because is not None:
             cause: Attributes = {"foldline.resent.because": event.resent_because}
             self._resent.add(event.resent_tokens, named | cause)

@@ -34,8 +34,8 @@ def mark_anthropic(
         return {}
     marked: Object = {"system": _marked(system, _ANTHROPIC, mark)} if system else {}
     # The end of the request alone would be the same mark twice, and the vendor takes only a few.
-    places = {0} if len(messages) > 1 else set()
-    places |= set() if marks_request else {len(messages) - 1}
+    last = len(messages) - 1
+    places = ({0} if last else set[int]()) | (set[int]() if marks_request else {last})
     marked["messages"] = [
         _with_mark(item, _ANTHROPIC, mark) if place in places else item
         for place, item in enumerate(messages)

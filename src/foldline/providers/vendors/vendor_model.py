@@ -15,6 +15,8 @@ from threading import Lock
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
+from msgspec.structs import replace
+
 from foldline.errors import ServiceThreadLostError
 from foldline.history.codec import decode_json
 from foldline.history.formats.responses import openai_usage, read_response
@@ -213,6 +215,23 @@ class WireModel(VendorModel, ABC):
             response = self._read(as_object(reader.whole(), "the stream"))
         yield response
 
+    async def prewarm(self, request: ChatRequest) -> bool:
+        """Do what `PrewarmingModel.prewarm` does; return False if the vendor has no such request."""
+        if not self._caches_prompt or self._holds_history:
+            return False
+        fields = self._prewarming(request.settings)
+        if not fields:
+            return False
+        request = replace(request, settings={**request.settings, **fields})
+        async with self._asked(request, streamed=False) as reply:
+            data = await reply.http_response.aread()
+            raise_if_failed(self._name, as_object(decode_json(data), "the response"))
+        return True
+
+    def _prewarming(self, settings: Mapping[str, object]) -> Object:  # noqa: ARG002
+        """Return the settings that ask for no answer; none if the vendor refuses that."""
+        return {}
+
     def body(self, request: ChatRequest, *, streamed: bool) -> Object:
         """
         Write *request*; its settings are added last.
@@ -262,6 +281,7 @@ class WireModel(VendorModel, ABC):
             model=maybe_text(whole.get("model")) or None,
             id=maybe_text(whole.get("id")) or None,
             finish_reason=finish,
+            cache_miss=_cache_miss(whole),
         )
 
     @abstractmethod
@@ -272,6 +292,14 @@ class WireModel(VendorModel, ABC):
 
     @abstractmethod
     def _stopped(self, whole: Object) -> str: ...
+
+
+def _cache_miss(whole: Object) -> str | None:
+    """Return what the diagnostics of Anthropic or OpenAI say, which are there if asked for."""
+    reason = maybe_object(maybe_object(whole.get("diagnostics")).get("cache_miss_reason"))
+    found = maybe_object(whole.get("prompt_cache_diagnostics")) or reason
+    said = maybe_text(found.get("reason")) or maybe_text(found.get("type"))
+    return None if said in {"", "cache_hit"} else said
 
 
 async def read_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Object, None]:

@@ -240,6 +240,7 @@ def _with_reasoning(message: Message, given: Object) -> Message:
 ENCRYPTS = "openai_supports_encrypted_reasoning_content"
 """What says in a profile that a model returns its reasoning encrypted."""
 
+_CACHING, _COMPARED = "prompt_cache_options", "comparison_response_id"
 _SEALED = "reasoning.encrypted_content"
 _TEXT = frozenset({"response.output_text.delta", "response.refusal.delta"})
 _THOUGHT = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
@@ -306,6 +307,21 @@ class OpenAIResponses(_OpenAI):
             body["include"] = [_SEALED]
         return body
 
+    def body(self, request: ChatRequest, *, streamed: bool) -> Object:
+        """Write *request* as `WireModel.body` does, and fill in the response to compare with."""
+        body = super().body(request, streamed=streamed)
+        options = maybe_object(body.get(_CACHING))
+        if _COMPARED in options and options[_COMPARED] is None:
+            body[_CACHING] = {**options, _COMPARED: request.previous_id}
+        return body
+
+    def _prewarming(self, settings: Mapping[str, object]) -> Object:
+        if not MARKED_MODELS.match(self._model):
+            return {}
+        options = {**maybe_object(settings.get(_CACHING)), "prewarm": True}
+        options.pop(_COMPARED, None)
+        return {_CACHING: options}
+
     def _read(self, whole: Object) -> ChatResponse:
         response = super()._read(whole)
         return replace(response, service_thread_id=response.id if self._holds_history else None)
@@ -322,6 +338,7 @@ class OpenAIResponses(_OpenAI):
 DEFAULT_MAX_TOKENS = 8192
 """How many tokens a model may write by default; the vendor requires a number."""
 
+_DIAGNOSTICS, _COMPARED_MESSAGE = "diagnostics", "previous_message_id"
 _BETAS = "betas"
 _BETA_HEADER = "anthropic-beta"
 _MARK = "cache_control"
@@ -410,7 +427,19 @@ class AnthropicMessages(WireModel):
         elif "block_binding" in thinking and not thinking["block_binding"]:
             # A server that does not know the field is spared it.
             body["thinking"] = {key: thinking[key] for key in thinking if key != "block_binding"}
+        if is_object(asked := body.get(_DIAGNOSTICS)):
+            known = asked.get(_COMPARED_MESSAGE) or request.previous_id
+            body[_DIAGNOSTICS] = {**asked, _COMPARED_MESSAGE: known}
         return body
+
+    def _prewarming(self, settings: Mapping[str, object]) -> Object:
+        # What the vendor refuses without an answer, and a request without it has another prefix.
+        thinks = maybe_object(settings.get("thinking")).get("type") == "enabled"
+        forces = maybe_object(settings.get("tool_choice")).get("type") in {"any", "tool"}
+        is_formed = "format" in maybe_object(settings.get("output_config"))
+        can = self._profile.get("supports_auto_cache", True)
+        can = can and settings.get(_MARK, _EPHEMERAL) is not None
+        return {"max_tokens": 0} if can and not (thinks or forces or is_formed) else {}
 
     def _send(self, client: Any, body: Object, options: Object) -> AbstractAsyncContextManager[Any]:
         sent = {key: value for key, value in body.items() if key != _BETAS}
