@@ -44,6 +44,14 @@ a summary rides on a cache that has expired
 - prior=0 if is_cold else call.prior_tokens,
 + prior=call.prior_tokens,
 
+replay/bill.py: replay/test_baselines.py
+what the vendor reported is charged as if its cache were ours
+- charge = _reported if report.kind == "recorded" else _priced
++ charge = _priced
+a reported write has the price of plain input
+- cache_write_tokens=call.written_tokens,
++ cache_write_tokens=0,
+
 replay/optimum.py: replay/test_bill.py
 the optimum leaves the last call out
 - spent = list(self._spent(-1))
@@ -97,6 +105,9 @@ candidates are played without prices
 + config = replace(config)
 
 replay/comparison.py: replay/test_baselines.py
+the reported writes are lost
+- yield replace(made, written_tokens=usage.cache_write_tokens)
++ yield made
 the best bill leaves the answers out
 - optimum = None if best is None else best + answers
 + optimum = None if best is None else best

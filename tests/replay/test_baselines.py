@@ -60,6 +60,25 @@ def test_what_the_vendor_reported_is_a_row() -> None:
     assert bill == pytest.approx((600 - 150 + 15 + 5 * 60) / 1e6)
 
 
+@pytest.mark.parametrize(
+    ("reads", "writes", "cost"),
+    [(0, 0, 2_000), (800, 0, 0.1 * 800 + 1_200), (800, 1_000, 0.1 * 800 + 1.25 * 1_000 + 200)],
+    ids=["no cache", "reads alone", "reads and writes"],
+)
+@pytest.mark.parametrize("overhead", [0, 500])
+def test_what_was_recorded_is_charged_by_its_own_counts(
+    reads: int, writes: int, cost: float, overhead: int
+) -> None:
+    """Reads and writes of the cache at their prices, the rest as plain input, nothing beside it."""
+    usage = Usage(input_tokens=2_000, cache_read_tokens=reads, cache_write_tokens=writes)
+    report = as_recorded(_reported([usage] * 3))
+    prices = replace(PRICES, cache_write=1.25)
+
+    assert report is not None
+    bill = priced(report, Terms(prices=prices, summarizer=prices, overhead=overhead)).totals.cost
+    assert bill == pytest.approx(3 * cost / 1e6)
+
+
 @pytest.mark.parametrize(("missing", "known"), [(1, True), (2, False)])
 def test_a_recording_with_gaps_has_no_such_row(missing: int, known: bool) -> None:
     """A tenth of the calls may lack their usage, not more."""

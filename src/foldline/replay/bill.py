@@ -5,13 +5,16 @@ A prompt cache serves what a request begins with as the one before did, if it ha
 times of the recording; without times it is taken as warm. The rest of a request is written to it.
 What wrote a summary is paid beside that: either a request of its own, or one more question on the
 prefix that the cache has (a ride), whichever is cheaper. Answers are the same under every
-configuration, so they count only if the vendor reported them.
+configuration, so they count only if the vendor reported them. What a vendor reported is charged by
+its own counts alone: cached reads, cache writes, and the rest as plain input.
 """
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from foldline.history.messages import Usage
 from foldline.reduction.balance import INSTRUCTION_TOKENS
+from foldline.reduction.ledger import billed
 from foldline.reduction.prices import MILLION, Prices
 from foldline.replay.record import CallRecord, FoldRecord, ReplayReport
 
@@ -82,17 +85,24 @@ class Terms(Struct, frozen=True, kw_only=True):
 
 def priced(report: ReplayReport, terms: Terms) -> ReplayReport:
     """Return *report* with what its calls cost."""
-    # What the vendor reported says itself what its cache served.
-    guesses = report.kind != "recorded"
-    calls = tuple(
-        _priced(call, terms, is_cold=guesses and terms.is_cold(call.number, call.idle))
-        for call in report.calls
-    )
+    charge = _reported if report.kind == "recorded" else _priced
+    calls = tuple(charge(call, terms) for call in report.calls)
     cost = sum(call.cost or 0.0 for call in calls)
     return replace(report, calls=calls, totals=replace(report.totals, cost=cost))
 
 
-def _priced(call: CallRecord, terms: Terms, *, is_cold: bool) -> CallRecord:
+def _reported(call: CallRecord, terms: Terms) -> CallRecord:
+    usage = Usage(
+        input_tokens=call.view_tokens,
+        output_tokens=call.answer_tokens,
+        cache_read_tokens=call.kept_tokens,
+        cache_write_tokens=call.written_tokens,
+    )
+    return replace(call, cost=billed(usage, terms.prices))
+
+
+def _priced(call: CallRecord, terms: Terms) -> CallRecord:
+    is_cold = terms.is_cold(call.number, call.idle)
     cost = terms.request(call.view_tokens, kept=call.kept_tokens, is_cold=is_cold)
     cost += terms.answer(call)
     fold = call.fold

@@ -169,9 +169,10 @@ def _reported(tape: Tape) -> Iterator[CallRecord]:
     for call, usage in zip(_calls(tape), tape.usages, strict=True):
         if usage is not None and usage.input_tokens:
             tokens, kept = usage.input_tokens, usage.cache_read_tokens
-            yield _call(
+            made = _call(
                 tape, call.number, tokens=tokens, full=call.full_tokens, kept=kept, prior=prior
             )
+            yield replace(made, written_tokens=usage.cache_write_tokens)
             prior = tokens
 
 

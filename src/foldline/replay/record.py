@@ -134,6 +134,9 @@ class CallRecord(Struct, frozen=True, kw_only=True):
     answer_tokens: int = 0
     """The tokens of the answer, if the vendor reported them."""
 
+    written_tokens: int = 0
+    """What was put into the cache, in a report of what the vendor reported; else 0."""
+
     cost: float | None = None
     """What the request, its answer and its fold cost in US dollars; None without prices."""
 
