@@ -11,7 +11,7 @@ from foldline.errors import ModelError
 from foldline.providers.model import ChatModel, ChatRequest, PrewarmingModel
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.testing.model import ScriptedModel
-from foldline.testing.summarizer import ScriptedSummarizer
+from tests.agent.test_background import GatedSummarizer
 from tests.providers.vendors.asking import opened, request_of, unmarked
 from tests.servers.vendor import Answer, VendorServer
 
@@ -68,16 +68,18 @@ async def filled(words: int = 200) -> ConversationThread:
 
 async def two_turns(model: ChatModel, *, prewarm: bool, words: int = 200) -> ConversationThread:
     """Fold after the first turn, and ask again once that is done."""
-    thread = await filled(words)
+    thread, summarizer = await filled(words), GatedSummarizer()
+    summarizer.text = "they talked"
     async with BackgroundFold(prewarm=prewarm) as folds:
         agent = Agent(
             model,
             instructions="Be brief.",
             history_reduction=CONFIG,
-            summarizer=ScriptedSummarizer(repeat="they talked"),
+            summarizer=summarizer,
             background_fold=folds,
         )
         await agent.run("the first", thread=thread)
+        summarizer.gate.set()
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
             await asyncio.wait([task])
         # What the fold has started.
