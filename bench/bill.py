@@ -51,7 +51,7 @@ CELLS: Mapping[str, tuple[float | None, float | None]] = {
 }
 KEPT = {"counting_unit": "messages", "target_count": 20}
 WHOLE = {"quote_user_messages": 0, "clear_tool_results": False, "largest_message": None}
-OURS = {
+OURS: Mapping[str, Mapping[str, Any]] = {
     "balance": KEPT | WHOLE | {"trigger": "balance"},
     "balance, all else default": KEPT | {"trigger": "balance"},
     # It keeps more than 20 messages, so its bill may be above the least one or below it.

@@ -302,8 +302,14 @@ def test_what_is_not_marked_for_openai(spec: str) -> None:
     plain = openai_items(spec, "gpt-5", *TALK)
     kind = "text" if spec == CHAT else "input_text"
     marked = {"type": kind, "text": "x", "prompt_cache_breakpoint": {"mode": "explicit"}}
-    given = [{"role": "system", "content": "s"}, {"role": "user", "content": [marked]}]
-    empty = [{"role": "system", "content": ""}, {"role": "assistant", "content": "x"}]
+    given: list[dict[str, Any]] = [
+        {"role": "system", "content": "s"},
+        {"role": "user", "content": [marked]},
+    ]
+    empty: list[dict[str, Any]] = [
+        {"role": "system", "content": ""},
+        {"role": "assistant", "content": "x"},
+    ]
 
     assert [openai_items(spec, "gpt-6-sol", *TALK, **settings) for settings in off] == [plain] * 2
     assert mark_openai(given, {}, kind) == given
