@@ -371,8 +371,8 @@ a message that is quoted already cannot be pinned
 
 reduction/fitting.py: agent/test_pins.py
 a pinned result is cleared
-- if tokens < _LEAST_RESULT or at in whole or _is_cleared(known.get(at)):
-+ if tokens < _LEAST_RESULT or _is_cleared(known.get(at)):
+- if at not in whole and not _is_cleared(known.get(at))
++ if not _is_cleared(known.get(at))
 
 reduction/verdict.py: agent/test_pins.py
 a pin shows in the next fold only

@@ -88,14 +88,15 @@ def cleared(
     arguments repeats, and for tools whose rule says so. Those at *whole* stay too.
     """
     known = {one.index: one for one in entries}
+    large = (at for at in range(cut, len(history)) if history.tokens(at, at + 1) >= _LEAST_RESULT)
+    found = [at for at in large if at not in whole and not _is_cleared(known.get(at))]
+    if not found:
+        return tuple(entries)
     old = history.index_keeping("tokens", keep)
     newest = history.last_user()
     newest = old if newest is None else max(old, newest)
     repeated = _repeated(history, cut)
-    for at in range(cut, len(history)):
-        tokens = history.tokens(at, at + 1)
-        if tokens < _LEAST_RESULT or at in whole or _is_cleared(known.get(at)):
-            continue
+    for at in found:
         name = _clearable(history, at, config, is_old=at < old, is_earlier=at < newest)
         if name is None and at in repeated:
             name = _clearable(history, at, config, is_old=True, is_earlier=True)
