@@ -210,3 +210,19 @@ def test_the_given_prices_decide_too(run: Run, short: Path, tmp_path: Path) -> N
     plain, priced = folds("--prices", "input=3,output=15")
 
     assert plain == priced > max(unpriced, cheap)
+
+
+def test_a_bill_below_the_best_is_explained(run: Run, tmp_path: Path) -> None:
+    """Clearing large tool results may cost less than any folds: a line says so."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Look at all of it."}]
+    for number in range(40):
+        function = {"name": "look_up", "arguments": "{}"}
+        call = {"id": f"c{number}", "type": "function", "function": function}
+        messages += [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{number}", "content": f"{number} " * 900},
+        ]
+    (tmp_path / "tools.json").write_text(json.dumps({"messages": messages}), encoding="utf-8")
+    out = run("replay", "tools.json", "--strategy", "clearing", "--prices", "input=3,output=15").out
+
+    assert "given: a bill below its best: tool results were cleared or clipped" in out

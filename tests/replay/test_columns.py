@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from foldline.replay.columns import COLUMNS, rows, short_number
+from foldline.replay.columns import COLUMNS, Row, below_best, rows, short_number
 from foldline.replay.comparison import USUAL, compare
 from foldline.replay.record import Totals
 from foldline.replay.tape import Tape
@@ -44,6 +44,17 @@ def test_short_numbers_have_three_digits(number: float, text: str) -> None:
 def test_a_figure_claims_nothing_else(title: str, totals: Totals, shown: str) -> None:
     """A share is never rounded up to all, and what was not checked is not shown as none."""
     assert {one.title: one for one in COLUMNS}[title].show(totals) == shown
+
+
+def test_a_bill_below_the_best_is_named() -> None:
+    """Only one that is really below: sums of the same bills differ in their last digits."""
+    bills = {"below": (0.9, 1.0), "same": (0.3, 0.1 + 0.2), "unknown": (None, None)}
+    table = [
+        Row(name=name, is_baseline=False, description="", totals=Totals(cost=cost, optimum=best))
+        for name, (cost, best) in bills.items()
+    ]
+
+    assert below_best(table) == ("below",)
 
 
 def test_rows_add_sessions_up(chat_tape: Callable[..., Tape]) -> None:

@@ -6,10 +6,22 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
+from foldline.replay.optimum import OPTIMAL_SUMMARY
 from foldline.replay.record import ConfigRecord, ReplayReport, Totals
 
 
-__all__ = ["COLUMNS", "Column", "Kind", "Row", "describe", "rows", "short_number", "shown_columns"]
+__all__ = [
+    "BELOW_BEST",
+    "COLUMNS",
+    "Column",
+    "Kind",
+    "Row",
+    "below_best",
+    "describe",
+    "rows",
+    "short_number",
+    "shown_columns",
+]
 
 
 Kind: TypeAlias = Literal["count", "tokens", "share", "money"]
@@ -48,6 +60,8 @@ def short_number(number: float) -> str:
     return f"{number:.0f}"
 
 
+# Two sums of the same bills may differ in their last digits.
+_SAME = 1 - 1e-9
 _NEW = "The tokens sent that no prompt cache could serve: they are new since the last request."
 _KEPT = "The share of each request that the next one began with, which prompt caches can serve."
 _INVALID = "Requests that OpenAI or Anthropic would refuse, or that lost something."
@@ -55,7 +69,16 @@ _BILL = (
     "US dollars for all requests, cached prefixes at their price, and for summaries as the model "
     "would write them; answers count if the vendor reported them."
 )
-_BEST = "The least bill with the same retained window, the times of folds chosen in hindsight."
+_BEST = (
+    "The least bill of folds with the same retained window and summaries of "
+    f"{OPTIMAL_SUMMARY:,} tokens, their times chosen in hindsight and no request too large; a bill "
+    "that clears or clips tool results or has shorter summaries may be below it."
+)
+BELOW_BEST = (
+    "a bill below its best: tool results were cleared or clipped, or summaries are shorter than the "
+    f"{OPTIMAL_SUMMARY:,} tokens that the best one reckons with"
+)
+"""What is said of rows that are `below_best`."""
 
 COLUMNS = (
     Column("folds", "count", "folds", "How often a new reduction was made."),
@@ -89,6 +112,16 @@ class Row(Struct, frozen=True, kw_only=True):
     is_baseline: bool
     description: str
     totals: Totals
+
+
+def below_best(table: Sequence[Row]) -> tuple[str, ...]:
+    """Return the names of the rows whose bill is below the best one, which counts folds alone."""
+    bills = ((row.name, row.totals.cost, row.totals.optimum) for row in table)
+    return tuple(
+        name
+        for name, cost, best in bills
+        if cost is not None and best is not None and cost < best * _SAME
+    )
 
 
 def rows(sessions: Sequence[Sequence[ReplayReport]]) -> tuple[Row, ...]:

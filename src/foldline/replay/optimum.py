@@ -8,7 +8,8 @@ Every policy with the same retained window cuts at the same places, so what it m
 which calls to fold. What a call costs after a fold depends on that fold alone, and what a fold costs
 depends on it and on the one before. So the least bill up to a fold before call j is the least, over
 the fold i before it, of the least bill up to i, the calls from i to j - 1, and the summary at j: n²
-steps for n calls. Summaries have one size, and nothing is ever too large for a request.
+steps for n calls. Summaries have one size, nothing is ever too large for a request, and nothing is
+cleared, clipped or quoted, so that a policy that does may pay less.
 """
 
 from collections.abc import Iterator
@@ -23,11 +24,15 @@ from foldline.replay.bill import Terms
 from foldline.replay.tape import Tape
 
 
-__all__ = ["OptimalBill", "OptimalCall", "optimal_bill", "optimal_calls"]
+__all__ = ["OPTIMAL_SUMMARY", "OptimalBill", "OptimalCall", "optimal_bill", "optimal_calls"]
+
+
+OPTIMAL_SUMMARY = SUMMARY_TOKENS // 2
+"""The tokens of every summary of the least bill."""
 
 
 class OptimalBill(Struct, frozen=True, kw_only=True):
-    """The least that a session can cost."""
+    """The least that a session can cost with folds alone."""
 
     cost: float
     """In US dollars, without the answers."""
@@ -63,7 +68,7 @@ def optimal_bill(
     config: HistoryReductionConfig,
     terms: Terms,
     *,
-    summary_tokens: int = SUMMARY_TOKENS // 2,
+    summary_tokens: int = OPTIMAL_SUMMARY,
 ) -> OptimalBill:
     """
     Return the least bill of *tape* with the retained window of *config*.

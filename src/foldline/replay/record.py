@@ -172,7 +172,8 @@ class Totals(Struct, frozen=True, kw_only=True):
     """The bill in US dollars; None without prices."""
 
     optimum: float | None = None
-    """The least bill with the same retained window, if the times of folds are chosen in hindsight."""
+    """The least bill of folds with the same retained window, at times chosen in hindsight; what
+    clears or clips tool results may be below it."""
 
     @property
     def mean_tokens(self) -> float:

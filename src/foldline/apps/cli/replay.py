@@ -45,7 +45,16 @@ from foldline.providers.price_list import prices_of_model
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.prices import Prices
 from foldline.replay.bill import Terms
-from foldline.replay.columns import Column, Row, describe, rows, short_number, shown_columns
+from foldline.replay.columns import (
+    BELOW_BEST,
+    Column,
+    Row,
+    below_best,
+    describe,
+    rows,
+    short_number,
+    shown_columns,
+)
 from foldline.replay.comparison import (
     NEEDS_NO_FOLDING,
     NO_REDUCTION,
@@ -173,6 +182,9 @@ def _print(console: Console, sessions: Sequence[Sequence[ReplayReport]]) -> None
     most = {row.name: row.totals.most_reads for row in table if row.totals.most_reads}
     reads = ", ".join(f"{clean(name)} {count:,}" for name, count in most.items())
     console.print(f"reads of one message by a summarizer, at most: {reads or 'none'}")
+    below = ", ".join(map(clean, below_best(table)))
+    if below:
+        console.print(Text(f"{below}: {BELOW_BEST}"))
     idle = sum(map(needs_no_folding, sessions))
     if idle:
         console.print(
