@@ -94,6 +94,11 @@ def test_folds_that_are_kept_no_more_are_counted(run: Run, tmp_path: Path) -> No
     )
 
     assert len(kept) < folds
+    lost = run("threads", "costs", "long", "--json").json()["unpriced_folds"]
+    everything = run("threads", "costs", "--prices", "input=3,output=15").out
+    assert lost == folds - len(kept)
+    assert f"{lost} folds kept no more: cost and saved leave their prices out" in everything
+    assert "kept no more" not in run("threads", "costs").out
     shown = " ".join(run("threads", "costs", "long").out.split())
     assert f"{len(kept)} of {folds} reductions are kept: calls through another" in shown
     assert "are kept" not in run("threads", "costs", "t").out

@@ -135,7 +135,8 @@ def test_a_batch_costs_no_summarizer_and_a_fold_reads_the_summary_before_it() ->
 
     assert [one.price for one in stats.entries] == [220 + 600, 0, 220 + 18 + 600]
     assert [one.calls for one in stats.entries] == [2, 2, 3]
-    assert stats.folds == 3
+    assert (stats.folds, stats.unpriced_folds) == (3, 0)
+    assert stats_of(history, [second], PRICES).unpriced_folds == 2
 
 
 def test_a_fold_after_the_last_call_has_saved_nothing_yet() -> None:

@@ -132,6 +132,11 @@ class ReductionStats(Struct, frozen=True, kw_only=True):
     """What they cost less than the same calls without folds, by estimate; below 0 if more."""
 
     @property
+    def unpriced_folds(self) -> int:
+        """How many of *folds* are kept no more, so that *cost* and *savings* leave their prices out."""
+        return max(0, self.folds - len(self.entries))
+
+    @property
     def compression_ratio(self) -> float:
         """The share of the history's tokens that the view has."""
         return self.reduced_tokens / self.original_tokens if self.original_tokens else 1.0

@@ -90,7 +90,13 @@ def _show_all(options: _CostsOptions) -> None:
         print_json({"tenant": options.tenant, "threads": figures})
     else:
         rows = [_thread_cells(id, stats) for id, stats in found.items()]
-        _print_table(output_console(), _THREADS, ("cost", "saved"), rows)
+        console = output_console()
+        _print_table(console, _THREADS, ("cost", "saved"), rows)
+        unpriced = sum(stats.unpriced_folds for stats in found.values())
+        if unpriced and prices is not None:
+            console.print(
+                f"{counted(unpriced, 'fold')} kept no more: cost and saved leave their prices out"
+            )
     if damaged:
         note(
             f"{counted(len(damaged), 'thread')} cannot be read, the first is {damaged[0]!r}: "
@@ -101,7 +107,8 @@ def _show_all(options: _CostsOptions) -> None:
 
 def _figures(id: str, stats: ReductionStats) -> dict[str, Any]:
     figures = {k: v for k, v in structs.asdict(stats).items() if k not in {"entries", "turns"}}
-    return {"id": id, **figures, "compression_ratio": round(stats.compression_ratio, 4)}
+    derived = {"compression_ratio": round(stats.compression_ratio, 4)}
+    return {"id": id, **figures, **derived, "unpriced_folds": stats.unpriced_folds}
 
 
 def _document(id: str, stats: ReductionStats) -> dict[str, Any]:
@@ -128,7 +135,7 @@ def print_costs(console: Console, id: str, stats: ReductionStats, source: str) -
             f"without folds, by {source}; "
             f"{stats.reported_calls:,} of {counted(stats.calls, 'call')} as the vendor reported"
         )
-    if len(stats.entries) < stats.folds:
+    if stats.unpriced_folds:
         console.print(
             f"{len(stats.entries):,} of {counted(stats.folds, 'reduction')} are kept: calls through "
             "another are taken to have used the kept one before it, and its price is left out"
