@@ -1,7 +1,7 @@
 """What holding and folding cost, and the verdicts that follow."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from msgspec import structs
@@ -9,7 +9,14 @@ from msgspec import structs
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart, ToolCallResponsePart
-from foldline.reduction.balance import FoldCosts, Holding, PricedFold, summary_size
+from foldline.reduction.balance import (
+    FoldCosts,
+    Holding,
+    PricedFold,
+    calls_of,
+    has_gone_cold,
+    summary_size,
+)
 from foldline.reduction.budget import budget_of
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import Reason
@@ -132,6 +139,66 @@ def test_a_request_below_the_least_prefix_holds_at_the_price_of_writing() -> Non
     costs = FoldCosts(prices=structs.replace(PRICES, minimum_prefix=101))
 
     assert Holding(said([10, 20, 30]), None, costs, request=100).of_span("messages", 2) == 500
+
+
+def test_a_request_of_the_least_prefix_holds_at_the_price_of_reading() -> None:
+    """The vendor keeps a prefix from that size on."""
+    prices = structs.replace(PRICES, minimum_prefix=1_024)
+    costs = FoldCosts(prices=prices)
+
+    found = [Holding(said([10, 20]), None, costs, request=one) for one in (1_023, 1_024)]
+
+    assert found[0].of_span("messages", 1) > found[1].of_span("messages", 1)
+
+
+_NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("last", "now", "is_cold"),
+    [
+        (_NOON, _NOON + timedelta(seconds=300), False),
+        (_NOON, _NOON + timedelta(seconds=301), True),
+        (None, _NOON, False),
+        (_NOON, None, False),
+        (_NOON.replace(tzinfo=None), _NOON + timedelta(days=1), False),
+        (_NOON.replace(tzinfo=None), _NOON.replace(tzinfo=None) + timedelta(days=1), True),
+    ],
+)
+def test_a_cache_is_cold_after_its_lifetime(
+    last: datetime | None, now: datetime | None, is_cold: bool
+) -> None:
+    """As far as both times are known and can be compared."""
+    assert has_gone_cold(last, now, 300.0) is is_cold
+
+
+def test_a_call_is_made_when_what_it_answers_was_said() -> None:
+    """A model that takes long to answer has not let its cache expire meanwhile."""
+    seconds = [0, 10, 20, 400, 800, 810]
+    messages = [
+        structs.replace(one, created_at=_NOON + timedelta(seconds=after))
+        for one, after in zip(said([1, 1, 1]), seconds, strict=False)
+    ]
+    history = History(messages, counter=WordCount())
+
+    # The answer at place 3 took 380 seconds; the question at place 4 came 400 seconds after it.
+    assert list(calls_of(history, 0, 300.0)) == [(1, False), (3, False), (5, False)]
+    assert list(calls_of(history, 0, 300.0, _NOON + timedelta(seconds=800)))[-1] == (5, True)
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_cold"), [({}, True), ({"rides": False}, False), ({"summarizer": None}, False)]
+)
+def test_only_a_warm_cache_of_the_same_model_is_ridden(
+    changed: dict[str, object], is_cold: bool
+) -> None:
+    """On a long prefix that is cheaper than a transcript, but for these."""
+    costs = FoldCosts(prices=PRICES, summarizer=PRICES, rides=True)
+    sizes = {"prefix": 20_000, "dropped": 19_000, "summary": 100}
+    other = structs.replace(costs, **changed)
+
+    assert costs.rides_cheaper(**sizes)
+    assert not other.rides_cheaper(**sizes, is_cold=is_cold)
 
 
 def test_results_are_held_since_they_are_old() -> None:
