@@ -309,8 +309,8 @@ calls of an open tool loop are clipped with its results
 - return (user is None or at > user) and bool(history[at].tool_calls)
 + return False
 results are cleared one by one
-- shorter = None if name is None else clear(
-+ shorter = None if name is None or known else clear(
+- shorter = clear(history, at, name=name, recall=budget.recall)
++ shorter = None if known else clear(history, at, name=name, recall=budget.recall)
 
 reduction/verdict.py: reduction/test_near_ceiling.py
 a count folds an open loop of signed thinking

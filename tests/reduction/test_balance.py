@@ -194,23 +194,21 @@ def test_only_a_warm_cache_of_the_same_model_is_ridden(
 ) -> None:
     """On a long prefix that is cheaper than a transcript, but for these."""
     costs = FoldCosts(prices=PRICES, summarizer=PRICES, rides=True)
-    sizes = {"prefix": 20_000, "dropped": 19_000, "summary": 100}
     other = structs.replace(costs, **changed)
 
-    assert costs.rides_cheaper(**sizes)
-    assert not other.rides_cheaper(**sizes, is_cold=is_cold)
+    assert costs.rides_cheaper(prefix=20_000, dropped=19_000, summary=100)
+    assert not other.rides_cheaper(prefix=20_000, dropped=19_000, summary=100, is_cold=is_cold)
 
 
 def test_results_are_held_since_they_are_old() -> None:
     """What a batch clears has been carried by each call after more than the newest tokens came."""
     history = said([10, 20, 30, 40])
-    entry = Shortened(index=0, digest="", tokens=4, note="cleared")
     holding = held(history)
 
     # 20 tokens came after it before the calls 3, 5 and 7.
-    assert holding.of_results([entry], 20) == 6 * 3
-    assert holding.of_results([entry], 200) == 0
-    assert holding.of_results([], 20) == 0
+    assert holding.of_results({0: 6}, 20) == 6 * 3
+    assert holding.of_results({0: 6}, 200) == 0
+    assert holding.of_results({}, 20) == 0
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from foldline.history.messages import Message
 from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart, UriPart
 from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.fitting import cleared, clipped, saved, squeezed
+from foldline.reduction.fitting import clearable, cleared, clipped, saved, squeezed
 from foldline.reduction.shortening import Shortened, shown
 
 
@@ -46,7 +46,8 @@ def clear_all(
     whole: frozenset[int] = frozenset(),
     budget: Budget = BUDGET,
 ) -> tuple[Shortened, ...]:
-    return cleared(history, entries, cut=0, keep=keep, whole=whole, config=config, budget=budget)
+    names = clearable(history, entries, cut=0, keep=keep, whole=whole, config=config)
+    return cleared(history, entries, names, budget)
 
 
 def test_old_results_are_cleared_together() -> None:

@@ -22,7 +22,7 @@ written then anyway.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import accumulate
 
@@ -188,15 +188,20 @@ class Holding:
         self._amounts[unit, keep] = amount
         return amount
 
-    def of_results(self, entries: Sequence[Shortened], keep: int) -> float:
-        """Return what it has cost to hold what *entries* clear since more than *keep* came after."""
+    def of_results(self, savings: Mapping[int, int], keep: int) -> float:
+        """
+        Return what it has cost to hold results since more than *keep* tokens came after them.
+
+        Args:
+            savings: The tokens that clearing each of them saves, by index.
+            keep: The newest tokens, which are not cleared.
+        """
         history, amount = self._history, 0.0
         sums = list(accumulate(reversed(self._rates)))
-        old = [history.tokens(0, call) - keep for call in self._calls] if entries else []
-        for one in entries:
-            first = bisect_right(old, history.tokens(0, one.index + 1) - 1)
+        old = [history.tokens(0, call) - keep for call in self._calls] if savings else []
+        for at, saving in savings.items():
+            first = bisect_right(old, history.tokens(0, at + 1) - 1)
             calls = len(self._calls) - first
-            saving = history.tokens(one.index, one.index + 1) - one.tokens
             amount += saving * sums[calls - 1] if calls else 0.0
         return amount
 

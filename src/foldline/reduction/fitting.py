@@ -5,7 +5,7 @@ Old tool results are cleared together, never one per call, since each change cos
 prompt cache. What is shortened once stays as it is shown until it is shortened further.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from itertools import product
@@ -18,7 +18,7 @@ from foldline.reduction.quotes import tool_names
 from foldline.reduction.shortening import Shortened, bare, clear, clip
 
 
-__all__ = ["cleared", "clipped", "saved", "squeezed"]
+__all__ = ["clearable", "cleared", "clipped", "saved", "squeezed"]
 
 
 # A note of some identifiers is not much shorter.
@@ -71,7 +71,7 @@ def clipped(
     return tuple(known[at] for at in sorted(known))
 
 
-def cleared(
+def clearable(
     history: History,
     entries: Sequence[Shortened],
     *,
@@ -79,10 +79,9 @@ def cleared(
     keep: int,
     whole: AbstractSet[int],
     config: HistoryReductionConfig,
-    budget: Budget,
-) -> tuple[Shortened, ...]:
+) -> dict[int, str]:
     """
-    Return *entries* and those that clear the old tool results and long arguments after *cut*.
+    Return the old tool results and long arguments after *cut* that may be cleared, with their names.
 
     The newest *keep* tokens stay as they are, but for results that a later call with the same
     arguments repeats, and for tools whose rule says so. Those at *whole* stay too.
@@ -91,16 +90,28 @@ def cleared(
     large = (at for at in range(cut, len(history)) if history.tokens(at, at + 1) >= _LEAST_RESULT)
     found = [at for at in large if at not in whole and not _is_cleared(known.get(at))]
     if not found:
-        return tuple(entries)
+        return {}
     old = history.index_keeping("tokens", keep)
     newest = history.last_user()
     newest = old if newest is None else max(old, newest)
     repeated = _repeated(history, cut)
+    names: dict[int, str] = {}
     for at in found:
         name = _clearable(history, at, config, is_old=at < old, is_earlier=at < newest)
         if name is None and at in repeated:
             name = _clearable(history, at, config, is_old=True, is_earlier=True)
-        shorter = None if name is None else clear(history, at, name=name, recall=budget.recall)
+        if name is not None:
+            names[at] = name
+    return names
+
+
+def cleared(
+    history: History, entries: Sequence[Shortened], names: Mapping[int, str], budget: Budget
+) -> tuple[Shortened, ...]:
+    """Return *entries* and those that clear the messages at *names*, if their notes are shorter."""
+    known = {one.index: one for one in entries}
+    for at, name in names.items():
+        shorter = clear(history, at, name=name, recall=budget.recall)
         if shorter is not None:
             known[at] = shorter
     return tuple(known[at] for at in sorted(known))
@@ -131,7 +142,8 @@ def squeezed(
         budget: The request.
     """
     wanted, keep = saved(history, entries) + excess, budget.results
-    found = cleared(history, entries, cut=cut, keep=keep, whole=whole, config=config, budget=budget)
+    names = clearable(history, entries, cut=cut, keep=keep, whole=whole, config=config)
+    found = cleared(history, entries, names, budget)
     last = whole if pinned is None else whole | {pinned}
     rest, most = [at for at in range(cut, len(history)) if at not in last], budget.limit // 4
     calls = {at for at in rest if _is_open_call(history, at) and history.tokens(at, at + 1) <= most}

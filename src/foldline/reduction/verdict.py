@@ -22,6 +22,7 @@ A cut is looked for if the table gives another answer with one than without one,
 the same at any length.
 """
 
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -36,7 +37,7 @@ from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.case import Case, leaving_tokens
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, config_of_run
 from foldline.reduction.event import Reason
-from foldline.reduction.fitting import cleared, clipped, saved, squeezed
+from foldline.reduction.fitting import clearable, cleared, clipped, saved, squeezed
 from foldline.reduction.quotes import Pins
 from foldline.reduction.shortening import Shortened
 from foldline.reduction.state import HistoryReductionState
@@ -323,29 +324,40 @@ def _shortened(case: Case, facts: set[Fact]) -> tuple[Shortened, ...]:
         facts.add("clipped")
     is_due = "full" in facts or ("due" in facts and config.strategy == "clearing")
     may_pay = case.costs is not None and not is_due and _may_clear(case)
-    if (is_due or may_pay) and config.clear_tool_results:
-        cut, keep = case.cut, case.budget.results
-        short = cleared(
-            history, found, cut=cut, keep=keep, whole=case.whole, config=config, budget=budget
-        )
-        if may_pay:
-            is_enough = _clearing_pays(case, found, short, facts)
-        else:
-            after = case.view - saved(history, short) + saved(history, case.entries)
-            is_enough = _is_enough(case, after)
-        if is_enough:
-            if short != found:
-                facts.add("clearable")
-            else:
-                facts -= {"full", "due"}
-            return short
-    return found
+    if not config.clear_tool_results or not (is_due or may_pay):
+        return found
+    cut, keep = case.cut, budget.results
+    names = clearable(history, found, cut=cut, keep=keep, whole=case.whole, config=config)
+    if may_pay and not _notes_may_pay(case, names):
+        return found
+    short = cleared(history, found, names, budget)
+    if may_pay:
+        is_enough = _clearing_pays(case, found, short, facts)
+    else:
+        after = case.view - saved(history, short) + saved(history, case.entries)
+        is_enough = _is_enough(case, after)
+    if not is_enough:
+        return found
+    if short != found:
+        facts.add("clearable")
+    else:
+        facts -= {"full", "due"}
+    return short
 
 
 def _may_clear(case: Case) -> bool:
     """Whether clearing may pay, as far as can be said without a look at the results."""
     holding, keep = case.holding, case.budget.results
     return holding.of_span("tokens", keep) >= holding.rewriting(keep)
+
+
+def _notes_may_pay(case: Case, names: Iterable[int]) -> bool:
+    """Whether clearing the messages at *names* would pay if notes had no tokens: they take a while."""
+    history, holding = case.history, case.holding
+    sizes = {at: history.tokens(at, at + 1) for at in names}
+    rest = history.tokens(min(sizes)) - sum(sizes.values()) if sizes else 0
+    held = holding.of_results(sizes, case.budget.results)
+    return bool(sizes) and held >= holding.rewriting(max(0, rest))
 
 
 def _clearing_pays(
@@ -357,15 +369,16 @@ def _clearing_pays(
     A fold that pays as well comes first if most of what it drops is no result.
     """
     history, known = case.history, set(before)
-    new = [one for one in after if one not in known]
+    new = {one.index: one.tokens for one in after if one not in known}
     saving = saved(history, after) - saved(history, before)
     if saving < case.budget.beside:
         return False
     kept = history.index_keeping(case.unit, case.target)
     if "pays" in facts and 2 * saving < leaving_tokens(history, case.cut, kept, case.entries):
         return False
-    rest = history.tokens(new[0].index) - saving
-    return case.holding.of_results(new, case.budget.results) >= case.holding.rewriting(rest)
+    rest = history.tokens(min(new)) - saving
+    left = {at: history.tokens(at, at + 1) - size for at, size in new.items()}
+    return case.holding.of_results(left, case.budget.results) >= case.holding.rewriting(rest)
 
 
 def _squeezed(case: Case, found: tuple[Shortened, ...], facts: set[Fact]) -> tuple[Shortened, ...]:
