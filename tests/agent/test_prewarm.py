@@ -9,6 +9,7 @@ import pytest
 from foldline import Agent, BackgroundFold, ConversationThread, MemoryStore, Message
 from foldline.errors import ModelError
 from foldline.providers.model import ChatModel, ChatRequest, PrewarmingModel
+from foldline.providers.vendors import opening
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.testing.model import ScriptedModel
 from tests.agent.test_background import GatedSummarizer
@@ -58,6 +59,12 @@ class Prewarmed(ScriptedModel):
         return True
 
 
+@pytest.fixture
+def at_openai(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take every address for OpenAI's own."""
+    monkeypatch.setattr(opening, "_OPENAI_HOST", "")
+
+
 async def filled(words: int = 200) -> ConversationThread:
     thread = await MemoryStore().thread("ahead")
     for number in range(5):
@@ -90,6 +97,7 @@ async def two_turns(model: ChatModel, *, prewarm: bool, words: int = 200) -> Con
 
 
 @pytest.mark.parametrize(("spec", "items"), [(CLAUDE, "messages"), (GPT, "input")])
+@pytest.mark.usefixtures("at_openai")
 async def test_the_next_request_begins_with_what_was_read(
     vendor: VendorServer, spec: str, items: str
 ) -> None:
@@ -152,6 +160,8 @@ async def test_a_view_that_is_too_short_is_not_read_ahead(vendor: VendorServer) 
         (GPT, {"holds_history": True}, {}),
         ("openai:gpt-5.5", {}, {}),
         ("openai-chat:gpt-5.6", {}, {}),
+        # The address is not OpenAI's.
+        (GPT, {}, {}),
     ],
 )
 async def test_a_vendor_that_would_refuse_is_not_asked(
@@ -164,6 +174,7 @@ async def test_a_vendor_that_would_refuse_is_not_asked(
     assert vendor.asked == []
 
 
+@pytest.mark.usefixtures("at_openai")
 async def test_what_the_caller_caches_with_stays(vendor: VendorServer) -> None:
     """A key or a lifetime belongs to the cache that is read ahead; an older response does not."""
     vendor.otherwise = Answer.of(ANSWERS[GPT])

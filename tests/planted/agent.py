@@ -187,7 +187,7 @@ edits of the vendor give no warning
 
 providers/vendors/cache_marks.py: providers/vendors/test_requests.py
 the summary is not marked for the cache
-- ({0} if last else set[int]())
+- ({early} if last else set[int]())
 + set[int]()
 marks of the caller are not seen
 - or _has_marks(items, _OPENAI)

@@ -57,7 +57,7 @@ tiers may be in any order
 - if sizes != sorted(set(sizes)):
 + if False:
 a prefix of any size is cached
-- served = cached if cached >= prices.minimum_prefix else 0
+- served = min(cached, tokens) if cached >= prices.minimum_prefix else 0
 + served = cached
 
 providers/price_list.py: providers/test_price_list.py

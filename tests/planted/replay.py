@@ -35,8 +35,8 @@ the first call of a session is warm
 - return number == 1 or (idle is not None and idle > self.prices.lifetime)
 + return idle is not None and idle > self.prices.lifetime
 an answer has the price of a prompt
-- return call.answer_tokens * self.prices.at(call.view_tokens).output / MILLION
-+ return call.answer_tokens * self.prices.at(call.view_tokens).input / MILLION
+- self.prices.at(self.overhead + call.view_tokens).output
++ self.prices.at(self.overhead + call.view_tokens).input
 a fold has a price that no call pays
 - cost += fold.cost or 0.0
 + cost += 0.0

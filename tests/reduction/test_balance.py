@@ -319,10 +319,33 @@ def test_old_results_are_cleared_in_batches_once_that_pays() -> None:
     assert set(reasons[:first]) == {Reason.BELOW_THRESHOLD}
 
 
-def test_a_fold_comes_first_if_most_of_what_it_drops_is_no_result() -> None:
+def test_a_batch_has_to_save_more_than_a_summary_would_have() -> None:
+    """Even after a pause, when nothing that is left has to be written because of it."""
+    times = [structs.replace(one, created_at=START) for one in steps(6)]
+    history = History(times, counter=WordCount())
+    costs = FoldCosts(prices=PRICES, now=START + timedelta(hours=1))
+    config = HistoryReductionConfig(trigger="balance", prices=PRICES)
+
+    assert decide(history, config, config_fingerprint="", costs=costs).kind == "skip"
+
+
+def test_nothing_is_cleared_where_tokens_cost_nothing() -> None:
+    """A free model gains nothing from a shorter view."""
+    free = Prices(input=0, output=0)
+    config = HistoryReductionConfig(trigger="balance", prices=free)
+
+    found = decide(steps(20), config, config_fingerprint="", costs=FoldCosts(prices=free))
+
+    assert found.kind == "skip"
+
+
+@pytest.mark.parametrize(("each", "before", "after"), [(2_000, 11, 9), (1_000, 15, 15)])
+def test_a_fold_comes_first_if_most_of_what_it_drops_is_no_result(
+    each: int, before: int, after: int
+) -> None:
     """Clearing would leave the words of the conversation, and soon a fold would follow."""
-    talk = [*said([2_000] * 11)][:-1]
-    history = History([*talk, *steps(6), *said([2_000] * 9)], counter=WordCount())
+    talk = [*said([each] * before)][:-1]
+    history = History([*talk, *steps(6), *said([each] * after)], counter=WordCount())
     config = HistoryReductionConfig(trigger="balance", prices=PRICES)
 
     found = decide(history, config, config_fingerprint="", costs=FoldCosts(prices=PRICES))

@@ -60,6 +60,18 @@ def test_old_results_are_cleared_together() -> None:
     assert clear_all(history, first) == first
 
 
+def test_a_note_that_is_no_shorter_is_not_shown() -> None:
+    """A note names each tool of a message: with many of them it may be longer than their results."""
+    calls = [ToolCallPart(f"c{number}", f"tool_{number}_" * 8, "{}") for number in range(16)]
+    results = [ToolCallResponsePart(call.id, "not found, try once more") for call in calls]
+    asked = Message(role="assistant", parts=tuple(calls))
+    answered = Message(role="tool", parts=tuple(results))
+    history = History([Message.user("go"), asked, answered, Message.user(LONG)])
+
+    assert clearable(history, (), cut=0, keep=20, whole=frozenset(), config=CONFIG)
+    assert clear_all(history) == ()
+
+
 def test_the_newest_stay_as_they_are() -> None:
     """So many of the newest tokens are not touched."""
     history = session(("read", "1"), ("read", "2"), ("read", "3"))

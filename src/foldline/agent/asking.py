@@ -22,6 +22,7 @@ from foldline.errors import (
 )
 from foldline.history.history import History
 from foldline.history.messages import Message
+from foldline.history.meter import front_digest
 from foldline.providers.model import ChatRequest, ChatResponse, PrewarmingModel
 from foldline.reduction.balance import has_gone_cold
 from foldline.reduction.budget import token_ratio
@@ -159,17 +160,23 @@ class Asking:
             overrides=overrides,
             pins=window.pins,
             folds=folds,
-            front=self._cached_front,
+            front=partial(self._cached_front, window.history),
         )
 
-    def _cached_front(self) -> ChatRequest | None:
+    def _cached_front(self, history: History) -> ChatRequest | None:
         """Return what the vendor has in its cache before the view; None if it has nothing there."""
         setup, state = self._setup, self._progress.state
         last, prices = state.last_request, setup.prices
         if last is None or prices is None or last.at is None or state.service_thread_id:
             return None
-        has_expired = has_gone_cold(last.at, self._progress.thread.now(), prices.lifetime)
-        return None if has_expired or last.model != setup.model.name else setup.fixed.front
+        if has_gone_cold(last.at, self._progress.thread.now(), prices.lifetime):
+            return None
+        now = (
+            setup.model.name,
+            setup.fixed.digest,
+            front_digest([*setup.fixed.front.messages, *history.system]),
+        )
+        return setup.fixed.front if (last.model, last.tools, last.system) == now else None
 
     def _may_wait(self, unfolded: ReducedHistory[Message]) -> bool:
         """Whether the call may send the view as it is, while the fold is made."""

@@ -11,7 +11,10 @@ from foldline.reduction.view import view_of, view_tokens
 __all__ = ["riding"]
 
 
-_FORCING = frozenset({"tool_choice", "response_format", "output_config", "text", "stop"})
+_FORCING = frozenset(
+    {"tool_choice", "response_format", "output_config", "text", "stop", "stop_sequences"}
+)
+_LIMITS = ("max_tokens", "max_output_tokens", "max_completion_tokens")
 
 
 def riding(call: ReducerCall, summarizer: Summarizer, costs: FoldCosts | None) -> Summarizer:
@@ -21,7 +24,10 @@ def riding(call: ReducerCall, summarizer: Summarizer, costs: FoldCosts | None) -
     history, verdict, budget = call.items.history, call.verdict, call.budget
     front, active = None if call.front is None else call.front(), verdict.state
     # These would keep the model from writing a summary, and without them the cache would miss.
-    if front is None or not _FORCING.isdisjoint(front.settings):
+    if front is None or not _FORCING.isdisjoint(front.settings) or summarizer.has_settings:
+        return summarizer
+    limits = (front.settings.get(name) for name in _LIMITS)
+    if any(isinstance(limit, int) and limit < 2 * budget.summary for limit in limits):
         return summarizer
     start = 0 if active is None else active.summarized_up_to_index
     view = view_tokens(history, active) + budget.instructions + budget.tools

@@ -14,7 +14,7 @@ from foldline.history.digest import EMPTY_DIGEST, chain_digest, message_digest
 from foldline.history.messages import Message
 
 
-__all__ = ["PrefixMark", "PrefixMeter", "PrefixReading"]
+__all__ = ["PrefixMark", "PrefixMeter", "PrefixReading", "front_digest"]
 
 
 class PrefixReading(Struct, frozen=True, kw_only=True):
@@ -96,7 +96,7 @@ class PrefixMeter:
                 break
             kept += 1
         broke = kept < prior.count
-        system = prior.system if kept and not broke else _chained(_front(request))
+        system = prior.system if kept and not broke else front_digest(request)
         digest = EMPTY_DIGEST if broke else prior.digest
         for message in request[0 if broke else kept :]:
             digest = chain_digest(digest, message)
@@ -110,6 +110,11 @@ class PrefixMeter:
         return PrefixReading(
             tokens=tokens, kept=sums[kept], kept_messages=kept, prior=prior.tokens, broke=broke
         )
+
+
+def front_digest(request: Iterable[Message]) -> bytes:
+    """Return the chained digest of the system messages that *request* begins with."""
+    return _chained(_front(request))
 
 
 def _front(request: Iterable[Message]) -> list[Message]:

@@ -178,6 +178,11 @@ class ModelSummarizer:
         return self._name
 
     @property
+    def has_settings(self) -> bool:
+        """Whether its requests have fields of their own."""
+        return bool(self._settings)
+
+    @property
     def model_name(self) -> str:
         """The name of the model that writes."""
         return self._model.name

@@ -149,7 +149,6 @@ class Holding:
         self._cut = 0 if active is None else active.summarized_up_to_index
         self._calls: list[int] = []
         self._rates: list[float] = []
-        self._amounts: dict[tuple[CountingUnit, int], float] = {}
         write = prices.write
         read = prices.read if request >= prices.minimum_prefix else write
         is_cold = False
@@ -167,9 +166,6 @@ class Holding:
             unit: The unit of *keep*.
             keep: What would have stayed.
         """
-        known = self._amounts.get((unit, keep))
-        if known is not None:
-            return known
         history, cut = self._history, self._cut
         at = [one.index for one in self._entries]
         gone = (history.tokens(one.index, one.index + 1) - one.tokens for one in self._entries)
@@ -185,7 +181,6 @@ class Holding:
             size -= less[bisect_left(at, end)]
             if size > 0:
                 amount += size * rate
-        self._amounts[unit, keep] = amount
         return amount
 
     def of_results(self, savings: Mapping[int, int], keep: int) -> float:

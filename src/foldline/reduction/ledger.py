@@ -8,7 +8,7 @@ are sent with or without folds, and are left out of what folds save.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise
 from math import inf
 
@@ -156,7 +156,7 @@ def stats_of(
     reductions: Sequence[HistoryReductionState],
     prices: Prices | None = None,
     *,
-    summarizer: Prices | None = None,
+    summarizer: Prices | Callable[[str], Prices | None] | None = None,
 ) -> ReductionStats:
     """
     Return the figures of *history*.
@@ -165,13 +165,14 @@ def stats_of(
         history: All messages.
         reductions: The reductions that are kept, oldest first.
         prices: What the model costs; without them there are no amounts.
-        summarizer: What the model that summarizes costs; by default the same.
+        summarizer: What the model that summarizes costs, or a function that says so by the name of
+            the summarizer; by default, or if that gives None, the same.
     """
-    prices = _as_served(history, prices)
+    given, prices = prices, _as_served(history, prices)
     calls = list(_calls(history, reductions, prices))
     newest = reductions[-1] if reductions else None
     entries = [
-        _entry(history, (before, one), calls, prices, summarizer or prices)
+        _entry(history, (before, one), calls, prices, _writer(one, summarizer) or given)
         for before, one in pairwise([None, *reductions])
         if one is not None
     ]
@@ -200,12 +201,20 @@ def stats_of(
     )
 
 
+def _writer(
+    reduction: HistoryReductionState, summarizer: Prices | Callable[[str], Prices | None] | None
+) -> Prices | None:
+    """Return what the model costs that wrote the summary of *reduction*, as far as that is known."""
+    return summarizer(reduction.summarizer) if callable(summarizer) else summarizer
+
+
 def _as_served(history: History, prices: Prices | None) -> Prices | None:
     """Return *prices*, without those of a cache if no vendor's count has any read from one."""
     usages = [one.usage for one in history if one.usage is not None and one.usage.input_tokens]
     if prices is None or len(usages) < _TELLING or any(one.cache_read_tokens for one in usages):
         return prices
-    return replace(prices, cached_read=None, cache_write=None)
+    tiers = tuple(replace(one, cached_read=None, cache_write=None) for one in prices.tiers)
+    return replace(prices, cached_read=None, cache_write=None, tiers=tiers)
 
 
 def billed(usage: Usage, prices: Prices, *, calls: int = 1) -> float:

@@ -116,7 +116,7 @@ class Prices(Struct, frozen=True, kw_only=True):
             output: The tokens of the answer.
         """
         prices = self.at(tokens)
-        served = cached if cached >= prices.minimum_prefix else 0
+        served = min(cached, tokens) if cached >= prices.minimum_prefix else 0
         fresh = prices.write if tokens >= prices.minimum_prefix else prices.input / MILLION
         amount = served * prices.read + (tokens - served) * fresh
         return amount + output * prices.output / MILLION

@@ -357,7 +357,7 @@ def _notes_may_pay(case: Case, names: Iterable[int]) -> bool:
     sizes = {at: history.tokens(at, at + 1) for at in names}
     rest = history.tokens(min(sizes)) - sum(sizes.values()) if sizes else 0
     held = holding.of_results(sizes, case.budget.results)
-    return bool(sizes) and held >= holding.rewriting(max(0, rest))
+    return held > 0 and held >= holding.rewriting(max(0, rest))
 
 
 def _clearing_pays(

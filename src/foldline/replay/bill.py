@@ -76,7 +76,9 @@ class Terms(Struct, frozen=True, kw_only=True):
 
     def answer(self, call: CallRecord) -> float:
         """Return what the answer to *call* costs, as far as the vendor reported it."""
-        return call.answer_tokens * self.prices.at(call.view_tokens).output / MILLION
+        return (
+            call.answer_tokens * self.prices.at(self.overhead + call.view_tokens).output / MILLION
+        )
 
     def is_cold(self, number: int, idle: float | None) -> bool:
         """Whether nothing is in the cache at call *number*, made *idle* seconds after an answer."""

@@ -1,5 +1,7 @@
 """What a thread has sent and cost."""
 
+from collections.abc import Callable
+
 from foldline.checks import expect
 from foldline.history.history import History
 from foldline.reduction.ledger import ReductionStats, stats_of
@@ -11,7 +13,10 @@ __all__ = ["reduction_stats"]
 
 
 async def reduction_stats(
-    thread: ReadOnlyThread, prices: Prices | None = None, *, summarizer: Prices | None = None
+    thread: ReadOnlyThread,
+    prices: Prices | None = None,
+    *,
+    summarizer: Prices | Callable[[str], Prices | None] | None = None,
 ) -> ReductionStats:
     """
     Return what the calls and folds of *thread* have sent and cost, and what its folds have saved.
@@ -19,13 +24,16 @@ async def reduction_stats(
     Args:
         thread: The thread; all its messages are read.
         prices: What its model costs; without them there are no amounts.
-        summarizer: What the model that summarizes costs; by default the same.
+        summarizer: What the model that summarizes costs, or a function that says so by the name of
+            the summarizer, such as `foldline.providers.price_list.prices_of_model`; by default, or
+            if that gives None, the same.
 
     Raises:
         StoreCorruptError: A message is missing or damaged.
     """
     expect("prices", prices, Prices | None)
-    expect("summarizer", summarizer, Prices | None)
+    if not callable(summarizer):
+        expect("summarizer", summarizer, Prices | None)
     messages = await thread.get_messages()
     reductions = await thread.reductions()
     return stats_of(History(messages), reductions[::-1], prices, summarizer=summarizer)

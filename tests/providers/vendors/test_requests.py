@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from foldline.agent.reducer import HistoryReducer
 from foldline.history.formats.anthropic import from_anthropic
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest, ToolDefinition
@@ -16,6 +17,7 @@ from foldline.providers.vendors.wire_formats import (
     OpenAIResponses,
     is_strict,
 )
+from foldline.reduction.config import HistoryReductionConfig
 from foldline.testing.grammars import check_anthropic
 from tests.providers.vendors.asking import ask, opened, request_of, unmarked
 from tests.servers.vendor import Answer, VendorServer
@@ -232,15 +234,43 @@ THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "s"}
 
 
 @pytest.mark.parametrize("profile", [{}, MARKS_MESSAGES])
-def test_the_first_message_of_anthropic_is_marked(profile: dict[str, object]) -> None:
+def test_an_early_message_of_anthropic_is_marked(profile: dict[str, object]) -> None:
     """What a fold leaves at the front is found again after whatever changes after it."""
     found = body(*TALK, profile=profile)
     is_marked = ["cache_control" in repr(item) for item in found["messages"]]
 
-    assert found["messages"][0]["content"] == [MARKED]
-    assert is_marked == [True, False, bool(profile)]
+    assert is_marked == [False, True, bool(profile)]
     assert check_anthropic(found["system"], found["messages"]) == ()
+    assert body(*TALK[:3], profile=profile)["messages"][0]["content"] == [MARKED]
     assert "cache_control" not in repr(body(QUESTION)["messages"])
+
+
+def folded() -> list[Message]:
+    """Return a view with a summary in it, and some messages after that."""
+    said = [Message.user("x " * 90), Message.assistant("y " * 90)] * 4
+    config = HistoryReductionConfig(counting_unit="messages", target_count=3)
+    return HistoryReducer(config).reduce_sync([*said, QUESTION]).messages
+
+
+def test_the_summary_is_marked() -> None:
+    """The last block of it for Anthropic; for OpenAI, which takes no mark there, what follows it."""
+    view = folded()
+    place = next(at for at, one in enumerate(view) if one.is_summary)
+    anthropic = body(*view)["messages"]
+    openai = openai_items(RESPONSES, "gpt-5.6", *view)
+    marked = [at for at, one in enumerate(anthropic) if "cache_control" in repr(one)]
+    explicit = [at for at, one in enumerate(openai) if "breakpoint" in repr(one)]
+
+    assert [view[place].text in anthropic[at]["content"][-1]["text"] for at in marked] == [True]
+    assert explicit == [place + 1]
+    assert len(openai) > place + 2
+
+
+def test_marks_of_the_caller_on_tools_are_left_alone() -> None:
+    """The vendor takes four in all."""
+    tool = {"name": "t", "input_schema": {"type": "object"}, "cache_control": MARK}
+
+    assert repr(body(*TALK, settings={"tools": [tool]})).count("cache_control") == 1
 
 
 def test_the_mark_of_the_settings_is_used_everywhere() -> None:
@@ -250,7 +280,7 @@ def test_the_mark_of_the_settings_is_used_everywhere() -> None:
     off = body(*TALK, settings={"cache_control": None})
 
     assert found["system"][0]["cache_control"] == mark
-    assert found["messages"][0]["content"][0]["cache_control"] == mark
+    assert found["messages"][1]["content"][0]["cache_control"] == mark
     assert "ephemeral" not in repr(off)
 
 
@@ -279,16 +309,16 @@ def openai_items(
 @pytest.mark.parametrize(("spec", "kind"), [(CHAT, "text"), (RESPONSES, "input_text")])
 @pytest.mark.parametrize("name", ["gpt-5.6", "gpt-5.6-sol", "gpt-6.1-terra"])
 def test_late_models_of_openai_get_marks(spec: str, kind: str, name: str) -> None:
-    """The end of the instructions and of the first message; the others stay as they were."""
+    """The end of the instructions and of an early message; the others stay as they were."""
     plain = openai_items(spec, "gpt-5.5", *TALK)
     found = openai_items(spec, name, *TALK)
     mark = {"prompt_cache_breakpoint": {"mode": "explicit"}}
 
-    assert [item["content"] for item in found[:2]] == [
+    assert [found[at]["content"] for at in (0, 3)] == [
         [{"type": kind, "text": "be brief", **mark}],
-        [{"type": kind, "text": "x", **mark}],
+        [{"type": kind, "text": "y", **mark}],
     ]
-    assert found[2:] == plain[2:]
+    assert found[1:3] == plain[1:3]
     assert "breakpoint" not in repr(plain)
 
 

@@ -13,6 +13,7 @@ from foldline.apps.cli.prices import PricesOption, named_prices, shown_dollars, 
 from foldline.apps.cli.stores import DAMAGED, TenantOptions, with_store
 from foldline.apps.cli.terminal import counted, note, output_console, plain_table
 from foldline.errors import StoreCorruptError, ThreadNotFoundError
+from foldline.providers.price_list import prices_of_model
 from foldline.reduction.ledger import FoldEntry, ReductionStats, TurnEntry
 from foldline.threads.stats import reduction_stats
 from foldline.threads.store import ThreadStore
@@ -58,7 +59,7 @@ def show_costs(options: _CostsOptions) -> None:
         thread = await store.find(id, tenant=options.tenant)
         if thread is None:
             raise ThreadNotFoundError(thread_id=id)
-        return await reduction_stats(thread, prices)
+        return await reduction_stats(thread, prices, summarizer=prices_of_model)
 
     stats = with_store(options, _read)
     if options.json:
@@ -80,7 +81,9 @@ def _show_all(options: _CostsOptions) -> None:
             try:
                 thread = await store.find(key.id, tenant=key.tenant)
                 if thread is not None:
-                    found[key.id] = await reduction_stats(thread, prices)
+                    found[key.id] = await reduction_stats(
+                        thread, prices, summarizer=prices_of_model
+                    )
             except StoreCorruptError:
                 damaged.append(key.id)
 

@@ -16,6 +16,7 @@ from foldline.apps.cli.stores import ThreadOptions, folded_in, found_thread, wit
 from foldline.apps.cli.terminal import counted, say
 from foldline.history.messages import Message
 from foldline.providers.model import ChatModel
+from foldline.providers.price_list import prices_of_model
 from foldline.providers.summarizer import ModelSummarizer
 from foldline.providers.vendors.opening import open_model
 from foldline.providers.vendors.vendor_model import VendorModel
@@ -149,7 +150,11 @@ async def _folded(
 
 async def _cost(thread: ConversationThread, prices: Prices | None) -> float | None:
     """Return what the newest fold of *thread* has cost; None without prices."""
-    return (await reduction_stats(thread, prices)).entries[-1].price if prices else None
+    return (
+        (await reduction_stats(thread, prices, summarizer=prices_of_model)).entries[-1].price
+        if prices
+        else None
+    )
 
 
 def _named(option: str | None) -> Any:

@@ -4,7 +4,10 @@ The marks in a request up to which a vendor keeps its beginning in the prompt ca
 Each vendor also marks the end of a request by itself. That alone would serve nothing once a fold or
 a batch has changed the middle: Anthropic looks back only 20 blocks from a mark, and OpenAI's models
 since gpt-5.6 match no shorter prefix than one that was marked. So the end of the instructions is
-marked, and the end of the first message, which holds the summary until the next fold.
+marked, and an early message that stays until the next fold. After a fold the summary is a message of
+the assistant, behind a note of the user that a vendor wants first: Anthropic's mark is on the second
+message then. OpenAI takes no mark on the assistant's; there it is on the last of the first three that
+is the user's, which is the pinned one after the summary, or the first one that stays.
 """
 
 from collections.abc import Mapping
@@ -19,6 +22,8 @@ __all__ = ["mark_anthropic", "mark_openai"]
 _ANTHROPIC, _OPENAI = "cache_control", "prompt_cache_breakpoint"
 _EXPLICIT = (("mode", "explicit"),)
 _UNMARKABLE = frozenset({"thinking", "redacted_thinking", "refusal", "output_text"})
+# The note, the summary and what follows it.
+_EARLY = 3
 _INSTRUCTIONS = frozenset({"system", "developer"})
 
 
@@ -32,10 +37,11 @@ def mark_anthropic(
     """
     if _has_marks([{"content": system}, *messages], _ANTHROPIC):
         return {}
+    early = min(1, len(messages) - 2)
     marked: Object = {"system": _marked(system, _ANTHROPIC, mark)} if system else {}
     # The end of the request alone would be the same mark twice, and the vendor takes only a few.
     last = len(messages) - 1
-    places = ({0} if last else set[int]()) | (set[int]() if marks_request else {last})
+    places = ({early} if last else set[int]()) | (set[int]() if marks_request else {last})
     marked["messages"] = [
         _with_mark(item, _ANTHROPIC, mark) if place in places else item
         for place, item in enumerate(messages)
@@ -52,7 +58,9 @@ def mark_openai(items: list[Object], settings: Mapping[str, object], text: str) 
         (at for at, item in enumerate(items) if item.get("role") not in _INSTRUCTIONS), len(items)
     )
     marked = list(items)
-    for place in {first - 1, first} & set(range(len(items))):
+    said = (at for at in range(first, min(first + _EARLY, len(items))))
+    early = [at for at in said if items[at].get("role") == "user"]
+    for place in {*early[-1:], *([first - 1] if first else [])}:
         if items[place].get("role") in _INSTRUCTIONS | {"user"}:
             marked[place] = _with_mark(items[place], _OPENAI, dict(_EXPLICIT), text)
     return marked

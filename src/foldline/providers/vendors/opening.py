@@ -70,6 +70,7 @@ _EXTRA = {"pydantic_ai": "pydantic-ai-slim", "openai": "openai", "anthropic": "a
 _KEYS = ("api_key", "token")
 _ADDRESSES = ("base_url", "azure_endpoint", "api_base")
 _SCHEMES = ("http", "https")
+_OPENAI_HOST = ".openai.com"
 _GATEWAY = "gateway/"
 _TYPO = 0.85
 # By the names of classes in pydantic-ai: those cannot be loaded without the SDKs of their vendors.
@@ -125,7 +126,8 @@ def open_model(
         holds_history: Whether the vendor keeps the conversation, so that only what is new is sent.
             The Responses API can.
         caches_prompt: Whether Anthropic is asked to cache the prompt, and where a prefix ends is
-            marked for OpenAI's models since gpt-5.6; others do it by default.
+            marked for OpenAI's models since gpt-5.6, at OpenAI's own address; others do it by
+            default.
 
     Raises:
         ConfigError: The vendor is unknown, lacks a key or an address, or *spec* is something else.
@@ -168,11 +170,19 @@ def _bound(
     if shared["holds_history"] and wire is not OpenAIResponses:
         message = f"holds_history=True: {name} holds no history; the Responses API does"
         raise ConfigError(message)
+    if wire in {OpenAIChat, OpenAIResponses} and not _is_at_openai(first):
+        shared["caches_prompt"] = False
     if wire is None:
         return PydanticModel(name, clients=clients, context_window=window)
     return wire(
         name, model=model, clients=clients, context_window=window, profile=profile, **shared
     )
+
+
+def _is_at_openai(first: Any) -> bool:
+    """Whether *first* sends to OpenAI itself: a server of another may refuse what only that knows."""
+    address = urlsplit(str(getattr(getattr(first, "client", first), "base_url", "")))
+    return (address.hostname or "").endswith(_OPENAI_HOST)
 
 
 def _client_maker(config: ProviderConfig, sdk: _Sdk) -> Callable[[], Any]:

@@ -409,7 +409,8 @@ class AnthropicMessages(WireModel):
             ]
         # The mark of the settings, since a vendor refuses a longer lifetime after a shorter one.
         mark = request.settings.get(_MARK, dict(_EPHEMERAL))
-        if self._caches_prompt and is_object(mark):
+        has_marks = f"'{_MARK}'" in repr([request.settings.get(key) for key in ("tools", "system")])
+        if self._caches_prompt and is_object(mark) and not has_marks:
             marks_request = self._profile.get("supports_auto_cache", True)
             body |= mark_anthropic(view.system, view.messages, mark, marks_request=marks_request)
         return body

@@ -39,7 +39,7 @@ from foldline.errors import (
     ToolDecisionError,
     UsageError,
 )
-from foldline.providers.price_list import prices_for
+from foldline.providers.price_list import prices_for, prices_of_model
 from foldline.reduction.event import Reason
 from foldline.threads.key import ThreadKey
 from foldline.threads.stats import reduction_stats
@@ -190,7 +190,12 @@ async def _costs(chat: Chat, _: str, console: Console) -> None:
     how, name = chat.speaker.reduction, chat.speaker.name
     prices = prices_for(how, name)
     source = source_of(None if how.prices else name)
-    print_costs(console, chat.thread.id, await reduction_stats(chat.thread, prices), source)
+    print_costs(
+        console,
+        chat.thread.id,
+        await reduction_stats(chat.thread, prices, summarizer=prices_of_model),
+        source,
+    )
     if prices is None:
         console.print(Text(f"the prices of {name} are unknown: no amounts", style="dim"))
 
