@@ -1,6 +1,7 @@
 """A summary that is asked for on the request that the model has in its cache."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -141,14 +142,24 @@ async def test_another_model_does_not_ride() -> None:
     assert all(len(one.messages) == 2 for one in writer.summaries)
 
 
-async def test_settings_that_force_an_answer_do_not_ride() -> None:
+@pytest.mark.parametrize(
+    ("settings", "rides"),
+    [
+        ({"tool_choice": {"type": "any"}}, False),
+        ({"max_tokens": 100}, False),
+        ({"max_tokens": 8_192}, True),
+    ],
+)
+async def test_settings_that_leave_no_room_for_a_summary_do_not_ride(
+    settings: dict[str, object], rides: bool
+) -> None:
     """With a forced call the model cannot write, and without it the cache would miss."""
     model = Model()
     agent = Agent(
         model,
         tools=[where],
         history_reduction=config(CACHED),
-        options=AgentOptions(settings={"tool_choice": {"type": "any"}}),
+        options=AgentOptions(settings=settings),
     )
     async with MemoryStore() as store:
         thread = await store.thread("t")
@@ -156,7 +167,40 @@ async def test_settings_that_force_an_answer_do_not_ride() -> None:
             await agent.run(f"Where is parcel P-{turn}? " * 20, thread=thread)
 
     assert model.summaries
+    assert any(len(one.messages) > 2 for one in model.summaries) is rides
+
+
+async def test_a_summarizer_with_settings_of_its_own_does_not_ride() -> None:
+    """A ride has the settings of the conversation, or the cache would miss."""
+    model = Model()
+    writer = ModelSummarizer(model, settings={"temperature": 0})
+    agent = Agent(model, tools=[where], history_reduction=config(CACHED), summarizer=writer)
+    async with MemoryStore() as store:
+        thread = await store.thread("t")
+        for turn in range(60):
+            await agent.run(f"Where is parcel P-{turn}? " * 20, thread=thread)
+
+    assert model.summaries
     assert all(len(one.messages) == 2 for one in model.summaries)
+
+
+@pytest.mark.parametrize("changed", [{"instructions": "Be long."}, {"tools": []}])
+async def test_other_instructions_or_tools_do_not_ride(changed: dict[str, Any]) -> None:
+    """Nothing of the conversation is in the cache behind them."""
+    model, how = Model(), config(CACHED)
+    given: dict[str, Any] = {
+        "instructions": "Be brief.",
+        "tools": [where],
+        "history_reduction": how,
+    }
+    other = Agent(model, **(given | changed))
+    async with MemoryStore() as store:
+        thread = await store.thread("t")
+        for turn in range(60):
+            agent = other if model.summaries or turn % 2 else Agent(model, **given)
+            await agent.run(f"Where is parcel P-{turn}? " * 20, thread=thread)
+
+    assert len(model.summaries[0].messages) == 2
 
 
 async def test_the_first_request_of_a_thread_has_no_cache_to_ride_on() -> None:

@@ -194,6 +194,31 @@ def test_without_a_cache_that_serves_savings_are_at_the_price_of_input() -> None
     assert two.savings == 0
 
 
+def test_a_tier_has_no_cache_either_where_none_serves() -> None:
+    """What is not cached below a size is not cached above it."""
+    tiers = (PriceTier(above=50, input=20 * MILLION, output=20 * MILLION, cached_read=MILLION),)
+    history = said(6, usage=Usage(input_tokens=100, output_tokens=5))
+    made = fold(history, 6, length=7, summarizer="digest")
+    front = LABEL_TOKENS + 18
+
+    stats = stats_of(history, [made], structs.replace(PRICES, tiers=tiers))
+
+    sent = (front + 100) + (front + 210) + (front + 320)
+    assert stats.savings == pytest.approx(20 * (430 + 540 + 650 - sent))
+
+
+def test_a_summary_costs_what_its_own_model_does() -> None:
+    """A function gives the prices by the name of the summarizer; None leaves those of the model."""
+    history = said(6)
+    made = [fold(history, 6, length=7, summarizer=name) for name in ("small", "unknown")]
+    small = Prices(input=MILLION, output=MILLION)
+    given = {"small": small}.get
+
+    prices = [stats_of(history, [one], PRICES, summarizer=given).entries[0].price for one in made]
+
+    assert prices == [pytest.approx(930 + 18), pytest.approx(10 * 930 + 20 * 18)]
+
+
 def test_the_first_call_of_a_conversation_writes_its_system_message() -> None:
     """Nothing was sent before, so that no cache has it."""
     history = said(1)

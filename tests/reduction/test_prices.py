@@ -29,6 +29,13 @@ def test_the_cost_of_a_request(
     assert cost == pytest.approx(dollars / MILLION)
 
 
+def test_no_more_is_served_than_is_sent() -> None:
+    """A request that is shorter than what the cache has costs no less than reading it."""
+    prices = Prices(input=3, output=15, cached_read=0.3, minimum_prefix=0)
+
+    assert prices.request(100, cached=5_000) == prices.request(100, cached=100)
+
+
 def test_a_prompt_that_is_sent_once_is_not_written_to_the_cache() -> None:
     """It costs the plain price of input, by its tier."""
     tiers = (PriceTier(above=20_000, input=6, output=20),)
@@ -58,6 +65,10 @@ def test_a_large_request_costs_by_its_tier() -> None:
         ({"input": 1, "output": float("nan")}, "output must be a number of US dollars"),
         ({"input": 1, "output": 1, "cached_read": True}, "cached_read must be a number"),
         ({"input": 1, "output": 1, "lifetime": 0}, "lifetime must be a number of seconds above 0"),
+        (
+            {"input": 1, "output": 1, "lifetime": float("inf")},
+            "lifetime must be a number of seconds",
+        ),
         ({"input": 1, "output": 1, "minimum_prefix": 1.5}, "minimum_prefix must be a whole number"),
     ],
 )

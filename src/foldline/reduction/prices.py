@@ -18,6 +18,9 @@ MILLION = 1_000_000
 """The tokens that a price is for."""
 
 
+_YEAR = 366 * 86_400.0
+
+
 class PriceTier(Struct, frozen=True, kw_only=True):
     """The prices of every token of a request of more than *above* input tokens."""
 
@@ -79,7 +82,7 @@ class Prices(Struct, frozen=True, kw_only=True):
         if sizes != sorted(set(sizes)):
             message = f"tiers must be in order of `above`, smallest first, got {sizes}"
             raise ConfigError(message)
-        expect_seconds("lifetime", self.lifetime)
+        expect_seconds("lifetime", self.lifetime, most=_YEAR)
         expect_whole("minimum_prefix", self.minimum_prefix, 0)
 
     @property

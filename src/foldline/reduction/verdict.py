@@ -19,7 +19,7 @@ must not.
 | `cannot` | the full history, if that fits | nothing |
 
 A cut is looked for if the table gives another answer with one than without one, so a `hit` costs
-the same at any length.
+the same at any length where counts decide.
 """
 
 from collections.abc import Iterable
