@@ -186,6 +186,30 @@ def test_a_call_is_made_when_what_it_answers_was_said() -> None:
     assert list(calls_of(history, 0, 300.0, _NOON + timedelta(seconds=800)))[-1] == (5, True)
 
 
+@pytest.mark.parametrize(("pause", "is_cold"), [(10, False), (400, True)])
+def test_a_recording_has_the_times_of_its_messages(pause: int, is_cold: bool) -> None:
+    """A call whose question was said a year ago was made then, not now."""
+    history = said([1, 1, 1], seconds=pause)
+
+    assert [*calls_of(history, 0, 300.0, START + timedelta(days=365))][-1] == (5, is_cold)
+
+
+def test_what_a_fold_quotes_is_not_dropped() -> None:
+    """User messages stay beside the summary, up to a size, so that the fold pays later."""
+    firsts = []
+    for quoted in (0, 600):
+        config = HistoryReductionConfig(
+            trigger="balance",
+            counting_unit="messages",
+            target_count=2,
+            quote_user_messages=quoted,
+        )
+        kinds = [verdict(said([400] * count), config).kind for count in range(2, 40)]
+        firsts.append(kinds.index("fold"))
+
+    assert firsts[0] < firsts[1]
+
+
 @pytest.mark.parametrize(
     ("changed", "is_cold"), [({}, True), ({"rides": False}, False), ({"summarizer": None}, False)]
 )

@@ -225,6 +225,23 @@ async def test_a_wrapped_model_is_read_before_it_is_asked(*, streams: bool) -> N
     assert (wrapped.name, len(model.requests), len(watch.problems)) == (model.name, 2, 1)
 
 
+@pytest.mark.parametrize("is_announced", [False, True])
+async def test_a_clock_in_the_instructions_is_found(is_announced: bool) -> None:
+    """They differ from run to run; unless that was announced, it is a mistake."""
+    watch = PrefixWatch()
+    async with MemoryStore() as store:
+        thread = await store.thread("t")
+        for hour in (1, 2):
+            if is_announced:
+                watch.explain("the hour")
+            agent = Agent(
+                ScriptedModel(["Yes."]), instructions=f"{hour} o'clock. {LONG}", telemetry=watch
+            )
+            await agent.run(f"{hour}: {LONG}", thread=thread)
+
+    assert len(watch.problems) == (not is_announced)
+
+
 async def test_an_agent_reports_its_own_causes(prefix_watch: PrefixWatch) -> None:
     """As the telemetry of an agent, with its model wrapped too, the folds explain themselves."""
     assert isinstance(prefix_watch, Observer)

@@ -247,7 +247,11 @@ def calls_of(
                 yield at, has_gone_cold(last, before or message.created_at, lifetime)
             last = message.created_at or last
         was_answer, before = is_answer, message.created_at
-    yield len(history), has_gone_cold(last, now, lifetime)
+    # What was said longer ago than that is a recording, whose calls have the times of its messages.
+    yield (
+        len(history),
+        has_gone_cold(last, before if has_gone_cold(before, now, lifetime) else now, lifetime),
+    )
 
 
 def has_gone_cold(last: datetime | None, now: datetime | None, lifetime: float) -> bool:

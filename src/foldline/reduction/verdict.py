@@ -274,9 +274,10 @@ def _pays(case: Case, costs: FoldCosts) -> bool:
     kept = history.index_keeping(case.unit, case.target)
     if kept <= case.cut or case.config.strategy == "clearing":
         return False
-    summary = 0
+    summary = quotes = 0
     if case.config.strategy == "summarizing":
-        summary = summary_size(case.active, budget)
+        quotes = _quote_tokens(case, kept)
+        summary = summary_size(case.active, budget) + quotes
     fold = PricedFold(
         fixed=budget.instructions + budget.tools + budget.system,
         before=0 if case.active is None else case.active.front_tokens,
@@ -287,8 +288,16 @@ def _pays(case: Case, costs: FoldCosts) -> bool:
     if fold.dropped <= summary:
         return False
     holding = case.holding
-    held = holding.of_span(case.unit, case.target)
+    # What is quoted stays, so holding it has cost nothing.
+    held = holding.of_span(case.unit, case.target) * (1 - quotes / fold.dropped)
     return held > 0 and held >= fold.price(costs, is_cold=holding.is_cold)
+
+
+def _quote_tokens(case: Case, kept: int) -> int:
+    """Return about how many tokens of user messages a fold would quote beside its summary."""
+    history, limit = case.history, case.config.quote_user_messages
+    sizes = (history.tokens(at, at + 1) for at in history.users(case.cut) if at < kept)
+    return min(case.budget.beside, sum(min(size, limit) for size in sizes))
 
 
 def _is_looping(history: History, cut: int) -> bool:

@@ -39,6 +39,8 @@ __all__ = ["PrefixWatch", "prefix_watch", "pytest_runtest_call"]
 _FRONT = ("model", "tools", "tool_choice", "system", "instructions")
 _MARKS = frozenset({"cache_control", "prompt_cache_breakpoint"})
 _ESTIMATOR = TokenEstimator()
+# Other instructions are known to the agent, but a clock in them is what this is to find.
+_ODD = frozenset({"unexplained", "instructions"})
 # The thread of the turn in which a wrapped model is asked.
 _THREAD: ContextVar[str] = ContextVar("foldline_watched_thread", default="")
 
@@ -107,10 +109,10 @@ class PrefixWatch:
             if event.status == "performed":
                 self._causes[conversation] = event.reason.name
         elif isinstance(event, RequestSentEvent):
-            self._causes.pop(conversation, None)
-            if event.resent_because is not None:
+            announced = self._causes.pop(conversation, None) or self._causes.pop("", None)
+            is_odd = event.resent_because in _ODD and announced is None
+            if event.resent_because is not None and not is_odd:
                 self._causes[conversation] = event.resent_because
-            is_odd = event.resent_because == "unexplained"
             self._count(event.resent_tokens if is_odd else 0, event.tokens)
 
     def _count(self, resent: int, tokens: int) -> None:
