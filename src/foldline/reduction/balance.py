@@ -248,10 +248,9 @@ def calls_of(
             last = message.created_at or last
         was_answer, before = is_answer, message.created_at
     # What was said longer ago than that is a recording, whose calls have the times of its messages.
-    yield (
-        len(history),
-        has_gone_cold(last, before if has_gone_cold(before, now, lifetime) else now, lifetime),
-    )
+    if has_gone_cold(before, now, lifetime):
+        now = before
+    yield len(history), has_gone_cold(last, now, lifetime)
 
 
 def has_gone_cold(last: datetime | None, now: datetime | None, lifetime: float) -> bool:
