@@ -68,6 +68,7 @@ def config(prices: Prices, **fields: object) -> HistoryReductionConfig:
         trigger="balance",
         counting_unit="messages",
         target_count=4,
+        quote_user_messages=0,
         prices=prices,
         **fields,  # type: ignore[arg-type]
     )
