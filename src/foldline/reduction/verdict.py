@@ -294,10 +294,11 @@ def _pays(case: Case, costs: FoldCosts) -> bool:
 
 
 def _quote_tokens(case: Case, kept: int) -> int:
-    """Return about how many tokens of user messages a fold would quote beside its summary."""
-    history, limit = case.history, case.config.quote_user_messages
+    """Return about how many tokens of user messages a fold would quote more than there are now."""
+    history, limit, active = case.history, case.config.quote_user_messages, case.active
+    known = 0 if active is None else active.front_tokens - active.summary_tokens
     sizes = (history.tokens(at, at + 1) for at in history.users(case.cut) if at < kept)
-    return min(case.budget.beside, sum(min(size, limit) for size in sizes))
+    return min(max(0, case.budget.beside - known), sum(min(size, limit) for size in sizes))
 
 
 def _is_looping(history: History, cut: int) -> bool:
