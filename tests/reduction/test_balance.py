@@ -370,7 +370,7 @@ def test_a_fold_comes_first_if_most_of_what_it_drops_is_no_result(
     """Clearing would leave the words of the conversation, and soon a fold would follow."""
     talk = [*said([each] * before)][:-1]
     history = History([*talk, *steps(6), *said([each] * after)], counter=WordCount())
-    config = HistoryReductionConfig(trigger="balance", prices=PRICES)
+    config = HistoryReductionConfig(trigger="balance", prices=PRICES, quote_user_messages=0)
 
     found = decide(history, config, config_fingerprint="", costs=FoldCosts(prices=PRICES))
 
