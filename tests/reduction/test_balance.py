@@ -345,8 +345,9 @@ def test_old_results_are_cleared_in_batches_once_that_pays() -> None:
 
 def test_a_batch_has_to_save_more_than_a_summary_would_have() -> None:
     """Even after a pause, when nothing that is left has to be written because of it."""
-    times = [structs.replace(one, created_at=START) for one in steps(6)]
-    history = History(times, counter=WordCount())
+    *said, last = [structs.replace(one, created_at=START) for one in steps(6)]
+    last = structs.replace(last, created_at=START + timedelta(hours=1))
+    history = History([*said, last], counter=WordCount())
     costs = FoldCosts(prices=PRICES, now=START + timedelta(hours=1))
     config = HistoryReductionConfig(trigger="balance", prices=PRICES)
 
