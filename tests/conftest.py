@@ -137,3 +137,11 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("recorded conversations are absent: no folder ../shared/data")
     return folder
+
+
+@pytest.fixture
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep requests to the loopback address off any proxy of this machine."""
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)

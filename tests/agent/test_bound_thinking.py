@@ -21,11 +21,8 @@ _EVENT = 0.15
 
 
 @pytest.fixture
-def claude(monkeypatch: pytest.MonkeyPatch) -> Iterator[ClaudeServer]:
+def claude(no_proxy: None) -> Iterator[ClaudeServer]:
     """Return a vendor that checks thinking; requests to it pass any proxy of this machine."""
-    for name in ("http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
     with ClaudeServer() as server:
         yield server
 

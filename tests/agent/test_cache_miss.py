@@ -19,14 +19,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 SAID: list[dict[str, Any]] = [
     {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "fine"}]}
 ]
-
-
-@pytest.fixture(autouse=True)
-def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep requests to the loopback address off any proxy of this machine."""
-    for name in ("http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
+pytestmark = pytest.mark.usefixtures("no_proxy")
 
 
 def answer(spec: str, number: int, miss: dict[str, Any] | None, *, streams: bool) -> Answer:

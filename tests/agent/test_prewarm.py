@@ -35,11 +35,8 @@ SAID = Message.user("x")
 
 
 @pytest.fixture
-def vendor(monkeypatch: pytest.MonkeyPatch) -> Iterator[VendorServer]:
+def vendor(no_proxy: None) -> Iterator[VendorServer]:
     """Start a server that no proxy is asked for."""
-    for name in ("http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
     with VendorServer() as server:
         yield server
 

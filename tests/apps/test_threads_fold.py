@@ -148,13 +148,11 @@ def test_what_was_archived_stays_so(run: Run, tmp_path: Path) -> None:
     assert run("threads", "show", "t", "--json").json()["archived"] == 26
 
 
+@pytest.mark.usefixtures("no_proxy")
 def test_a_model_writes_the_summary(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It gets the prompt, then the focus; at `--prices` what the vendor counted has an amount."""
-    for name in ("http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
     talked(tmp_path, agent())
     text = "Summary of the conversation so far:\nAll was fine."
     message = {"role": "assistant", "content": text}

@@ -14,6 +14,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard, cast
 
+from foldline.checks import expect
 from foldline.providers.book import MARKED_MODELS, listed_model, names_in, parted
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.prices import Prices, PriceTier
@@ -199,6 +200,7 @@ def prices_of_model(name: str, day: date | None = None) -> Prices | None:
         day: The day whose prices are asked for, today by default. If a vendor charges by the hour,
             these are the prices at noon UTC: a decision should not depend on the hour.
     """
+    expect("day", day, date | None)
     vendor, model = parted(name)
     if not model:
         return None

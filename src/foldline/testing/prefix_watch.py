@@ -97,6 +97,7 @@ class PrefixWatch:
         It is the next request of *conversation*; if that is empty, the next one of any.
         """
         expect("cause", cause, str)
+        expect("conversation", conversation, str)
         self._causes[conversation] = cause
 
     def hear(self, event: object, *, conversation: str = "") -> None:

@@ -32,8 +32,7 @@ async def reduction_stats(
         StoreCorruptError: A message is missing or damaged.
     """
     expect("prices", prices, Prices | None)
-    if not callable(summarizer):
-        expect("summarizer", summarizer, Prices | None)
+    expect("summarizer", summarizer, Prices | Callable | None)
     messages = await thread.get_messages()
     reductions = await thread.reductions()
     return stats_of(History(messages), reductions[::-1], prices, summarizer=summarizer)

@@ -291,7 +291,7 @@ def test_what_may_carry_no_mark_has_none() -> None:
         {"role": "user", "content": [text, {"type": "text", "text": ""}, THOUGHT]},
         {"role": "user", "content": [THOUGHT]},
     ]
-    found = mark_anthropic([], items, MARK, marks_request=False)["messages"]
+    found = mark_anthropic([], items, {}, marks_request=False)["messages"]
 
     assert found == [{"role": "user", "content": [MARKED, *items[0]["content"][1:]]}, items[1]]
 

@@ -13,7 +13,7 @@ is the user's, which is the pinned one after the summary, or the first one that 
 from collections.abc import Mapping
 from typing import Any
 
-from foldline.history.formats.wire import Object, maybe_list, maybe_object
+from foldline.history.formats.wire import Object, is_object, maybe_list, maybe_object
 
 
 __all__ = ["mark_anthropic", "mark_openai"]
@@ -28,14 +28,24 @@ _INSTRUCTIONS = frozenset({"system", "developer"})
 
 
 def mark_anthropic(
-    system: list[Object], messages: list[Object], mark: Object, *, marks_request: bool
+    system: list[Object],
+    messages: list[Object],
+    settings: Mapping[str, object],
+    *,
+    marks_request: bool,
 ) -> Object:
     """
-    Return the fields of a request with *mark* in them; none if the caller has set marks.
+    Return the fields of a request with marks in them; none if the caller has set marks.
 
     With *marks_request* the vendor finds the last block itself, by a field of the request.
     """
-    if _has_marks([{"content": system}, *messages], _ANTHROPIC):
+    # The mark of the settings, since a vendor refuses a longer lifetime after a shorter one.
+    mark = settings.get(_ANTHROPIC, {"type": "ephemeral"})
+    given = repr([settings.get(name) for name in ("tools", "system")])
+    is_marked = f"'{_ANTHROPIC}'" in given or _has_marks(
+        [{"content": system}, *messages], _ANTHROPIC
+    )
+    if is_marked or not is_object(mark):
         return {}
     early = min(1, len(messages) - 2)
     marked: Object = {"system": _marked(system, _ANTHROPIC, mark)} if system else {}

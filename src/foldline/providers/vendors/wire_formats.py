@@ -342,7 +342,6 @@ _DIAGNOSTICS, _COMPARED_MESSAGE = "diagnostics", "previous_message_id"
 _BETAS = "betas"
 _BETA_HEADER = "anthropic-beta"
 _MARK = "cache_control"
-_EPHEMERAL = (("type", "ephemeral"),)
 _BINDING = "thinking-binding-controls-2026-08-01"
 # Not the date of a snapshot; of the models since 5.1 only Mythos 5.1 has no check.
 _VERSION = re.compile(r"claude-(?!mythos-5-1)(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)").search
@@ -407,12 +406,11 @@ class AnthropicMessages(WireModel):
             body["tools"] = [
                 described(tool) | {"input_schema": dict(tool.parameters)} for tool in request.tools
             ]
-        # The mark of the settings, since a vendor refuses a longer lifetime after a shorter one.
-        mark = request.settings.get(_MARK, dict(_EPHEMERAL))
-        has_marks = f"'{_MARK}'" in repr([request.settings.get(key) for key in ("tools", "system")])
-        if self._caches_prompt and is_object(mark) and not has_marks:
+        if self._caches_prompt:
             marks_request = self._profile.get("supports_auto_cache", True)
-            body |= mark_anthropic(view.system, view.messages, mark, marks_request=marks_request)
+            body |= mark_anthropic(
+                view.system, view.messages, request.settings, marks_request=marks_request
+            )
         return body
 
     def body(self, request: ChatRequest, *, streamed: bool) -> Object:
@@ -439,7 +437,7 @@ class AnthropicMessages(WireModel):
         forces = maybe_object(settings.get("tool_choice")).get("type") in {"any", "tool"}
         is_formed = "format" in maybe_object(settings.get("output_config"))
         can = self._profile.get("supports_auto_cache", True)
-        can = can and settings.get(_MARK, _EPHEMERAL) is not None
+        can = can and settings.get(_MARK, _MARK) is not None
         return {"max_tokens": 0} if can and not (thinks or forces or is_formed) else {}
 
     def _send(self, client: Any, body: Object, options: Object) -> AbstractAsyncContextManager[Any]:
