@@ -322,8 +322,9 @@ def _any_of(*forms: str) -> str:
 
 
 # Empty lines, three spaces at most, and what tools put in front. A first line that is indented
-# further is the middle of a file.
-_OPENING = r"(?:[ \t]*+\r?\n)*+ {0,3}(?:\[|<(?:error|tool_use_error|stderr)>\s{0,4}|[❌✗]\s?)?"
+# further is the middle of a file. The group is not possessive: Python before 3.11.5 does not go back
+# to where such a group began (gh-106052).
+_OPENING = r"(?:[ \t]*+\r?\n)* {0,3}(?:\[|<(?:error|tool_use_error|stderr)>\s{0,4}|[❌✗]\s?)?"
 _PLACE = r"[^\s:(]{1,200}(?:\(\d+,\d+\)|:\d+:\d+): (?:fatal )?error\b"
 _BEGIN = re.compile(
     _OPENING
