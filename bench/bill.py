@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from bench.fits import joined, sessions, steps
 from bench.peers.child import PYTHON, Child
-from bench.scenes import MODEL, Goal, break_even, chats, reported, shown
+from bench.scenes import MODEL, Goal, break_even, chats, decisions, reported, shown
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.history import History
 from foldline.history.messages import Message
@@ -268,7 +268,7 @@ def main(arguments: Sequence[str]) -> int:
         worst, where = max(found)
         mean = fmean(times for times, _ in found)
         print(f"{policy:32} {cell:5} mean {mean:6.3f} worst {worst:6.3f} {where}")
-    goals += [*tools(peer), *chats(), *break_even()]
+    goals += [*tools(peer), *chats(), *decisions(), *break_even()]
     if peer is None:
         print(
             "LangChain is not installed in the environment of the peers: nothing compared with it"

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator, Sequence
 from itertools import product
+from time import perf_counter
 
 from msgspec import Struct
 
@@ -10,18 +11,22 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.meter import PrefixMeter
+from foldline.history.parts import ToolCallPart
 from foldline.history.tokens import TokenEstimator, count_message
 from foldline.logs.importer import Session
 from foldline.providers.price_list import PRICES_OF, prices_of_model
+from foldline.reduction.balance import FoldCosts
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.request import SummaryRequest
+from foldline.reduction.verdict import decide
+from foldline.reduction.view import view_of
 from foldline.replay.bill import Terms, priced
 from foldline.replay.comparison import as_recorded
 from foldline.replay.optimum import optimal_bill
 from foldline.replay.tape import Tape
 
 
-__all__ = ["MODEL", "Goal", "break_even", "chats", "reported", "shown"]
+__all__ = ["MODEL", "Goal", "break_even", "chats", "decisions", "reported", "shown"]
 
 
 class Goal(Struct, frozen=True):
@@ -131,6 +136,27 @@ def reported(name: str, tape: Tape) -> Iterator[Goal]:
     yield Goal(f"{name}: calls of {len(report.calls)} that its cache missed unforeseen", far, None)
     yield Goal(f"{name}: what they cost more, of all input", errors[True] / whole, None)
     yield Goal(f"{name}: sum of the model's errors in all other calls", errors[False] / whole, 0.02)
+
+
+def decisions() -> Iterator[Goal]:
+    """Decide on 1,000 messages after the last fold, and make their view; the best of some tries."""
+    prices = prices_of_model("claude-sonnet-4-6", PRICES_OF)
+    assert prices is not None
+    config, costs = HistoryReductionConfig(prices=prices), FoldCosts(prices=prices)
+    words = " ".join(_WORDS * 3)
+    call = [ToolCallPart(f"c{number}", "look", "{}") for number in range(500)]
+    chats = [one for _ in call for one in (Message.user(words), Message.assistant(words))]
+    tools = [
+        m for c in call for m in (Message.assistant(tool_calls=[c]), Message.tool(c.id, words))
+    ]
+    for name, said in (("a chat", chats[1:]), ("tools", [Message.user(words), *tools])):
+        history, taken = History(said), list[float]()
+        for _ in range(30):
+            started = perf_counter()
+            found = decide(history, config, config_fingerprint="", costs=costs)
+            view_of(history, found.state)
+            taken.append(perf_counter() - started)
+        yield Goal(f"decision and view at 1,000 messages, {name}: ms", min(taken) * 1e3, 1)
 
 
 class _Words:

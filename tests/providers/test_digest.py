@@ -1,13 +1,9 @@
 """The offline digest as a whole: budgets, sources, folding again and again, determinism."""
 
 import asyncio
-import os
 import re
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -25,9 +21,7 @@ from foldline.history.parts import (
 from foldline.providers.digest.summarizer import DigestSummarizer, write_digest
 from foldline.providers.digest.text import MOST_READ, ends
 from foldline.reduction.request import SummaryRequest
-
-
-SRC = Path(__file__).resolve().parents[2] / "src"
+from tests.hash_seeds import outputs_of
 
 
 def count(text: str) -> int:
@@ -325,11 +319,7 @@ print(write_digest(SummaryRequest(messages=tuple(said), earlier=earlier, prompt=
 
 def test_does_not_depend_on_the_hash_seed() -> None:
     """Two interpreters with different hash seeds write the same bytes."""
-    texts: list[bytes] = []
-    for seed in ("1", "2"):
-        env = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": f"{SRC}"}
-        command = [sys.executable, "-c", SCRIPT]
-        texts.append(subprocess.run(command, env=env, capture_output=True, check=True).stdout)
+    texts = outputs_of(SCRIPT)
 
     assert texts[0] == texts[1]
     assert b"AA-5977" in texts[0]

@@ -23,6 +23,7 @@ from foldline.reduction.event import Reason
 from foldline.reduction.prices import MILLION, Prices
 from foldline.reduction.shortening import Shortened
 from foldline.reduction.verdict import Verdict, decide
+from tests.hash_seeds import outputs_of
 from tests.history.words import WordCount
 from tests.reduction.records import START, record
 
@@ -387,3 +388,28 @@ def test_the_price_decides_by_default_if_it_is_known() -> None:
     assert HistoryReductionConfig(target_count=20).counts
     assert tokens.counts
     assert not BALANCE.counts
+
+
+SCRIPT = """
+from foldline import HistoryReducer, HistoryReductionConfig, Message, Prices
+from foldline.history.parts import ToolCallPart
+prices = Prices(input=3.0, output=15.0, cached_read=0.3, cache_write=3.75, minimum_prefix=0)
+reducer = HistoryReducer(HistoryReductionConfig(prices=prices, context_window_size=16_000))
+said, state = [], None
+for turn in range(40):
+    call = ToolCallPart(f"c{turn}", "look", f'{{"at":{turn % 7}}}')
+    said += [Message.user(f"Find part {turn} of AB-{turn}77. " * 20)]
+    said += [Message.assistant(tool_calls=[call]), Message.tool(call.id, f"at src/m{turn}.py " * 90)]
+    made = reducer.reduce_sync(said, state=state)
+    state = made.state
+    print(made.event.reason.name, made.event.request_tokens, [one.text for one in made.messages])
+    said += [Message.assistant(f"Part {turn} is there. " * 20)]
+"""
+
+
+def test_decisions_do_not_depend_on_the_hash_seed() -> None:
+    """Two interpreters decide alike at every call, and send the same views."""
+    first, second = outputs_of(SCRIPT)
+
+    assert first == second
+    assert b"FOLD_PAYS" in first
