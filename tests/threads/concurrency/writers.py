@@ -22,6 +22,7 @@ from foldline.threads.stores.sqlite.store import SQLiteStore
 THREAD = "shared"
 BATCH = 3
 FOLDED = "folded"
+_AFTER_FOLD = 8
 Report = dict[str, int]
 
 
@@ -76,13 +77,20 @@ async def run_turns(store: ThreadStore, name: str, count: int) -> Report:
 
 
 async def append_messages(store: ThreadStore, name: str, count: int) -> Report:
-    """Append single messages, *count* at least, until the folds of another process are done."""
+    """Append *count* messages, then some after each fold of another process, until it ends."""
     thread = await store.thread(THREAD)
-    done = 0
+    done, seen = 0, None
     while done < count or thread.display_name != FOLDED:
-        await thread.append([Message.user(f"{name} {done} about the parcel to Porto")])
         await thread.refresh()
-        done += 1
+        folded = thread.last_reduction
+        # Without an end to its messages, one that folds would never be the first to write.
+        if done >= count and folded == seen:
+            await asyncio.sleep(0.002)
+            continue
+        for _ in range(_AFTER_FOLD):
+            await thread.append([Message.user(f"{name} {done} about the parcel to Porto")])
+            done += 1
+        seen = folded
     return {"acknowledged": done, "conflicts": 0}
 
 
@@ -110,19 +118,22 @@ async def make_folds(store: ThreadStore, name: str, count: int) -> Report:
     forced = AgentRunConfig(trigger_history_reduction=True)
     thread = await store.thread(THREAD)
     done = 0
-    while done < count:
-        await thread.refresh()
-        window = await thread.window(config_fingerprint=reducer.config_fingerprint)
-        reduced = await reducer.reduce(window.history, state=window.reduction, overrides=forced)
-        if reduced.event.status != "performed" or reduced.state is None:
-            await asyncio.sleep(0.005)
-            continue
-        await thread.save_reduction(reduced.state)
-        done += 1
-    while thread.display_name != FOLDED:
-        with suppress(ThreadConflictError):
-            await thread.set_metadata({}, display_name=FOLDED)
-        await thread.refresh()
+    try:
+        while done < count:
+            await thread.refresh()
+            window = await thread.window(config_fingerprint=reducer.config_fingerprint)
+            reduced = await reducer.reduce(window.history, state=window.reduction, overrides=forced)
+            if reduced.event.status != "performed" or reduced.state is None:
+                await asyncio.sleep(0.005)
+                continue
+            await thread.save_reduction(reduced.state)
+            done += 1
+    finally:
+        # Also after a failure: the process that appends waits for it.
+        while thread.display_name != FOLDED:
+            with suppress(ThreadConflictError):
+                await thread.set_metadata({}, display_name=FOLDED)
+            await thread.refresh()
     return {"acknowledged": done, "conflicts": 0}
 
 
