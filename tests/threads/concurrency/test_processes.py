@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 
 import pytest
@@ -41,7 +41,13 @@ def run_together(address: str, *jobs: tuple[str, str, int]) -> list[Report]:
     with _CONTEXT.Manager() as manager, ProcessPoolExecutor(len(jobs), _CONTEXT) as pool:
         start = manager.Barrier(len(jobs))
         reports = [pool.submit(work, address, start, *job) for job in jobs]
-        return [one.result() for one in reports]
+        try:
+            return [one.result() for one in reports]
+        except BaseException:
+            # The pool waits for its processes, also for one that never ends.
+            for process in active_children():
+                process.kill()
+            raise
 
 
 async def _make(address: str) -> None:
