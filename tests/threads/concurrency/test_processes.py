@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import active_children, get_context
 from pathlib import Path
 
@@ -42,12 +42,14 @@ def run_together(address: str, *jobs: tuple[str, str, int]) -> list[Report]:
         start = manager.Barrier(len(jobs))
         reports = [pool.submit(work, address, start, *job) for job in jobs]
         try:
-            return [one.result() for one in reports]
+            for one in as_completed(reports):
+                one.result()
         except BaseException:
-            # The pool waits for its processes, also for one that never ends.
+            # The pool waits for its processes, also for one that waits for the one that failed.
             for process in active_children():
                 process.kill()
             raise
+        return [one.result() for one in reports]
 
 
 async def _make(address: str) -> None:

@@ -77,13 +77,13 @@ async def run_turns(store: ThreadStore, name: str, count: int) -> Report:
 
 
 async def append_messages(store: ThreadStore, name: str, count: int) -> Report:
-    """Append *count* messages, then some after each fold of another process, until it ends."""
+    """Append *count* messages, then a few after each fold, until the folding process is done."""
     thread = await store.thread(THREAD)
     done, seen = 0, None
     while done < count or thread.display_name != FOLDED:
         await thread.refresh()
         folded = thread.last_reduction
-        # Without an end to its messages, one that folds would never be the first to write.
+        # A fold takes longer than an append, so against appends without a pause it may never win.
         if done >= count and folded == seen:
             await asyncio.sleep(0.002)
             continue
@@ -118,22 +118,19 @@ async def make_folds(store: ThreadStore, name: str, count: int) -> Report:
     forced = AgentRunConfig(trigger_history_reduction=True)
     thread = await store.thread(THREAD)
     done = 0
-    try:
-        while done < count:
-            await thread.refresh()
-            window = await thread.window(config_fingerprint=reducer.config_fingerprint)
-            reduced = await reducer.reduce(window.history, state=window.reduction, overrides=forced)
-            if reduced.event.status != "performed" or reduced.state is None:
-                await asyncio.sleep(0.005)
-                continue
-            await thread.save_reduction(reduced.state)
-            done += 1
-    finally:
-        # Also after a failure: the process that appends waits for it.
-        while thread.display_name != FOLDED:
-            with suppress(ThreadConflictError):
-                await thread.set_metadata({}, display_name=FOLDED)
-            await thread.refresh()
+    while done < count:
+        await thread.refresh()
+        window = await thread.window(config_fingerprint=reducer.config_fingerprint)
+        reduced = await reducer.reduce(window.history, state=window.reduction, overrides=forced)
+        if reduced.event.status != "performed" or reduced.state is None:
+            await asyncio.sleep(0.005)
+            continue
+        await thread.save_reduction(reduced.state)
+        done += 1
+    while thread.display_name != FOLDED:
+        with suppress(ThreadConflictError):
+            await thread.set_metadata({}, display_name=FOLDED)
+        await thread.refresh()
     return {"acknowledged": done, "conflicts": 0}
 
 
