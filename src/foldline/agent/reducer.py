@@ -474,12 +474,7 @@ class HistoryReducer:
             pins=call.pins,
         )
         flow = fold(
-            history,
-            call.verdict,
-            self.config,
-            options,
-            given=call.given,
-            overrides=call.overrides,
+            history, call.verdict, self.config, options, given=call.given, overrides=call.overrides
         )
         return await FoldCalls(chain, self._breakers, seconds=self._timeout).run(flow)
 
