@@ -15,6 +15,7 @@ from functools import cache
 from msgspec import Struct
 
 from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter, TokenEstimator
+from foldline.providers.digest.identifiers import Finder
 from foldline.providers.digest.ledger import build_ledger, offer_entries
 from foldline.providers.digest.offers import offer_calls
 from foldline.providers.digest.outline import (
@@ -103,7 +104,7 @@ def _offer(
     span: Span, earlier: Earlier, *, detail: int, focus: AbstractSet[str]
 ) -> dict[Section, Sequence[Item]]:
     speeches, prior = span.speeches, earlier.lines
-    ledger = build_ledger(span, earlier)
+    ledger = build_ledger(span, earlier, Finder())
     requests = offer_requests(speeches, prior=prior(Section.REQUESTS), detail=detail)
     tail = offer_tail(speeches, prior=prior(Section.LAST), detail=detail)
     asked = "\n".join(item.text for item in requests[:_SHOWN_REQUESTS])
