@@ -8,14 +8,16 @@ new ones and come first, so what mattered most survives many folds and the rest 
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
+from itertools import islice, zip_longest
+from operator import itemgetter
 
 from msgspec import Struct
 
-from foldline.providers.digest.identifiers import Finder, is_identifier
+from foldline.providers.digest.identifiers import Finder, Found, is_identifier
 from foldline.providers.digest.outline import Earlier, Item, Section
-from foldline.providers.digest.span import Span
+from foldline.providers.digest.span import Argument, Span
 
 
 __all__ = ["Entry", "Ledger", "build_ledger", "offer_entries"]
@@ -37,6 +39,7 @@ class Ledger(Struct, frozen=True):
 
 class _Tally(Struct):
     label: str = ""
+    exact: int = 0
     used: int = 0
     own: int = 0
     user: int = 0
@@ -46,13 +49,14 @@ class _Tally(Struct):
 
 
 _MOST = 600
+_CROWDED = 8
 _MENTIONED = 400
 _DEEPEST = 12
 _NUMBER_LENGTH = 4
 _SEPARATOR = ", "
 _LABEL = re.compile(r"[\w.-]{1,40}").fullmatch
 _KIND_LABELS = {"clock": "times", "path": "files"}
-_KIND_SCORES = {"clock": -40, "number": -30, "amount": -8, "url": -4, "version": -60}
+_KIND_SCORES = {"clock": -40, "number": -30, "amount": -24, "url": -4, "version": -60}
 # What means little without its sentence comes last.
 _WEAK_KINDS = ("clock", "number", "version")
 _SMALL_KINDS = ("clock", "number", "amount", "version")
@@ -84,18 +88,13 @@ def build_ledger(
     prior = _prior(earlier, finder)
     tallies = _tallied(span, earlier, finder)
     known = {entry.value for entry in (*prior.used, *prior.seen)} | tallies.keys() | {*listed}
-    paths = _canonical_paths((value for value in known if finder.kind(value) == "path"))
+    paths = _canonical_paths(value for value in known if finder.kind(value) == "path")
     tallies = _merged(tallies, paths)
-    length = 1 + max((tally.last for tally in tallies.values()), default=0)
     hidden = {*listed, *(one.value for one in finder.find(shown))}
-    ranked = sorted(
-        (_rank(value, tally, length, finder.kind(value)), value)
-        for value, tally in tallies.items()
-        if value not in hidden and not _is_noise(finder.kind(value), value, tally)
-    )
-    ordered = [(_entry(finder.kind(value), value, tallies[value].label), value) for _, value in ranked]
-    used = [entry for entry, value in ordered if tallies[value].used]
-    seen = [entry for entry, value in ordered if not tallies[value].used]
+    wanted = [value for value in tallies if value not in hidden]
+    ranked = _ranked({value: tallies[value] for value in wanted}, finder)
+    used = [entry for entry in ranked if tallies[entry.value].used]
+    seen = [entry for entry in ranked if not tallies[entry.value].used]
     all_used = _take_in_turn(_renamed(prior.used, paths, finder, hidden), used, finder)
     is_used = {entry.value for entry in all_used}
     all_seen = _take_in_turn(_renamed(prior.seen, paths, finder, hidden), seen, finder)
@@ -127,42 +126,50 @@ def _read_line(line: str) -> Iterator[Entry]:
             yield Entry(label + value if label.endswith("/") else value, label)
 
 
+class _Notes(dict[str, _Tally]):
+    """The tallies by value."""
+
+    def note(self, found: Iterable[Found], role: str, position: int) -> None:
+        for one in found:
+            tally = self.get(one.value)
+            if tally is None:
+                tally = self[one.value] = _Tally(one.label)
+            tally.label = tally.label or one.label
+            setattr(tally, role, getattr(tally, role) + 1)
+            tally.last = max(tally.last, position)
+
+
 def _tallied(span: Span, earlier: Earlier, finder: Finder) -> dict[str, _Tally]:
-    tallies: dict[str, _Tally] = {}
-
-    def note(value: str, label: str, role: str, position: int) -> None:
-        tally = tallies.get(value)
-        if tally is None:
-            tally = tallies[value] = _Tally(label)
-        tally.label = tally.label or label
-        setattr(tally, role, getattr(tally, role) + 1)
-        tally.last = max(tally.last, position)
-
-    for one in finder.find("\n".join(earlier.foreign)):
-        note(one.value, one.label, "assistant", 0)
+    notes = _Notes()
+    notes.note(finder.find("\n".join(earlier.foreign)), "assistant", 0)
     for result in span.results:
-        for one in finder.find(result.text):
-            note(one.value, one.label, "tool", result.position)
+        notes.note(finder.find(result.text), "tool", result.position)
     for speech in span.speeches:
         role = "user" if speech.role == "user" else "assistant"
-        for one in finder.find(speech.text):
-            note(one.value, one.label, role, speech.position)
+        notes.note(finder.find(speech.text), role, speech.position)
         if role == "user":
             for said in _OWN.findall(speech.text):
-                for one in list(finder.find(said))[:1]:
-                    note(one.value, "", "own", speech.position)
+                notes.note(islice(finder.find(said), 1), "own", speech.position)
     for call in span.calls:
         for argument in call.arguments:
-            value = argument.value
-            if is_identifier(value):
-                note(value, argument.label, "used", call.position)
-                continue
-            # A long value is content, such as a file; what it names was said, not used.
-            role = "used" if len(value) <= _MENTIONED else "assistant"
-            for one in finder.find(value):
-                is_small = finder.kind(one.value) in _SMALL_KINDS
-                note(one.value, one.label, "assistant" if is_small else role, call.position)
-    return tallies
+            _note_argument(notes, argument, call.position, finder)
+    return notes
+
+
+def _note_argument(notes: _Notes, argument: Argument, position: int, finder: Finder) -> None:
+    value = argument.value
+    if is_identifier(value):
+        notes.note([Found(value, argument.label)], "used", position)
+        notes[value].exact += 1
+        return
+    found = list(finder.find(value))
+    # A long value is content, such as a file; what it names was said, not used.
+    if len(value) > _MENTIONED:
+        notes.note(found, "assistant", position)
+        return
+    small = [one for one in found if finder.kind(one.value) in _SMALL_KINDS]
+    notes.note(small, "assistant", position)
+    notes.note([one for one in found if one not in small], "used", position)
 
 
 def _canonical_paths(values: Iterable[str]) -> Mapping[str, str]:
@@ -185,7 +192,7 @@ def _merged(tallies: Mapping[str, _Tally], paths: Mapping[str, str]) -> dict[str
     for value, tally in tallies.items():
         other = merged.setdefault(paths.get(value, value), tally)
         if other is not tally:
-            for role in ("used", "own", "user", "assistant", "tool"):
+            for role in ("exact", "used", "own", "user", "assistant", "tool"):
                 setattr(other, role, getattr(other, role) + getattr(tally, role))
             other.label, other.last = other.label or tally.label, max(other.last, tally.last)
     return merged
@@ -200,9 +207,29 @@ def _renamed(
             yield _entry(finder.kind(value), value, entry.label)
 
 
-def _rank(value: str, tally: _Tally, length: int, kind: str) -> tuple[int, int]:
+def _ranked(tallies: Mapping[str, _Tally], finder: Finder) -> list[Entry]:
+    length = 1 + max((tally.last for tally in tallies.values()), default=0)
+    scored: list[tuple[int, int, str]] = []
+    for value, tally in tallies.items():
+        kind = finder.kind(value)
+        if not _is_noise(kind, value, tally):
+            scored.append((-_score(tally, length, kind), -tally.last, value))
+    groups: Counter[str] = Counter()
+    spread: list[tuple[int, int, str, Entry]] = []
+    for score, last, value in sorted(scored):
+        entry = _entry(finder.kind(value), value, tallies[value].label)
+        # The tenth value of one key says less than the first one of another.
+        many = 0
+        if tallies[value].label and not tallies[value].used:
+            groups[entry.label] += 1
+            many = _CROWDED * groups[entry.label].bit_length()
+        spread.append((score + many, last, value, entry))
+    return [entry for *_, entry in sorted(spread, key=itemgetter(0, 1, 2))]
+
+
+def _score(tally: _Tally, length: int, kind: str) -> int:
     total = tally.used + tally.user + tally.assistant + tally.tool
-    score = (
+    return (
         40 * bool(tally.used)
         + 8 * min(tally.used, 4)
         + 60 * bool(tally.own)
@@ -213,7 +240,6 @@ def _rank(value: str, tally: _Tally, length: int, kind: str) -> tuple[int, int]:
         + 32 * tally.last // length
         + _KIND_SCORES.get(kind, 0)
     )
-    return -score, -tally.last
 
 
 def _entry(kind: str, value: str, label: str) -> Entry:
@@ -232,7 +258,7 @@ def _is_noise(kind: str, value: str, tally: _Tally) -> bool:
     if kind in {"clock", "version"}:
         return not (tally.user or tally.assistant or (tally.used and kind == "version"))
     if kind == "path" and value.startswith(_RELATIVE):
-        return not (tally.used or tally.user)
+        return not (tally.exact or tally.user)
     return kind == "number" and len(value) < _NUMBER_LENGTH and not tally.label
 
 

@@ -15,21 +15,15 @@ from functools import cache
 from msgspec import Struct
 
 from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter, TokenEstimator
+from foldline.providers.digest.calls import offer_calls
 from foldline.providers.digest.identifiers import Finder
 from foldline.providers.digest.ledger import build_ledger, offer_entries
-from foldline.providers.digest.offers import offer_calls
 from foldline.providers.digest.outline import (
-    Counts,
     CountTokens,
     Earlier,
     Item,
-    Outline,
-    Section,
-    brief,
-    header,
     lay_out,
     read_earlier,
-    render,
     share_out,
 )
 from foldline.providers.digest.prose import focused, offer_quotes, offer_sentences, words_of
@@ -37,6 +31,9 @@ from foldline.providers.digest.requests import offer_requests, offer_tail
 from foldline.providers.digest.rules import offer_rules
 from foldline.providers.digest.span import Span, read_span
 from foldline.providers.digest.text import ELLIPSIS
+from foldline.providers.digest.trail import offer_trail, trail_of
+from foldline.providers.digest.work import EXTRACTORS, facts_of, uses_of
+from foldline.reduction.record import Counts, Section, SummaryRecord, brief, header
 from foldline.reduction.request import SummaryRequest
 
 
@@ -48,6 +45,8 @@ _MOST_DETAIL = 600
 _SHOWN_REQUESTS = 4
 _WORD_FOR_WORD = 32
 _SMALL = 64
+# What only a model writes; a digest keeps it.
+_WRITTEN = (Section.DECISIONS, Section.FAILED, Section.NARRATIVE)
 _FACTS = (Section.RULES, Section.USED, Section.SEEN, Section.TOOLS)
 # The share of a budget that the roles in the first line may have.
 _ROLES_PART = 8
@@ -84,12 +83,12 @@ def write_digest(request: SummaryRequest, *, count: CountTokens = _ESTIMATOR.cou
     """
     count = cache(count)
     earlier = read_earlier(request.earlier)
-    if not request.messages and len(request.earlier) == len(earlier.outlines) == 1:
-        text = render(earlier.outlines[0])
+    if not request.messages and len(request.earlier) == len(earlier.records) == 1:
+        text = earlier.records[0].render()
         if count(text) <= request.budget:
             return text
     span = read_span(request.messages)
-    counts = sum((outline.counts for outline in earlier.outlines), span.roles)
+    counts = sum((record.counts for record in earlier.records), span.roles)
     detail = min(max(request.budget * 2 // 3, _LEAST_DETAIL), _MOST_DETAIL)
     offers = _offer(span, earlier, detail=detail, focus=words_of(request.focus))
     budget = min(request.budget, _worthwhile(span, earlier, count))
@@ -104,7 +103,10 @@ def _offer(
     span: Span, earlier: Earlier, *, detail: int, focus: AbstractSet[str]
 ) -> dict[Section, Sequence[Item]]:
     speeches, prior = span.speeches, earlier.lines
-    ledger = build_ledger(span, earlier, Finder())
+    uses = uses_of(span)
+    facts = facts_of(uses, EXTRACTORS)
+    trail = trail_of(earlier.records, facts)
+    ledger = build_ledger(span, earlier, Finder(), listed=trail.files)
     requests = offer_requests(speeches, prior=prior(Section.REQUESTS), detail=detail)
     tail = offer_tail(speeches, prior=prior(Section.LAST), detail=detail)
     asked = "\n".join(item.text for item in requests[:_SHOWN_REQUESTS])
@@ -116,7 +118,9 @@ def _offer(
         Section.RULES: rules,
         Section.USED: offer_entries(ledger.used),
         Section.SEEN: offer_entries(ledger.seen),
-        Section.TOOLS: offer_calls(span, prior=prior(Section.TOOLS)),
+        **offer_trail(trail),
+        **{section: _kept(prior(section)) for section in _WRITTEN},
+        Section.TOOLS: offer_calls(uses, facts, prior=prior(Section.TOOLS)),
         Section.EARLIER: offer_quotes(earlier.foreign, prior=prior(Section.EARLIER)),
         Section.SAID: offer_sentences(speeches, prior=said, shown=shown, focus=focus),
         Section.LAST: tail,
@@ -124,6 +128,10 @@ def _offer(
     return (
         {section: focused(items, focus) for section, items in offers.items()} if focus else offers
     )
+
+
+def _kept(lines: Sequence[str]) -> list[Item]:
+    return [Item(lines[place], place) for place in range(len(lines) - 1, -1, -1)]
 
 
 def _worthwhile(span: Span, earlier: Earlier, count: CountTokens) -> int:
@@ -142,7 +150,7 @@ def _word_for_word(
 ) -> str:
     """Return what was asked verbatim, if it is so short that headings would cost more."""
     asked = lay_out(offers[Section.REQUESTS])
-    text = render(Outline(counts, {Section.REQUESTS: asked}))
+    text = SummaryRecord(counts, {Section.REQUESTS: asked}).render()
     if not asked or count(text) > min(budget, _WORD_FOR_WORD):
         return ""
     is_cut = any(item.endswith(ELLIPSIS) for item in asked)
@@ -157,7 +165,7 @@ def _fit(
     limit = budget - count(header(counts))
     while limit > 0:
         lines = share_out(offers, budget=limit, count=count)
-        text = render(Outline(counts, lines))
+        text = SummaryRecord(counts, lines).render()
         excess = count(text) - budget
         if excess <= 0:
             return text

@@ -154,8 +154,8 @@ def _patch(use: ToolUse) -> Facts | None:
 
 # One command of a line of the shell: a pipe does not begin another one that writes.
 _COMMANDS = re.compile(r"&&|\|\||[;\n]")
-_WRITTEN = re.compile(r"(?:(?<![\d&>])>{1,2}|\btee(?: -a)?) *([\w./~@+-]{1,300})")
-_ARGUMENT = re.compile(r"(?<=\s)(?!-)[\w./~@+-]{1,300}(?=\s|$)")
+_WRITTEN = re.compile(r"(?:(?<![\d&>=-])>{1,2}|\btee(?: -a)?) *([\w./~@+-]{1,300})")
+_ARGUMENT = re.compile(r"(?<!\S)(?!-)[\w./~@+-]{1,300}(?!\S)")
 _SHELL_VERBS: dict[str, FileAction] = {
     "rm": "deleted",
     "unlink": "deleted",
@@ -165,10 +165,12 @@ _SHELL_VERBS: dict[str, FileAction] = {
     "tail": "read",
     "less": "read",
 }
-_PREFIXES = re.compile(r"^(?:cd \S{1,300} *$|sudo +|git +(?=rm\b|mv\b))")
+_PREFIXES = re.compile(r"^(?:sudo +|git +(?=rm\b|mv\b))")
 _SUBSTITUTED = re.compile(r"^(?:sed|perl)\b[^|]{0,400}? -i")
 _QUOTED = re.compile(r"\"[^\"]{0,2000}\"|'[^']{0,2000}'")
-_COMMITTED = re.compile(r"^\[[\w./-]{1,100}(?: \([\w -]{1,30}\))? ([0-9a-f]{7,40})\] (.{1,300})$", re.MULTILINE)
+_COMMITTED = re.compile(
+    r"^\[[\w./-]{1,100}(?: \([\w -]{1,30}\))? ([0-9a-f]{7,40})\] (.{1,300})$", re.MULTILINE
+)
 _MESSAGE = re.compile(
     r"\bgit\b[^\n|;&]{0,80} commit\b[^\n]{0,80}?(?:-[a-z]*m|--message)[ =]*(?:\"([^\"]{1,300})|'([^']{1,300}))"
 )
@@ -193,22 +195,36 @@ def _shell_files(command: str) -> Iterator[tuple[str, FileAction]]:
     if heredoc >= 0:
         # What follows the first line is the text of a file.
         command = command[: command.find("\n", heredoc) if "\n" in command[heredoc:] else None]
+    folder = ""
     for one in _COMMANDS.split(command):
-        bare = _PREFIXES.sub("", one.strip())
-        plain = _QUOTED.sub("''", bare)
+        plain = _QUOTED.sub("''", _PREFIXES.sub("", one.strip()))
+        name, *named = _ARGUMENT.findall(_WRITTEN.sub("", plain.partition("|")[0])) or [""]
+        if name == "cd":
+            folder = _joined(folder, named[0]) if named else ""
+            continue
         for path in _WRITTEN.findall(plain):
-            yield path, "edited" if ">>" in plain else "created"
-        name, _, _ = plain.partition(" ")
-        named = _ARGUMENT.findall(_WRITTEN.sub("", plain.partition("|")[0]).partition("<")[0])
-        if name == "mv" and len(named) > 1:
-            yield named[0], "deleted"
-            yield named[-1], "created"
-        elif name == "cp" and len(named) > 1:
-            yield named[-1], "created"
-        elif _SUBSTITUTED.match(plain):
-            yield from ((path, "edited") for path in named if "/" in path or "." in path)
-        elif name in _SHELL_VERBS:
-            yield from ((path, _SHELL_VERBS[name]) for path in named)
+            yield _joined(folder, path), "edited" if ">>" in plain else "created"
+        for path, action in _changes(name, named, plain):
+            yield _joined(folder, path), action
+
+
+def _joined(folder: str, path: str) -> str:
+    return f"{folder.rstrip('/')}/{path}" if folder and path[:1] not in {"/", "~"} else path
+
+
+def _changes(name: str, named: Sequence[str], plain: str) -> Iterator[tuple[str, FileAction]]:
+    if name in {"mv", "cp"} and len(named) > 1:
+        *sources, target = named
+        is_folder = len(sources) > 1 or target.endswith(("/", "."))
+        for source in sources:
+            if name == "mv":
+                yield source, "deleted"
+            made = source.rpartition("/")[2]
+            yield f"{target.rstrip('/')}/{made}" if is_folder else target, "created"
+    elif _SUBSTITUTED.match(plain):
+        yield from ((path, "edited") for path in named if "." in path)
+    elif name in _SHELL_VERBS:
+        yield from ((path, _SHELL_VERBS[name]) for path in named)
 
 
 def _commits(use: ToolUse, command: str) -> Iterator[str]:
@@ -223,7 +239,19 @@ def _commits(use: ToolUse, command: str) -> Iterator[str]:
 _TASK_LABELS = ("content", "step", "task", "title", "description", "text", "subject")
 _STATUS_LABELS = ("status", "state")
 _DONE = frozenset({"completed", "complete", "done", "finished", "closed", "cancelled", "canceled"})
-_OPEN = frozenset({"pending", "open", "todo", "in_progress", "in progress", "inprogress", "active", "blocked", "not_started"})
+_OPEN = frozenset(
+    {
+        "pending",
+        "open",
+        "todo",
+        "in_progress",
+        "in progress",
+        "inprogress",
+        "active",
+        "blocked",
+        "not_started",
+    }
+)
 
 
 def _tasks(use: ToolUse) -> Facts | None:
@@ -249,7 +277,9 @@ def _tasks(use: ToolUse) -> Facts | None:
 
     def lines(wanted: frozenset[str]) -> tuple[str, ...]:
         return tuple(
-            shorten(one_line(line), limit=_LINE_LENGTH) for line, status in known if status in wanted
+            shorten(one_line(line), limit=_LINE_LENGTH)
+            for line, status in known
+            if status in wanted
         )
 
     return Facts(open_tasks=lines(_OPEN), done_tasks=lines(_DONE), has_tasks=True)
