@@ -471,15 +471,12 @@ class HistoryReducer:
             summary_budget=min(self._summary_budget or call.budget.summary, call.budget.beside),
             window=self._window or read_at_once(self._summarizers, call.budget, model=self.model),
             pins=call.pins,
+            by_code=frozenset(
+                at for at, one in enumerate(chain) if isinstance(one, DigestSummarizer)
+            ),
         )
-        flow = fold(
-            history,
-            call.verdict,
-            self.config,
-            options,
-            given=call.given,
-            overrides=call.overrides,
-        )
+        given, overrides = call.given, call.overrides
+        flow = fold(history, call.verdict, self.config, options, given=given, overrides=overrides)
         return await FoldCalls(chain, self._breakers, seconds=self._timeout).run(flow)
 
     def _now(self) -> datetime:

@@ -67,7 +67,7 @@ class FoldOptions(Struct, frozen=True, kw_only=True):
     There are so many *summarizers* to ask, one after the other. The view has to fit *budget*. One
     summary is asked to keep to *summary_budget* tokens. A summarizer is given at most *window*
     tokens to read at once. *pins* are the pinned messages before the cut; None if only those marked
-    as pinned are.
+    as pinned are. *by_code* are the places of the summarizers that are code.
     """
 
     created_at: datetime
@@ -77,6 +77,7 @@ class FoldOptions(Struct, frozen=True, kw_only=True):
     summary_budget: int
     window: int | None = None
     pins: Pins | None = None
+    by_code: frozenset[int] = frozenset()
 
 
 class FoldResult(Struct, frozen=True, kw_only=True):
@@ -114,6 +115,7 @@ class _Task(Struct, frozen=True, kw_only=True):
             room=room,
             source=source,
             before=before,
+            by_code=self.options.by_code,
         )
 
     @property
