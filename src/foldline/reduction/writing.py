@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.reduction.budget import budget_for
-from foldline.reduction.contract import cleaned, reviewed
+from foldline.reduction.contract import Review, cleaned, reviewed
 from foldline.reduction.request import Flow, SummaryFailure, SummaryRequest
 
 
@@ -98,9 +98,19 @@ def write(
             )
             faults = review.defects
             if not faults:
-                notes = (_DROPPED.format(review.dropped),) if review.dropped else ()
-                cost = Writing(calls=calls, tokens_read=calls * source, failures=failures + notes)
-                return replace(cost, text=review.text, tokens=review.tokens, summarizer=summarizer)
+                cost = Writing(calls=calls, tokens_read=calls * source, failures=failures)
+                return _with_text(cost, review, summarizer)
             failures += faults
         request = replace(request, defects=faults)
     return Writing(calls=calls, tokens_read=calls * source, failures=failures)
+
+
+def _with_text(cost: Writing, review: Review, summarizer: int) -> Writing:
+    notes = (_DROPPED.format(review.dropped),) if review.dropped else ()
+    return replace(
+        cost,
+        text=review.text,
+        tokens=review.tokens,
+        summarizer=summarizer,
+        failures=cost.failures + notes,
+    )
