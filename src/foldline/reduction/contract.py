@@ -83,12 +83,13 @@ def reviewed(
     Return what may be used of *text* as an answer to *request*, or why nothing may.
 
     Args:
-        text: The answer, cleaned.
+        text: The answer.
         request: What was asked.
         count: Counts the tokens of a text.
         room: The tokens whose place *text* takes.
         by_code: Whether code wrote it: what it copied is neither dropped nor judged by its shape.
     """
+    text = cleaned(text)
     tokens = count(text)
     faults = tuple(_faults(text, request, tokens, room, by_code=by_code))
     if faults or by_code:

@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.reduction.budget import budget_for
-from foldline.reduction.contract import Review, cleaned, reviewed
+from foldline.reduction.contract import Review, reviewed
 from foldline.reduction.request import Flow, SummaryFailure, SummaryRequest
 
 
@@ -64,8 +64,7 @@ def write(
     """
     Ask the summarizers in turn until one gives a text that keeps the contract.
 
-    The second request to a summarizer lists what was wrong with its first text, or what it should do
-    better if it gave none.
+    The second request to a summarizer lists what was wrong with its first reply.
 
     Args:
         request: What to ask.
@@ -93,9 +92,8 @@ def write(
             failures += (reply.defect or reply.reason,)
             faults = (reply.defect,) if reply.defect else known
         else:
-            review = reviewed(
-                cleaned(reply), request, count=count, room=room, by_code=summarizer in by_code
-            )
+            is_code = summarizer in by_code
+            review = reviewed(reply, request, count=count, room=room, by_code=is_code)
             faults = review.defects
             if not faults:
                 cost = Writing(calls=calls, tokens_read=calls * source, failures=failures)
