@@ -15,13 +15,9 @@ from foldline.history.parts import ToolCallPart
 from foldline.reduction.budget import LEAST_BUDGET, budget_for, budget_of
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.contract import cleaned
+from foldline.reduction.draft import MERGE_WIDTH, FoldOptions
 from foldline.reduction.event import Reason
-from foldline.reduction.fold import (
-    MERGE_WIDTH,
-    FoldOptions,
-    FoldResult,
-    fold,
-)
+from foldline.reduction.fold import FoldResult, fold
 from foldline.reduction.request import (
     DEFAULT_PROMPT,
     Reply,

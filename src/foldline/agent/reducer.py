@@ -39,8 +39,9 @@ from foldline.providers.summarizer import ModelSummarizer, Summarizer, metered
 from foldline.reduction.active import rebound
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, fingerprint
+from foldline.reduction.draft import FoldOptions
 from foldline.reduction.event import Reason, ReductionStatus
-from foldline.reduction.fold import FoldOptions, FoldResult, fold
+from foldline.reduction.fold import FoldResult, fold
 from foldline.reduction.quotes import Pins
 from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.reduction.verdict import Verdict, decide
@@ -473,12 +474,7 @@ class HistoryReducer:
             pins=call.pins,
         )
         flow = fold(
-            history,
-            call.verdict,
-            self.config,
-            options,
-            given=call.given,
-            overrides=call.overrides,
+            history, call.verdict, self.config, options, given=call.given, overrides=call.overrides
         )
         return await FoldCalls(chain, self._breakers, seconds=self._timeout).run(flow)
 
