@@ -8,7 +8,6 @@ block is called in a thread of its own.
 from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import isawaitable, iscoroutinefunction, unwrap
-from operator import attrgetter
 from typing import Any
 
 from foldline.checks import expect, expect_whole
@@ -79,14 +78,7 @@ def wire_of(client: object) -> type[WireModel] | None:
     if vendor_at(client) == "openai":
         # Some of its models answer there alone.
         kinds = (OpenAIResponses, OpenAIChat, AnthropicMessages)
-    return next((kind for kind in kinds if callable(_method(client, kind.endpoint))), None)
-
-
-def _method(client: object, endpoint: str) -> object:
-    try:
-        return attrgetter(f"{endpoint}.create")(client)
-    except AttributeError:
-        return None
+    return next((kind for kind in kinds if callable(kind.method(client))), None)
 
 
 class ClientModel:
@@ -118,7 +110,7 @@ class ClientModel:
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
         """Return what the model says to *request*; raise what `ChatModel.respond` raises."""
-        create = attrgetter(f"{self._wire.endpoint}.create")(self._client)
+        create = self._wire.method(self._client)
         given = self._wire.arguments(request)
         if (timeout := getattr(self._client, "timeout", None)) is not None:
             # Without it an SDK refuses a long answer that is not streamed.

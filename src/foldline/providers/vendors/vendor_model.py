@@ -169,7 +169,7 @@ class WireModel(VendorModel, ABC):
     """
 
     # Where the SDK has the method `create`, from its client on, and which fields that requires.
-    endpoint: ClassVar[str]
+    _endpoint: ClassVar[str]
     _required: ClassVar[tuple[str, ...]] = ("model",)
     _format: ClassVar[NativeFormat]
     _reader: ClassVar[type[StreamReader]]
@@ -264,12 +264,20 @@ class WireModel(VendorModel, ABC):
                 yield reply
 
     def _send(self, client: Any, body: Object, options: Object) -> AbstractAsyncContextManager[Any]:
-        create = attrgetter(f"{self.endpoint}.with_streaming_response.create")(client)
+        create = self.method(client, "with_streaming_response.create")
         options = self._with_headers(body, options)
         # The SDK would walk through all messages; what is given beside them is sent unchanged.
         given: Object = {key: [] if key == "messages" else body[key] for key in self._required}
         sent: AbstractAsyncContextManager[Any] = create(**given, extra_body=body, **options)
         return sent
+
+    @classmethod
+    def method(cls, client: Any, name: str = "create") -> Any:
+        """Return the method of *client*, an SDK or what looks like one; None if it has none."""
+        try:
+            return attrgetter(f"{cls._endpoint}.{name}")(client)
+        except AttributeError:
+            return None
 
     def arguments(self, request: ChatRequest) -> Object:
         """Return what `create` of the vendor's SDK takes for *request*: an argument for each field."""

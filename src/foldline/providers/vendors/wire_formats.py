@@ -184,7 +184,7 @@ class OpenAIChat(_OpenAI):
     """Chat Completions as one model speaks it."""
 
     _text = "text"
-    endpoint = "chat.completions"
+    _endpoint = "chat.completions"
     _required = ("model", "messages")
     _format = NativeFormat.OPENAI_CHAT
     _reader = _ChatReader
@@ -278,7 +278,7 @@ class OpenAIResponses(_OpenAI):
     """The Responses API as one model speaks it."""
 
     _text = "input_text"
-    endpoint = "responses"
+    _endpoint = "responses"
     _format = NativeFormat.OPENAI_RESPONSES
     _reader = _ResponsesReader
     _continues = True
@@ -387,7 +387,7 @@ class _MessageReader(StreamReader):
 class AnthropicMessages(WireModel):
     """The Messages API as one model speaks it."""
 
-    endpoint = "messages"
+    _endpoint = "messages"
     _required = ("model", "max_tokens", "messages")
     _format = NativeFormat.ANTHROPIC
     _reader = _MessageReader
