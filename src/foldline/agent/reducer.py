@@ -130,7 +130,7 @@ class HistoryReducer:
         made.model, made.window = name, self.window or window
         costs = fold_costs(self.config, name, self._given)
         writer = self._given[0] if self._given else None
-        rides = isinstance(writer, ModelSummarizer) and writer.model_name == name
+        rides = isinstance(writer, ModelSummarizer) and writer.rides and writer.model_name == name
         if costs is not None and self.config.use_single_summary:
             costs = structs.replace(costs, rides=rides)
         made._costs = costs  # noqa: SLF001
