@@ -56,9 +56,9 @@ _NUMBER_LENGTH = 4
 _SEPARATOR = ", "
 _LABEL = re.compile(r"[\w.-]{1,40}").fullmatch
 _KIND_LABELS = {"clock": "times", "path": "files"}
-_KIND_SCORES = {"clock": -40, "number": -30, "amount": -24, "url": -4, "version": -60}
+_KIND_SCORES = {"clock": -40, "number": -8, "amount": -24, "url": -4, "version": -60}
 # What means little without its sentence comes last.
-_WEAK_KINDS = ("clock", "number", "version")
+_WEAK_LABELS = ("times", "numbers", "versions")
 _SMALL_KINDS = ("clock", "number", "amount", "version")
 # What the user calls their own ("my order number is ..."): the subject of the conversation.
 _OWN = re.compile(r"\b(?:my|our)\b[^!?\n]{0,80}", re.IGNORECASE)
@@ -237,7 +237,7 @@ def _score(tally: _Tally, length: int, kind: str) -> int:
         + 24 * bool(tally.assistant)
         + 16 * tally.label.lower().endswith(_ID_ENDINGS)
         + 4 * min(total, 16).bit_length()
-        + 32 * tally.last // length
+        + 48 * tally.last // length
         + _KIND_SCORES.get(kind, 0)
     )
 
@@ -251,7 +251,7 @@ def _entry(kind: str, value: str, label: str) -> Entry:
 
 def _take_in_turn(old: Iterable[Entry], new: Iterable[Entry], finder: Finder) -> list[Entry]:
     known = {entry.value: entry for pair in zip_longest(old, new) for entry in pair if entry}
-    return sorted(known.values(), key=lambda entry: finder.kind(entry.value) in _WEAK_KINDS)[:_MOST]
+    return sorted(known.values(), key=lambda entry: entry.label in _WEAK_LABELS)[:_MOST]
 
 
 def _is_noise(kind: str, value: str, tally: _Tally) -> bool:

@@ -9,7 +9,6 @@ merged item by item, so an identifier survives many folds.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from functools import cache
 
 from msgspec import Struct
@@ -30,7 +29,7 @@ from foldline.providers.digest.prose import focused, offer_quotes, offer_sentenc
 from foldline.providers.digest.requests import offer_requests, offer_tail
 from foldline.providers.digest.rules import offer_rules
 from foldline.providers.digest.span import Span, read_span
-from foldline.providers.digest.text import ELLIPSIS
+from foldline.providers.digest.text import ELLIPSIS, attribute, clean, one_line
 from foldline.providers.digest.trail import offer_trail, trail_of
 from foldline.providers.digest.work import EXTRACTORS, facts_of, uses_of
 from foldline.reduction.record import Counts, Section, SummaryRecord, brief, header
@@ -90,7 +89,7 @@ def write_digest(request: SummaryRequest, *, count: CountTokens = _ESTIMATOR.cou
     span = read_span(request.messages)
     counts = sum((record.counts for record in earlier.records), span.roles)
     detail = min(max(request.budget * 2 // 3, _LEAST_DETAIL), _MOST_DETAIL)
-    offers = _offer(span, earlier, detail=detail, focus=words_of(request.focus))
+    offers = _offer(request, span, earlier, detail=detail)
     budget = min(request.budget, _worthwhile(span, earlier, count))
     if count(header(counts)) * _ROLES_PART > budget:
         counts = brief(counts)
@@ -100,22 +99,23 @@ def write_digest(request: SummaryRequest, *, count: CountTokens = _ESTIMATOR.cou
 
 
 def _offer(
-    span: Span, earlier: Earlier, *, detail: int, focus: AbstractSet[str]
+    request: SummaryRequest, span: Span, earlier: Earlier, *, detail: int
 ) -> dict[Section, Sequence[Item]]:
     speeches, prior = span.speeches, earlier.lines
+    focus, in_view = words_of(request.focus), one_line(clean("\n".join(request.shown)))
     uses = uses_of(span)
     facts = facts_of(uses, EXTRACTORS)
     trail = trail_of(earlier.records, facts)
-    ledger = build_ledger(span, earlier, Finder(), listed=trail.files)
+    ledger = build_ledger(span, earlier, Finder(), shown=in_view, listed=trail.files)
     requests = offer_requests(speeches, prior=prior(Section.REQUESTS), detail=detail)
     tail = offer_tail(speeches, prior=prior(Section.LAST), detail=detail)
     asked = "\n".join(item.text for item in requests[:_SHOWN_REQUESTS])
     rules = offer_rules(speeches, prior=prior(Section.RULES), asked=prior(Section.REQUESTS))
-    shown = "\n".join([asked, *(item.text for item in (*rules, *tail))])
+    shown = "\n".join([in_view, asked, *(item.text for item in (*rules, *tail))])
     said = [*prior(Section.SAID), *prior(Section.LAST)]
     offers: dict[Section, Sequence[Item]] = {
-        Section.REQUESTS: requests,
-        Section.RULES: rules,
+        Section.REQUESTS: [item for item in requests if not _is_in(item, in_view)],
+        Section.RULES: [item for item in rules if not _is_in(item, in_view)],
         Section.USED: offer_entries(ledger.used),
         Section.SEEN: offer_entries(ledger.seen),
         **offer_trail(trail),
@@ -123,11 +123,16 @@ def _offer(
         Section.TOOLS: offer_calls(uses, facts, prior=prior(Section.TOOLS)),
         Section.EARLIER: offer_quotes(earlier.foreign, prior=prior(Section.EARLIER)),
         Section.SAID: offer_sentences(speeches, prior=said, shown=shown, focus=focus),
-        Section.LAST: tail,
+        Section.LAST: [item for item in tail if not _is_in(item, in_view)],
     }
     return (
         {section: focused(items, focus) for section, items in offers.items()} if focus else offers
     )
+
+
+def _is_in(item: Item, shown: str) -> bool:
+    said = item.text.removeprefix(attribute("user", ""))
+    return said.removesuffix(ELLIPSIS).rstrip() in shown
 
 
 def _kept(lines: Sequence[str]) -> list[Item]:
