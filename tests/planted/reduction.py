@@ -99,7 +99,7 @@ another configuration takes its reductions away
 - known = known_of(task.history, given) if base is None
 + known = [] if base is None
 
-reduction/fold.py: properties/test_valid_requests.py
+reduction/draft.py: properties/test_valid_requests.py
 the last user message is not pinned
 - return user if user is not None and user < self.cut else None
 + return None
@@ -114,12 +114,12 @@ only the newest reductions are carried
 - if number % stride or not number:
 + if number:
 
-reduction/fold.py: reduction/test_fold.py
+reduction/draft.py: reduction/test_fold.py
 the summary before is forgotten
 - earlier=(earlier.text,) if earlier.text else (),
 + earlier=(),
 
-reduction/fold.py: scenarios/test_call_counts.py
+reduction/draft.py: scenarios/test_call_counts.py
 the whole prefix is read again at each fold
 - total, start = Writing(), task.start
 + total, start = Writing(), 0
@@ -183,7 +183,7 @@ a fold that was asked for keeps the threshold too
 - 0 if is_forced else threshold
 + threshold
 
-reduction/fold.py: reduction/test_fold.py
+reduction/draft.py: reduction/test_fold.py
 a full share is always made free by the newest layers
 - several = (run for run in reversed(levels) if len(run) >= _LEAST_GROUP)
 + several = (run for run in levels[-1:] if len(run) >= _LEAST_GROUP)
@@ -196,8 +196,8 @@ quotes make the view longer
 
 reduction/fold.py: reduction/test_run_overrides.py
 dropping once forgets the summary
-- _kept(verdict.state, Writing())
-+ _Draft()
+- unchanged(verdict.state, Writing())
++ Draft()
 the strategy of a run is ignored by its fold
 - if how.strategy == "summarizing"
 + if config.strategy == "summarizing"

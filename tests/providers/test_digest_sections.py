@@ -12,15 +12,7 @@ from foldline.providers.digest.ledger import (
     kind_of,
     offer_entries,
 )
-from foldline.providers.digest.offers import (
-    offer_calls,
-    offer_requests,
-    offer_rules,
-    offer_sentences,
-    offer_tail,
-    rank_sentences,
-    split_sentences,
-)
+from foldline.providers.digest.offers import offer_calls
 from foldline.providers.digest.outline import (
     Counts,
     Item,
@@ -34,6 +26,9 @@ from foldline.providers.digest.outline import (
     select,
     share_out,
 )
+from foldline.providers.digest.prose import offer_sentences, rank_sentences, split_sentences
+from foldline.providers.digest.requests import offer_requests, offer_tail
+from foldline.providers.digest.rules import offer_rules
 from foldline.providers.digest.span import Speech, read_span
 from foldline.providers.digest.text import clean, one_line, shorten
 

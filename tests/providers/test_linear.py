@@ -9,8 +9,9 @@ from foldline.history.codec import canonical_json
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.providers.digest.ledger import find_identifiers
-from foldline.providers.digest.offers import failure_of, split_sentences
+from foldline.providers.digest.offers import failure_of
 from foldline.providers.digest.outline import parse
+from foldline.providers.digest.prose import split_sentences
 from foldline.providers.digest.summarizer import write_digest
 from foldline.providers.digest.text import redact
 from foldline.providers.transcript import write_transcript

@@ -9,7 +9,8 @@ from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.reduction.budget import budget_of
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.fold import FoldOptions, FoldResult, fold
+from foldline.reduction.draft import FoldOptions
+from foldline.reduction.fold import FoldResult, fold
 from foldline.reduction.request import Flow
 from foldline.reduction.state import HistoryReductionState, is_kept
 from foldline.reduction.verdict import decide

@@ -15,8 +15,9 @@ from foldline.reduction.config import (
     Limits,
     config_of_run,
 )
+from foldline.reduction.draft import FoldOptions
 from foldline.reduction.event import Reason
-from foldline.reduction.fold import FoldOptions, fold
+from foldline.reduction.fold import fold
 from foldline.reduction.request import DEFAULT_PROMPT, SummaryRequest, run_flow
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.verdict import Verdict, decide

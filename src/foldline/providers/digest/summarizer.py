@@ -16,16 +16,7 @@ from msgspec import Struct
 
 from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter, TokenEstimator
 from foldline.providers.digest.ledger import build_ledger, offer_entries
-from foldline.providers.digest.offers import (
-    focused,
-    offer_calls,
-    offer_quotes,
-    offer_requests,
-    offer_rules,
-    offer_sentences,
-    offer_tail,
-    words_of,
-)
+from foldline.providers.digest.offers import offer_calls
 from foldline.providers.digest.outline import (
     Counts,
     CountTokens,
@@ -40,6 +31,9 @@ from foldline.providers.digest.outline import (
     render,
     share_out,
 )
+from foldline.providers.digest.prose import focused, offer_quotes, offer_sentences, words_of
+from foldline.providers.digest.requests import offer_requests, offer_tail
+from foldline.providers.digest.rules import offer_rules
 from foldline.providers.digest.span import Span, read_span
 from foldline.providers.digest.text import ELLIPSIS
 from foldline.reduction.request import SummaryRequest

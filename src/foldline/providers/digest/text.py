@@ -6,7 +6,7 @@ text without secrets costs a few substring searches.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
@@ -20,6 +20,7 @@ __all__ = [
     "attribute",
     "bare",
     "clean",
+    "distinct",
     "ends",
     "one_line",
     "redact",
@@ -187,3 +188,8 @@ def attribute(role: str, text: str) -> str:
 def bare(text: str) -> str:
     """Return *text* without who said it."""
     return text.partition(_SAYS)[2] or text
+
+
+def distinct(texts: Iterable[str]) -> list[str]:
+    """Keep the last of equal *texts*, in order."""
+    return list(dict.fromkeys(reversed([text for text in texts if text])))[::-1]
