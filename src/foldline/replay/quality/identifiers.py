@@ -8,7 +8,7 @@ stands there as a whole word, so that `user_1` is not in `user_12`.
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json
@@ -19,6 +19,7 @@ from foldline.threads.reader import text_of
 
 __all__ = [
     "Pattern",
+    "call_arguments",
     "generic",
     "has_word",
     "identifiers",
@@ -80,23 +81,23 @@ def wants(message: Message, pattern: Pattern = identifiers) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def call_arguments(call: ToolCallPart) -> dict[str, Any]:
+def call_arguments(call: ToolCallPart) -> dict[str, object]:
     """Return the arguments of *call* by name; one without a name if they are no JSON object."""
     try:
-        given: Any = decode_json(call.arguments)
+        given: object = decode_json(call.arguments)
     except FormatError:
         given = call.arguments
-    return cast("dict[str, Any]", given) if isinstance(given, dict) else {"": given}
+    return cast("dict[str, object]", given) if isinstance(given, dict) else {"": given}
 
 
-def _leaves(value: Any) -> Iterator[str]:
+def _leaves(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for inner in cast("dict[str, Any]", value).values():
+        for inner in cast("dict[str, object]", value).values():
             yield from _leaves(inner)
     elif isinstance(value, list):
-        for inner in cast("list[Any]", value):
+        for inner in cast("list[object]", value):
             yield from _leaves(inner)
 
 

@@ -18,7 +18,7 @@ from foldline.replay.quality.identifiers import last_word, said, spelled_out
 from foldline.replay.tape import Tape
 
 
-__all__ = ["Moment", "Transcript", "moments"]
+__all__ = ["Moment", "Transcript", "moments", "text_of_all", "tokens_of"]
 
 
 # The same session gives the same reductions whenever it is played.

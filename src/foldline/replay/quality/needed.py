@@ -23,6 +23,7 @@ class Need(Struct, frozen=True, kw_only=True):
     """A value that a call needed."""
 
     value: str
+
     call: int
     """Which call, by the number of messages before it."""
 

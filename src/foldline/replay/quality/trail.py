@@ -70,7 +70,8 @@ def _edited(call: ToolCallPart) -> str:
     given = call_arguments(call)
     if not _EDITS.search(call.name) or given.get("command") in _READS:
         return ""
-    return next((given[name] for name in _PATHS if isinstance(given.get(name), str)), "")
+    named = (given.get(name) for name in _PATHS)
+    return next((path for path in named if isinstance(path, str)), "")
 
 
 def commits(messages: Sequence[Message]) -> tuple[tuple[str, str], ...]:

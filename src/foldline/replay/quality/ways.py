@@ -17,7 +17,12 @@ from foldline.replay.quality.moments import Moment, Transcript, text_of_all, tok
 __all__ = ["DIGEST", "LEDGER", "WAYS", "Ways"]
 
 
-DIGEST, LEDGER = "foldline", "ledger"
+DIGEST = "foldline"
+"""The way of foldline's own view."""
+
+LEDGER = "ledger"
+"""The way of a plain ledger: the identifiers of a generic pattern, the newest first."""
+
 WAYS = (DIGEST, LEDGER, "random", "first", "mask", "recency", "none", "chance")
 """What is compared; `chance` is the summary of another conversation."""
 
