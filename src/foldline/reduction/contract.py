@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from foldline.reduction.provenance import REDACTED, Source
+from foldline.reduction.provenance import Source
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.statements import kept
 
 
-__all__ = ["BUDGET_TOLERANCE", "REDACTED", "Review", "cleaned", "reviewed", "sendable"]
+__all__ = ["BUDGET_TOLERANCE", "Review", "cleaned", "reviewed", "sendable"]
 
 
 BUDGET_TOLERANCE = 1.25
