@@ -472,6 +472,9 @@ class HistoryReducer:
             summary_budget=min(self._summary_budget or call.budget.summary, call.budget.beside),
             window=self._window or read_at_once(self._summarizers, call.budget, model=self.model),
             pins=call.pins,
+            by_code=frozenset(
+                at for at, one in enumerate(chain) if isinstance(one, DigestSummarizer)
+            ),
         )
         flow = fold(
             history, call.verdict, self.config, options, given=call.given, overrides=call.overrides
