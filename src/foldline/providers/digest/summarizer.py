@@ -10,6 +10,7 @@ merged item by item, so an identifier survives many folds.
 import asyncio
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import chain
 
 from msgspec import Struct
 
@@ -90,7 +91,7 @@ def write_digest(request: SummaryRequest, *, count: CountTokens = _ESTIMATOR.cou
     counts = sum((record.counts for record in earlier.records), span.roles)
     detail = min(max(request.budget * 2 // 3, _LEAST_DETAIL), _MOST_DETAIL)
     offers = _offer(request, span, earlier, detail=detail)
-    budget = min(request.budget, _worthwhile(span, earlier, count))
+    budget = _worthwhile(request.budget, span, earlier, count)
     if count(header(counts)) * _ROLES_PART > budget:
         counts = brief(counts)
     text = _word_for_word(counts, offers, budget=budget, count=count)
@@ -139,15 +140,22 @@ def _kept(lines: Sequence[str]) -> list[Item]:
     return [Item(lines[place], place) for place in range(len(lines) - 1, -1, -1)]
 
 
-def _worthwhile(span: Span, earlier: Earlier, count: CountTokens) -> int:
-    """Return how many tokens a digest may have to be worth more than its sources."""
+def _worthwhile(budget: int, span: Span, earlier: Earlier, count: CountTokens) -> int:
+    """Return how many tokens a digest may have to be worth more than its sources; at most *budget*."""
     known = sum(map(count, earlier.texts))
-    new = sum(count(speech.text) for speech in span.speeches)
-    new += sum(count(result.text) for result in span.results)
-    new += sum(count(argument.value) for call in span.calls for argument in call.arguments)
+    new = 0
+    texts = chain(
+        (speech.text for speech in span.speeches),
+        (result.text for result in span.results),
+        (argument.value for call in span.calls for argument in call.arguments),
+    )
+    for text in texts:
+        new += count(text)
+        if known + new * 3 // 4 >= budget:
+            return budget
     # A short source may be worth keeping whole.
     whole = new + MESSAGE_TOKENS * span.roles.total() - 1
-    return known + max(new * 3 // 4, min(whole, _SMALL))
+    return min(budget, known + max(new * 3 // 4, min(whole, _SMALL)))
 
 
 def _word_for_word(

@@ -92,6 +92,8 @@ REDACTION_RULES = (
 )
 """The shapes, in the order in which they are tried."""
 
+_HINTS = tuple(dict.fromkeys(hint for rule in REDACTION_RULES for hint in rule.hints))
+_DIGITS = "0123456789"
 _CARD = re.compile(r"(?<![\w.-])[3-6]\d{3}(?:[ -]?\d{2,6}){2,4}(?![\w-])")
 _CARD_LENGTHS = range(13, 20)
 
@@ -99,10 +101,21 @@ _CARD_LENGTHS = range(13, 20)
 def redact(text: str) -> str:
     """Return *text* with a marker in place of every secret of a known shape."""
     lowered = text.lower()
+    for hint in _HINTS:
+        if hint in lowered:
+            text = _redacted(text, lowered)
+            break
+    # A count costs much less than a search.
+    if sum(map(text.count, _DIGITS)) < _CARD_LENGTHS.start:
+        return text
+    return _CARD.sub(_card_marker, text)
+
+
+def _redacted(text: str, lowered: str) -> str:
     for rule in REDACTION_RULES:
         if any(hint in lowered for hint in rule.hints):
             text = rule.pattern.sub(rule.marker, text)
-    return _CARD.sub(_card_marker, text)
+    return text
 
 
 def _card_marker(match: re.Match[str]) -> str:
@@ -136,7 +149,7 @@ _UNPRINTABLE = re.compile("[\ud800-\udfff\x00-\x08\x0e-\x1f\x7f]")
 
 def clean(text: str) -> str:
     """Return *text* without secrets and without characters that UTF-8 or a model cannot take."""
-    return redact(_UNPRINTABLE.sub(" ", text))
+    return redact(text if text.isprintable() else _UNPRINTABLE.sub(" ", text))
 
 
 def ends(text: str) -> str:
