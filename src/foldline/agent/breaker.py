@@ -13,10 +13,18 @@ from time import monotonic
 from typing import TypeVar
 
 from foldline.agent.bounded import bounded
+from foldline.agent.recorded import RecordedSummarizer
 from foldline.errors import SummarizerError
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.summarizer import Summarizer
-from foldline.reduction.request import Flow, Reply, SummaryFailure, SummaryRequest, run_flow
+from foldline.reduction.request import (
+    Flow,
+    Reply,
+    SummaryFailure,
+    SummaryRequest,
+    Written,
+    run_flow,
+)
 
 
 __all__ = [
@@ -118,7 +126,7 @@ class FoldCalls:
 
     def __init__(
         self,
-        chain: Sequence[Summarizer],
+        chain: Sequence[Summarizer | RecordedSummarizer],
         breakers: Sequence[Breaker | None],
         *,
         seconds: float,
@@ -182,7 +190,7 @@ class FoldCalls:
         summarizer = self._chain[request.summarizer]
         outcome = await bounded(lambda: summarizer.summarize(request), seconds=seconds)
         # A custom summarizer may return anything, whatever its annotation says.
-        if isinstance(outcome.value, str):
+        if isinstance(outcome.value, str | Written):
             self._answered = breaker
             return outcome.value
         is_slow = False

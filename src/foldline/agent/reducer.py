@@ -23,6 +23,7 @@ from foldline.agent.arguments import (
 from foldline.agent.breaker import NOT_ASKED, FoldCalls, breakers_of
 from foldline.agent.cache import ReductionCache
 from foldline.agent.portal import PORTAL
+from foldline.agent.recorded import digest_of, recorded
 from foldline.agent.reduced import ReducedHistory, ReducerCall, shown
 from foldline.agent.request import RequestFacts, described
 from foldline.agent.riding import may_ride, riding
@@ -112,7 +113,7 @@ class HistoryReducer:
             expect_whole(name, size, 1, optional=True)
         expect_seconds("timeout", timeout)
         self._given = given = summarizer_chain(summarizer, config)
-        self.config, self._digest = config, DigestSummarizer()
+        self.config, self._digest = config, digest_of(given)
         self._summarizers: tuple[Summarizer, ...] = (*given, self._digest)
         names = [one.name for one in given or self._summarizers]
         self.config_fingerprint = fingerprint(config, names)
@@ -461,9 +462,11 @@ class HistoryReducer:
     async def _fold(self, call: ReducerCall) -> FoldResult:
         history = call.items.history
         # The digest counts as the history does, so that its text keeps to the budget.
-        digest = DigestSummarizer(counter=history.counter)
-        chain = [digest if one is self._digest else one for one in self._summarizers]
-        chain[0] = riding(call, chain[0], self._costs)
+        digest = structs.replace(self._digest, counter=history.counter)
+        writers = list(self._summarizers)
+        writers[0] = riding(call, writers[0], self._costs)
+        chain = [recorded(one, digest) for one in writers]
+        chain[-1] = digest
         options = FoldOptions(
             created_at=self._now(),
             config_fingerprint=self.config_fingerprint,

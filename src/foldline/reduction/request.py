@@ -12,9 +12,18 @@ from typing import TypeAlias, TypeVar
 from msgspec import Struct
 
 from foldline.history.messages import Message
+from foldline.reduction.record import SummaryRecord
 
 
-__all__ = ["DEFAULT_PROMPT", "Flow", "Reply", "SummaryFailure", "SummaryRequest", "run_flow"]
+__all__ = [
+    "DEFAULT_PROMPT",
+    "Flow",
+    "Reply",
+    "SummaryFailure",
+    "SummaryRequest",
+    "Written",
+    "run_flow",
+]
 
 
 _Result = TypeVar("_Result")
@@ -79,8 +88,17 @@ class SummaryFailure(_Failure, frozen=True, kw_only=True):
     """Whether the summarizer was asked at all; if not, it is not tried again for this text."""
 
 
-Reply: TypeAlias = str | SummaryFailure
-"""What is sent into a strategy: a text, or a failure."""
+class Written(Struct, frozen=True, kw_only=True):
+    """What a model wrote, and what code has read from the same request."""
+
+    text: str
+    record: SummaryRecord
+    budget: int
+    """The tokens that the model was given."""
+
+
+Reply: TypeAlias = str | Written | SummaryFailure
+"""What is sent into a strategy: a text, alone or with a record, or a failure."""
 
 Flow: TypeAlias = Generator[SummaryRequest, Reply, _Result]
 """A running strategy."""

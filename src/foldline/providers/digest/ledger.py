@@ -95,9 +95,9 @@ def build_ledger(
     ranked = _ranked({value: tallies[value] for value in wanted}, finder)
     used = [entry for entry in ranked if tallies[entry.value].used]
     seen = [entry for entry in ranked if not tallies[entry.value].used]
-    all_used = _take_in_turn(_renamed(prior.used, paths, finder, hidden), used, finder)
+    all_used = _take_in_turn(_renamed(prior.used, paths, finder, hidden), used)
     is_used = {entry.value for entry in all_used}
-    all_seen = _take_in_turn(_renamed(prior.seen, paths, finder, hidden), seen, finder)
+    all_seen = _take_in_turn(_renamed(prior.seen, paths, finder, hidden), seen)
     return Ledger(all_used, [entry for entry in all_seen if entry.value not in is_used])
 
 
@@ -249,7 +249,7 @@ def _entry(kind: str, value: str, label: str) -> Entry:
     return Entry(value, label if _LABEL(label) else _KIND_LABELS.get(kind, f"{kind}s"))
 
 
-def _take_in_turn(old: Iterable[Entry], new: Iterable[Entry], finder: Finder) -> list[Entry]:
+def _take_in_turn(old: Iterable[Entry], new: Iterable[Entry]) -> list[Entry]:
     known = {entry.value: entry for pair in zip_longest(old, new) for entry in pair if entry}
     return sorted(known.values(), key=lambda entry: entry.label in _WEAK_LABELS)[:_MOST]
 

@@ -8,7 +8,7 @@ merged item by item, so an identifier survives many folds.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 
@@ -32,12 +32,12 @@ from foldline.providers.digest.rules import offer_rules
 from foldline.providers.digest.span import Span, read_span
 from foldline.providers.digest.text import ELLIPSIS, attribute, clean, one_line
 from foldline.providers.digest.trail import offer_trail, trail_of
-from foldline.providers.digest.work import EXTRACTORS, facts_of, uses_of
+from foldline.providers.digest.work import EXTRACTORS, Extractor, facts_of, uses_of
 from foldline.reduction.record import Counts, Section, SummaryRecord, brief, header
 from foldline.reduction.request import SummaryRequest
 
 
-__all__ = ["DigestSummarizer", "write_digest"]
+__all__ = ["DigestSummarizer", "read_record", "write_digest"]
 
 
 _LEAST_DETAIL = 80
@@ -45,6 +45,17 @@ _MOST_DETAIL = 600
 _SHOWN_REQUESTS = 4
 _WORD_FOR_WORD = 32
 _SMALL = 64
+# Per cent of a budget that code has beside a model, and the sections that it writes there.
+_BESIDE = 60
+_LEAST_BESIDE = 120
+_BY_CODE = frozenset(Section) - {
+    Section.DECISIONS,
+    Section.FAILED,
+    Section.EARLIER,
+    Section.NARRATIVE,
+    Section.SAID,
+    Section.LAST,
+}
 # What only a model writes; a digest keeps it.
 _WRITTEN = (Section.DECISIONS, Section.FAILED, Section.NARRATIVE)
 _FACTS = (Section.RULES, Section.USED, Section.SEEN, Section.TOOLS)
@@ -69,12 +80,28 @@ class DigestSummarizer(Struct, frozen=True, kw_only=True):
     counter: TokenCounter = _ESTIMATOR
     """Counts tokens, in a worker thread; the budget of a request is kept by this count."""
 
+    extractors: tuple[Extractor, ...] = EXTRACTORS
+    """Read what calls of tools did; put your own in front of the built-in ones."""
+
     async def summarize(self, request: SummaryRequest) -> str:
         """Return the digest of *request*; the same request always gives the same text."""
-        return await asyncio.to_thread(write_digest, request, count=self.counter.count)
+        return await asyncio.to_thread(
+            write_digest, request, count=self.counter.count, extractors=self.extractors
+        )
+
+    async def record(self, request: SummaryRequest) -> SummaryRecord:
+        """Return what code reads from *request*, to stand beside the text of a model."""
+        return await asyncio.to_thread(
+            read_record, request, count=self.counter.count, extractors=self.extractors
+        )
 
 
-def write_digest(request: SummaryRequest, *, count: CountTokens = _ESTIMATOR.count) -> str:
+def write_digest(
+    request: SummaryRequest,
+    *,
+    count: CountTokens = _ESTIMATOR.count,
+    extractors: Sequence[Extractor] = EXTRACTORS,
+) -> str:
     """
     Write the digest of *request*: never empty, and of at most `request.budget` tokens by *count*.
 
@@ -89,8 +116,7 @@ def write_digest(request: SummaryRequest, *, count: CountTokens = _ESTIMATOR.cou
             return text
     span = read_span(request.messages)
     counts = sum((record.counts for record in earlier.records), span.roles)
-    detail = min(max(request.budget * 2 // 3, _LEAST_DETAIL), _MOST_DETAIL)
-    offers = _offer(request, span, earlier, detail=detail)
+    offers = _offer(request, span, earlier, extractors)
     budget = _worthwhile(request.budget, span, earlier, count)
     if count(header(counts)) * _ROLES_PART > budget:
         counts = brief(counts)
@@ -99,13 +125,38 @@ def write_digest(request: SummaryRequest, *, count: CountTokens = _ESTIMATOR.cou
     return text or _shortest(header(counts), budget=request.budget, count=count)
 
 
+def read_record(
+    request: SummaryRequest,
+    *,
+    count: CountTokens = _ESTIMATOR.count,
+    extractors: Sequence[Extractor] = EXTRACTORS,
+) -> SummaryRecord:
+    """Return what code reads from *request*, in half of its budget; without sections if nothing."""
+    count = cache(count)
+    earlier = read_earlier(request.earlier)
+    span = read_span(request.messages)
+    counts = sum((record.counts for record in earlier.records), span.roles)
+    budget = _worthwhile(request.budget, span, earlier, count) * _BESIDE // 100
+    if budget < _LEAST_BESIDE:
+        return SummaryRecord(counts, {})
+    offers = _offer(request, span, earlier, extractors)
+    offers = {section: items for section, items in offers.items() if section in _BY_CODE}
+    if not request.shown:
+        # A view that quotes no request is not meant to.
+        offers[Section.REQUESTS] = ()
+    limit = budget - count(header(counts))
+    lines = share_out(offers, budget=limit, count=count) if any(offers.values()) else {}
+    return SummaryRecord(counts, lines)
+
+
 def _offer(
-    request: SummaryRequest, span: Span, earlier: Earlier, *, detail: int
+    request: SummaryRequest, span: Span, earlier: Earlier, extractors: Iterable[Extractor]
 ) -> dict[Section, Sequence[Item]]:
     speeches, prior = span.speeches, earlier.lines
+    detail = min(max(request.budget * 2 // 3, _LEAST_DETAIL), _MOST_DETAIL)
     focus, in_view = words_of(request.focus), one_line(clean("\n".join(request.shown)))
     uses = uses_of(span)
-    facts = facts_of(uses, EXTRACTORS)
+    facts = facts_of(uses, extractors)
     trail = trail_of(earlier.records, facts)
     ledger = build_ledger(span, earlier, Finder(), shown=in_view, listed=trail.files)
     requests = offer_requests(speeches, prior=prior(Section.REQUESTS), detail=detail)

@@ -222,9 +222,12 @@ def _changes(name: str, named: Sequence[str], plain: str) -> Iterator[tuple[str,
             made = source.rpartition("/")[2]
             yield f"{target.rstrip('/')}/{made}" if is_folder else target, "created"
     elif _SUBSTITUTED.match(plain):
-        yield from ((path, "edited") for path in named if "." in path)
+        for path in named:
+            if "." in path:
+                yield path, "edited"
     elif name in _SHELL_VERBS:
-        yield from ((path, _SHELL_VERBS[name]) for path in named)
+        for path in named:
+            yield path, _SHELL_VERBS[name]
 
 
 def _commits(use: ToolUse, command: str) -> Iterator[str]:
