@@ -79,6 +79,7 @@ HOMES = MappingProxyType(
         "recall": "foldline.agent.recall",
         "recall_tool": "foldline.agent.recall",
         "reduction_stats": "foldline.threads.stats",
+        "summarizer_from": "foldline.providers.vendors.client_model",
         "tool": "foldline.agent.tools",
     }
 )

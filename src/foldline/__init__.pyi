@@ -94,6 +94,9 @@ from foldline.providers.summarizer import (
     ModelSummarizer as ModelSummarizer,
     Summarizer as Summarizer,
 )
+from foldline.providers.vendors.client_model import (
+    summarizer_from as summarizer_from,
+)
 from foldline.providers.vendors.opening import (
     open_model as open_model,
 )
@@ -229,6 +232,7 @@ __all__ = [
     "recall",
     "recall_tool",
     "reduction_stats",
+    "summarizer_from",
     "tool",
 ]
 

@@ -14,6 +14,7 @@ from foldline.providers.model import (
     ToolDefinition,
 )
 from foldline.providers.summarizer import ModelSummarizer, Summarizer
+from foldline.providers.vendors.client_model import summarizer_from
 from foldline.providers.vendors.opening import open_model
 from foldline.reduction.request import SummaryRequest
 
@@ -34,4 +35,5 @@ __all__ = [
     "ToolCallDelta",
     "ToolDefinition",
     "open_model",
+    "summarizer_from",
 ]

@@ -130,7 +130,7 @@ class HistoryReducer:
         made.model, made.window = name, self.window or window
         costs = fold_costs(self.config, name, self._given)
         writer = self._given[0] if self._given else None
-        rides = isinstance(writer, ModelSummarizer) and writer.model_name == name
+        rides = isinstance(writer, ModelSummarizer) and writer.rides and writer.model_name == name
         if costs is not None and self.config.use_single_summary:
             costs = structs.replace(costs, rides=rides)
         made._costs = costs  # noqa: SLF001
@@ -472,6 +472,9 @@ class HistoryReducer:
             summary_budget=min(self._summary_budget or call.budget.summary, call.budget.beside),
             window=self._window or read_at_once(self._summarizers, call.budget, model=self.model),
             pins=call.pins,
+            by_code=frozenset(
+                at for at, one in enumerate(chain) if isinstance(one, DigestSummarizer)
+            ),
         )
         flow = fold(
             history, call.verdict, self.config, options, given=call.given, overrides=call.overrides

@@ -24,7 +24,7 @@ def riding(call: ReducerCall, summarizer: Summarizer, costs: FoldCosts | None) -
     history, verdict, budget = call.items.history, call.verdict, call.budget
     front, active = None if call.front is None else call.front(), verdict.state
     # These would keep the model from writing a summary, and without them the cache would miss.
-    if front is None or not _FORCING.isdisjoint(front.settings) or summarizer.has_settings:
+    if front is None or not _FORCING.isdisjoint(front.settings) or not summarizer.rides:
         return summarizer
     limits = (front.settings.get(name) for name in _LIMITS)
     if any(isinstance(limit, int) and limit < 2 * budget.summary for limit in limits):

@@ -147,6 +147,7 @@ class ModelSummarizer:
         name: str | None = None,
         settings: Mapping[str, object] | None = None,
         most_result: int = MOST_RESULT,
+        rides: bool = True,
     ) -> None:
         """
         Summarize with *model*.
@@ -157,6 +158,8 @@ class ModelSummarizer:
             settings: Other fields of each request, such as `temperature`, by the vendor's names.
             most_result: How many characters of one tool result the model reads: the beginning and
                 the end of a longer one.
+            rides: Whether the model of an agent may be asked on top of what its vendor has in the
+                cache, where nothing is redacted, if that is cheaper.
 
         Raises:
             ConfigError: *model* is not a model, or *most_result* is not positive.
@@ -171,6 +174,7 @@ class ModelSummarizer:
         self._name = model.name if name is None else name
         self._settings = dict(settings or {})
         self._most_result = most_result
+        self._rides = rides
 
     @property
     def name(self) -> str:
@@ -178,9 +182,9 @@ class ModelSummarizer:
         return self._name
 
     @property
-    def has_settings(self) -> bool:
-        """Whether its requests have fields of their own."""
-        return bool(self._settings)
+    def rides(self) -> bool:
+        """Whether it may ask on top of what its model has in the cache: not with fields of its own."""
+        return self._rides and not self._settings
 
     @property
     def model_name(self) -> str:

@@ -43,7 +43,7 @@ class FoldOptions(Struct, frozen=True, kw_only=True):
     There are so many *summarizers* to ask, one after the other. The view has to fit *budget*. One
     summary is asked to keep to *summary_budget* tokens. A summarizer is given at most *window*
     tokens to read at once. *pins* are the pinned messages before the cut; None if only those marked
-    as pinned are.
+    as pinned are. *by_code* are the places of the summarizers that are code.
     """
 
     created_at: datetime
@@ -53,6 +53,7 @@ class FoldOptions(Struct, frozen=True, kw_only=True):
     summary_budget: int
     window: int | None = None
     pins: Pins | None = None
+    by_code: frozenset[int] = frozenset()
 
 
 class FoldTask(Struct, frozen=True, kw_only=True):
@@ -68,6 +69,9 @@ class FoldTask(Struct, frozen=True, kw_only=True):
     quoted: int = 0
     """The tokens of the messages that the fold quotes: what replaces them has that much less room."""
 
+    shown: tuple[str, ...] = ()
+    """The texts that the view shows word for word beside the summary."""
+
     @property
     def start(self) -> int:
         """Where the messages begin that are folded away now."""
@@ -78,12 +82,13 @@ class FoldTask(Struct, frozen=True, kw_only=True):
     ) -> Flow[Writing]:
         """Ask the summarizers of this fold for one text; see `write`."""
         return write(
-            request,
+            replace(request, shown=self.shown),
             count=self.history.counter.count,
             summarizers=self.options.summarizers,
             room=room,
             source=source,
             before=before,
+            by_code=self.options.by_code,
         )
 
     @property

@@ -1,29 +1,24 @@
 """One call of a tool, from its arguments as JSON to its answer."""
 
-import asyncio
 import logging
-from collections.abc import Callable, Iterable
-from contextlib import suppress
-from contextvars import copy_context
+from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import partial
 from hashlib import sha256
 from inspect import isawaitable
-from threading import Thread
-from typing import TypeVar, cast
+from typing import cast
 
-from foldline.agent.bounded import Outcome, bounded
+from foldline.agent.bounded import bounded
 from foldline.agent.tools.answer import ToolAnswer, answer_of, error_answer
 from foldline.agent.tools.signature import ToolContext
 from foldline.agent.tools.tool import Tool
 from foldline.errors import FormatError
 from foldline.history.codec import canonical_json, decode_json
+from foldline.providers.worker import in_thread
 
 
 __all__ = ["call_signature", "run_tool", "unknown_tool"]
 
-
-_Result = TypeVar("_Result")
 
 _LOG = logging.getLogger("foldline")
 
@@ -66,37 +61,10 @@ async def run_tool(tool: Tool, arguments_json: str, context: ToolContext) -> Too
 
 async def _answer(tool: Tool, arguments: dict[str, object]) -> ToolAnswer:
     call = partial(tool.function, **arguments)
-    value = call() if tool.is_async else await _in_thread(call, name=f"tool {tool.name}")
+    value = call() if tool.is_async else await in_thread(call, name=f"tool {tool.name}")
     if isawaitable(value):
         value = cast("object", await value)
     return answer_of(value, max_result_chars=tool.max_result_chars)
-
-
-async def _in_thread(function: Callable[[], _Result], *, name: str) -> _Result:
-    """Return what *function* returns, which runs in a thread of its own."""
-    future: asyncio.Future[Outcome[_Result]] = asyncio.get_running_loop().create_future()
-    call = partial(copy_context().run, function)
-    Thread(target=_work, args=(call, future), name=name, daemon=True).start()
-    outcome = await future
-    if outcome.error is not None:
-        raise outcome.error
-    return cast("_Result", outcome.value)
-
-
-def _work(call: Callable[[], _Result], future: asyncio.Future[Outcome[_Result]]) -> None:
-    outcome: Outcome[_Result]
-    try:
-        outcome = Outcome(value=call())
-    except BaseException as error:  # noqa: BLE001 - the caller raises whatever it is
-        outcome = Outcome(error=error)
-    # A loop that has ended waits for nothing.
-    with suppress(RuntimeError):
-        future.get_loop().call_soon_threadsafe(_settle, future, outcome)
-
-
-def _settle(future: asyncio.Future[Outcome[_Result]], outcome: Outcome[_Result]) -> None:
-    if not future.done():
-        future.set_result(outcome)
 
 
 def _timed_out(tool: Tool) -> ToolAnswer:

@@ -38,7 +38,8 @@ _STATUSES = range(_FAILURE, 600)
 _CODE = re.compile(r"[A-Za-z0-9_.:-]{1,64}").fullmatch
 _LOST = "previous_response_not_found"
 _LOST_TEXT = re.compile(r"previous response .{0,200}not found", re.IGNORECASE | re.DOTALL).search
-_SDKS = ("openai", "anthropic")
+# What may raise errors: the SDKs, and the HTTP clients of newer and of older ones.
+_SOURCES = ("openai", "anthropic", "httpx2", "httpx")
 
 _OVERFLOW = re.compile(
     "(?:context_length|context_window|model_context_window)_exceeded|exceed_context_size_error"
@@ -155,28 +156,27 @@ def _cause(error: BaseException) -> str:
     return type(error).__name__
 
 
-def _raised(*names: str, also: type[Exception] | None = None) -> tuple[type[Exception], ...]:
-    loaded = [sys.modules[sdk] for sdk in _SDKS if sdk in sys.modules]
-    kinds = [getattr(sdk, name, None) for sdk in loaded for name in names]
-    return tuple(filter(None, [also, *kinds]))
+def _raised(*names: str) -> tuple[type[Exception], ...]:
+    # What is not loaded has raised nothing.
+    loaded = [sys.modules[name] for name in _SOURCES if name in sys.modules]
+    kinds = [getattr(source, name, None) for source in loaded for name in names]
+    return tuple(filter(None, kinds))
 
 
 @contextmanager
 def sdk_errors(name: str) -> Generator[None]:
     """Turn what the SDKs of OpenAI and Anthropic and their HTTP client raise into a `ModelError`."""
-    import httpx2  # noqa: PLC0415
-
     try:
         yield
     except _raised("APIStatusError") as error:
         said: Any = error
         body = error_of(said.body) or maybe_object(said.body)
         raise model_error(name, status=said.status_code, error=body) from None
-    except _raised("APITimeoutError", also=httpx2.TimeoutException) as error:
+    except _raised("APITimeoutError", "TimeoutException") as error:
         message = f"{name} did not answer in time{_where(error)}"
     except _raised("APIConnectionError") as error:
         message = f"{name} could not be reached{_where(error)}: {_cause(error)}"
-    except _raised("OpenAIError", "AnthropicError", also=httpx2.HTTPError) as error:
+    except _raised("OpenAIError", "AnthropicError", "HTTPError") as error:
         message = f"{name} broke off: {type(error).__name__}"
     except FormatError:
         message = f"{name} broke off its answer, or sent one that cannot be read"

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from pydantic_ai.providers import Provider
 
 
-__all__ = ["COMMON_VENDORS", "check_spelling", "open_model"]
+__all__ = ["COMMON_VENDORS", "check_spelling", "open_model", "vendor_at"]
 
 
 COMMON_VENDORS = (
@@ -70,7 +70,8 @@ _EXTRA = {"pydantic_ai": "pydantic-ai-slim", "openai": "openai", "anthropic": "a
 _KEYS = ("api_key", "token")
 _ADDRESSES = ("base_url", "azure_endpoint", "api_base")
 _SCHEMES = ("http", "https")
-_OPENAI_HOST = ".openai.com"
+# Where each of them asks the vendor itself.
+_HOSTS = ((".openai.com", "openai"), (".anthropic.com", "anthropic"))
 _GATEWAY = "gateway/"
 _TYPO = 0.85
 # By the names of classes in pydantic-ai: those cannot be loaded without the SDKs of their vendors.
@@ -170,7 +171,7 @@ def _bound(
     if shared["holds_history"] and wire is not OpenAIResponses:
         message = f"holds_history=True: {name} holds no history; the Responses API does"
         raise ConfigError(message)
-    if wire in {OpenAIChat, OpenAIResponses} and not _is_at_openai(first):
+    if wire in {OpenAIChat, OpenAIResponses} and vendor_at(first) != "openai":
         shared["caches_prompt"] = False
     if wire is None:
         return PydanticModel(name, clients=clients, context_window=window)
@@ -179,10 +180,15 @@ def _bound(
     )
 
 
-def _is_at_openai(first: Any) -> bool:
-    """Whether *first* sends to OpenAI itself: a server of another may refuse what only that knows."""
-    address = urlsplit(str(getattr(getattr(first, "client", first), "base_url", "")))
-    return (address.hostname or "").endswith(_OPENAI_HOST)
+def vendor_at(client: Any) -> str:
+    """
+    Return the vendor that *client* sends to; empty if it is another, or not known.
+
+    A server of another may refuse what only the vendor itself knows.
+    """
+    address = urlsplit(str(getattr(getattr(client, "client", client), "base_url", "")))
+    host = address.hostname or ""
+    return next((vendor for end, vendor in _HOSTS if host.endswith(end)), "")
 
 
 def _client_maker(config: ProviderConfig, sdk: _Sdk) -> Callable[[], Any]:

@@ -41,6 +41,8 @@ END = "[DONE]"
 
 # Settings that are for the SDK, not for the vendor.
 _OPTIONS = frozenset({"extra_headers", "extra_query", "timeout"})
+# The fields of a request that every version of the SDKs has arguments for.
+_NAMED = frozenset({"input", "max_tokens", "messages", "model", "store", "system"})
 # Lists that settings extend instead of replacing them.
 _JOINED = ("tools", "include")
 _FINISHES: Mapping[str, FinishReason] = MappingProxyType(
@@ -197,7 +199,7 @@ class WireModel(VendorModel, ABC):
         """Return what the model says to *request*; raise what `ChatModel.respond` raises."""
         async with self._asked(request, streamed=False) as reply:
             data = await reply.http_response.aread()
-            return self._read(as_object(decode_json(data), "the response"))
+            return self.read(as_object(decode_json(data), "the response"))
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
         """Yield the pieces of the response, then the whole; closing this ends the request."""
@@ -212,7 +214,7 @@ class WireModel(VendorModel, ABC):
                 raise_if_failed(self._name, event)
                 for delta in reader.deltas(event):
                     yield delta
-            response = self._read(as_object(reader.whole(), "the stream"))
+            response = self.read(as_object(reader.whole(), "the stream"))
         yield response
 
     async def prewarm(self, request: ChatRequest) -> bool:
@@ -262,13 +264,35 @@ class WireModel(VendorModel, ABC):
                 yield reply
 
     def _send(self, client: Any, body: Object, options: Object) -> AbstractAsyncContextManager[Any]:
-        create = attrgetter(f"{self._endpoint}.with_streaming_response.create")(client)
+        create = self.method(client, "with_streaming_response.create")
+        options = self._with_headers(body, options)
         # The SDK would walk through all messages; what is given beside them is sent unchanged.
         given: Object = {key: [] if key == "messages" else body[key] for key in self._required}
         sent: AbstractAsyncContextManager[Any] = create(**given, extra_body=body, **options)
         return sent
 
-    def _read(self, whole: Object) -> ChatResponse:
+    @classmethod
+    def method(cls, client: Any, name: str = "create") -> Any:
+        """Return the method of *client*, an SDK or what looks like one; None if it has none."""
+        try:
+            return attrgetter(f"{cls._endpoint}.{name}")(client)
+        except AttributeError:
+            return None
+
+    def arguments(self, request: ChatRequest) -> Object:
+        """Return what `create` of the vendor's SDK takes for *request*: an argument for each field."""
+        body = self.body(request, streamed=False)
+        options = {key: request.settings[key] for key in _OPTIONS & request.settings.keys()}
+        options = self._with_headers(body, options)
+        given = {key: body.pop(key) for key in _NAMED & body.keys()}
+        return given | options | ({"extra_body": body} if body else {})
+
+    def _with_headers(self, body: Object, options: Object) -> Object:  # noqa: ARG002
+        """Return *options* with what of *body* is sent as a header, and take it out of *body*."""
+        return options
+
+    def read(self, whole: Object) -> ChatResponse:
+        """Return what *whole*, the vendor's answer, says; raise the error that it reports."""
         raise_if_failed(self._name, whole)
         # A message without parts says nothing, and no vendor takes it back.
         messages = tuple(message for message in self._messages(whole) if message.parts)

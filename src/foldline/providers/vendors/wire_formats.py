@@ -17,8 +17,7 @@ thinking block bound to a different conversation", read on 2026-11-22).
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractAsyncContextManager
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from msgspec.structs import replace
 
@@ -322,8 +321,9 @@ class OpenAIResponses(_OpenAI):
         options.pop(_COMPARED, None)
         return {_CACHING: options}
 
-    def _read(self, whole: Object) -> ChatResponse:
-        response = super()._read(whole)
+    def read(self, whole: Object) -> ChatResponse:
+        """Return what *whole* says as `WireModel.read` does, and the conversation that is held."""
+        response = super().read(whole)
         return replace(response, service_thread_id=response.id if self._holds_history else None)
 
     def _stopped(self, whole: Object) -> str:
@@ -440,12 +440,12 @@ class AnthropicMessages(WireModel):
         can = can and settings.get(_MARK, _MARK) is not None
         return {"max_tokens": 0} if can and not (thinks or forces or is_formed) else {}
 
-    def _send(self, client: Any, body: Object, options: Object) -> AbstractAsyncContextManager[Any]:
-        sent = {key: value for key, value in body.items() if key != _BETAS}
-        if body.get(_BETAS):
-            headers = {_BETA_HEADER: ",".join(body[_BETAS]), **options.get("extra_headers", {})}
-            options = {**options, "extra_headers": headers}
-        return super()._send(client, sent, options)
+    def _with_headers(self, body: Object, options: Object) -> Object:
+        betas = body.pop(_BETAS, None)
+        if not betas:
+            return options
+        headers = {_BETA_HEADER: ",".join(betas), **options.get("extra_headers", {})}
+        return {**options, "extra_headers": headers}
 
     def _stopped(self, whole: Object) -> str:
         return maybe_text(whole.get("stop_reason"))

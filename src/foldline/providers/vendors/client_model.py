@@ -1,0 +1,195 @@
+"""
+A summarizer on a client that a program has already: that of an SDK, or a function.
+
+No package of a vendor is loaded: a client is known by the methods that it has. One whose methods
+block is called in a thread of its own.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from inspect import isawaitable, iscoroutinefunction, unwrap
+from typing import Any
+
+from foldline.checks import expect, expect_whole
+from foldline.errors import ConfigError, ModelError
+from foldline.history.formats.wire import Object, as_object, is_list, is_object
+from foldline.history.messages import Message
+from foldline.providers.model import ChatRequest, ChatResponse
+from foldline.providers.summarizer import ModelSummarizer, Summarizer
+from foldline.providers.vendors.failure import sdk_errors
+from foldline.providers.vendors.opening import vendor_at
+from foldline.providers.vendors.vendor_model import PerLoop, WireModel
+from foldline.providers.vendors.wire_formats import (
+    AnthropicMessages,
+    OpenAIChat,
+    OpenAIResponses,
+)
+from foldline.providers.worker import in_thread
+
+
+__all__ = ["ClientModel", "FunctionModel", "asked", "summarizer_from", "wire_of"]
+
+
+def summarizer_from(
+    client: object,
+    model: str | None = None,
+    *,
+    name: str | None = None,
+    window: int | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> Summarizer:
+    """
+    Return a summarizer that asks *model* through *client*; no extra has to be installed.
+
+    It is asked, and its text is judged, as `ModelSummarizer` does. The client stays yours: nothing of
+    it is changed or closed. One that is async belongs to the event loop it is used in.
+
+    Args:
+        client: An `OpenAI`, `AsyncOpenAI`, `Anthropic` or `AsyncAnthropic`, or what has their method
+            `create` (`chat.completions`, `responses` or `messages`); or a function, async or not,
+            from the whole prompt to the answer of a model. What needs no prompt implements
+            `Summarizer`.
+        model: The model, by the name that the client's vendor has for it; a function needs none.
+        name: The identity of the summarizer; by default the model's, or the function's.
+        window: How many tokens the model reads at once, if the book of models does not know it.
+        settings: Other fields of each request, such as `temperature`, by the vendor's names; none for a
+            function.
+
+    Raises:
+        ConfigError: *client* is nothing of the kind, or an argument is wrong.
+    """
+    expect("model", model, str | None)
+    expect("name", name, str | None)
+    expect_whole("window", window, 1, optional=True)
+    wire = wire_of(client)
+    if wire is None:
+        asks: ClientModel | FunctionModel = _function_model(client, model, settings, window)
+    elif not model:
+        message = f"model must name the model that {type(client).__name__} asks, got {model!r}"
+        raise ConfigError(message)
+    else:
+        asks = ClientModel(client, model, wire=wire, window=window)
+    return ModelSummarizer(asks, name=name, settings=settings, rides=False)
+
+
+def wire_of(client: object) -> type[WireModel] | None:
+    """Return the format that *client* speaks; None if it has no method for any."""
+    kinds = (OpenAIChat, OpenAIResponses, AnthropicMessages)
+    if vendor_at(client) == "openai":
+        # Some of its models answer there alone.
+        kinds = (OpenAIResponses, OpenAIChat, AnthropicMessages)
+    return next((kind for kind in kinds if callable(kind.method(client))), None)
+
+
+class ClientModel:
+    """A `ChatModel` behind a client of somebody else."""
+
+    def __init__(
+        self, client: Any, model: str, *, wire: type[WireModel], window: int | None = None
+    ) -> None:
+        """
+        Ask *model* through *client*.
+
+        Args:
+            client: Has the method `create` of the vendor's SDK.
+            model: The vendor's name of the model.
+            wire: The format that the client speaks.
+            window: The window of the model in tokens, if it is known.
+        """
+        vendor = vendor_at(client)
+        self._client = client
+        self._name = f"{vendor}:{model}" if vendor else model
+        self._wire = wire(self._name, model=model, clients=PerLoop(client), caches_prompt=False)
+        self.context_window = window
+        """The window in tokens; None leaves it to the book of models."""
+
+    @property
+    def name(self) -> str:
+        """The identity of the model: with its vendor if the client asks that vendor itself."""
+        return self._name
+
+    async def respond(self, request: ChatRequest) -> ChatResponse:
+        """Return what the model says to *request*; raise what `ChatModel.respond` raises."""
+        create = self._wire.method(self._client)
+        given = self._wire.arguments(request)
+        if (timeout := getattr(self._client, "timeout", None)) is not None:
+            # Without it an SDK refuses a long answer that is not streamed.
+            given = {"timeout": timeout, **given}
+        with sdk_errors(self._name):
+            answer = await asked(partial(create, **given), name=self._name)
+            return self._wire.read(as_object(_plain(answer), "the response"))
+
+
+class FunctionModel:
+    """A `ChatModel` behind a function from a prompt to an answer."""
+
+    def __init__(
+        self, function: Callable[[str], object], name: str, *, window: int | None = None
+    ) -> None:
+        """
+        Ask *function*.
+
+        Args:
+            function: Returns the answer, or what can be awaited for it.
+            name: The identity of the model.
+            window: Its window in tokens, if it is known.
+        """
+        self._function = function
+        self._name = name
+        self.context_window = window
+        """The window in tokens; None leaves it to the book of models."""
+
+    @property
+    def name(self) -> str:
+        """The identity of the model."""
+        return self._name
+
+    async def respond(self, request: ChatRequest) -> ChatResponse:
+        """
+        Return what the function says to the texts of *request*.
+
+        Raises:
+            ModelError: It returned something else than a text.
+        """
+        prompt = "\n\n".join(message.text for message in request.messages)
+        said = await asked(partial(self._function, prompt), name=self._name)
+        if not isinstance(said, str):
+            message = f"{self._name} must return a str, got {type(said).__name__}"
+            raise ModelError(message)
+        return ChatResponse(messages=(Message.assistant(said),))
+
+
+def _function_model(
+    function: object, model: str | None, settings: object, window: int | None
+) -> FunctionModel:
+    if not callable(function) or isinstance(function, type):
+        kind = f"the class {function.__name__}" if isinstance(function, type) else type(function)
+        message = (
+            "client must be a client of OpenAI or Anthropic, or a function from a prompt to a text, "
+            f"got {getattr(kind, '__name__', kind)}"
+        )
+        raise ConfigError(message)
+    if settings:
+        message = "settings have no effect with a function"
+        raise ConfigError(message)
+    named = model or getattr(function, "__name__", type(function).__name__)
+    return FunctionModel(function, named, window=window)
+
+
+async def asked(call: "partial[Any]", *, name: str) -> object:
+    """Return what *call* gives: awaited if it can be, and in a thread of its own if it may block."""
+    if iscoroutinefunction(unwrap(call.func)):
+        return await call()
+    answer = await in_thread(call, name=f"summarizer {name}")
+    return await answer if isawaitable(answer) else answer
+
+
+def _plain(value: Any) -> Any:
+    """Return *value*, an answer of an SDK or what looks like one, as JSON has it."""
+    if hasattr(value, "model_dump"):
+        dumped: Object = value.model_dump(mode="json", warnings=False)
+        return dumped
+    if is_list(value):
+        return [_plain(one) for one in value]
+    fields = value if is_object(value) else getattr(value, "__dict__", None)
+    return value if fields is None else {key: _plain(one) for key, one in fields.items()}
