@@ -25,7 +25,7 @@ from foldline.agent.cache import ReductionCache
 from foldline.agent.portal import PORTAL
 from foldline.agent.reduced import ReducedHistory, ReducerCall, shown
 from foldline.agent.request import RequestFacts, described
-from foldline.agent.riding import riding
+from foldline.agent.riding import may_ride, riding
 from foldline.agent.telemetry import Observer
 from foldline.agent.wire import Items, read_items
 from foldline.checks import expect, expect_seconds, expect_whole
@@ -35,12 +35,13 @@ from foldline.history.messages import Message, NativeFormat, total_usage
 from foldline.history.tokens import TokenCounter
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.model import ChatRequest
-from foldline.providers.summarizer import ModelSummarizer, Summarizer, metered
+from foldline.providers.summarizer import Summarizer, metered
 from foldline.reduction.active import rebound
 from foldline.reduction.budget import Budget
-from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, fingerprint
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.draft import FoldOptions
 from foldline.reduction.event import Reason, ReductionStatus
+from foldline.reduction.fingerprint import fingerprint
 from foldline.reduction.fold import FoldResult, fold
 from foldline.reduction.quotes import Pins
 from foldline.reduction.state import HistoryReductionState, hash_of
@@ -129,9 +130,8 @@ class HistoryReducer:
         made = copy(self)
         made.model, made.window = name, self.window or window
         costs = fold_costs(self.config, name, self._given)
-        writer = self._given[0] if self._given else None
-        rides = isinstance(writer, ModelSummarizer) and writer.rides and writer.model_name == name
-        if costs is not None and self.config.use_single_summary:
+        if costs is not None:
+            rides = bool(self._given) and may_ride(self.config, self._given[0], name)
             costs = structs.replace(costs, rides=rides)
         made._costs = costs  # noqa: SLF001
         return made
