@@ -1,6 +1,7 @@
 """A summarizer whose text stands beside a record that code has read from the same request."""
 
 from collections.abc import Iterable
+from typing import cast
 
 from msgspec.structs import replace
 
@@ -36,7 +37,8 @@ class RecordedSummarizer:
         record = await self._record(request)
         tokens = self._digest.counter.count(record.render()) if record.sections else 0
         budget = max(1, request.budget - tokens)
-        text: object = await self._summarizer.summarize(replace(request, budget=budget))
+        given = replace(request, budget=budget)
+        text = cast("object", await self._summarizer.summarize(given))
         # A custom summarizer may return anything, whatever its annotation says.
         return Written(text=text, record=record, budget=budget) if isinstance(text, str) else text
 

@@ -8,10 +8,8 @@ new ones and come first, so what mattered most survives many folds and the rest 
 """
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
-from operator import itemgetter
 
 from msgspec import Struct
 
@@ -49,7 +47,6 @@ class _Tally(Struct):
 
 
 _MOST = 600
-_CROWDED = 8
 _MENTIONED = 400
 _DEEPEST = 12
 _NUMBER_LENGTH = 4
@@ -214,17 +211,9 @@ def _ranked(tallies: Mapping[str, _Tally], finder: Finder) -> list[Entry]:
         kind = finder.kind(value)
         if not _is_noise(kind, value, tally):
             scored.append((-_score(tally, length, kind), -tally.last, value))
-    groups: Counter[str] = Counter()
-    spread: list[tuple[int, int, str, Entry]] = []
-    for score, last, value in sorted(scored):
-        entry = _entry(finder.kind(value), value, tallies[value].label)
-        # The tenth value of one key says less than the first one of another.
-        many = 0
-        if tallies[value].label and not tallies[value].used:
-            groups[entry.label] += 1
-            many = _CROWDED * groups[entry.label].bit_length()
-        spread.append((score + many, last, value, entry))
-    return [entry for *_, entry in sorted(spread, key=itemgetter(0, 1, 2))]
+    return [
+        _entry(finder.kind(value), value, tallies[value].label) for *_, value in sorted(scored)
+    ]
 
 
 def _score(tally: _Tally, length: int, kind: str) -> int:

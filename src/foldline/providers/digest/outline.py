@@ -141,17 +141,17 @@ _WORK_SHARES = {
     Section.LAST: 4,
 }
 _TALK_SHARES = {
-    Section.REQUESTS: 34,
-    Section.SAID: 34,
+    Section.SAID: 54,
+    Section.REQUESTS: 14,
     Section.OPEN: 8,
     Section.DECISIONS: 8,
     Section.NARRATIVE: 20,
-    Section.SEEN: 10,
-    Section.RULES: 4,
+    Section.SEEN: 8,
+    Section.RULES: 6,
     Section.FAILED: 4,
     Section.DONE: 4,
     Section.EARLIER: 8,
-    Section.LAST: 10,
+    Section.LAST: 8,
 }
 _WORK = (Section.USED, Section.TOOLS, Section.EDITED, Section.CREATED, Section.READ)
 # Sections that may repeat a request.
@@ -159,6 +159,8 @@ _REPEATING = (Section.RULES, Section.LAST, Section.SAID)
 # What must not be lost comes first, even in a small budget with up to this many tokens each.
 _LEAST = {Section.RULES: 32, Section.USED: 24, Section.SEEN: 24, Section.TOOLS: 24}
 _LEAST_PART = 3
+# The newest and the very first request are given what they take before anything else is.
+_WHOLE_REQUESTS = 2
 
 
 def share_out(
@@ -179,9 +181,12 @@ def share_out(
         limit = min(limit, budget - others)
         taken[section] = select(items, title=_HEADING + section.value, limit=limit, count=count)
 
-    for section in dict.fromkeys((*_LEAST, *shares)):
-        least = min(_LEAST.get(section, 0), budget // _LEAST_PART)
-        pick(section, max(budget * shares.get(section, 0) // 100, least), offers[section])
+    pick(Section.REQUESTS, budget, offers[Section.REQUESTS][:_WHOLE_REQUESTS])
+    least = {name: min(tokens, budget // _LEAST_PART) for name, tokens in _LEAST.items()}
+    least[Section.REQUESTS] = taken[Section.REQUESTS].cost
+    for section in dict.fromkeys((*least, *shares)):
+        limit = max(budget * shares.get(section, 0) // 100, least.get(section, 0))
+        pick(section, limit, offers[section])
     left = [section for section in shares if section is not Section.RULES]
     for section in left:
         pick(section, budget, offers[section])

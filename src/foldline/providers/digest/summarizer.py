@@ -2,8 +2,8 @@
 The offline digest: the summarizer that always works, without model, network or key.
 
 Code extracts what matters in a conversation of an agent: what the user asked and forbade, which
-tools were called and which failed, every identifier that was used or seen, and the most central
-sentences. Nothing is reworded, so nothing can be made up; and a digest that the next one absorbs is
+tools were called and which failed, every identifier that was used or seen, and the sentences
+that say the most. Nothing is reworded, so nothing can be made up; and a digest that the next one absorbs is
 merged item by item, so an identifier survives many folds.
 """
 
@@ -42,9 +42,9 @@ __all__ = ["DigestSummarizer", "read_record", "write_digest"]
 
 _LEAST_DETAIL = 80
 _MOST_DETAIL = 600
-_SHOWN_REQUESTS = 4
 _WORD_FOR_WORD = 32
 _SMALL = 64
+_IDENTIFIERS = 800
 # Per cent of a budget that code has beside a model, and the sections that it writes there.
 _BESIDE = 60
 _LEAST_BESIDE = 120
@@ -116,8 +116,8 @@ def write_digest(
             return text
     span = read_span(request.messages)
     counts = sum((record.counts for record in earlier.records), span.roles)
-    offers = _offer(request, span, earlier, extractors)
     budget = _worthwhile(request.budget, span, earlier, count)
+    offers = _offer(request, span, earlier, extractors, budget=budget, count=count)
     if count(header(counts)) * _ROLES_PART > budget:
         counts = brief(counts)
     text = _word_for_word(counts, offers, budget=budget, count=count)
@@ -139,7 +139,7 @@ def read_record(
     budget = _worthwhile(request.budget, span, earlier, count) * _BESIDE // 100
     if budget < _LEAST_BESIDE:
         return SummaryRecord(counts, {})
-    offers = _offer(request, span, earlier, extractors)
+    offers = _offer(request, span, earlier, extractors, budget=budget, count=count)
     offers = {section: items for section, items in offers.items() if section in _BY_CODE}
     if not request.shown:
         # A view that quotes no request is not meant to.
@@ -150,23 +150,30 @@ def read_record(
 
 
 def _offer(
-    request: SummaryRequest, span: Span, earlier: Earlier, extractors: Iterable[Extractor]
+    request: SummaryRequest,
+    span: Span,
+    earlier: Earlier,
+    extractors: Iterable[Extractor],
+    *,
+    budget: int,
+    count: CountTokens,
 ) -> dict[Section, Sequence[Item]]:
     speeches, prior = span.speeches, earlier.lines
-    detail = min(max(request.budget * 2 // 3, _LEAST_DETAIL), _MOST_DETAIL)
     focus, in_view = words_of(request.focus), one_line(clean("\n".join(request.shown)))
     uses = uses_of(span)
     facts = facts_of(uses, extractors)
     trail = trail_of(earlier.records, facts)
     ledger = build_ledger(span, earlier, Finder(), shown=in_view, listed=trail.files)
-    requests = offer_requests(speeches, prior=prior(Section.REQUESTS), detail=detail)
+    asked = prior(Section.REQUESTS)
+    requests = offer_requests(speeches, prior=asked, room=_room(span, earlier, budget), count=count)
+    requests = [item for item in requests if not _is_in(item, in_view)]
+    detail = min(max(budget * 2 // 3, _LEAST_DETAIL), _MOST_DETAIL)
     tail = offer_tail(speeches, prior=prior(Section.LAST), detail=detail)
-    asked = "\n".join(item.text for item in requests[:_SHOWN_REQUESTS])
-    rules = offer_rules(speeches, prior=prior(Section.RULES), asked=prior(Section.REQUESTS))
-    shown = "\n".join([in_view, asked, *(item.text for item in (*rules, *tail))])
+    rules = offer_rules(speeches, prior=prior(Section.RULES), asked=asked)
+    shown = [in_view, *(item.text for item in (*requests[:2], *rules[:4], *tail[:2]))]
     said = [*prior(Section.SAID), *prior(Section.LAST)]
     offers: dict[Section, Sequence[Item]] = {
-        Section.REQUESTS: [item for item in requests if not _is_in(item, in_view)],
+        Section.REQUESTS: requests,
         Section.RULES: [item for item in rules if not _is_in(item, in_view)],
         Section.USED: offer_entries(ledger.used),
         Section.SEEN: offer_entries(ledger.seen),
@@ -191,6 +198,14 @@ def _kept(lines: Sequence[str]) -> list[Item]:
     return [Item(lines[place], place) for place in range(len(lines) - 1, -1, -1)]
 
 
+def _room(span: Span, earlier: Earlier, budget: int) -> int:
+    """Return how many tokens the newest and the first request may have: identifiers come first."""
+    most = budget * 3 // 5
+    if span.calls or earlier.lines(Section.TOOLS):
+        return max(min(most, budget - _IDENTIFIERS), budget // 10)
+    return most
+
+
 def _worthwhile(budget: int, span: Span, earlier: Earlier, count: CountTokens) -> int:
     """Return how many tokens a digest may have to be worth more than its sources; at most *budget*."""
     known = sum(map(count, earlier.texts))
@@ -213,6 +228,8 @@ def _word_for_word(
     counts: Counts, offers: Mapping[Section, Sequence[Item]], *, budget: int, count: CountTokens
 ) -> str:
     """Return what was asked verbatim, if it is so short that headings would cost more."""
+    if budget > _SMALL:
+        return ""
     asked = lay_out(offers[Section.REQUESTS])
     text = SummaryRecord(counts, {Section.REQUESTS: asked}).render()
     if not asked or count(text) > min(budget, _WORD_FOR_WORD):
