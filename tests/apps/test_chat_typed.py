@@ -103,7 +103,7 @@ def test_a_fold_is_forced_shown_and_undone(typed: Typing) -> None:
     before, _, after = out.partition("fold performed: folded by hand")
     assert "there is no summary: nothing was folded yet" in before
     assert "8 messages folded into " in after
-    assert "Digest of 8 messages" in after
+    assert "Record of 8 messages" in after
     assert "undone: 8 messages folded before, 0 now" in after
     assert "there is no reduction to undo" in after
 

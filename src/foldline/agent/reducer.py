@@ -465,8 +465,7 @@ class HistoryReducer:
         digest = structs.replace(self._digest, counter=history.counter)
         writers = list(self._summarizers)
         writers[0] = riding(call, writers[0], self._costs)
-        chain = [recorded(one, digest) for one in writers]
-        chain[-1] = digest
+        chain = [digest if one is self._digest else recorded(one, digest) for one in writers]
         options = FoldOptions(
             created_at=self._now(),
             config_fingerprint=self.config_fingerprint,

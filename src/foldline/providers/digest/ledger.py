@@ -143,10 +143,12 @@ def _tallied(span: Span, earlier: Earlier, finder: Finder) -> dict[str, _Tally]:
         notes.note(finder.find(result.text), "tool", result.position)
     for speech in span.speeches:
         role = "user" if speech.role == "user" else "assistant"
-        notes.note(finder.find(speech.text), role, speech.position)
+        found = list(finder.find(speech.text))
+        notes.note(found, role, speech.position)
         if role == "user":
             for said in _OWN.findall(speech.text):
-                notes.note(islice(finder.find(said), 1), "own", speech.position)
+                own = (one for one in finder.find(said) if one in found)
+                notes.note(islice(own, 1), "own", speech.position)
     for call in span.calls:
         for argument in call.arguments:
             _note_argument(notes, argument, call.position, finder)
@@ -211,9 +213,7 @@ def _ranked(tallies: Mapping[str, _Tally], finder: Finder) -> list[Entry]:
         kind = finder.kind(value)
         if not _is_noise(kind, value, tally):
             scored.append((-_score(tally, length, kind), -tally.last, value))
-    return [
-        _entry(finder.kind(value), value, tallies[value].label) for *_, value in sorted(scored)
-    ]
+    return [_entry(finder.kind(value), value, tallies[value].label) for *_, value in sorted(scored)]
 
 
 def _score(tally: _Tally, length: int, kind: str) -> int:
@@ -221,7 +221,7 @@ def _score(tally: _Tally, length: int, kind: str) -> int:
     return (
         40 * bool(tally.used)
         + 8 * min(tally.used, 4)
-        + 60 * bool(tally.own)
+        + 80 * bool(tally.own)
         + 24 * bool(tally.user)
         + 24 * bool(tally.assistant)
         + 16 * tally.label.lower().endswith(_ID_ENDINGS)
