@@ -75,7 +75,8 @@ def write(
         source: The tokens of everything that *request* gives to read.
         by_code: The places of those that are code.
     """
-    request = replace(request, budget=budget_for(room, request.budget, before=before))
+    budget = budget_for(room, request.budget, before=before)
+    request = replace(request, budget=budget, source=source)
     calls = attempt = 0
     failures: tuple[str, ...] = ()
     while attempt < summarizers * ATTEMPTS:
