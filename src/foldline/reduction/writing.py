@@ -75,14 +75,13 @@ def write(
         source: The tokens of everything that *request* gives to read.
         by_code: The places of those that are code.
     """
-    budget = budget_for(room, request.budget, before=before)
-    request = replace(request, budget=budget, source=source)
+    request = replace(request, budget=budget_for(room, request.budget, before=before))
     calls = attempt = 0
     failures: tuple[str, ...] = ()
     while attempt < summarizers * ATTEMPTS:
         summarizer, repeated = divmod(attempt, ATTEMPTS)
         known = request.defects if repeated else ()
-        request = replace(request, summarizer=summarizer, defects=known)
+        request = replace(request, summarizer=summarizer, defects=known, source=source)
         reply = yield request
         if isinstance(reply, SummaryFailure) and not reply.was_asked:
             failures += (reply.reason,)
