@@ -31,7 +31,7 @@ def test_a_text_of_the_first_form_is_read() -> None:
     assert record == SummaryRecord(
         Counts(user=2, other=1),
         {Section.SEEN: ("codes: B-2",), Section.LAST: ("user: bye",)},
-        1,
+        format=1,
     )
     assert record.render() == text
 

@@ -11,7 +11,7 @@ from foldline.reduction.record import SummaryRecord
 from foldline.reduction.request import SummaryRequest, Written
 
 
-__all__ = ["RecordedSummarizer", "digest_of", "recorded"]
+__all__ = ["RecordedSummarizer", "digest_of", "recorded", "written_by_code"]
 
 
 class RecordedSummarizer:
@@ -63,3 +63,8 @@ def digest_of(given: Iterable[Summarizer]) -> DigestSummarizer:
     """Return the digest that ends a chain: with the extractors of the first one that was *given*."""
     own = next((one for one in given if isinstance(one, DigestSummarizer)), DigestSummarizer())
     return DigestSummarizer(extractors=own.extractors)
+
+
+def written_by_code(chain: Iterable[object]) -> frozenset[int]:
+    """Return the places of those in *chain* that are code."""
+    return frozenset(at for at, one in enumerate(chain) if isinstance(one, DigestSummarizer))

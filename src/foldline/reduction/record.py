@@ -141,11 +141,14 @@ _FAILURE = " (last call failed)"
 _TASK = re.compile(r"\[(t\d{1,6})\] (.*)", re.DOTALL).fullmatch
 
 
-class SummaryRecord(Struct, frozen=True):
-    """What stands for a span of messages: how many of each role they are, and items by section."""
-
+class _Items(Struct, frozen=True):
     counts: Counts
     sections: Mapping[Section, tuple[str, ...]]
+
+
+class SummaryRecord(_Items, frozen=True, kw_only=True):
+    """What stands for a span of messages: how many of each role they are, and items by section."""
+
     format: int = RECORD_FORMAT
     """The number of the form that the text has or had."""
 
@@ -215,7 +218,9 @@ class SummaryRecord(Struct, frozen=True):
             else:
                 sections.setdefault(section, []).append(line.removeprefix(_ITEM))
         number = RECORD_FORMAT if match[1] == "Record" else 1
-        record = cls(counts, {name: tuple(found) for name, found in sections.items()}, number)
+        record = cls(
+            counts, {name: tuple(found) for name, found in sections.items()}, format=number
+        )
         # What differs from what would be written, in any line, was written by another.
         return record if record.render() == text else None
 
