@@ -380,7 +380,7 @@ def test_a_fold_down_to_a_number(type_lines: Run, loop: tuple[str, ...]) -> None
 
 def test_a_fold_keeps_what_is_asked_for(tmp_path: Path, type_lines: Run) -> None:
     """`/fold TEXT` and `/fold N TEXT` say what the summary keeps, below the target too."""
-    names = [f"{one}{two}{three}" for one in "bdfgklm" for two in "aeiou" for three in "rstvw"]
+    names = [f"{one}{two}{three}mouth" for one in "bdfgklm" for two in "aeiou" for three in "rstvw"]
     said = [
         f"The {names[at]} river runs past {names[-at]} farm and the old {names[at // 2]} mill."
         for at in range(len(names))

@@ -27,6 +27,12 @@ class RecordedSummarizer:
         """The identity of the summarizer."""
         return self._summarizer.name
 
+    @property
+    def model_name(self) -> str | None:
+        """The name of the model that writes; None if the summarizer does not say."""
+        name = getattr(self._summarizer, "model_name", None)
+        return name if isinstance(name, str) else None
+
     async def summarize(self, request: SummaryRequest) -> object:
         """
         Return what the summarizer writes in what the record leaves of the budget, as `Written`.
