@@ -20,13 +20,14 @@ from foldline.agent.arguments import (
     read_at_once,
     summarizer_chain,
 )
-from foldline.agent.breaker import NOT_ASKED, FoldCalls, breakers_of
+from foldline.agent.breaker import NOT_ASKED, FoldCalls, breakers_of, what_failed
 from foldline.agent.cache import ReductionCache
 from foldline.agent.portal import PORTAL
 from foldline.agent.reduced import ReducedHistory, ReducerCall, shown
 from foldline.agent.request import RequestFacts, described
 from foldline.agent.riding import riding
 from foldline.agent.telemetry import Observer
+from foldline.agent.unfinished import UnfinishedFolds
 from foldline.agent.wire import Items, read_items
 from foldline.checks import expect, expect_seconds, expect_whole
 from foldline.errors import BlockingCallError
@@ -34,6 +35,7 @@ from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat, total_usage
 from foldline.history.tokens import TokenCounter
 from foldline.providers.digest.summarizer import DigestSummarizer
+from foldline.providers.digest.text import clean
 from foldline.providers.model import ChatRequest
 from foldline.providers.summarizer import ModelSummarizer, Summarizer, metered
 from foldline.reduction.active import rebound
@@ -46,7 +48,6 @@ from foldline.reduction.quotes import Pins
 from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.reduction.verdict import Verdict, decide
 from foldline.reduction.version_1 import carried_over
-from foldline.reduction.writing import Writing
 
 
 __all__ = ["DEFAULT_TIMEOUT", "HistoryReducer"]
@@ -123,6 +124,7 @@ class HistoryReducer:
         self._costs = fold_costs(config, model, given)
         self._timeout, self._clock = timeout, clock or partial(datetime.now, UTC)
         self._breakers = breakers_of(self._summarizers, self._now)
+        self._unfinished = UnfinishedFolds()
 
     def for_model(self, name: str, window: int | None) -> "HistoryReducer":
         """Return this reducer for the model *name*; the window it was given counts first."""
@@ -432,7 +434,8 @@ class HistoryReducer:
                     self._cache.put(state, scope=call.scope)
             failures = [one for one in writing.failures if one not in NOT_ASKED]
             if failures:
-                _LOG.warning("%s", self._what_failed(writing, failures))
+                names = [one.name for one in self._summarizers]
+                _LOG.warning("%s", what_failed(names, wrote, failures))
             reduced = shown(
                 call,
                 self.config,
@@ -451,13 +454,6 @@ class HistoryReducer:
                 made(reduced.event)
         return reduced
 
-    def _what_failed(self, writing: Writing, failures: Sequence[str]) -> str:
-        wrote, names = writing.summarizer, [one.name for one in self._summarizers]
-        failed = ", ".join(names[: wrote or 1] if wrote is not None else names)
-        why = "; ".join(dict.fromkeys(one.rstrip(".") for one in failures))
-        end = "no summary was written" if wrote is None else f"{names[wrote]} wrote the summary"
-        return f"summarizer {failed} failed ({why}): {end}"
-
     async def _fold(self, call: ReducerCall) -> FoldResult:
         history = call.items.history
         # The digest counts as the history does, so that its text keeps to the budget.
@@ -472,11 +468,14 @@ class HistoryReducer:
             summary_budget=min(self._summary_budget or call.budget.summary, call.budget.beside),
             window=self._window or read_at_once(self._summarizers, call.budget, model=self.model),
             pins=call.pins,
+            clean=clean,
         )
         flow = fold(
             history, call.verdict, self.config, options, given=call.given, overrides=call.overrides
         )
-        return await FoldCalls(chain, self._breakers, seconds=self._timeout).run(flow)
+        unfinished = (self._unfinished, call.scope)
+        calls = FoldCalls(chain, self._breakers, seconds=self._timeout, unfinished=unfinished)
+        return await calls.run(flow)
 
     def _now(self) -> datetime:
         now = self._clock()

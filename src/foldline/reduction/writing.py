@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from foldline.reduction.budget import budget_for
 from foldline.reduction.contract import cleaned, defects
-from foldline.reduction.request import Flow, SummaryFailure, SummaryRequest
+from foldline.reduction.request import Flow, Remembered, SummaryFailure, SummaryRequest
 
 
 __all__ = ["ATTEMPTS", "Writing", "added", "write"]
@@ -56,6 +56,7 @@ def write(
     room: int,
     source: int,
     before: int = 0,
+    first: int = 0,
 ) -> Flow[Writing]:
     """
     Ask the summarizers in turn until one gives a text that keeps the contract.
@@ -70,9 +71,10 @@ def write(
         room: The tokens that the text replaces; it has to be smaller.
         before: Those of them that are a summary already.
         source: The tokens of everything that *request* gives to read.
+        first: The place of the summarizer that is asked first.
     """
     request = replace(request, budget=budget_for(room, request.budget, before=before))
-    calls = attempt = 0
+    calls, attempt = 0, first * ATTEMPTS
     failures: tuple[str, ...] = ()
     while attempt < summarizers * ATTEMPTS:
         summarizer, repeated = divmod(attempt, ATTEMPTS)
@@ -83,7 +85,7 @@ def write(
             failures += (reply.reason,)
             attempt = (summarizer + 1) * ATTEMPTS
             continue
-        attempt, calls = attempt + 1, calls + 1
+        attempt, calls = attempt + 1, calls + (not isinstance(reply, Remembered))
         if isinstance(reply, SummaryFailure):
             failures += (reply.defect or reply.reason,)
             faults = (reply.defect,) if reply.defect else known
