@@ -246,8 +246,10 @@ def _decided(case: Case, run: AgentRunConfig) -> Verdict:
 
 
 def _facts(case: Case, run: AgentRunConfig, units: int) -> set[Fact]:
-    facts: set[Fact] = {"enabled", *_known(case)}
+    facts: set[Fact] = {"enabled"}
     limits = case.config.limits
+    if case.active is not None:
+        facts |= {"cached", *_unread(case, case.active)}
     if run.trigger_history_reduction:
         facts.add("forced")
     behavior = run.history_reduction_behavior_override or case.config.behavior
@@ -267,12 +269,9 @@ def _facts(case: Case, run: AgentRunConfig, units: int) -> set[Fact]:
     return facts
 
 
-def _known(case: Case) -> Iterator[Fact]:
-    """Give what the active reduction says of itself."""
-    if case.active is None:
-        return
-    yield "cached"
-    start = case.active.unread_from
+def _unread(case: Case, active: HistoryReductionState) -> Iterator[Fact]:
+    """Give a fact if summarizers can go on where they stopped."""
+    start = active.unread_from
     is_loaded = start is not None and start >= case.history.start
     if is_loaded and case.config.strategy == "summarizing":
         yield "unread"
