@@ -6,10 +6,13 @@ from tests.planted.bug import bugs_in
 __all__ = ["BUGS"]
 
 BUGS = bugs_in(r"""
-agent/reducer.py: agent/test_riding.py
+agent/riding.py: agent/test_riding.py
 a model of another name rides
-- rides = isinstance(writer, ModelSummarizer) and writer.rides and writer.model_name == name
-+ rides = isinstance(writer, ModelSummarizer) and writer.rides
+- return summarizer.model_name == model
++ return True
+a fork goes out where all is redacted
+- if not config.use_single_summary or config.redact == "always":
++ if not config.use_single_summary:
 
 providers/summarizer.py: agent/test_riding.py
 a part of the span rides
@@ -40,13 +43,11 @@ the failure of a summarizer fails the turn
 - failure = SummaryFailure(type(error).__name__, defect=defect)
 + raise error
 each summarizer has the whole time for itself
-- left = self._end - self._timer()
+- left = self._end - now
 + left = self._seconds
 a timeout does not end the time of the fold
-- self._end = self._timer()
--             #
-+ self._end = self._timer() + self._seconds
-+             #
+- self._end, self._is_late = self._timer(), True
++ self._end, self._is_late = self._timer() + self._seconds, True
 a summarizer that hangs is asked at every fold
 - breaker.failed(times=MOST_FAILURES if is_slow else 1)
 + breaker.failed()

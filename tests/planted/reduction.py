@@ -219,8 +219,8 @@ damage is sent as it is
 
 reduction/writing.py: reduction/test_fold.py
 a failing summarizer is asked for ever
-- attempt, calls = attempt + 1, calls + 1
-+ attempt, calls = attempt + (calls > 40), calls + 1
+- attempt, calls = attempt + 1, calls +
++ attempt, calls = attempt + (calls > 40), calls +
 a summarizer that was not asked costs an attempt
 - attempt = (summarizer + 1) * ATTEMPTS
 + attempt += 1

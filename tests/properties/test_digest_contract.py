@@ -13,7 +13,8 @@ from foldline.history.tokens import TokenEstimator, count_message
 from foldline.providers.digest.summarizer import DigestSummarizer, write_digest
 from foldline.reduction.budget import budget_for
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.contract import cleaned, defects
+from foldline.reduction.contract import cleaned, reviewed
+from foldline.reduction.provenance import Source
 from foldline.reduction.request import SummaryRequest
 from foldline.testing.histories import damaged_history, legal_history
 from tests.depth import by_depth
@@ -108,11 +109,12 @@ def test_a_digest_has_no_defects(seed: int, *, damaged: bool) -> None:
                 messages=tuple(span), earlier=(text,) if text else (), prompt="", budget=budget
             )
             text = cleaned(write_digest(request))
-            tokens = COUNTER.count(text)
+            review = reviewed(text, request, count=COUNTER.count, room=room, by_code=True)
             folds += 1
 
-            assert defects(text, request, tokens=tokens, room=room) == (), (seed, number)
-            assert tokens <= budget
+            assert review.defects == (), (seed, number)
+            assert not Source(request).invented(text), (seed, number)
+            assert review.tokens <= budget
 
     assert folds > EACH // SHARE
 

@@ -14,7 +14,8 @@ from foldline.history.parts import (
     UriPart,
 )
 from foldline.history.tokens import TokenEstimator, count_message
-from foldline.reduction.contract import REDACTED, cleaned, defects
+from foldline.reduction.contract import cleaned, reviewed
+from foldline.reduction.provenance import REDACTED
 from foldline.reduction.request import SummaryRequest
 from tests.linearity import is_linear
 
@@ -25,6 +26,10 @@ LONG = "We talked about the booking and the weather for quite a while. " * 10
 
 def request(*messages: Message, earlier: tuple[str, ...] = ()) -> SummaryRequest:
     return SummaryRequest(messages=messages, earlier=earlier, prompt="p", budget=100)
+
+
+def defects(text: str, asked: SummaryRequest, *, tokens: int, room: int) -> tuple[str, ...]:
+    return reviewed(text, asked, count=lambda _: tokens, room=room).defects
 
 
 def judge(text: str, asked: SummaryRequest) -> tuple[str, ...]:
@@ -88,7 +93,7 @@ def test_an_invented_name_is_refused(name: str) -> None:
     """An identifier that the conversation does not hold is an invention, and is not repeated."""
     (fault,) = judge(f"They agreed on {name}.", request(Message.user(LONG)))
 
-    assert "names or addresses that the conversation does not have" in fault
+    assert fault.startswith("1 of 1 statements have names, numbers or dates that the conversation")
     assert name not in fault
 
 
@@ -296,3 +301,35 @@ def test_time_grows_with_the_length(literal: str) -> None:
             defects(cleaned(said), asked, tokens=1, room=10**9)
 
     assert is_linear(check, "", literal)
+
+
+def test_an_invented_statement_is_left_out() -> None:
+    """The rest of the text stays, and is counted again."""
+    asked = request(Message.user(LONG + "My order is AB12CD34."))
+    text = "They talked about order AB12CD34. It goes to ZX98YW765. The weather was spoken of."
+    review = reviewed(text, asked, count=COUNTER.count, room=200)
+    left = "They talked about order AB12CD34. The weather was spoken of."
+
+    assert (review.text, review.defects, review.dropped) == (left, (), 1)
+    assert review.tokens == COUNTER.count(left)
+
+
+def test_a_text_with_many_inventions_is_refused() -> None:
+    """If more than a third of the statements are inventions, the others are not trusted either."""
+    asked = request(Message.user(LONG))
+    text = "The weather. The booking. Order AB12CD34. Order AB12CD35."
+
+    assert judge(text, asked) == (
+        "2 of 4 statements have names, numbers or dates that the conversation does not have.",
+    )
+    assert reviewed(text + " More weather. More of it.", asked, count=len, room=999).dropped == 2
+
+
+def test_what_code_copied_is_not_judged() -> None:
+    """A text by code has to be shorter than its source and is else taken as it is."""
+    asked = request(Message.user(LONG))
+    text = "Sure! Order ZX98YW765."
+
+    assert reviewed(text, asked, count=len, room=99, by_code=True).defects == ()
+    assert reviewed(text, asked, count=len, room=9, by_code=True).defects != ()
+    assert reviewed("", asked, count=len, room=9, by_code=True).defects != ()

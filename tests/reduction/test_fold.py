@@ -437,3 +437,24 @@ def test_a_fold_never_changes_the_history() -> None:
     make(history, ROLLING, Asked())
 
     assert (history.digest(), list(history)) == before
+
+
+def test_statements_that_are_dropped_are_told() -> None:
+    """They cost no attempt, and the text without them is what the reduction has."""
+    asked = Asked(lambda _: "The weather was spoken of. Call AB12CD34. The south was cold.")
+    made = make(talk(4), ROLLING, asked)
+
+    assert made.state.summary_content == "The weather was spoken of. The south was cold."
+    assert made.state.summary_tokens == made.writing.tokens
+    assert made.writing.calls == 1
+    assert made.writing.failures == (
+        "1 statements were dropped: the conversation does not have what they name.",
+    )
+
+
+def test_what_code_wrote_is_taken_as_it_is() -> None:
+    """The same text is whole if it comes from a summarizer that is code."""
+    text = "The weather was spoken of. Call AB12CD34. The south was cold."
+    made = make(talk(4), ROLLING, Asked(lambda _: text), by_code=frozenset({0}))
+
+    assert (made.state.summary_content, made.writing.failures) == (text, ())

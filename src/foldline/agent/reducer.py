@@ -25,7 +25,7 @@ from foldline.agent.cache import ReductionCache
 from foldline.agent.portal import PORTAL
 from foldline.agent.reduced import ReducedHistory, ReducerCall, shown
 from foldline.agent.request import RequestFacts, described
-from foldline.agent.riding import riding
+from foldline.agent.riding import may_ride, riding
 from foldline.agent.telemetry import Observer
 from foldline.agent.unfinished import UnfinishedFolds
 from foldline.agent.wire import Items, read_items
@@ -37,12 +37,13 @@ from foldline.history.tokens import TokenCounter
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.digest.text import clean
 from foldline.providers.model import ChatRequest
-from foldline.providers.summarizer import ModelSummarizer, Summarizer, metered
+from foldline.providers.summarizer import Summarizer, metered
 from foldline.reduction.active import rebound
 from foldline.reduction.budget import Budget
-from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, fingerprint
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.draft import FoldOptions
 from foldline.reduction.event import Reason, ReductionStatus
+from foldline.reduction.fingerprint import fingerprint
 from foldline.reduction.fold import FoldResult, fold
 from foldline.reduction.quotes import Pins
 from foldline.reduction.state import HistoryReductionState, hash_of
@@ -117,23 +118,21 @@ class HistoryReducer:
         names = [one.name for one in given or self._summarizers]
         self.config_fingerprint = fingerprint(config, names)
         """What identifies the reductions made here; those with another fingerprint are not used."""
-        self._cache, self._counter = cache, counter
+        self._cache, self._counter, self._unfinished = cache, counter, UnfinishedFolds()
         self._summary_budget, self._window = summary_budget, summarizer_window
         self.model, self.window = model, named_window(model, window, config)
         """The name of the model that is asked, and its window in tokens; None if it is unknown."""
         self._costs = fold_costs(config, model, given)
         self._timeout, self._clock = timeout, clock or partial(datetime.now, UTC)
         self._breakers = breakers_of(self._summarizers, self._now)
-        self._unfinished = UnfinishedFolds()
 
     def for_model(self, name: str, window: int | None) -> "HistoryReducer":
         """Return this reducer for the model *name*; the window it was given counts first."""
         made = copy(self)
         made.model, made.window = name, self.window or window
         costs = fold_costs(self.config, name, self._given)
-        writer = self._given[0] if self._given else None
-        rides = isinstance(writer, ModelSummarizer) and writer.rides and writer.model_name == name
-        if costs is not None and self.config.use_single_summary:
+        if costs is not None:
+            rides = bool(self._given) and may_ride(self.config, self._given[0], name)
             costs = structs.replace(costs, rides=rides)
         made._costs = costs  # noqa: SLF001
         return made
@@ -468,6 +467,9 @@ class HistoryReducer:
             summary_budget=min(self._summary_budget or call.budget.summary, call.budget.beside),
             window=self._window or read_at_once(self._summarizers, call.budget, model=self.model),
             pins=call.pins,
+            by_code=frozenset(
+                at for at, one in enumerate(chain) if isinstance(one, DigestSummarizer)
+            ),
             clean=clean,
         )
         flow = fold(

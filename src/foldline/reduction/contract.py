@@ -1,23 +1,21 @@
 """
 What a summary has to be before it may replace anything.
 
-Only facts that need no model are checked. An empty text, a tool call and a text that is too long are
-always found. Names are recognized by their shape alone: an address, a mail, a UUID, a code of
-letters and digits that nobody writes without having read it. A name that is nowhere in the source is
-an invention; a wrong statement, a plain word or a number of digits alone can pass.
+Only facts that need no model are checked. A text that is no summary as a whole is refused; a
+statement that names what its source does not have is left out, and the rest stays.
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterator
 
-from msgspec.structs import astuple
+from msgspec import Struct
 
-from foldline.history.parts import BlobPart, Part
+from foldline.reduction.provenance import Source
 from foldline.reduction.request import SummaryRequest
+from foldline.reduction.statements import kept
 
 
-__all__ = ["BUDGET_TOLERANCE", "REDACTED", "cleaned", "defects", "sendable"]
+__all__ = ["BUDGET_TOLERANCE", "Review", "cleaned", "reviewed", "sendable"]
 
 
 BUDGET_TOLERANCE = 1.25
@@ -27,8 +25,8 @@ How many times its budget of tokens a text may have.
 Summarizers are given a number, count differently from us, and cannot count well.
 """
 
-REDACTED = "[redacted {}]"
-"""What replaces a secret in a text, with the kind of the secret in it."""
+# A text with more bad statements than this is not trusted for the others.
+_MOST_BAD = 1 / 3
 
 _TOOL_CALL = re.compile(
     r"\s*(?:<tool_call|<function_call|<invoke|\{\s*\"(?:name|tool|function|tool_calls)\")"
@@ -50,46 +48,17 @@ _OFFER = re.compile(
     re.IGNORECASE,
 )
 
-# Only shapes that nobody writes without having read them. They are ASCII, because in text without
-# spaces, such as Chinese, words touch them; and none is tried twice in one run of characters.
-_ADDRESS = re.compile(
-    r"https?://(?:www\.)?([\w.~:/?#@!$&+=%-]++)",
-    re.ASCII | re.IGNORECASE,
-)
-_MAIL = re.compile(
-    r"(?<![\w.+-])[\w.+-]++@(?:[\w-]++\.)+[a-z]{2,}",
-    re.ASCII | re.IGNORECASE,
-)
-_UUID = re.compile(r"[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}", re.ASCII | re.IGNORECASE)
-_CODE = re.compile(r"[A-Za-z0-9]{6,}")  # checked by `_is_code`
-_HASH = re.compile(r"(?=.*\d)(?=.*[a-f])[\da-f]{16,}", re.ASCII | re.IGNORECASE).fullmatch
-_TURN = re.compile(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])")
-_LEAST_DIGITS = 3
-_LEAST_LETTERS = 2
-_LEAST_TURNS = 3
-# Capitals alone, such as ZFA04Y, look like a code sooner.
-_CAPITAL_DIGITS = 2
-_CAPITAL_TURNS = 2
-# Times, durations and sizes, which anybody may write in a new way: 20261121T120000Z, 1d12h30m, PT1H30M,
-# 10x20x30cm, 1920x1080p60.
-_MEASURE = re.compile(
-    r"(?:\d+(?:ms|min|sec|[dhmstwyz]))+\d*"
-    r"|p(?:\d+[dmwy])*(?:t(?:\d+[hms])+)?"
-    r"|\d+(?:x\d+)+[a-z]{0,3}\d*",
-    re.ASCII | re.IGNORECASE,
-).fullmatch
-# What ends a sentence, or marks a word, and is no part of an address.
-_EDGES = "_.:/?#!&+=-~*"
-_OWN_HOST = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?![^/?#])")
 
-_MARKER = re.compile(re.escape(REDACTED).replace(r"\{\}", r"[a-z ]{1,40}"))
-_ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|(.))", re.DOTALL)
-_CONTROLS = "bfnrt"
-# JSON is escaped again if it is a value in JSON.
-_MOST_ESCAPED = 3
-# The one character of addresses that HTML writes otherwise.
-_AND = "&amp;"
-_SPLIT_CODE = re.compile(r"(?<=[a-z0-9])[ -](?=[a-z0-9])")
+class Review(Struct, frozen=True, kw_only=True):
+    """A text without its bad statements, and what is wrong with it as a whole."""
+
+    text: str
+    tokens: int
+    defects: tuple[str, ...] = ()
+    """One sentence each, without text of the conversation; empty if the text may be used."""
+
+    dropped: int = 0
+    """How many statements were left out."""
 
 
 def sendable(text: str) -> str:
@@ -102,37 +71,57 @@ def cleaned(text: str) -> str:
     return sendable(text).strip()
 
 
-def defects(text: str, request: SummaryRequest, *, tokens: int, room: int) -> tuple[str, ...]:
+def reviewed(
+    text: str,
+    request: SummaryRequest,
+    *,
+    count: Callable[[str], int],
+    room: int,
+    by_code: bool = False,
+) -> Review:
     """
-    Return what is wrong with *text* as an answer to *request*, one sentence each.
+    Return what may be used of *text* as an answer to *request*, or why nothing may.
 
     Args:
         text: The answer.
         request: What was asked.
-        tokens: The tokens of *text*.
+        count: Counts the tokens of a text.
         room: The tokens whose place *text* takes.
+        by_code: Whether code wrote it: what it copied is neither dropped nor judged by its shape.
     """
-    return tuple(_faults(text, request, tokens, room))
+    text = cleaned(text)
+    tokens = count(text)
+    faults = tuple(_faults(text, request, tokens, room, by_code=by_code))
+    if faults or by_code:
+        return Review(text=text, tokens=tokens, defects=faults)
+    # Each name is searched for: only a text that may be used, so has not too many, is worth that.
+    left = kept(text, Source(request).invented)
+    if not left.dropped:
+        return Review(text=text, tokens=tokens)
+    if left.dropped > left.statements * _MOST_BAD:
+        fault = (
+            f"{left.dropped} of {left.statements} statements have names, numbers or dates that the "
+            "conversation does not have."
+        )
+        return Review(text=text, tokens=tokens, defects=(fault,))
+    return Review(text=left.text, tokens=count(left.text), dropped=left.dropped)
 
 
-def _faults(text: str, request: SummaryRequest, tokens: int, room: int) -> Iterator[str]:
+def _faults(
+    text: str, request: SummaryRequest, tokens: int, room: int, *, by_code: bool
+) -> Iterator[str]:
     if not text.strip():
         yield "The text is empty."
         return
-    if _TOOL_CALL(text):
-        yield "The text is a tool call, not a summary."
-    if _is_answer(text):
-        yield "The text continues the conversation instead of summarizing it."
+    if not by_code:
+        if _TOOL_CALL(text):
+            yield "The text is a tool call, not a summary."
+        if _is_answer(text):
+            yield "The text continues the conversation instead of summarizing it."
     if tokens >= room:
         yield f"The text has {tokens} tokens; it has to be shorter than the {room} it replaces."
-        return
-    if tokens > request.budget * BUDGET_TOLERANCE:
+    elif tokens > request.budget * BUDGET_TOLERANCE:
         yield f"The text has {tokens} tokens; it has to keep to {request.budget}."
-        return
-    # Each name is searched for: only a text that may be used, so has not too many, is worth that.
-    invented = _invented(_names(_without_secrets(text)), request)
-    if invented:
-        yield f"The text has {invented} names or addresses that the conversation does not have."
 
 
 def _is_answer(text: str) -> bool:
@@ -144,92 +133,3 @@ def _is_answer(text: str) -> bool:
     last = text.rstrip().rpartition("\n")[2].lstrip()
     is_listed = last.startswith(("-", "*", "#", ">", "|"))
     return bool(_ANSWER(text)) or (not is_listed and bool(_OFFER.search(last)))
-
-
-def _without_secrets(text: str) -> str:
-    # What touches a marker was cut through: no source has such a name.
-    if not _MARKER.search(text):
-        return text
-    return " ".join(word for word in _MARKER.sub("\0", text).split() if "\0" not in word)
-
-
-def _names(text: str) -> set[str]:
-    text = text.replace(_AND, "&")
-    names: set[str] = set()
-    # Most texts have few shapes; a search for what each of them contains costs next to nothing.
-    for shape, sign in ((_ADDRESS, "://"), (_MAIL, "@")):
-        if sign in text:
-            names.update(found.strip(_EDGES).casefold() for found in shape.findall(text))
-            text = shape.sub(" ", text)
-    uuids = _UUID.findall(text) if "-" in text else []
-    names.update(found.casefold() for found in uuids)
-    runs = set(_CODE.findall(_UUID.sub(" ", text) if uuids else text))
-    names.update(found.casefold() for found in runs if not found.isalpha() and _is_code(found))
-    return {name for name in names if name and not _OWN_HOST.match(name)}
-
-
-def _is_code(run: str) -> bool:
-    """Whether letters and digits take turns in *run*: in AB12CD34, but not in sha256 or 1000px."""
-    digits = sum(character.isdigit() for character in run)
-    if digits > len(run) - _LEAST_LETTERS or _MEASURE(run):
-        return False
-    turns = len(_TURN.findall(run))
-    if run.isupper() and digits >= _CAPITAL_DIGITS and turns >= _CAPITAL_TURNS:
-        return True
-    return bool(_HASH(run)) or (digits >= _LEAST_DIGITS and turns >= _LEAST_TURNS)
-
-
-def _invented(names: Iterable[str], request: SummaryRequest) -> int:
-    names = tuple(names)
-    if not names:
-        return 0
-    # Folded and joined once: names and source may both be long.
-    source = _read("\n".join(_source_texts(request)).casefold())
-    missing = [name for name in names if name not in source]
-    if not missing:
-        return 0
-    # A code that is said in groups may be written in one piece, and a UUID the other way too.
-    joined = _SPLIT_CODE.sub("", source)
-    pieces = (name.replace("-", "") if _UUID.fullmatch(name) else name for name in missing)
-    return sum(name not in joined for name in pieces)
-
-
-def _read(text: str) -> str:
-    """
-    Return *text* and after it the same without escapes, even if it is not whole JSON.
-
-    What HTML escapes is repeated at the end.
-    """
-    readings = [text]
-    while "\\" in readings[-1] and len(readings) <= _MOST_ESCAPED:
-        readings.append(_ESCAPE.sub(_unescaped, readings[-1]))
-    if any(_AND in reading for reading in readings):
-        readings.append(readings[-1].replace(_AND, "&"))
-    return "\n".join(readings)
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    if match[1]:
-        return chr(int(match[1], 16)).casefold()
-    return "\n" if match[2] in _CONTROLS else match[2]
-
-
-def _source_texts(request: SummaryRequest) -> Iterator[str]:
-    # What the instruction names was not invented either.
-    yield request.prompt
-    yield request.focus
-    yield from request.earlier
-    for message in request.messages:
-        yield message.name or ""
-        for part in message.parts:
-            yield from _part_texts(part)
-
-
-def _part_texts(part: Part) -> Iterator[str]:
-    # Binary content has no text to take a name from.
-    if not isinstance(part, BlobPart):
-        for value in astuple(part):
-            if isinstance(value, str):
-                yield value
-            else:
-                yield from chain.from_iterable(map(_part_texts, value))

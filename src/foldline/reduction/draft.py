@@ -53,11 +53,11 @@ class FoldOptions(Struct, frozen=True, kw_only=True):
     """
     What a fold needs besides the history, its verdict and its configuration.
 
-    There are so many *summarizers* to ask, one after the other; the last of several is code. The
-    view has to fit *budget*. One summary is asked to keep to *summary_budget* tokens. A summarizer
-    is given at most *window* tokens to read at once; *clean* takes secrets out of a text that is
-    divided for that. *pins* are the pinned messages before the cut; None if only those marked as
-    pinned are.
+    There are so many *summarizers* to ask, one after the other. The view has to fit *budget*. One
+    summary is asked to keep to *summary_budget* tokens. A summarizer is given at most *window*
+    tokens to read at once; *clean* takes secrets out of a text that is divided for that. *pins* are
+    the pinned messages before the cut; None if only those marked as pinned are. *by_code* are the
+    places of the summarizers that are code, which read everything at once.
     """
 
     created_at: datetime
@@ -67,6 +67,7 @@ class FoldOptions(Struct, frozen=True, kw_only=True):
     summary_budget: int
     window: int | None = None
     pins: Pins | None = None
+    by_code: frozenset[int] = frozenset()
     clean: Callable[[str], str] = str
 
 
@@ -91,6 +92,9 @@ class FoldTask(Struct, frozen=True, kw_only=True, dict=True):
     quoted: int = 0
     """The tokens of the messages that the fold quotes: what replaces them has that much less room."""
 
+    shown: tuple[str, ...] = ()
+    """The texts that the view shows word for word beside the summary."""
+
     @property
     def start(self) -> int:
         """Where the messages begin that are read now."""
@@ -109,8 +113,8 @@ class FoldTask(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def readers(self) -> int:
-        """How many summarizers are asked before the last one."""
-        return max(1, self.options.summarizers - 1)
+        """How many summarizers are asked before the last resort."""
+        return max(1, min(self.options.by_code, default=self.options.summarizers - 1))
 
     @cached_property
     def room(self) -> int:
@@ -149,15 +153,16 @@ class FoldTask(Struct, frozen=True, kw_only=True, dict=True):
             prompt=self.prompt,
             focus=self.focus,
             budget=most if budget is None else budget,
+            shown=self.shown,
         )
         return write(
             request,
             count=self.history.counter.count,
-            summarizers=self.readers if last is None else last,
+            places=range(first, self.readers if last is None else last),
             room=min(source, self.replaced) if room is None else room,
             source=source,
             before=before,
-            first=first,
+            by_code=self.options.by_code,
         )
 
 

@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.reduction.budget import budget_for
-from foldline.reduction.contract import cleaned, defects
+from foldline.reduction.contract import Review, reviewed
 from foldline.reduction.request import Flow, Remembered, SummaryFailure, SummaryRequest
 
 
@@ -15,6 +15,9 @@ __all__ = ["ATTEMPTS", "Writing", "added", "write"]
 
 ATTEMPTS = 2
 """How often one summarizer is asked for one text."""
+
+
+_DROPPED = "{} statements were dropped: the conversation does not have what they name."
 
 
 class Writing(Struct, frozen=True, kw_only=True):
@@ -33,7 +36,7 @@ class Writing(Struct, frozen=True, kw_only=True):
     """The tokens that were given to read, over all calls."""
 
     failures: tuple[str, ...] = ()
-    """What went wrong before: kinds of errors, and defects of texts."""
+    """What went wrong: kinds of errors, defects of texts, and how much of the text was left out."""
 
 
 def added(total: Writing, writing: Writing) -> Writing:
@@ -52,31 +55,30 @@ def write(
     request: SummaryRequest,
     *,
     count: Callable[[str], int],
-    summarizers: int,
+    places: range,
     room: int,
     source: int,
     before: int = 0,
-    first: int = 0,
+    by_code: frozenset[int] = frozenset(),
 ) -> Flow[Writing]:
     """
     Ask the summarizers in turn until one gives a text that keeps the contract.
 
-    The second request to a summarizer lists what was wrong with its first text, or what it should do
-    better if it gave none.
+    The second request to a summarizer lists what was wrong with its first reply.
 
     Args:
         request: What to ask.
         count: Counts the tokens of a text.
-        summarizers: How many there are.
+        places: The places of those that are asked.
         room: The tokens that the text replaces; it has to be smaller.
         before: Those of them that are a summary already.
         source: The tokens of everything that *request* gives to read.
-        first: The place of the summarizer that is asked first.
+        by_code: The places of those that are code.
     """
     request = replace(request, budget=budget_for(room, request.budget, before=before))
-    calls, attempt = 0, first * ATTEMPTS
+    calls, attempt = 0, places.start * ATTEMPTS
     failures: tuple[str, ...] = ()
-    while attempt < summarizers * ATTEMPTS:
+    while attempt < places.stop * ATTEMPTS:
         summarizer, repeated = divmod(attempt, ATTEMPTS)
         known = request.defects if repeated else ()
         request = replace(request, summarizer=summarizer, defects=known)
@@ -90,12 +92,23 @@ def write(
             failures += (reply.defect or reply.reason,)
             faults = (reply.defect,) if reply.defect else known
         else:
-            text = cleaned(reply)
-            tokens = count(text)
-            faults = defects(text, request, tokens=tokens, room=room)
+            is_code = summarizer in by_code
+            review = reviewed(reply, request, count=count, room=room, by_code=is_code)
+            faults = review.defects
             if not faults:
                 cost = Writing(calls=calls, tokens_read=calls * source, failures=failures)
-                return replace(cost, text=text, tokens=tokens, summarizer=summarizer)
+                return _with_text(cost, review, summarizer)
             failures += faults
         request = replace(request, defects=faults)
     return Writing(calls=calls, tokens_read=calls * source, failures=failures)
+
+
+def _with_text(cost: Writing, review: Review, summarizer: int) -> Writing:
+    notes = (_DROPPED.format(review.dropped),) if review.dropped else ()
+    return replace(
+        cost,
+        text=review.text,
+        tokens=review.tokens,
+        summarizer=summarizer,
+        failures=cost.failures + notes,
+    )

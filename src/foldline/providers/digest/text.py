@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from foldline.reduction.contract import REDACTED
+from foldline.reduction.provenance import REDACTED
 
 
 __all__ = [
