@@ -13,19 +13,19 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from bench import prose, survival
-from bench.fits import joined
 from bench.goals import Goal, airline_sessions, coding_sessions
 from foldline import HistoryReductionConfig
 from foldline.logs.importer import Session
 from foldline.replay.quality.identifiers import Pattern, generic, identifiers
+from foldline.replay.quality.mixing import interleaved
 from foldline.replay.quality.moments import moments, text_of_all
 from foldline.replay.quality.needed import Need, needed_later
+from foldline.replay.quality.report import FEW
 from foldline.replay.quality.trail import trail_of
 from foldline.replay.quality.ways import DIGEST, LEDGER, WAYS
 from foldline.replay.tape import Tape
 
 
-LEAST_CELL = 40
 PARTS_OF_SESSION = (30, 50, 70, 90)
 
 
@@ -37,12 +37,6 @@ def _in_messages(target: int, threshold: int) -> HistoryReductionConfig:
     return HistoryReductionConfig(
         counting_unit="messages", target_count=target, summarization_threshold=threshold
     )
-
-
-def mixed(sessions: Sequence[Session], size: int) -> list[Session]:
-    """Return *sessions* interleaved in blocks of four messages, *size* of them in each."""
-    groups = (sessions[at : at + size] for at in range(0, len(sessions), size))
-    return [joined([one.messages for one in group], each=4) for group in groups]
 
 
 def needs_of(
@@ -78,7 +72,7 @@ def judged(
     beside += f"; of all values {share_of(needs, DIGEST):.1f}"
     yield Goal(name=f"{name}: old values", figure=ours, least=least, n=len(old), beside=beside)
     # A ledger that knows the very pattern that is asked for is an upper bound.
-    above = 0.0 if compare and len(old) >= LEAST_CELL else None
+    above = 0.0 if compare and len(old) >= FEW else None
     yield Goal(name=f"{name}: points above a plain ledger", figure=ours - ledger, least=above)
 
 
@@ -86,7 +80,7 @@ def airline(data: Path) -> Iterator[Goal]:
     """Judge the interleaved conversations of an airline's agent."""
     found = airline_sessions(data)
     for size, config, asked in ((3, _in_tokens(2_000, 2_000), 95), (6, _in_messages(8, 8), 90)):
-        sessions = mixed(found, size)
+        sessions = interleaved(found, size)
         for budget, least in ((600, None), (1_200, asked)):
             name = f"airline x{size}, summary {budget:,}"
             yield from judged(name, needs_of(sessions, config, budget=budget), least)

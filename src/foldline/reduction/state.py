@@ -29,10 +29,11 @@ from foldline.history.history import CountingUnit, History
 from foldline.history.messages import SUMMARY_KEY, Message, Usage
 from foldline.history.parts import TextPart
 from foldline.reduction.contract import cleaned
-from foldline.reduction.kept import is_kept
 from foldline.reduction.quotes import Quote, joined
+from foldline.reduction.reading import Reading
 from foldline.reduction.shortening import Shortened
 from foldline.reduction.spans import Span, SummaryLayer, join_layers, spans_of
+from foldline.reduction.stride import is_kept
 
 
 __all__ = [
@@ -130,6 +131,9 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
 
     summarizer_usage: Usage | None = None
     """What the vendors of the summarizers counted for it; None if none said."""
+
+    readings: tuple[Reading, ...] = ()
+    """What each of the summarizers that were asked for it read; empty if that was not noted."""
 
     summary_hash: str = ""
     """The digest of all that a view takes from the record; empty in records of earlier versions."""

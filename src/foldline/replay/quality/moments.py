@@ -18,7 +18,7 @@ from foldline.replay.quality.identifiers import last_word, said, spelled_out
 from foldline.replay.tape import Tape
 
 
-__all__ = ["Moment", "Transcript", "moments", "text_of_all", "tokens_of"]
+__all__ = ["Moment", "Transcript", "model_turns", "moments", "text_of_all", "tokens_of"]
 
 
 # The same session gives the same reductions whenever it is played.
@@ -111,7 +111,7 @@ def moments(
         clock=lambda: _NO_TIME,
     )
     history, state = History(counter=tape.counter), None
-    for number, position in enumerate(_calls(tape), start=1):
+    for number, position in enumerate(model_turns(tape), start=1):
         history.extend(tape.messages[history.total : position])
         reduced = reducer.reduce_sync(history, state=state)
         folded = reduced.event.status == "performed"
@@ -130,7 +130,7 @@ def moments(
         )
 
 
-def _calls(tape: Tape) -> tuple[int, ...]:
+def model_turns(tape: Tape) -> tuple[int, ...]:
     """Return how many messages had been said before each message of the assistant, or each call."""
     said_before = (at for at, one in enumerate(tape.messages) if one.role == "assistant")
     return tuple(sorted({*said_before, *tape.calls}))

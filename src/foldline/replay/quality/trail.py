@@ -11,7 +11,7 @@ from foldline.history.parts import ToolCallPart
 from foldline.replay.quality.identifiers import call_arguments, has_word, said
 
 
-__all__ = ["Trail", "commits", "edited_files", "trail_of"]
+__all__ = ["Trail", "commits", "edited_files", "trail_of", "writes"]
 
 
 _EDITS = re.compile(r"(?i)edit|write|create|replace|patch|insert|append|save")
@@ -66,10 +66,13 @@ def edited_files(messages: Sequence[Message]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for call in calls if (path := _edited(call))))
 
 
+def writes(call: ToolCallPart) -> bool:
+    """Whether *call* is of a tool that writes to files, by its name."""
+    return bool(_EDITS.search(call.name)) and call_arguments(call).get("command") not in _READS
+
+
 def _edited(call: ToolCallPart) -> str:
-    given = call_arguments(call)
-    if not _EDITS.search(call.name) or given.get("command") in _READS:
-        return ""
+    given = call_arguments(call) if writes(call) else {}
     named = (given.get(name) for name in _PATHS)
     return next((path for path in named if isinstance(path, str)), "")
 

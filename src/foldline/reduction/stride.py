@@ -1,4 +1,4 @@
-"""Which of many reductions are kept: the newest, and fewer the further back they are."""
+"""Which earlier reductions are kept: fewer, the further back they are."""
 
 __all__ = ["FOLD_STRIDE", "is_kept"]
 
