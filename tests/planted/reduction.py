@@ -125,7 +125,7 @@ the whole prefix is read again at each fold
 + history, total, start = task.history, Writing(), 0
 
 reduction/draft.py: reduction/test_long.py
-a fold that is late begins anew
+a fold that is late begins from the start
 - return replace(draft, writing=replace(total, summarizer=draft.writing.summarizer))
 + return unchanged(task.base)
 the stopgap is a layer like any other
