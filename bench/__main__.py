@@ -1,8 +1,8 @@
 """
 Runs the benchmarks and prints their figures beside the goals: `python -m bench [NAME …] [--json]`.
 
-`python -m bench fits --data DIR` and `python -m bench bill --data DIR` play recorded sessions instead,
-and have options of their own.
+`python -m bench fits`, `bill` and `quality --data DIR` play recorded sessions instead, and have options
+of their own.
 
 What is compared with something else is run three times, and its goals are judged by the median:
 a ratio of two short times moves with whatever else the machine does. The exit code is 1 where a goal
@@ -26,6 +26,7 @@ from bench import (
     measure,
     memory,
     prepare,
+    quality,
     store,
     turn,
 )
@@ -103,6 +104,8 @@ def main(arguments: Sequence[str]) -> int:
         return fits.main(arguments[1:])
     if arguments[:1] == ["bill"]:
         return bill.main(arguments[1:])
+    if arguments[:1] == ["quality"]:
+        return quality.main(arguments[1:])
     parsed = _parsed(arguments)
     measure.pin()
     names = parsed.names or list(RUNS)

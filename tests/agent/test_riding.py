@@ -112,8 +112,12 @@ async def test_a_summary_is_asked_for_on_the_request_before() -> None:
 
 @pytest.mark.parametrize(
     "how",
-    [config(UNCACHED), config(CACHED, use_single_summary=False)],
-    ids=["without a cache", "in layers"],
+    [
+        config(UNCACHED),
+        config(CACHED, use_single_summary=False),
+        config(CACHED, redact="always"),
+    ],
+    ids=["without a cache", "in layers", "with all redacted"],
 )
 async def test_a_summary_of_its_own_is_asked_for_where_a_ride_is_dearer_or_wrong(
     how: HistoryReductionConfig,

@@ -6,10 +6,13 @@ from tests.planted.bug import bugs_in
 __all__ = ["BUGS"]
 
 BUGS = bugs_in(r"""
-agent/reducer.py: agent/test_riding.py
+agent/riding.py: agent/test_riding.py
 a model of another name rides
-- rides = isinstance(writer, ModelSummarizer) and writer.rides and writer.model_name == name
-+ rides = isinstance(writer, ModelSummarizer) and writer.rides
+- return summarizer.model_name == model
++ return True
+a fork goes out where all is redacted
+- if not config.use_single_summary or config.redact == "always":
++ if not config.use_single_summary:
 
 providers/summarizer.py: agent/test_riding.py
 a part of the span rides

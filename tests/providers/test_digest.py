@@ -142,10 +142,10 @@ def test_fills_any_budget_sensibly(budget: int) -> None:
     assert budget < 600 or "## Ids used in calls\n- order_id: KX-3977, KX-3877" in text
 
 
-def test_a_focus_comes_before_what_is_central() -> None:
+def test_a_focus_comes_before_what_says_most() -> None:
     """A sentence said once, and an id beside it, outlive hundreds that are about something else."""
     said = [
-        Message.assistant(f"The weather of day {day} in the valley was fine and dry, as ever.")
+        Message.assistant(f"Weather{day} spoilt{day} orchards{day} vineyards{day} gardens{day}.")
         for day in range(400)
     ]
     rare = "Table invoices_v2 has the primary key invoice_uid of type uuid."

@@ -2,7 +2,7 @@
 
 import pytest
 
-from foldline.history.messages import Message, Role
+from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.providers.digest.ledger import (
     Entry,
@@ -26,19 +26,12 @@ from foldline.providers.digest.outline import (
     select,
     share_out,
 )
-from foldline.providers.digest.prose import offer_sentences, rank_sentences, split_sentences
-from foldline.providers.digest.requests import offer_requests, offer_tail
-from foldline.providers.digest.rules import offer_rules
-from foldline.providers.digest.span import Speech, read_span
+from foldline.providers.digest.span import read_span
 from foldline.providers.digest.text import clean, one_line, shorten
 
 
 def ledger_of(*messages: Message, earlier: str = "") -> Ledger:
     return build_ledger(read_span(messages), read_earlier([earlier] if earlier else []))
-
-
-def said(*texts: str, role: Role = "user") -> list[Speech]:
-    return [Speech(place, role, text) for place, text in enumerate(texts)]
 
 
 def call(name: str, arguments: str, *, id: str = "c") -> Message:
@@ -142,41 +135,6 @@ def test_times_that_were_said_are_kept_last() -> None:
     assert [entry.value for entry in ledger.seen] == ["X-1", "10:30"]
 
 
-def test_requests_newest_in_most_detail() -> None:
-    """The newest request comes first and longest, the very first next, equal ones once."""
-    long = "word " * 40
-    items = offer_requests(
-        said(long + "a", "same", long + "b", long + "c"), prior=["same"], detail=90
-    )
-
-    assert [item.text[-1] for item in items] == ["…", "…", "…", "e"]
-    assert [len(item.text) for item in items] == [86, 56, 26, 4]
-    assert offer_requests([], prior=(), detail=90) == []
-    assert offer_requests(said("x" * 200), prior=(), detail=90) == []
-
-
-def test_rules() -> None:
-    """Sentences of the user that forbid, demand or prefer are rules, the strict ones first."""
-    speeches = said(
-        "Never touch the main branch. It is a nice day today.", "I prefer tabs over spaces."
-    )
-    items = offer_rules(
-        speeches,
-        prior=["Always run the tests first.", "You must not push on Fridays."],
-        asked=["Hello. Do not call me at night.", "Avoid all the words that are …"],
-    )
-
-    assert [item.text for item in items] == [
-        "Never touch the main branch.",
-        "Do not call me at night.",
-        "You must not push on Fridays.",
-        "Always run the tests first.",
-        "I prefer tabs over spaces.",
-    ]
-    assert [item.order for item in items] == [3, 0, 2, 1, 4]
-    assert offer_rules(said("You must do it all now.", role="assistant"), prior=(), asked=()) == []
-
-
 @pytest.mark.parametrize(
     ("item", "section", "stays"),
     [
@@ -234,52 +192,6 @@ def test_calls() -> None:
         "bash command: make test",
         "old a: 1",
     ]
-
-
-def test_splits_sentences() -> None:
-    """Code is left out, markup is stripped, and what is too short or too long is dropped."""
-    text = (
-        "# A heading of some length\n```\nlet code = one_thing;\n```\n- An item of a list here. No. "
-        + "x" * 500
-    )
-
-    assert list(split_sentences(text)) == ["A heading of some length", "An item of a list here."]
-
-
-def test_central_sentences_first() -> None:
-    """A sentence that shares words is more central; a word in too many links none of them."""
-    sentences = ["The red apple falls", "A red apple is good", "Quantum physics", "Red apple trees"]
-
-    assert rank_sentences(sentences)[-1] == 2
-    assert rank_sentences([]) == []
-    assert rank_sentences([f"common {number:02}" for number in range(99)]) == list(range(99))
-
-
-def test_a_long_text_is_sampled() -> None:
-    """Of more sentences than are compared, the longest of each equal part is ranked."""
-    sentences = [f"{place} " + "x" * (place % 2) for place in range(800)]
-
-    assert rank_sentences(sentences) == list(range(1, 800, 2))
-
-
-def test_offers_sentences() -> None:
-    """Sentences carry their speaker; shown and repeated ones are left out."""
-    speeches = said("The parser reads the file twice.", "The parser reads the file twice.")
-    items = offer_sentences(speeches, prior=["assistant: The old parser was slow."], shown="")
-
-    assert {item.text for item in items} == {
-        "user: The parser reads the file twice.",
-        "assistant: The old parser was slow.",
-    }
-    assert offer_sentences(speeches, prior=(), shown=speeches[0].text) == []
-
-
-def test_tail() -> None:
-    """The last speech comes first; where nothing is new the old tail stays."""
-    items = offer_tail(said("one", "two"), prior=["user: old"], detail=50)
-
-    assert [item.text for item in items] == ["user: two", "user: one"]
-    assert [item.text for item in offer_tail([], prior=["user: old"], detail=50)] == ["user: old"]
 
 
 OUTLINE = Outline(

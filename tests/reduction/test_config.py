@@ -11,8 +11,8 @@ from foldline.reduction.config import (
     HistoryReductionConfig,
     Limits,
     config_of_run,
-    fingerprint,
 )
+from foldline.reduction.fingerprint import fingerprint
 from foldline.reduction.provider import ProviderConfig
 
 

@@ -139,6 +139,7 @@ def test_every_field_can_be_read() -> None:
             "Tiers": [{"above": 200_000, "input": 6, "output": 22.5}],
         },
         "LossCost": 0.0,
+        "Redact": "always",
         "Retention": "full",
     }
     config = config_from_mapping(fields)

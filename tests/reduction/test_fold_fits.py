@@ -98,6 +98,17 @@ def test_a_question_that_was_in_front_is_quoted_later() -> None:
     assert second.quotes[1].text == history[2].text
 
 
+def test_a_summarizer_is_given_what_the_view_shows_anyway() -> None:
+    """A request names the quoted texts and the user message in front, so that none is repeated."""
+    config = HistoryReductionConfig(context_window_size=2_000, clear_tool_results=False)
+    history, asked = History([*pair(0), Message.user(f"question {TEXT}")]), Asked()
+    for number in range(30):
+        history.append(Message.assistant(TEXT, name=f"{number}"))
+    state = make(history, config, asked).state
+
+    assert asked.requests[0].shown == (state.quotes[0].text, history[2].text)
+
+
 def test_a_sealed_item_stays_in_front() -> None:
     """What a vendor compacted is not summarized away: the newest of it is the floor of each view."""
     items = [sealed_item(number) for number in range(2)]

@@ -5,16 +5,26 @@ from msgspec import structs
 from foldline.agent.reduced import ReducerCall
 from foldline.providers.summarizer import ModelSummarizer, RidingSummarizer, Summarizer
 from foldline.reduction.balance import INSTRUCTION_TOKENS, FoldCosts, summary_size
+from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.view import view_of, view_tokens
 
 
-__all__ = ["riding"]
+__all__ = ["may_ride", "riding"]
 
 
 _FORCING = frozenset(
     {"tool_choice", "response_format", "output_config", "text", "stop", "stop_sequences"}
 )
 _LIMITS = ("max_tokens", "max_output_tokens", "max_completion_tokens")
+
+
+def may_ride(config: HistoryReductionConfig, summarizer: Summarizer, model: str) -> bool:
+    """Whether *summarizer* may be asked on top of what *model* was sent, which is not redacted."""
+    if not config.use_single_summary or config.redact == "always":
+        return False
+    if not isinstance(summarizer, ModelSummarizer) or not summarizer.rides:
+        return False
+    return summarizer.model_name == model
 
 
 def riding(call: ReducerCall, summarizer: Summarizer, costs: FoldCosts | None) -> Summarizer:

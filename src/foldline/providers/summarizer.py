@@ -11,6 +11,7 @@ from msgspec import structs
 from foldline.checks import expect, expect_whole
 from foldline.errors import ConfigError, SummarizerError
 from foldline.history.messages import Message, Usage
+from foldline.providers.digest.text import clean
 from foldline.providers.model import ChatModel, ChatRequest, ChatResponse, window_of
 from foldline.providers.transcript import write_transcript
 from foldline.reduction.request import SummaryRequest
@@ -248,6 +249,8 @@ class RidingSummarizer:
         self._kept = _described(kept)
         self.name = summarizer.name
         """The identity of the summarizer."""
+        self.model_name = summarizer.model_name
+        """The name of the model that writes."""
 
     async def summarize(self, request: SummaryRequest) -> str:
         """
@@ -268,7 +271,7 @@ def _instruction(frame: str, request: SummaryRequest, **parts: str) -> str:
     listed = "\n".join(f"- {defect}" for defect in request.defects)
     return frame.format(
         prompt=request.prompt.strip(),
-        focus=_FOCUS.format(request.focus.strip()) if request.focus.strip() else "",
+        focus=_FOCUS.format(clean(request.focus).strip()) if request.focus.strip() else "",
         budget=request.budget,
         words=max(1, int(request.budget * _WORDS_PER_TOKEN)),
         defects=_DEFECTS.format(listed) if listed else "",

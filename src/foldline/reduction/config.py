@@ -1,7 +1,6 @@
 """How and when a history is reduced."""
 
-from collections.abc import Mapping, Sequence
-from hashlib import sha256
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal, Self, TypeAlias, get_args
 
@@ -17,7 +16,6 @@ from foldline.checks import (
     expect_whole,
 )
 from foldline.errors import ConfigError
-from foldline.history.codec import canonical_json
 from foldline.history.history import CountingUnit
 from foldline.reduction.prices import Prices
 from foldline.reduction.provider import ProviderConfig
@@ -27,17 +25,16 @@ __all__ = [
     "CHOICES",
     "DEFAULT_SUMMARIZATION_THRESHOLD",
     "DEFAULT_TARGET_COUNT",
-    "FINGERPRINT_VERSION",
     "AgentRunConfig",
     "HistoryReductionConfig",
     "Limits",
+    "Redaction",
     "ReductionBehavior",
     "ReductionStrategy",
     "Retention",
     "ToolRule",
     "Trigger",
     "config_of_run",
-    "fingerprint",
 ]
 
 
@@ -77,6 +74,15 @@ What happens to the folded messages of a thread.
 the reduction is undone. Neither loses a message.
 """
 
+Redaction: TypeAlias = Literal["summarizers", "always"]
+"""
+What is taken out of a text before a summarizer reads it: secrets of known shapes.
+
+`summarizers`: out of every transcript, which any vendor may get. A summary that is asked for on top of
+the request in the cache goes as that request did, to the vendor that has it. `always`: there is
+no such summary, each is asked for with a transcript.
+"""
+
 DEFAULT_TARGET_COUNT = 20
 """The target of a configuration that counts messages or exchanges and names none."""
 
@@ -86,9 +92,6 @@ DEFAULT_SUMMARIZATION_THRESHOLD = 5
 _DOCUMENTED_TOKENS = (4000, 1000)
 _LEAST_CEILING = 16
 _PRESERVED = 0.3
-
-FINGERPRINT_VERSION = 1
-"""Raised when summaries are made in another way, which makes older ones a miss."""
 
 
 class Limits(Struct, frozen=True):
@@ -191,6 +194,9 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
 
     loss_cost: float = 0.0
     """The damage that one fold does beside its price, in US dollars: the higher, the fewer folds."""
+
+    redact: Redaction = "summarizers"
+    """Where secrets are taken out before a summary is asked for."""
 
     retention: Retention = "full"
     """What happens to the folded messages of a thread; without a thread it has no effect."""
@@ -478,22 +484,3 @@ def config_of_run(
         limits = (target, 0 if is_forced else threshold)
         changes |= zip(_TARGET_FIELDS[unit == "tokens"], limits, strict=True)
     return replace(config, **changes) if changes else config
-
-
-def fingerprint(config: HistoryReductionConfig, summarizers: Sequence[str] = ()) -> str:
-    """
-    Return 16 digits that two configurations must share so that one may use the reductions of the other.
-
-    Strategy and unit always count; prompt, layering, provider and the names of the *summarizers*
-    count if summaries are written. Target and threshold do not: the current ones decide.
-    """
-    shape: tuple[object, ...] = (FINGERPRINT_VERSION, config.strategy, config.unit)
-    if config.strategy == "summarizing":
-        provider = config.summarizer_provider
-        shape += (
-            config.use_single_summary,
-            config.custom_summarization_prompt or "",
-            (provider.provider_key, provider.model_name) if provider else (),
-            tuple(summarizers),
-        )
-    return sha256(canonical_json(shape)).hexdigest()[:16]

@@ -69,6 +69,9 @@ class FoldTask(Struct, frozen=True, kw_only=True):
     quoted: int = 0
     """The tokens of the messages that the fold quotes: what replaces them has that much less room."""
 
+    shown: tuple[str, ...] = ()
+    """The texts that the view shows word for word beside the summary."""
+
     @property
     def start(self) -> int:
         """Where the messages begin that are folded away now."""
@@ -79,7 +82,7 @@ class FoldTask(Struct, frozen=True, kw_only=True):
     ) -> Flow[Writing]:
         """Ask the summarizers of this fold for one text; see `write`."""
         return write(
-            request,
+            replace(request, shown=self.shown),
             count=self.history.counter.count,
             summarizers=self.options.summarizers,
             room=room,

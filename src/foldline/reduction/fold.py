@@ -78,7 +78,7 @@ def fold(
     # What is summarized stays so, if this fold writes nothing.
     base, draft = verdict.state, unchanged(verdict.state, Writing())
     if how.strategy == "summarizing" and verdict.cut > task.start:
-        task = replace(task, quoted=_newly_quoted(task, config))
+        task = _quoting(task, config)
         draft = yield from (roll if config.use_single_summary else add_layer)(task)
         if draft.writing.text is None:
             if verdict.reason is not Reason.CEILING_REACHED:
@@ -170,9 +170,18 @@ def _quotes(task: FoldTask, config: HistoryReductionConfig) -> tuple[Quote, ...]
     return within(quotes, budget.beside, "user")
 
 
-def _newly_quoted(task: FoldTask, config: HistoryReductionConfig) -> int:
+def _quoting(task: FoldTask, config: HistoryReductionConfig) -> FoldTask:
+    """Return *task* with what its view will show word for word."""
+    quotes, pinned = _quotes(task, config), task.pinned
     known = () if task.base is None else task.base.quotes
-    return sum(one.tokens for one in _quotes(task, config) if one not in known)
+    shown = [one.text for one in quotes if one.text and one.is_whole]
+    if pinned is not None:
+        shown.append(task.history[pinned].text)
+    return replace(
+        task,
+        quoted=sum(one.tokens for one in quotes if one not in known),
+        shown=tuple(shown),
+    )
 
 
 def _fitted(

@@ -9,6 +9,7 @@ import typer
 from foldline.apps.cli.advise import advise
 from foldline.apps.cli.chat.session import chat
 from foldline.apps.cli.formats import formats
+from foldline.apps.cli.quality import quality
 from foldline.apps.cli.reduce import plan, reduce
 from foldline.apps.cli.replay import demo, replay
 from foldline.apps.cli.threads import (
@@ -30,7 +31,20 @@ from foldline.apps.cli.upkeep import backup, doctor, restore, verify, version_of
 __all__ = ["COMMANDS", "THREAD_COMMANDS", "app", "run"]
 
 
-COMMANDS = (demo, chat, reduce, plan, replay, advise, formats, verify, backup, restore, doctor)
+COMMANDS = (
+    demo,
+    chat,
+    reduce,
+    plan,
+    replay,
+    advise,
+    quality,
+    formats,
+    verify,
+    backup,
+    restore,
+    doctor,
+)
 """Every command but those of `foldline threads`, in the order a newcomer meets them."""
 
 THREAD_COMMANDS: Mapping[str, Callable[..., None]] = MappingProxyType(

@@ -46,7 +46,7 @@ class Section(Enum):
     """The sections, in the order in which they are written: what changes least comes first."""
 
     REQUESTS = "Asked by the user"
-    """The beginnings of user messages."""
+    """User messages: the first and the newest whole, others shortened."""
 
     RULES = "Rules and wishes"
     """Sentences in which the user forbids, demands or prefers."""
@@ -64,7 +64,7 @@ class Section(Enum):
     """Sentences of a summary by another summarizer."""
 
     SAID = "Said, in order"
-    """The most central sentences."""
+    """The sentences that say the most."""
 
     LAST = "Last said"
     """How the span ends."""
@@ -242,18 +242,20 @@ _WORK_SHARES = {
     Section.LAST: 8,
 }
 _TALK_SHARES = {
-    Section.REQUESTS: 34,
-    Section.SAID: 34,
-    Section.SEEN: 10,
-    Section.RULES: 4,
+    Section.SAID: 54,
+    Section.REQUESTS: 14,
+    Section.SEEN: 8,
+    Section.RULES: 6,
     Section.EARLIER: 8,
-    Section.LAST: 10,
+    Section.LAST: 8,
 }
 # Sections that may repeat a request.
 _REPEATING = (Section.RULES, Section.LAST, Section.SAID)
 # What must not be lost comes first, even in a small budget with up to this many tokens each.
 _LEAST = {Section.RULES: 32, Section.USED: 24, Section.SEEN: 24}
 _LEAST_PART = 3
+# The newest and the very first request are given what they take before anything else is.
+_WHOLE_REQUESTS = 2
 
 
 def share_out(
@@ -273,9 +275,12 @@ def share_out(
         limit = min(limit, budget - others)
         taken[section] = select(items, title=_HEADING + section.value, limit=limit, count=count)
 
-    for section in dict.fromkeys((*_LEAST, *shares)):
-        least = min(_LEAST.get(section, 0), budget // _LEAST_PART)
-        pick(section, max(budget * shares.get(section, 0) // 100, least), offers[section])
+    pick(Section.REQUESTS, budget, offers[Section.REQUESTS][:_WHOLE_REQUESTS])
+    least = {name: min(tokens, budget // _LEAST_PART) for name, tokens in _LEAST.items()}
+    least[Section.REQUESTS] = taken[Section.REQUESTS].cost
+    for section in dict.fromkeys((*least, *shares)):
+        limit = max(budget * shares.get(section, 0) // 100, least.get(section, 0))
+        pick(section, limit, offers[section])
     left = [section for section in shares if section is not Section.RULES]
     for section in left:
         pick(section, budget, offers[section])

@@ -1,44 +1,87 @@
 """What the user asked for, and what was said last."""
 
+import re
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
-from foldline.providers.digest.outline import Item
+from foldline.providers.digest.outline import CountTokens, Item
+from foldline.providers.digest.prose import most_telling
 from foldline.providers.digest.span import Speech
 from foldline.providers.digest.text import attribute, distinct, one_line, shorten
 
 
-__all__ = ["offer_requests", "offer_tail"]
+__all__ = ["asks", "offer_requests", "offer_tail"]
 
 
 _MOST_REQUESTS = 200
 _MOST_LAST = 6
+# What the newest and the very first request may have each.
+_WHOLE_TOKENS = 600
+# Characters of each of the others.
+_DETAIL = 200
+_WORDS = re.compile(r"[^\W_]+")
+# What only agrees, refuses, thanks or stops for breath.
+_SMALL_TALK = frozenset(
+    re.findall(
+        r"\w+",
+        "a absolutely ah aha ahead alright all and awesome aye bye cheers cool correct course do done"
+        " exactly fine for go good goodbye got great ha hello hey hi hm hmm huh i is it k kay know mean"
+        " mhm mhmm mm mmhm mmhmm mmm my nah nice no nope oh ok okay oops ooh on perfect please really"
+        " right see so sounds sorry sure sweet thank thanks that the then there this uh uhhuh um very"
+        " much well wow s t ya yay yea yeah yep yes you yup"
+        " bitte bon danke gracias hai ja merci nein non obrigado oui si spasibo vale да нет спасибо"
+        " はい いいえ 谢谢 好的 是的 네 예",
+    )
+)
 
 
-def offer_requests(speeches: Iterable[Speech], *, prior: Sequence[str], detail: int) -> list[Item]:
+def asks(text: str) -> bool:
+    """Whether *text* says more than that its writer agrees, refuses or is polite."""
+    return not _SMALL_TALK.issuperset(_WORDS.findall(text.lower()))
+
+
+def offer_requests(
+    speeches: Iterable[Speech], *, prior: Sequence[str], room: int, count: CountTokens
+) -> list[Item]:
     """
-    Offer the beginnings of user messages: the newest first, then the very first, then the rest.
+    Offer user messages: the newest and the very first whole, then those that say most, shortened.
 
-    The newest may have *detail* characters, the very first two thirds of it, the others a third.
+    Those that ask for nothing are left out. The first two may have *room* tokens together.
     """
     new = [one_line(speech.text) for speech in speeches if speech.role == "user"]
-    texts = distinct([*prior, *new])
-    newest = len(texts) - 1
-    ranked = [newest, 0, *range(newest - 1, 0, -1)][:_MOST_REQUESTS] if texts else []
-    limits = {0: detail * 2 // 3, newest: detail}
-    items = (
-        Item(shorten(texts[place], limit=limits.get(place, detail // 3)), place)
-        for place in dict.fromkeys(ranked)
-    )
-    return [item for item in items if item.text]
+    texts = distinct(text for text in [*prior, *new] if asks(text))
+    if not texts:
+        return []
+    newest, oldest = texts[-1], texts[0]
+    second = min(room // 2, _WHOLE_TOKENS, count(oldest)) if len(texts) > 1 else 0
+    newest = _within(newest, min(room - second, _WHOLE_TOKENS), count)
+    oldest = _within(oldest, min(room - count(newest), _WHOLE_TOKENS), count)
+    others = [shorten(text, limit=_DETAIL) for text in texts[1:-1]]
+    # What repeats others comes last, the newest of it first.
+    telling = most_telling(others, most=_MOST_REQUESTS)
+    ranked = dict.fromkeys([*telling, *reversed(range(len(others)))])
+    items = [
+        Item(newest, len(texts) - 1),
+        *([Item(oldest, 0)] if len(texts) > 1 else []),
+        *(Item(others[place], place + 1) for place in ranked),
+    ]
+    return [item for item in items[:_MOST_REQUESTS] if item.text]
+
+
+def _within(text: str, limit: int, count: CountTokens) -> str:
+    while text and (tokens := count(text)) > limit:
+        text = shorten(text, limit=min(len(text) * limit // tokens, len(text) - 1))
+    return text
 
 
 def offer_tail(speeches: Sequence[Speech], *, prior: Sequence[str], detail: int) -> list[Item]:
-    """Offer the beginnings of the last messages with text, or of *prior* ones, the last first."""
-    new = [attribute(speech.role, one_line(speech.text)) for speech in speeches[-_MOST_LAST:]]
-    texts = new or list(prior[-_MOST_LAST:])
-    newest = len(texts) - 1
+    """Offer the beginnings of the last messages that say something, or of *prior* ones."""
+    telling = (speech for speech in reversed(speeches) if asks(speech.text))
+    last = islice(telling, _MOST_LAST)
+    new = [attribute(speech.role, one_line(speech.text)) for speech in last]
+    texts = new or list(reversed(prior[-_MOST_LAST:]))
     items = (
-        Item(shorten(texts[place], limit=detail if place == newest else detail // 2), place)
-        for place in range(newest, -1, -1)
+        Item(shorten(text, limit=detail // 2 if place else detail), len(texts) - place)
+        for place, text in enumerate(texts)
     )
     return [item for item in items if item.text]

@@ -2,8 +2,8 @@
 The offline digest: the summarizer that always works, without model, network or key.
 
 Code extracts what matters in a conversation of an agent: what the user asked and forbade, which
-tools were called and which failed, every identifier that was used or seen, and the most central
-sentences. Nothing is reworded, so nothing can be made up; and a digest that the next one absorbs is
+tools were called and which failed, every identifier that was used or seen, and the sentences
+that say the most. Nothing is reworded, so nothing can be made up; and a digest that the next one absorbs is
 merged item by item, so an identifier survives many folds.
 """
 
@@ -44,9 +44,9 @@ __all__ = ["DigestSummarizer", "write_digest"]
 
 _LEAST_DETAIL = 80
 _MOST_DETAIL = 600
-_SHOWN_REQUESTS = 4
 _WORD_FOR_WORD = 32
 _SMALL = 64
+_IDENTIFIERS = 800
 _FACTS = (Section.RULES, Section.USED, Section.SEEN, Section.TOOLS)
 # The share of a budget that the roles in the first line may have.
 _ROLES_PART = 8
@@ -89,9 +89,8 @@ def write_digest(request: SummaryRequest, *, count: CountTokens = _ESTIMATOR.cou
             return text
     span = read_span(request.messages)
     counts = sum((outline.counts for outline in earlier.outlines), span.roles)
-    detail = min(max(request.budget * 2 // 3, _LEAST_DETAIL), _MOST_DETAIL)
-    offers = _offer(span, earlier, detail=detail, focus=words_of(request.focus))
     budget = min(request.budget, _worthwhile(span, earlier, count))
+    offers = _offer(span, earlier, budget=budget, focus=words_of(request.focus), count=count)
     if count(header(counts)) * _ROLES_PART > budget:
         counts = brief(counts)
     text = _word_for_word(counts, offers, budget=budget, count=count)
@@ -100,15 +99,16 @@ def write_digest(request: SummaryRequest, *, count: CountTokens = _ESTIMATOR.cou
 
 
 def _offer(
-    span: Span, earlier: Earlier, *, detail: int, focus: AbstractSet[str]
+    span: Span, earlier: Earlier, *, budget: int, focus: AbstractSet[str], count: CountTokens
 ) -> dict[Section, Sequence[Item]]:
     speeches, prior = span.speeches, earlier.lines
     ledger = build_ledger(span, earlier)
-    requests = offer_requests(speeches, prior=prior(Section.REQUESTS), detail=detail)
+    asked = prior(Section.REQUESTS)
+    requests = offer_requests(speeches, prior=asked, room=_room(span, earlier, budget), count=count)
+    detail = min(max(budget * 2 // 3, _LEAST_DETAIL), _MOST_DETAIL)
     tail = offer_tail(speeches, prior=prior(Section.LAST), detail=detail)
-    asked = "\n".join(item.text for item in requests[:_SHOWN_REQUESTS])
-    rules = offer_rules(speeches, prior=prior(Section.RULES), asked=prior(Section.REQUESTS))
-    shown = "\n".join([asked, *(item.text for item in (*rules, *tail))])
+    rules = offer_rules(speeches, prior=prior(Section.RULES), asked=asked)
+    shown = [item.text for item in (*requests[:2], *rules[:4], *tail[:2])]
     said = [*prior(Section.SAID), *prior(Section.LAST)]
     offers: dict[Section, Sequence[Item]] = {
         Section.REQUESTS: requests,
@@ -123,6 +123,14 @@ def _offer(
     return (
         {section: focused(items, focus) for section, items in offers.items()} if focus else offers
     )
+
+
+def _room(span: Span, earlier: Earlier, budget: int) -> int:
+    """Return how many tokens the newest and the first request may have: identifiers come first."""
+    most = budget * 3 // 5
+    if span.calls or earlier.lines(Section.TOOLS):
+        return max(min(most, budget - _IDENTIFIERS), budget // 10)
+    return most
 
 
 def _worthwhile(span: Span, earlier: Earlier, count: CountTokens) -> int:
@@ -140,6 +148,8 @@ def _word_for_word(
     counts: Counts, offers: Mapping[Section, Sequence[Item]], *, budget: int, count: CountTokens
 ) -> str:
     """Return what was asked verbatim, if it is so short that headings would cost more."""
+    if budget > _SMALL:
+        return ""
     asked = lay_out(offers[Section.REQUESTS])
     text = render(Outline(counts, {Section.REQUESTS: asked}))
     if not asked or count(text) > min(budget, _WORD_FOR_WORD):

@@ -78,7 +78,7 @@ def render_anthropic(view: Iterable[Message], *, original: Original | None = Non
     turns: list[_Turn] = []
     for message in checked_messages(view, ANTHROPIC.format):
         items = sent_items(message, _CONVERTER, original, _is_misplaced)
-        if message.role == "system":
+        if message.role == "system" and not message.is_summary:
             blocks = chain.from_iterable(listed_blocks(item.get("content")) for item in items)
             system += [one for one in blocks if one["type"] == "text" and _says_more(one)]
             continue

@@ -1,0 +1,53 @@
+"""Shares with their number and an interval."""
+
+import random
+from collections.abc import Sequence
+from functools import cached_property
+
+from msgspec import Struct
+
+
+__all__ = ["Share"]
+
+
+_SEED, _RESAMPLES, _TAIL = 7, 1_000, 25
+
+
+class Share(Struct, frozen=True, dict=True):
+    """How many of how many, counted in groups that belong together, such as those of one call."""
+
+    groups: tuple[tuple[int, int], ...]
+    """Of each group: how many are kept, and of how many."""
+
+    @property
+    def kept(self) -> int:
+        """How many are kept."""
+        return sum(kept for kept, _ in self.groups)
+
+    @property
+    def total(self) -> int:
+        """Of how many."""
+        return sum(total for _, total in self.groups)
+
+    @property
+    def value(self) -> float | None:
+        """The share; None of nothing."""
+        return self.kept / self.total if self.total else None
+
+    @cached_property
+    def interval(self) -> tuple[float, float] | None:
+        """
+        Where the share lies in 95 of 100 samples of the groups; None of nothing.
+
+        It is a bootstrap with a fixed seed: groups are drawn again with repetition, a thousand times.
+        """
+        groups = [one for one in self.groups if one[1]]
+        if not groups:
+            return None
+        chance = random.Random(_SEED)  # noqa: S311 - chance that can be repeated
+        found = sorted(_share_of(chance.choices(groups, k=len(groups))) for _ in range(_RESAMPLES))
+        return found[_TAIL], found[-_TAIL - 1]
+
+
+def _share_of(groups: Sequence[tuple[int, int]]) -> float:
+    return sum(kept for kept, _ in groups) / sum(total for _, total in groups)

@@ -1,0 +1,146 @@
+"""What the model sees at each of its calls, when a recording is played."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import accumulate
+
+from msgspec import Struct
+
+from foldline.agent.reducer import HistoryReducer
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.history.tokens import TokenCounter, count_message
+from foldline.providers.summarizer import Summarizer
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.state import HistoryReductionState
+from foldline.replay.quality.identifiers import last_word, said, spelled_out
+from foldline.replay.tape import Tape
+
+
+__all__ = ["Moment", "Transcript", "model_turns", "moments", "text_of_all", "tokens_of"]
+
+
+# The same session gives the same reductions whenever it is played.
+_NO_TIME = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+class Transcript:
+    """All that was said in a session, as one text in which each message has its place."""
+
+    def __init__(self, tape: Tape) -> None:
+        """Lay out the messages of *tape* but the system messages, which no fold takes away."""
+        self.messages = tuple(one for one in tape.messages if one.role != "system")
+        self.texts = tuple(map(said, self.messages))
+        self.text = "\n".join(self.texts)
+        self.starts = (0, *accumulate(len(text) + 1 for text in self.texts))
+        """Where each message begins in the text, and where one after the last would."""
+        self.sizes = tuple(map(tape.size, self.messages))
+        self.tokens = (0, *accumulate(self.sizes))
+        """The tokens before each message, and those of all."""
+
+    def last_mention(self, value: str, end: int) -> int | None:
+        """Return the last of the first *end* messages in which *value* stands as a whole word."""
+        at = last_word(self.text, value, self.starts[end])
+        return None if at < 0 else bisect_right(self.starts, at) - 1
+
+
+class Moment(Struct, frozen=True, kw_only=True):
+    """One model call of a session that is played."""
+
+    number: int
+    """Which call it is, counted from 1."""
+
+    index: int
+    """How many messages had been said, system messages not counted; the answer is the next one."""
+
+    answer: Message | None
+    """What the model answered; None if the recording ends before."""
+
+    view: tuple[Message, ...]
+    """The request."""
+
+    system: int
+    """How many system messages it begins with."""
+
+    state: HistoryReductionState | None
+    """What represents the beginning of the history; None without a fold."""
+
+    folded: bool
+    """Whether a fold was made for this call."""
+
+    @property
+    def cut(self) -> int:
+        """How many of the messages are folded away."""
+        return 0 if self.state is None else self.state.summarized_up_to_index
+
+    @property
+    def front(self) -> tuple[Message, ...]:
+        """What stands for the messages that are folded away: the summary and the quotes."""
+        size = 0 if self.state is None else len(self.state.front_messages())
+        return self.view[self.system : self.system + size]
+
+    @property
+    def retained(self) -> tuple[Message, ...]:
+        """The messages that are not folded away, as they are shown."""
+        return self.view[self.system + len(self.front) :]
+
+
+def moments(
+    tape: Tape,
+    config: HistoryReductionConfig,
+    *,
+    summarizer: Summarizer | None = None,
+    budget: int | None = None,
+) -> Iterator[Moment]:
+    """
+    Yield each model call of *tape*: one before every message of the assistant.
+
+    Args:
+        tape: The session.
+        config: How and when to reduce.
+        summarizer: What writes summaries; the offline digest by default.
+        budget: The most tokens of a summary; what the reducer chooses by default.
+    """
+    given: Sequence[Summarizer] = () if summarizer is None else (summarizer,)
+    reducer = HistoryReducer(
+        config,
+        summarizer=given,
+        counter=tape.counter,
+        summary_budget=budget,
+        clock=lambda: _NO_TIME,
+    )
+    history, state = History(counter=tape.counter), None
+    for number, position in enumerate(model_turns(tape), start=1):
+        history.extend(tape.messages[history.total : position])
+        reduced = reducer.reduce_sync(history, state=state)
+        folded = reduced.event.status == "performed"
+        if reduced.termination_reason is not None:
+            reduced = reducer.reduce_sync(history, state=reduced.state)
+        state = reduced.state
+        is_answered = position < len(tape.messages)
+        yield Moment(
+            number=number,
+            index=len(history),
+            answer=tape.messages[position] if is_answered else None,
+            view=tuple(reduced.messages),
+            system=len(history.system),
+            state=state,
+            folded=folded,
+        )
+
+
+def model_turns(tape: Tape) -> tuple[int, ...]:
+    """Return how many messages had been said before each message of the assistant, or each call."""
+    said_before = (at for at, one in enumerate(tape.messages) if one.role == "assistant")
+    return tuple(sorted({*said_before, *tape.calls}))
+
+
+def text_of_all(messages: Sequence[Message]) -> str:
+    """Return all that stands in *messages*, directories of a digest spelled out."""
+    return spelled_out("\n".join(map(said, messages)))
+
+
+def tokens_of(messages: Sequence[Message], counter: TokenCounter) -> int:
+    """Return the tokens of *messages*."""
+    return sum(count_message(one, counter) for one in messages)

@@ -1,0 +1,232 @@
+"""
+What the views of recorded conversations keep, in figures.
+
+Every figure is an upper bound: what stands in a view need not be used. Each way of spending tokens has
+those of foldline's view of the same call.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from msgspec import Struct
+
+from foldline.agent.recall import recall
+from foldline.history.messages import Message
+from foldline.providers.summarizer import Summarizer
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.replay.quality.accounting import Accounting, account, invented
+from foldline.replay.quality.figures import Share
+from foldline.replay.quality.identifiers import Pattern, has_word, identifiers
+from foldline.replay.quality.moments import Moment, Transcript, moments, text_of_all
+from foldline.replay.quality.needed import Need, needed_later
+from foldline.replay.quality.trail import trail_of
+from foldline.replay.quality.ways import DIGEST, WAYS
+from foldline.replay.quality.words import current_values, first_request, requests, rules
+from foldline.replay.tape import Tape
+
+
+__all__ = ["AGES", "FEW", "KEPT", "Cell", "QualityReport", "quality_of"]
+
+
+_NEAR, _FAR = 4_000, 16_000
+_LISTED, _WHOLE = re.compile(r"(?m)^message (\d+),"), 1 << 30
+
+FEW = 40
+"""A cell with fewer needed values says little."""
+
+AGES: Mapping[str, Callable[[Need], bool]] = MappingProxyType(
+    {
+        "all values": lambda _: True,
+        "old values": lambda need: need.is_old,
+        "last 4,000 tokens": lambda need: need.age < _NEAR,
+        "4,000 to 16,000": lambda need: _NEAR <= need.age < _FAR,
+        "older": lambda need: need.age >= _FAR,
+    }
+)
+"""The rows of the table: which of the needed values count. Old is what was said before the cut."""
+
+KEPT: Mapping[str, str] = MappingProxyType(
+    {
+        "recalled": "old values that the view lacks, found by the tool recall",
+        "first requests": "first requests, their first 60 characters",
+        "requests": "user messages that are folded away, word for word",
+        "rules": "rules in them, word for word",
+        "edited named": "edited files, named",
+        "edited marked": "edited files, marked as edited",
+        "commits": "commits, named",
+        "current": "values that changed, the current one",
+        "provenance": "identifiers of summaries that their sources have",
+    }
+)
+"""What else is counted, and what it means; at the last call of each session where not said otherwise."""
+
+
+class Cell(Struct, frozen=True, kw_only=True):
+    """One row of the table: what each way keeps of some needed values."""
+
+    name: str
+    shares: Mapping[str, Share]
+
+    @property
+    def n(self) -> int:
+        """How many values were needed."""
+        return self.shares[DIGEST].total
+
+    def losing(self) -> tuple[str, ...]:
+        """The ways that keep more than foldline's view."""
+        ours = self.shares[DIGEST].kept
+        return tuple(way for way in WAYS if self.shares[way].kept > ours)
+
+
+class QualityReport(Struct, frozen=True, kw_only=True):
+    """What the views of some sessions keep."""
+
+    sessions: int
+    calls: int
+    folds: int
+
+    cells: tuple[Cell, ...]
+    """Needed-later recall: a row for all values, for old ones, and for each age."""
+
+    kept: Mapping[str, Share]
+    """What else is counted, by the names of `KEPT`."""
+
+    accounting: Accounting
+    """The dropped tokens of all views that follow a fold, and of the last ones."""
+
+    invented: tuple[str, ...]
+    """The identifiers of summaries that their sources lack."""
+
+
+class _Session(Struct, frozen=True, kw_only=True):
+    calls: int
+    folds: int
+    needs: tuple[Need, ...]
+    kept: Mapping[str, tuple[int, int]]
+    accounting: Accounting
+    invented: tuple[str, ...]
+    summary: str
+
+
+def quality_of(
+    tapes: Sequence[Tape],
+    config: HistoryReductionConfig,
+    *,
+    summarizer: Summarizer | None = None,
+    budget: int | None = None,
+    pattern: Pattern = identifiers,
+    on_call: Callable[[], None] | None = None,
+) -> QualityReport:
+    """
+    Play every one of *tapes* under *config*, and count what its views keep.
+
+    Args:
+        tapes: The sessions.
+        config: How and when to reduce.
+        summarizer: What writes summaries; the offline digest by default.
+        budget: The most tokens of a summary; what the reducer chooses by default.
+        pattern: What finds the identifiers of a text.
+        on_call: Is called after each model call, to show progress.
+    """
+    found: list[_Session] = []
+    for tape in tapes:
+        seen: list[Moment] = []
+        for moment in moments(tape, config, summarizer=summarizer, budget=budget):
+            seen.append(moment)
+            if on_call is not None:
+                on_call()
+        if seen:
+            # For chance: what stands for another conversation.
+            other = found[-1].summary if found else ""
+            found.append(_measured(tape, seen, pattern, other))
+    return _report(found)
+
+
+def _measured(tape: Tape, seen: Sequence[Moment], pattern: Pattern, other: str) -> _Session:
+    transcript, last = Transcript(tape), seen[-1]
+    needs = tuple(needed_later(tape, seen, pattern=pattern, other=other))
+    changed = [one for one, before in _with_previous(seen) if one.state is not before]
+    sources = [one for moment in changed for one in invented(transcript, moment)]
+    accounting = Accounting()
+    for moment in {one.number: one for one in (*changed, last)}.values():
+        accounting = accounting.plus(account(transcript, moment))
+    trail = trail_of(transcript.messages[: last.cut], text_of_all(last.front))
+    first = first_request(transcript, last)
+    kept = {
+        "recalled": _counted(_recalled(transcript, needs)),
+        "first requests": (0, 0) if first is None else (int(first), 1),
+        "requests": _counted(requests(transcript, last)),
+        "rules": _counted(rules(transcript, last)),
+        "edited named": (len(trail.named), len(trail.edited)),
+        "edited marked": (len(trail.marked), len(trail.edited)),
+        "commits": (len(trail.told), len(trail.commits)),
+        "current": _counted(current_values(transcript, last)),
+        "provenance": _counted(not is_invented for _, is_invented in sources),
+    }
+    return _Session(
+        calls=len(seen),
+        folds=sum(one.folded for one in seen),
+        needs=needs,
+        kept=kept,
+        accounting=accounting,
+        invented=tuple(value for value, is_invented in sources if is_invented),
+        summary=text_of_all(last.front),
+    )
+
+
+def _with_previous(seen: Sequence[Moment]) -> Iterator[tuple[Moment, object]]:
+    before: object = None
+    for one in seen:
+        yield one, before
+        before = one.state
+
+
+def _counted(kept: Iterable[bool]) -> tuple[int, int]:
+    each = list(kept)
+    return sum(each), len(each)
+
+
+def _recalled(transcript: Transcript, needs: Iterable[Need]) -> Iterator[bool]:
+    """Yield for each needed value that the view lacks whether a search finds it."""
+    for need in needs:
+        if DIGEST not in need.kept:
+            yield _is_found(transcript.messages[: need.call], need.value)
+
+
+def _is_found(messages: Sequence[Message], value: str) -> bool:
+    """Whether a message that a search for *value* lists has it, when it is read in full."""
+    listed = recall(messages, search=f'"{value}"').text
+    numbers = map(int, _LISTED.findall(listed))
+    return any(has_word(recall(messages, one, page_tokens=_WHOLE).text, value) for one in numbers)
+
+
+def _report(found: Sequence[_Session]) -> QualityReport:
+    accounting = Accounting()
+    for one in found:
+        accounting = accounting.plus(one.accounting)
+    return QualityReport(
+        sessions=len(found),
+        calls=sum(one.calls for one in found),
+        folds=sum(one.folds for one in found),
+        cells=tuple(_cell(name, found) for name in AGES),
+        kept={name: Share(tuple(one.kept[name] for one in found)) for name in KEPT},
+        accounting=accounting,
+        invented=tuple(value for one in found for value in one.invented),
+    )
+
+
+def _cell(name: str, found: Sequence[_Session]) -> Cell:
+    groups: dict[tuple[int, int], list[Need]] = {}
+    for number, session in enumerate(found):
+        for need in filter(AGES[name], session.needs):
+            groups.setdefault((number, need.call), []).append(need)
+    return Cell(
+        name=name,
+        shares={
+            way: Share(
+                tuple((sum(way in one.kept for one in each), len(each)) for each in groups.values())
+            )
+            for way in WAYS
+        },
+    )

@@ -1,0 +1,120 @@
+"""What an agent did to files and committed, and what of it a text tells."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from foldline.history.formats.wire import is_failed
+from foldline.history.messages import Message
+from foldline.history.parts import ToolCallPart
+from foldline.replay.quality.identifiers import call_arguments, has_word, said
+
+
+__all__ = ["Trail", "commits", "edited_files", "trail_of", "writes"]
+
+
+_EDITS = re.compile(r"(?i)edit|write|create|replace|patch|insert|append|save")
+_READS = frozenset({"view", "undo_edit", "read", "list"})
+_PATHS = ("path", "file_path", "filepath", "filename", "file", "target_file", "notebook_path")
+_EDITED = re.compile(r"(?i)\b(?:edit|wr[io]t|creat|modif|chang)")
+_ITEM = re.compile(r"[,;] |: ")
+_COMMIT = re.compile(r"git commit\b[^\"']*?(?:-\w*m|--message)[ =]*[\"']([^\"'\n]+)")
+_WORD = re.compile(r"[^\s,;:()\[\]`\"']+")
+_HASH = re.compile(r"(?m)^\[\S+ (?:\(root-commit\) )?([0-9a-f]{7,40})\]")
+_SUBJECT = 24
+
+
+class Trail(Struct, frozen=True, kw_only=True):
+    """What was done, and what of it a text tells."""
+
+    edited: tuple[str, ...] = ()
+    """The files that were written to."""
+
+    named: tuple[str, ...] = ()
+    """Those that the text names."""
+
+    marked: tuple[str, ...] = ()
+    """Those that it names as edited."""
+
+    commits: tuple[str, ...] = ()
+    """The subjects of the commits that succeeded."""
+
+    told: tuple[str, ...] = ()
+    """Those that the text names, by the beginning of the subject or by the hash."""
+
+
+def trail_of(messages: Sequence[Message], text: str) -> Trail:
+    """Return what was done in *messages*, and what *text* tells of it."""
+    edited, made = edited_files(messages), commits(messages)
+    items = {path: list(_items(path, edited, text)) for path in edited}
+    told = (subject for subject, name in made if _is_told(subject, name, text))
+    return Trail(
+        edited=edited,
+        named=tuple(path for path in edited if items[path]),
+        marked=tuple(path for path in edited if any(map(_EDITED.search, items[path]))),
+        commits=tuple(subject for subject, _ in made),
+        told=tuple(told),
+    )
+
+
+def edited_files(messages: Sequence[Message]) -> tuple[str, ...]:
+    """Return the files that calls of *messages* wrote to, each once, but for calls that failed."""
+    answers = (part for one in messages for part in one.tool_call_responses)
+    failed = {part.id for part in answers if is_failed(part)}
+    calls = (call for one in messages for call in one.tool_calls if call.id not in failed)
+    return tuple(dict.fromkeys(path for call in calls if (path := _edited(call))))
+
+
+def writes(call: ToolCallPart) -> bool:
+    """Whether *call* is of a tool that writes to files, by its name."""
+    return bool(_EDITS.search(call.name)) and call_arguments(call).get("command") not in _READS
+
+
+def _edited(call: ToolCallPart) -> str:
+    given = call_arguments(call) if writes(call) else {}
+    named = (given.get(name) for name in _PATHS)
+    return next((path for path in named if isinstance(path, str)), "")
+
+
+def commits(messages: Sequence[Message]) -> tuple[tuple[str, str], ...]:
+    """Return the subject and the hash of each commit that calls of *messages* made."""
+    answers = {part.id: one for one in messages for part in one.tool_call_responses}
+    found: dict[str, str] = {}
+    for one in messages:
+        for call in one.tool_calls:
+            match = _COMMIT.search(_plain(call))
+            answer = answers.get(call.id)
+            made = _HASH.search(said(answer)) if answer is not None else None
+            if match and made:
+                found[made[1]] = match[1]
+    return tuple((subject, name) for name, subject in found.items())
+
+
+def _plain(call: ToolCallPart) -> str:
+    return said(Message(role="assistant", parts=(call,))) if "commit" in call.arguments else ""
+
+
+def _is_told(subject: str, name: str, text: str) -> bool:
+    return has_word(text, name[:7]) or has_word(text, name) or subject[:_SUBJECT] in text
+
+
+def _items(path: str, edited: Sequence[str], text: str) -> Iterator[str]:
+    """Yield what *text* says where it names *path*: the heading, the line's label and the item."""
+    name = path.rpartition("/")[2]
+    is_only = sum(other.rpartition("/")[2] == name for other in edited) == 1
+    heading = ""
+    for line in text.splitlines():
+        if line.rstrip().endswith(":"):
+            heading = line
+        label, *rest = _ITEM.split(line)
+        for piece in (label, *rest):
+            words = _WORD.findall(piece) if name in piece else ()
+            if any(_is_path(word, path, is_only=is_only) for word in words):
+                yield f"{heading} {label} {piece}"
+
+
+def _is_path(word: str, path: str, *, is_only: bool) -> bool:
+    """Whether *word* is *path*, or an end of it that tells it from the other files."""
+    steps, known = word.removeprefix("./").split("/"), path.split("/")
+    return known[-len(steps) :] == steps and (len(steps) > 1 or is_only)

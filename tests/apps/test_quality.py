@@ -1,0 +1,109 @@
+"""`foldline quality`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foldline.replay.quality.report import AGES, KEPT
+from foldline.replay.quality.ways import WAYS
+from tests.apps.conftest import Run
+
+
+_SMALL = ("--unit", "messages", "--target", "4", "--threshold", "4")
+
+
+@pytest.fixture
+def booking(tmp_path: Path) -> Path:
+    """Return a recording whose last call needs what was said first."""
+    said: list[dict[str, Any]] = [
+        {"role": "user", "content": "Change my booking, please."},
+        {"role": "assistant", "content": "It is HAT170, I see."},
+        {"role": "user", "content": "Yes, and I have some questions."},
+    ]
+    for number in range(12):
+        said += [
+            {"role": "assistant", "content": f"The river {number} runs past the garden. " * 20},
+            {"role": "user", "content": f"And river {number + 1}, where does it run? " * 3},
+        ]
+    function = {"name": "change", "arguments": '{"booking": "HAT170"}'}
+    call = {"id": "call_1", "type": "function", "function": function}
+    said.append({"role": "assistant", "content": None, "tool_calls": [call]})
+    path = tmp_path / "booking.json"
+    path.write_text(json.dumps({"model": "any", "messages": said}), encoding="utf-8")
+    return path
+
+
+def test_the_table_has_every_way(run: Run, booking: Path) -> None:
+    """One old value is needed, foldline's view has it, and the figure is called an upper bound."""
+    outcome = run("quality", booking, *_SMALL)
+
+    assert outcome.code == 0
+    assert "1 session, 14 model calls" in outcome.out
+    assert all(way in outcome.out for way in WAYS)
+    (old,) = [line.split() for line in outcome.out.splitlines() if line.startswith("old values")]
+    assert old[2:5] == ["1", "100.0", "100.0-100.0"]
+    assert "upper bound" in outcome.out
+    assert "not covered: 0; covered twice: 0" in outcome.out
+
+
+def test_the_document_has_all_figures(run: Run, booking: Path) -> None:
+    """As JSON every share has its number and interval; nothing needed has no share."""
+    document = run("quality", booking, *_SMALL, "--json").json()
+
+    assert set(document["needed"]) == set(AGES)
+    assert set(document["needed"]["old values"]) == set(WAYS)
+    assert set(document["kept"]) == set(KEPT)
+    old = {"kept": 1, "n": 1, "share": 1.0, "interval": [1.0, 1.0]}
+    assert document["needed"]["old values"]["foldline"] == old
+    assert document["needed"]["older"]["foldline"]["share"] is None
+    sums = document["accounting"]
+    assert sums["dropped"] == sums["accounted"] > 0
+    assert document["invented"] == []
+
+
+def test_a_losing_cell_is_marked(run: Run, booking: Path) -> None:
+    """Where another way keeps more its figure has a star, and the star is explained."""
+    out = run("quality", booking, *_SMALL, "--summary-budget", "1").out
+
+    assert "0.0" in out
+    assert "100.0*" in out
+    assert "* keeps more than foldline's view does" in out
+
+
+def test_sessions_can_be_interleaved(run: Run, booking: Path) -> None:
+    """Two files make one session, which is called a stress."""
+    outcome = run("quality", booking, booking, *_SMALL, "--interleave", "2")
+
+    assert "1 session, 28 model calls" in outcome.out
+    assert "2 conversations interleaved in each: a stress" in outcome.out
+
+
+def test_without_a_fold_it_says_so(run: Run, booking: Path) -> None:
+    """With the defaults the short session is never folded."""
+    assert "Nothing was folded" in run("quality", booking).out
+
+
+def test_a_configuration_can_be_given(run: Run, booking: Path, tmp_path: Path) -> None:
+    """A file says how to reduce, and options win over it."""
+    path = tmp_path / "how.toml"
+    path.write_text('counting_unit = "messages"\ntarget_count = 4\nsummarization_threshold = 4\n')
+
+    by_file = run("quality", booking, "--config", path, "--json").json()
+
+    assert by_file["folds"] == run("quality", booking, *_SMALL, "--json").json()["folds"] > 0
+    never = run("quality", booking, "--config", path, "--threshold", "90", "--json").json()
+    assert never["folds"] == 0
+
+
+def test_unknown_files_are_noted(run: Run, booking: Path, tmp_path: Path) -> None:
+    """A file in no known format is left out; if nothing is left, that is an error."""
+    (tmp_path / "other.json").write_text('{"a": 1}', encoding="utf-8")
+
+    both, alone = (run("quality", *files) for files in ((booking, "other.json"), ("other.json",)))
+
+    assert both.code == 0
+    assert "note: other.json" in both.err
+    assert alone.code == 2
+    assert "the files hold no model call" in alone.err

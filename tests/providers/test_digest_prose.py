@@ -1,0 +1,76 @@
+"""Which sentences a digest keeps."""
+
+from foldline.history.messages import Role
+from foldline.providers.digest.prose import (
+    most_telling,
+    offer_sentences,
+    split_sentences,
+    words_of,
+)
+from foldline.providers.digest.span import Speech
+
+
+def said(*texts: str, role: Role = "user") -> list[Speech]:
+    return [Speech(place, role, text) for place, text in enumerate(texts)]
+
+
+def test_splits_sentences() -> None:
+    """Code is left out, markup is stripped, and what is too short or too long is dropped."""
+    text = (
+        "# A heading of some length\n```\nlet code = one_thing;\n```\n- An item of a list here. No. "
+        + "x" * 700
+    )
+
+    assert list(split_sentences(text)) == ["A heading of some length", "An item of a list here."]
+
+
+def test_the_sentence_that_says_most_comes_first() -> None:
+    """A sentence counts for the words that those before it lack, and without any it is left out."""
+    texts = [
+        "Yeah, well, you know, that is what it is.",
+        "The battery of the remote lasts a year.",
+        "A remote with a battery and a rubber case, in yellow, sells for fifty euros.",
+        "The rubber case is yellow.",
+    ]
+
+    assert most_telling(texts, most=9) == [2, 1]
+    assert most_telling(texts, most=1) == [2]
+    assert most_telling(texts, known=words_of(texts[2]), most=9) == [1]
+    assert most_telling([], most=9) == []
+
+
+def test_a_word_of_many_sentences_weighs_more() -> None:
+    """Of equally long sentences the one about what all speak of comes first."""
+    texts = [
+        "An ostrich has stumbled.",
+        "The display is broken.",
+        "A display of glass.",
+    ]
+
+    assert most_telling(texts, most=1) == [1]
+    assert most_telling(texts[:2], most=1) == [0]
+
+
+def test_offers_sentences() -> None:
+    """Sentences carry their speaker; shown and repeated ones are left out."""
+    speeches = said("The parser reads the file twice.", "The parser reads the file twice.")
+    items = offer_sentences(speeches, prior=["assistant: The old parser was slow."], shown=())
+
+    assert {item.text for item in items} == {
+        "user: The parser reads the file twice.",
+        "assistant: The old parser was slow.",
+    }
+    assert offer_sentences(speeches, prior=(), shown=[speeches[0].text]) == []
+
+
+def test_of_a_long_talk_the_longest_speeches_are_read() -> None:
+    """Of more text than is read, every part of the talk gives its longest speech."""
+    short = "Nothing new is here."
+    speeches = said(*(f"Speech number{n} is the long one. {'word ' * 300}" for n in range(100)))
+    talk = [one for speech in speeches for one in (*said(*[short] * 300), speech)]
+    offered = {item.text for item in offer_sentences(talk, prior=(), shown=())}
+
+    assert offered == {
+        "user: Nothing new is here.",
+        *(f"user: Speech number{n} is the long one." for n in range(100)),
+    }

@@ -1,0 +1,112 @@
+"""What a digest keeps of what the user asked for, and of what was said last."""
+
+import pytest
+
+from foldline.history.messages import Message, Role
+from foldline.providers.digest.requests import asks, offer_requests, offer_tail
+from foldline.providers.digest.span import Speech
+from foldline.providers.digest.summarizer import write_digest
+from foldline.reduction.request import SummaryRequest
+
+
+def said(*texts: str, role: Role = "user") -> list[Speech]:
+    return [Speech(place, role, text) for place, text in enumerate(texts)]
+
+
+def in_words(text: str) -> int:
+    return len(text.split())
+
+
+def offered(*texts: str, room: int = 90) -> list[str]:
+    items = offer_requests(said(*texts), prior=(), room=room, count=in_words)
+    return [item.text for item in items]
+
+
+@pytest.mark.parametrize(
+    "text", ["Okay.", "Mm-hmm.", "No.", "Yes please.", "Thank you very much!", "👍", "Ja, danke."]
+)
+def test_small_talk_asks_for_nothing(text: str) -> None:
+    """What only agrees, refuses or thanks takes no place among the requests, nor at the end."""
+    assert not asks(text)
+    assert offered("Book a flight.", text) == ["Book a flight."]
+    last = offer_tail(said("Book a flight.", text), prior=(), detail=50)
+    assert [item.text for item in last] == ["user: Book a flight."]
+
+
+@pytest.mark.parametrize(
+    "text", ["停止", "Option 2", "Yes, cancel it.", "Why?", "Book it, thanks."]
+)
+def test_a_short_request_asks(text: str) -> None:
+    """However short a message is, what says more than yes is a request, in any language."""
+    assert asks(text)
+
+
+def test_the_newest_and_the_first_request_are_whole() -> None:
+    """The newest comes first and the very first next, both whole; others have beginnings."""
+    long = "word " * 60
+    texts = offered(long + "alpha", "sell", long + "beta", "sell", "sell", long + "gamma", room=150)
+
+    assert texts == [
+        long + "gamma",
+        long + "alpha",
+        "sell",
+        "word " * 39 + "…",
+    ]
+
+
+def test_whole_requests_share_their_room() -> None:
+    """If both are too long each has half of the room, and a short one leaves the rest to the other."""
+    long = "word " * 60
+
+    assert [in_words(text) for text in offered(long + "a1", long + "b2", room=40)] == [20, 20]
+    assert [in_words(text) for text in offered("sell", long + "b2", room=40)] == [39, 1]
+    assert [in_words(text) for text in offered(long + "a1", "sell", room=40)] == [1, 39]
+    assert offered("x" * 200, room=0) == []
+    assert offered() == []
+
+
+def test_requests_that_say_more_come_before_those_that_repeat() -> None:
+    """Between the first and the newest, what repeats others comes last."""
+    texts = offered(
+        "Start now.", "Paint the door.", "Paint the door red.", "Sell the car.", "End it."
+    )
+
+    assert texts == [
+        "End it.",
+        "Start now.",
+        "Paint the door red.",
+        "Sell the car.",
+        "Paint the door.",
+    ]
+
+
+def test_a_request_of_600_tokens_stands_whole_in_a_digest() -> None:
+    """The first and the newest request are whole in a digest of 1,500 tokens, tool calls or not."""
+    first = "Please rebuild the garden: " + ", ".join(f"bed {n}" for n in range(100)) + "."
+    newest = "And now paint the fence, " + ", ".join(f"board {n}" for n in range(80)) + "."
+    talk = [Message.assistant(f"Bed {n} needs more earth and two new plants.") for n in range(300)]
+    messages = (Message.user(first), *talk, Message.user(newest), Message.user("Okay."))
+    text = write_digest(SummaryRequest(messages=messages, prompt="", budget=1_500))
+
+    assert f"\n- {first}\n" in text
+    assert f"\n- {newest}\n" in text
+    assert "Okay." not in text
+
+
+def test_short_request_does_not_stand_for_a_long_talk() -> None:
+    """A talk in which the user hardly speaks has more in its digest than what the user said."""
+    talk = [Message.assistant(f"Bed {n} needs more earth and two new plants.") for n in range(30)]
+    messages = (Message.user("What does the garden need?"), *talk)
+    text = write_digest(SummaryRequest(messages=messages, prompt="", budget=500))
+
+    assert "- What does the garden need?" in text
+    assert "needs more earth" in text
+
+
+def test_tail() -> None:
+    """The last speech comes first; where nothing is new the old tail stays."""
+    items = offer_tail(said("one", "two"), prior=["user: old"], detail=50)
+    old = offer_tail([], prior=["user: old", "user: older"], detail=50)
+
+    assert [(item.text, item.order) for item in items] == [("user: two", 2), ("user: one", 1)]
+    assert [item.text for item in old] == ["user: older", "user: old"]

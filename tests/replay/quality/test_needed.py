@@ -1,0 +1,101 @@
+"""What later calls needed, and which views still had it."""
+
+from foldline.history.messages import Message
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.replay.quality.moments import Transcript, moments
+from foldline.replay.quality.needed import needed_later
+from foldline.replay.quality.ways import DIGEST, LEDGER, WAYS
+from tests.replay.quality.conftest import MakeCall, MakeTape
+
+
+# One message is kept, and every second one more folds.
+_SHORT = HistoryReductionConfig(counting_unit="messages", target_count=1, summarization_threshold=1)
+_NEVER = HistoryReductionConfig(enabled=False)
+
+
+def _talk(call: MakeCall) -> list[Message]:
+    filler = " ".join(["river stone winter market letter garden engine"] * 12)
+    talk = [Message.user("Change booking HAT170 for mia_li_3668.")]
+    for number in range(8):
+        talk += [Message.assistant(f"{filler} {number}."), Message.user(f"{filler}, yes.")]
+    return [*talk, call(1, "change", '{"booking": "HAT170", "new": "QX9921"}')]
+
+
+def test_a_value_is_needed_if_it_was_said_before(call: MakeCall, tape_of: MakeTape) -> None:
+    """The booking was said, the new one comes up in the call itself; without a fold nothing is old."""
+    tape = tape_of(_talk(call))
+
+    (need,) = needed_later(tape, moments(tape, _NEVER))
+
+    assert (need.value, need.call, need.is_old) == ("HAT170", 17, False)
+    assert need.kept >= {DIGEST, "none", "chance"}
+
+
+def test_the_age_is_what_was_said_since(call: MakeCall, tape_of: MakeTape) -> None:
+    """The age counts the tokens of all messages after the last mention."""
+    tape = tape_of(_talk(call))
+
+    (need,) = needed_later(tape, moments(tape, _NEVER))
+
+    assert need.age == sum(map(tape.size, tape.messages[1:17]))
+
+
+def test_an_old_value_is_only_where_something_kept_it(call: MakeCall, tape_of: MakeTape) -> None:
+    """
+    The digest and a ledger have the folded value.
+
+    The newest messages alone, the words of another conversation and as much of the newest text as
+    the view has tokens do not.
+    """
+    tape = tape_of(_talk(call))
+
+    (need,) = needed_later(tape, moments(tape, _SHORT), other="Booking XYZ123.")
+
+    assert need.is_old
+    assert need.kept >= {DIGEST, LEDGER, "first"}
+    assert need.kept.isdisjoint({"none", "chance", "recency", "mask"})
+    assert need.kept <= set(WAYS)
+
+
+def test_chance_is_what_another_summary_has(call: MakeCall, tape_of: MakeTape) -> None:
+    """A summary of another conversation that names the value by chance counts."""
+    tape = tape_of(_talk(call))
+
+    (need,) = needed_later(tape, moments(tape, _SHORT), other="It is HAT170.")
+
+    assert "chance" in need.kept
+
+
+def test_each_message_of_the_assistant_is_a_call(call: MakeCall, tape_of: MakeTape) -> None:
+    """Two neighboring messages of the assistant are two calls, and a last question one more."""
+    said = [Message.system("Be brief."), Message.user("Go."), Message.assistant("One.")]
+    tape = tape_of([*said, Message.assistant("Two."), Message.user("More.")])
+
+    seen = list(moments(tape, _NEVER))
+
+    assert [one.index for one in seen] == [1, 2, 4]
+    assert [one.number for one in seen] == [1, 2, 3]
+    assert [one.answer and one.answer.text for one in seen] == ["One.", "Two.", None]
+    assert [one.system for one in seen] == [1, 1, 1]
+
+
+def test_front_and_retained_are_the_view(call: MakeCall, tape_of: MakeTape) -> None:
+    """After a fold the view is the system messages, what stands for the folded ones, and the rest."""
+    tape = tape_of([Message.system("Be brief."), *_talk(call)])
+
+    *_, last = moments(tape, _SHORT)
+
+    assert last.cut > 0
+    assert last.front[0].is_summary
+    assert last.view == (tape.messages[0], *last.front, *last.retained)
+    assert last.retained[-1] is tape.messages[17]
+
+
+def test_the_last_mention_is_by_message(call: MakeCall, tape_of: MakeTape) -> None:
+    """A transcript finds the newest message with a value, before an end, system messages aside."""
+    said = [Message.system("X1Y2"), Message.user("X1Y2"), Message.user("no"), Message.user("X1Y2")]
+    transcript = Transcript(tape_of(said))
+
+    assert transcript.last_mention("X1Y2", 3) == 2
+    assert transcript.last_mention("X1Y2", 2) == 0
+    assert transcript.last_mention("X1Y2", 0) is None
