@@ -1,7 +1,9 @@
 """Which sentences of the user a digest keeps as rules."""
 
+import pytest
+
 from foldline.history.messages import Role
-from foldline.providers.digest.rules import offer_rules
+from foldline.providers.digest.rules import is_rule, offer_rules
 from foldline.providers.digest.span import Speech
 
 
@@ -29,3 +31,72 @@ def test_rules() -> None:
     ]
     assert [item.order for item in items] == [3, 0, 2, 1, 4]
     assert offer_rules(said("You must do it all now.", role="assistant"), prior=(), asked=()) == []
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Don't push.",
+        "Please never add comments, and keep the names.",
+        "From now on, always answer in one line.",
+        "When the tests are green, don't commit yet.",
+        "Have a look at the log (don't read the whole file!)",
+        "You must not use the network.",
+        "You can only send one mail at a time.",
+        "Only edit what is in src/.",
+        "Use pnpm instead of npm.",
+        "Instead of a list, return a tuple.",
+        "I'd rather fly in the morning.",
+        "It is only me, and I don't need a hotel.",
+        "The list should be sorted by name.",
+        "Everything must be typed.",
+        "Keep the old code for now.",
+        "Bitte niemals auf main pushen.",
+        "Ne modifie pas les tests.",
+        "Nunca borres los archivos.",
+        "Não apague os arquivos.",
+        "Non modificare i test.",
+        "Пожалуйста, не меняй тесты.",
+        "不要修改测试文件。",
+        "必ずテストを実行してください。",
+        "테스트를 수정하지 마세요.",
+    ],
+)
+def test_a_rule(sentence: str) -> None:
+    """An order, a prohibition or a preference is a rule, in the main languages."""
+    assert is_rule(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "So it hangs if we don't wait, right?",
+        "Sadly, I don't have the number with me.",
+        "Don't worry about it.",
+        "Never mind.",
+        "No worries.",
+        "I always get this error.",
+        "It should work now.",
+        "I think the box should be blue.",
+        "I must have left it at home.",
+        "I only want to make sure that I understand.",
+        "every `open` block must have a `close` block;",
+        "ValueError: x must be positive",
+        "Cannot read properties of undefined",
+        "132 isOpen = false, don't change",
+        "if (done) { never(); }",
+        "Do not use all the words that are …",
+    ],
+)
+def test_no_rule(sentence: str) -> None:
+    """A report, a question, a line of code or of a log, or a part of a sentence is no rule."""
+    assert not is_rule(sentence)
+
+
+def test_what_was_pasted_gives_no_wishes() -> None:
+    """Quoted lines and code give no rules, and a long text only orders."""
+    pasted = "> Never look back.\n```\nDo not run this.\n```\n" + "The hero should be brave.\n" * 90
+    items = offer_rules(said(pasted + "Don't translate the names."), prior=(), asked=())
+
+    assert [item.text for item in items] == ["Don't translate the names."]
+    assert offer_rules(said("It is late."), prior=["I don't have it here."], asked=()) == []

@@ -37,7 +37,7 @@ _MOST_READ = 300_000
 _MOST_OFFERED = 200
 _LENGTHS = range(20, 601)
 _MARKUP = " \t#>*-•|"
-_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])(?<!\be\.g\.)(?<!\bi\.e\.)\s+|\n+")
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _WORD = re.compile(r"[^\W_]{3,40}")
 _STOPWORDS = frozenset(
@@ -57,13 +57,13 @@ _LONG_WORD = 8
 _OVERHEAD = 80
 
 
-def split_sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of *text*, without code and those too short or too long."""
+def split_sentences(text: str, *, lengths: range = _LENGTHS) -> Iterator[str]:
+    """Yield the sentences of *text* that have one of *lengths*, without code."""
     if "```" in text:
         text = _FENCE.sub("\n", text)
     for piece in _SENTENCE_END.split(text):
         sentence = " ".join(piece.strip(_MARKUP).split())
-        if len(sentence) in _LENGTHS:
+        if len(sentence) in lengths:
             yield sentence
 
 

@@ -1,8 +1,14 @@
-"""The sentences in which the user forbids, demands or prefers."""
+"""
+The sentences in which the user forbids, demands or prefers.
+
+A rule is told to the assistant: a sentence that opens with an order or a prohibition, or that says
+what its writer wants or what something should be. What only holds such a word is none: a report ("I
+don't have the number"), a question ("what if we don't stream?"), a line of pasted code or of a log.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, zip_longest
+from itertools import zip_longest
 
 from foldline.providers.digest.outline import Item
 from foldline.providers.digest.prose import split_sentences
@@ -10,44 +16,110 @@ from foldline.providers.digest.span import Speech
 from foldline.providers.digest.text import ELLIPSIS, distinct
 
 
-__all__ = ["offer_rules"]
+__all__ = ["is_rule", "offer_rules"]
 
 
 _MOST_RULES = 200
-_RULE = re.compile(
-    r"\b(?:do not|don['’]?t|never|must(?: not)?|always|prefer\w*|only|should(?:n['’]?t| not)?|avoid"
-    r"|make sure|instead of|no longer|not allowed|insist|require\w*|cannot|can['’]t)\b",
-    re.IGNORECASE,
+_LENGTHS = range(8, 241)
+# A person types less; what is longer was pasted, and its sentences tell of other things.
+_TYPED = 1_500
+
+_LEAD = (
+    r"(?:(?:/\w{1,12}|and|also|but|so|then|no|ok|okay|yes|please|remember(?: to)?|note|important"
+    r"|in particular|in general|from now on|for now|however|again|just|try to|let['’]?s|i said|actually"
+    r"|really|that)\b[,:!]? +)*+"
 )
-# Orders come before preferences.
+# When and where the rule holds.
+_CASE = (
+    r"(?:(?:when|whenever|if|before|after|for|unless|until|while|once|in|on|as)\b"
+    r"[^.?!]{1,160}?[,:] (?:then )?)?"
+)
+_VERB = (
+    r"(?:use|change|edit|touch|modify|run|write|add|read|do|send|call|show|answer|reply|return|fix|work"
+    r"|look|include|output|respond|commit|test|delete|remove|create|import|accept|pay|book)\b"
+)
+_NOT = r"(?:do not|don['’]?t|dont)"
+_REPORT = (
+    r"(?:know|think|worry|mind|care|have|see|remember|understand|recall|believe|feel|seem|work|like|get"
+    r"|exist|appear)\b"
+)
+_ORDER = (
+    rf"(?:{_NOT} (?!{_REPORT})\w|never (?!mind|seen|been|had|heard|tried)\w|always \w|prefer\b|avoid\b"
+    rf"|make (?:very )?sure\b|be sure\b|be careful\b|ensure\b|must not\b|only {_VERB}|{_VERB} only\b"
+    r"|instead of\b|stop \w+ing\b|you (?:are not|aren['’]t) allowed\b"
+    r"|you (?:must|should|shall|may|have to|need to)(?: not| only| always| never)\b|you can only\b"
+    r"|you (?:must|should|have to|cannot|can['’]?t|mustn['’]?t|shouldn['’]?t) (?!have\b|be\b|see\b))"
+)
+_WANT = (
+    r"(?:^|[,;:(-] ?|\b(?:and|but|as|since|because|so|that|no) )(?:i|we)(?: (?:would|really|actually"
+    r"|still|definitely|just|also|much)|['’]d)*+ (?:prefer\b|rather\b|insist\b"
+    rf"|(?:only|always|never|{_NOT}) (?:actually |really |even )?(?:want|need)\b"
+    r"(?! to (?:know|wait|worry|do|make sure)\b))"
+)
+_PLACED = r"(?:the|this|that|these|those|it|they|all|every|each|everything|nothing|any|users?)"
+_WISH = (
+    r"(?:use \S{1,60} instead|keep (?!going|on\b|it up|trying|in mind))\b"
+    # What something is to be: "The list should be sorted", "This plan must hold"
+    rf"|(?:{_PLACED} )?(?:(?!(?:what|where|which|how|who|why|there)\b)[\w`'\"./()<>-]{{1,60}} ){{1,5}}"
+    r"should (?!now\b|work\b|pass\b|have\b|be (?:fixed|fine|good|ok|okay|there|done|ready|able)\b)|"
+    + _PLACED
+    + r" (?:[\w`'\"./-]{1,60} ){0,4}must\b"
+)
+# The simplest marks of other languages.
+_ABROAD = (
+    r"(?:bitte |s['’]il (?:te|vous) pla[iî]t,? |por favor,? |per favore,? |пожалуйста,? )?(?:"
+    r"niemals|immer |nie |auf keinen fall|vermeide|achte darauf|du darfst|sie dürfen|ich bevorzuge"
+    r"|ich (?:will|möchte) (?:nicht|kein)|jamais|toujours|évite[rz]?\b|n['’]\w+ (?:pas|jamais|plus)"
+    r"|ne (?:\w+ ){1,2}(?:pas|jamais|plus)|je préfère|je ne veux pas|nunca|siempre|jamás|evita\b|prefiero"
+    r"|no (?:quiero|uses|hagas|toques|borres|cambies|modifiques|escribas|olvides)\b|sempre|evite\b|prefiro|não \w+|mai |preferisco|non \w+(?:are|ere|ire)\b"
+    r"|non voglio|никогда|всегда|не \w+(?:й|йте|ь|ьте)\b)"
+    r"|.{0,40}?(?:不要|不得|禁止|必须|必須|务必|请勿|請勿|一定要|ないで|てはいけない|必ず|常に|絶対に"
+    r"|하지 ?마|마세요|항상|반드시|절대)|(?:\w+ ){1,6}(?:nicht|niemals|keine?n?)\b[^,]*!$"
+)
 _STRICT = re.compile(
-    r"\b(?:do not|don['’]?t|never|must(?: not)?|always|no longer|not allowed|insist|make sure)\b",
+    rf"{_LEAD}{_CASE}{_LEAD}{_ORDER}|.{{0,200}}?[(;–—-] ?(?:{_NOT} (?!{_REPORT})\w|never |always )"
+    rf"|{_ABROAD}",
     re.IGNORECASE,
-)
-_RULE_LENGTH = 240
+).match
+_PREFERENCE = re.compile(rf"{_LEAD}{_CASE}{_LEAD}(?:{_WISH})", re.IGNORECASE).match
+_WANTED = re.compile(_WANT, re.IGNORECASE).search
+# What is about the writer tells, and does not ask.
+_OWN = re.compile(r"\b(?:i|my|me|we|our)\b", re.IGNORECASE).search
+_QUOTED = re.compile(r"(?m)^[ \t]*>.*$")
+_CODE = re.compile(r"[;{}]$|=>|\);|^\W*\d+[:\s]|\w(?:Error|Exception):|\x1b")
+
+
+def is_rule(sentence: str) -> bool:
+    """Whether the user asks in *sentence* that something be done always, never or in a certain way."""
+    if sentence.endswith(("?", "？", ELLIPSIS)) or _CODE.search(sentence):
+        return False
+    if _STRICT(sentence) or _WANTED(sentence):
+        return True
+    return bool(_PREFERENCE(sentence)) and not _OWN(sentence)
 
 
 def offer_rules(
     speeches: Iterable[Speech], *, prior: Sequence[str], asked: Iterable[str]
 ) -> list[Item]:
     """
-    Offer the sentences in which the user forbids, demands or prefers, the strict ones first.
+    Offer the rules of the user, the strict ones first.
 
     Of equally strict ones the newest and the oldest alternate: a rule holds until it is withdrawn.
     """
     new = (speech.text for speech in speeches if speech.role == "user")
-    texts = distinct([*_rules(asked), *prior, *_rules(new)])
-    strict = [place for place, text in enumerate(texts) if _STRICT.search(text)]
+    texts = distinct([*_rules(asked), *filter(is_rule, prior), *_rules(new)])
+    strict = [place for place, text in enumerate(texts) if _STRICT(text)]
     others = sorted(set(range(len(texts))).difference(strict))
     ranked = _from_both_ends(strict) + _from_both_ends(others)
     return [Item(texts[place], place) for place in ranked[:_MOST_RULES]]
 
 
 def _rules(texts: Iterable[str]) -> Iterator[str]:
-    for sentence in chain.from_iterable(map(split_sentences, texts)):
-        is_whole = len(sentence) <= _RULE_LENGTH and not sentence.endswith(ELLIPSIS)
-        if is_whole and _RULE.search(sentence):
-            yield sentence
+    for text in texts:
+        is_typed = len(text) <= _TYPED
+        for sentence in split_sentences(_QUOTED.sub("", text), lengths=_LENGTHS):
+            if is_rule(sentence) and (is_typed or _STRICT(sentence)):
+                yield sentence
 
 
 def _from_both_ends(places: Sequence[int]) -> list[int]:
