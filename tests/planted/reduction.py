@@ -83,16 +83,48 @@ an image leaves a request in which it fits
 
 reduction/contract.py: reduction/test_contract.py
 an empty summary is accepted
-- if not text.strip():
+- if not _HAS_WORD(text):
 + if False:
 a summary may be as long as it likes
-- if tokens > request.budget * BUDGET_TOLERANCE:
-+ if False and tokens:
+- elif tokens > request.budget * BUDGET_TOLERANCE:
++ elif False and tokens:
+
+reduction/contract.py: reduction/test_contract_faults.py
+a bad statement stays
+- left = kept(text, bad.__contains__)
++ left = kept(text, lambda _: False)
+the shape is not judged
+- or tuple(shape_defects(text, request))
++ or ()
+
+reduction/shape.py: reduction/test_contract_faults.py
+a text about something else is accepted
+- if len(own & source) < _LEAST_OVERLAP * len(own):
++ if False:
+a copy is accepted
+- if _is_copy(found, said):
++ if False:
+a cut text is accepted
+- if _is_cut(text):
++ if False:
+a summary before is handed in again
+- elif (missing := _missing_part(own, meant)) is not None:
++ elif (missing := None) is not None:
+
+reduction/provenance.py: reduction/test_contract_faults.py
+half a name is as good as the whole
+- return is_word and inside.isascii()
++ return False and inside.isascii()
+
+reduction/speech.py: reduction/test_contract_faults.py
+an answer is accepted
+- any(addressed[:_BEGINNING])
++ any(addressed[:0])
 
 reduction/contract.py: reduction/test_fold.py
 a summary longer than what it replaces is accepted
-- if tokens >= room:
-+ if tokens >= 10 * room:
+- elif tokens >= room:
++ elif tokens >= 10 * room:
 
 reduction/fold.py: agent/test_alternating.py
 another configuration takes its reductions away

@@ -176,7 +176,7 @@ def test_layers_are_merged_when_their_share_is_full() -> None:
     room, depth = budget_of(config).beside, {"": 0}
 
     def answer(request: SummaryRequest) -> Reply:
-        text = f"layer {len(depth)} " + "of words " * 80
+        text = f"layer {len(depth) // 10} {len(depth) % 10} " + "of words " * 80
         depth[cleaned(text)] = 1 + max([depth[one] for one in request.earlier], default=0)
         return text
 
