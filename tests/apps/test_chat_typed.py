@@ -385,7 +385,7 @@ def test_a_fold_keeps_what_is_asked_for(tmp_path: Path, type_lines: Run) -> None
         f"The {names[at]} river runs past {names[-at]} farm and the old {names[at // 2]} mill."
         for at in range(len(names))
     ]
-    rare = "It has a key of type uuid."
+    rare = "And so it was then that it would be of the type uuid, as they had said to us."
     recording(tmp_path / "long.json", "\n".join([*said[:90], rare, *said[90:]]), "Two.", "Three.")
     talk = ("chat", "--model", "scripted:long.json", "--unit", "exchanges")
     plain, *focused = (

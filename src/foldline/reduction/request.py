@@ -18,6 +18,7 @@ from foldline.reduction.record import SummaryRecord
 __all__ = [
     "DEFAULT_PROMPT",
     "Flow",
+    "Remembered",
     "Reply",
     "SummaryFailure",
     "SummaryRequest",
@@ -100,7 +101,13 @@ class Written(Struct, frozen=True, kw_only=True):
     """The tokens that the model was given."""
 
 
-Reply: TypeAlias = str | Written | SummaryFailure
+class Remembered(Struct, frozen=True, kw_only=True):
+    """A reply to an earlier fold, which did not come to its end: nobody was asked."""
+
+    reply: str | Written
+
+
+Reply: TypeAlias = str | Written | Remembered | SummaryFailure
 """What is sent into a strategy: a text, alone or with a record, or a failure."""
 
 Flow: TypeAlias = Generator[SummaryRequest, Reply, _Result]

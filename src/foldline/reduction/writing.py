@@ -8,7 +8,13 @@ from msgspec.structs import replace
 from foldline.reduction.budget import budget_for
 from foldline.reduction.contract import BUDGET_TOLERANCE, Review, reviewed
 from foldline.reduction.delta import merged
-from foldline.reduction.request import Flow, SummaryFailure, SummaryRequest, Written
+from foldline.reduction.request import (
+    Flow,
+    Remembered,
+    SummaryFailure,
+    SummaryRequest,
+    Written,
+)
 
 
 __all__ = ["ATTEMPTS", "Writing", "added", "write"]
@@ -56,7 +62,7 @@ def write(
     request: SummaryRequest,
     *,
     count: Callable[[str], int],
-    summarizers: int,
+    places: range,
     room: int,
     source: int,
     before: int = 0,
@@ -70,16 +76,16 @@ def write(
     Args:
         request: What to ask.
         count: Counts the tokens of a text.
-        summarizers: How many there are.
+        places: The places of those that are asked.
         room: The tokens that the text replaces; it has to be smaller.
         before: Those of them that are a summary already.
         source: The tokens of everything that *request* gives to read.
         by_code: The places of those that are code.
     """
     request = replace(request, budget=budget_for(room, request.budget, before=before))
-    calls = attempt = 0
+    calls, attempt = 0, places.start * ATTEMPTS
     failures: tuple[str, ...] = ()
-    while attempt < summarizers * ATTEMPTS:
+    while attempt < places.stop * ATTEMPTS:
         summarizer, repeated = divmod(attempt, ATTEMPTS)
         known = request.defects if repeated else ()
         request = replace(request, summarizer=summarizer, defects=known, source=source)
@@ -88,7 +94,8 @@ def write(
             failures += (reply.reason,)
             attempt = (summarizer + 1) * ATTEMPTS
             continue
-        attempt, calls = attempt + 1, calls + 1
+        attempt, calls = attempt + 1, calls + (not isinstance(reply, Remembered))
+        reply = reply.reply if isinstance(reply, Remembered) else reply
         if isinstance(reply, SummaryFailure):
             failures += (reply.defect or reply.reason,)
             faults = (reply.defect,) if reply.defect else known
