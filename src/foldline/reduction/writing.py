@@ -95,13 +95,11 @@ def write(
             attempt = (summarizer + 1) * ATTEMPTS
             continue
         attempt, calls = attempt + 1, calls + (not isinstance(reply, Remembered))
-        reply = reply.reply if isinstance(reply, Remembered) else reply
         if isinstance(reply, SummaryFailure):
             failures += (reply.defect or reply.reason,)
             faults = (reply.defect,) if reply.defect else known
         else:
-            is_code = summarizer in by_code
-            review = _reviewed(reply, request, count=count, room=room, by_code=is_code)
+            review = _reviewed(reply, request, count, room, by_code=summarizer in by_code)
             faults = review.defects
             if not faults:
                 cost = Writing(calls=calls, tokens_read=calls * source, failures=failures)
@@ -112,13 +110,14 @@ def write(
 
 
 def _reviewed(
-    reply: str | Written,
+    reply: str | Written | Remembered,
     request: SummaryRequest,
-    *,
     count: Callable[[str], int],
     room: int,
+    *,
     by_code: bool,
 ) -> Review:
+    reply = reply.reply if isinstance(reply, Remembered) else reply
     if isinstance(reply, str):
         return reviewed(reply, request, count=count, room=room, by_code=by_code)
     asked = replace(request, budget=reply.budget)
