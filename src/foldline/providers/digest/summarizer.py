@@ -35,7 +35,7 @@ from foldline.providers.digest.prose import focused, offer_quotes, offer_sentenc
 from foldline.providers.digest.requests import offer_requests, offer_tail
 from foldline.providers.digest.rules import offer_rules
 from foldline.providers.digest.span import Span, read_span
-from foldline.providers.digest.text import ELLIPSIS
+from foldline.providers.digest.text import ELLIPSIS, clean, one_line
 from foldline.reduction.request import SummaryRequest
 
 
@@ -90,7 +90,9 @@ def write_digest(request: SummaryRequest, *, count: CountTokens = _ESTIMATOR.cou
     span = read_span(request.messages)
     counts = sum((outline.counts for outline in earlier.outlines), span.roles)
     budget = min(request.budget, _worthwhile(span, earlier, count))
-    offers = _offer(span, earlier, budget=budget, focus=words_of(request.focus), count=count)
+    shown = frozenset(one_line(clean(text)) for text in request.shown)
+    focus = words_of(request.focus)
+    offers = _offer(span, earlier, budget=budget, focus=focus, shown=shown, count=count)
     if count(header(counts)) * _ROLES_PART > budget:
         counts = brief(counts)
     text = _word_for_word(counts, offers, budget=budget, count=count)
@@ -99,16 +101,27 @@ def write_digest(request: SummaryRequest, *, count: CountTokens = _ESTIMATOR.cou
 
 
 def _offer(
-    span: Span, earlier: Earlier, *, budget: int, focus: AbstractSet[str], count: CountTokens
+    span: Span,
+    earlier: Earlier,
+    *,
+    budget: int,
+    focus: AbstractSet[str],
+    shown: AbstractSet[str],
+    count: CountTokens,
 ) -> dict[Section, Sequence[Item]]:
-    speeches, prior = span.speeches, earlier.lines
-    ledger = build_ledger(span, earlier)
-    asked = prior(Section.REQUESTS)
+    prior, ledger = earlier.lines, build_ledger(span, earlier)
+    # What the view shows is not repeated. Rules are: they hold when it is shown no longer.
+    speeches = (
+        [one for one in span.speeches if one_line(one.text) not in shown]
+        if shown
+        else span.speeches
+    )
+    asked = [line for line in prior(Section.REQUESTS) if line not in shown]
     requests = offer_requests(speeches, prior=asked, room=_room(span, earlier, budget), count=count)
     detail = min(max(budget * 2 // 3, _LEAST_DETAIL), _MOST_DETAIL)
     tail = offer_tail(speeches, prior=prior(Section.LAST), detail=detail)
-    rules = offer_rules(speeches, prior=prior(Section.RULES), asked=asked)
-    shown = [item.text for item in (*requests[:2], *rules[:4], *tail[:2])]
+    rules = offer_rules(span.speeches, prior=prior(Section.RULES), asked=asked)
+    known = [item.text for item in (*requests[:2], *rules[:4], *tail[:2])]
     said = [*prior(Section.SAID), *prior(Section.LAST)]
     offers: dict[Section, Sequence[Item]] = {
         Section.REQUESTS: requests,
@@ -117,7 +130,7 @@ def _offer(
         Section.SEEN: offer_entries(ledger.seen),
         Section.TOOLS: offer_calls(span, prior=prior(Section.TOOLS)),
         Section.EARLIER: offer_quotes(earlier.foreign, prior=prior(Section.EARLIER)),
-        Section.SAID: offer_sentences(speeches, prior=said, shown=shown, focus=focus),
+        Section.SAID: offer_sentences(speeches, prior=said, shown=known, focus=focus),
         Section.LAST: tail,
     }
     return (
