@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
+from itertools import chain
 
 from msgspec import Struct
 
@@ -89,7 +90,7 @@ def write_digest(request: SummaryRequest, *, count: CountTokens = _ESTIMATOR.cou
             return text
     span = read_span(request.messages)
     counts = sum((outline.counts for outline in earlier.outlines), span.roles)
-    budget = min(request.budget, _worthwhile(span, earlier, count))
+    budget = _worthwhile(span, earlier, count, most=request.budget)
     shown = frozenset(one_line(clean(text)) for text in request.shown)
     focus = words_of(request.focus)
     offers = _offer(span, earlier, budget=budget, focus=focus, shown=shown, count=count)
@@ -146,15 +147,20 @@ def _room(span: Span, earlier: Earlier, budget: int) -> int:
     return most
 
 
-def _worthwhile(span: Span, earlier: Earlier, count: CountTokens) -> int:
-    """Return how many tokens a digest may have to be worth more than its sources."""
+def _worthwhile(span: Span, earlier: Earlier, count: CountTokens, *, most: int) -> int:
+    """Return how many tokens, at most *most*, a digest may have to be worth more than its sources."""
     known = sum(map(count, earlier.texts))
-    new = sum(count(speech.text) for speech in span.speeches)
-    new += sum(count(result.text) for result in span.results)
-    new += sum(count(argument.value) for call in span.calls for argument in call.arguments)
+    arguments = (argument.value for call in span.calls for argument in call.arguments)
+    told = (one.text for one in chain(span.speeches, span.results))
+    new = 0
+    for text in chain(told, arguments):
+        new += count(text)
+        if known + new * 3 // 4 >= most:
+            # A long source is not counted to its end.
+            return most
     # A short source may be worth keeping whole.
     whole = new + MESSAGE_TOKENS * span.roles.total() - 1
-    return known + max(new * 3 // 4, min(whole, _SMALL))
+    return min(most, known + max(new * 3 // 4, min(whole, _SMALL)))
 
 
 def _word_for_word(
