@@ -10,7 +10,8 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.state import FOLD_STRIDE, HistoryReductionState
+from foldline.reduction.state import HistoryReductionState
+from foldline.reduction.stride import FOLD_STRIDE
 from foldline.testing.summarizer import ScriptedSummarizer
 
 

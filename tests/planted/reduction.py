@@ -109,7 +109,7 @@ quotes of users have room whatever leaves the view
 - most = view_tokens(history, task.base) - 1 if task.cut > task.start else budget.fitted
 + most = budget.fitted
 
-reduction/state.py: reduction/test_carried.py
+reduction/stride.py: reduction/test_carried.py
 only the newest reductions are carried
 - if number % stride or not number:
 + if number:

@@ -210,6 +210,28 @@ def test_the_second_request_lists_the_defects() -> None:
     assert "was rejected:\n- The text has " in model.requests[1].messages[-1].text
 
 
+def test_the_event_and_the_record_say_who_read_what() -> None:
+    """Each summarizer that was asked, with its model, its calls and what its own vendor counted."""
+    usage = Usage(input_tokens=100, output_tokens=7)
+    chats = ChatResponse(messages=(Message.assistant("Sure, here it is."),), usage=usage)
+    dear = ModelSummarizer(ScriptedModel([chats, chats], name="acme:dear"), name="mine")
+    cheap = ModelSummarizer(ScriptedModel([GOOD], name="acme:cheap"))
+    unasked = ModelSummarizer(ScriptedModel(name="acme:last"))
+    reducer = HistoryReducer(CONFIG, summarizer=[dear, cheap, unasked])
+
+    reduced = asyncio.run(reducer.reduce(talk(9)))
+    first, second = reduced.event.readings
+
+    assert (first.summarizer, first.model, first.calls) == ("mine", "acme:dear", 2)
+    assert first.usage == Usage(input_tokens=200, output_tokens=14)
+    assert (second.summarizer, second.model, second.calls) == ("acme:cheap", "acme:cheap", 1)
+    assert (second.usage, first.tokens) == (None, 2 * second.tokens)
+    assert first.tokens + second.tokens == reduced.event.summarizer_tokens
+    assert reduced.state is not None
+    assert reduced.state.readings == reduced.event.readings
+    assert HistoryReductionState.from_json(reduced.state.to_json()) == reduced.state
+
+
 def _never(request: ChatRequest) -> str:
     raise ConnectionError
 

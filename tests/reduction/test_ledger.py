@@ -11,6 +11,7 @@ from foldline.history.messages import Message, Usage
 from foldline.history.parts import ToolCallPart
 from foldline.reduction.ledger import billed, stats_of
 from foldline.reduction.prices import MILLION, Prices, PriceTier
+from foldline.reduction.reading import Reading
 from foldline.reduction.state import LABEL_TOKENS, HistoryReductionState
 from tests.history.words import WordCount
 from tests.reduction.records import START, record
@@ -120,6 +121,35 @@ def test_what_vendors_counted_goes_before_estimates() -> None:
     assert stats.reported_calls == 6
     assert stats.entries[0].price == pytest.approx(each)
     assert stats.cost == pytest.approx(7 * each)
+
+
+def test_each_summarizer_of_a_chain_has_the_price_of_its_own_model() -> None:
+    """What vendors counted is charged by the model, a name stands for one; nobody else is charged."""
+    history = said(6)
+    own = {"dear": Prices(input=MILLION, output=0), "cheap": Prices(input=1, output=0)}
+    usage = Usage(input_tokens=100, output_tokens=5)
+    readings = (
+        Reading(summarizer="mine", model="dear", calls=2, tokens=300, usage=usage),
+        Reading(summarizer="cheap", calls=1, tokens=300, usage=usage),
+        Reading(summarizer="silent", calls=2, tokens=300),
+        Reading(summarizer="digest", calls=1, tokens=300),
+    )
+    made = fold(history, 6, length=7, summarizer="digest", readings=readings)
+
+    (entry,) = stats_of(history, [made], PRICES, summarizer=own.get).entries
+
+    assert entry.price == pytest.approx(100 + 0.0001)
+    assert entry.readings == readings
+
+
+def test_a_writer_whose_vendor_says_nothing_is_estimated() -> None:
+    """Each call reads its share and the instruction; the text is charged once."""
+    history = said(6)
+    readings = (Reading(summarizer="writer", calls=2, tokens=600),)
+    made = fold(history, 6, length=7, summarizer="writer", readings=readings)
+    (entry,) = stats_of(history, [made], PRICES).entries
+
+    assert entry.price == pytest.approx(2 * 10 * (300 + 600) + 20 * 18)
 
 
 def test_a_batch_costs_no_summarizer_and_a_fold_reads_the_summary_before_it() -> None:

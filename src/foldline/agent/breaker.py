@@ -14,9 +14,12 @@ from typing import TypeVar
 
 from foldline.agent.bounded import bounded
 from foldline.errors import SummarizerError
+from foldline.history.messages import Usage, total_usage
 from foldline.providers.digest.summarizer import DigestSummarizer
-from foldline.providers.summarizer import Summarizer
+from foldline.providers.summarizer import Summarizer, metered
+from foldline.reduction.reading import Reading
 from foldline.reduction.request import Flow, Reply, SummaryFailure, SummaryRequest, run_flow
+from foldline.reduction.writing import Writing
 
 
 __all__ = [
@@ -27,6 +30,7 @@ __all__ = [
     "Breaker",
     "FoldCalls",
     "breakers_of",
+    "what_failed",
 ]
 
 
@@ -113,6 +117,15 @@ def breakers_of(
     )
 
 
+def what_failed(chain: Sequence[Summarizer], writing: Writing, failures: Sequence[str]) -> str:
+    """Return one line about a fold in which summarizers of *chain* have failed."""
+    wrote, names = writing.summarizer, [one.name for one in chain]
+    failed = ", ".join(names[: wrote or 1] if wrote is not None else names)
+    why = "; ".join(dict.fromkeys(one.rstrip(".") for one in failures))
+    end = "no summary was written" if wrote is None else f"{names[wrote]} wrote the summary"
+    return f"summarizer {failed} failed ({why}): {end}"
+
+
 class FoldCalls:
     """What one fold asks its summarizers."""
 
@@ -141,6 +154,24 @@ class FoldCalls:
         self._admitted: dict[int, bool] = {}
         self._answered: Breaker | None = None
         self._place = 0
+        self._asked: dict[int, list[tuple[int, list[Usage]]]] = {}
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """What each summarizer that was asked was given to read, the first of the chain first."""
+        return tuple(self._reading(place) for place in sorted(self._asked))
+
+    def _reading(self, place: int) -> Reading:
+        asked, summarizer = self._asked[place], self._chain[place]
+        spent = [usage for _, counted in asked for usage in counted]
+        model: object = getattr(summarizer, "model_name", "")
+        return Reading(
+            summarizer=summarizer.name,
+            model=model if isinstance(model, str) else "",
+            calls=len(asked),
+            tokens=sum(tokens for tokens, _ in asked),
+            usage=total_usage(spent) if spent else None,
+        )
 
     async def run(self, flow: Flow[_Result]) -> _Result:
         """Run *flow* to its end."""
@@ -180,7 +211,10 @@ class FoldCalls:
         self, request: SummaryRequest, breaker: Breaker | None, seconds: float | None
     ) -> Reply:
         summarizer = self._chain[request.summarizer]
-        outcome = await bounded(lambda: summarizer.summarize(request), seconds=seconds)
+        with metered() as spent:
+            # What a call spends that is still being cancelled counts too.
+            self._asked.setdefault(request.summarizer, []).append((request.source, spent))
+            outcome = await bounded(lambda: summarizer.summarize(request), seconds=seconds)
         # A custom summarizer may return anything, whatever its annotation says.
         if isinstance(outcome.value, str):
             self._answered = breaker

@@ -20,7 +20,7 @@ from foldline.agent.arguments import (
     read_at_once,
     summarizer_chain,
 )
-from foldline.agent.breaker import NOT_ASKED, FoldCalls, breakers_of
+from foldline.agent.breaker import NOT_ASKED, FoldCalls, breakers_of, what_failed
 from foldline.agent.cache import ReductionCache
 from foldline.agent.portal import PORTAL
 from foldline.agent.reduced import ReducedHistory, ReducerCall, shown
@@ -31,11 +31,11 @@ from foldline.agent.wire import Items, read_items
 from foldline.checks import expect, expect_seconds, expect_whole
 from foldline.errors import BlockingCallError
 from foldline.history.history import History
-from foldline.history.messages import Message, NativeFormat, total_usage
+from foldline.history.messages import Message, NativeFormat
 from foldline.history.tokens import TokenCounter
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.model import ChatRequest
-from foldline.providers.summarizer import Summarizer, metered
+from foldline.providers.summarizer import Summarizer
 from foldline.reduction.active import rebound
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
@@ -44,10 +44,10 @@ from foldline.reduction.event import Reason, ReductionStatus
 from foldline.reduction.fingerprint import fingerprint
 from foldline.reduction.fold import FoldResult, fold
 from foldline.reduction.quotes import Pins
+from foldline.reduction.reading import Reading, usage_of
 from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.reduction.verdict import Verdict, decide
 from foldline.reduction.version_1 import carried_over
-from foldline.reduction.writing import Writing
 
 
 __all__ = ["DEFAULT_TIMEOUT", "HistoryReducer"]
@@ -415,10 +415,10 @@ class HistoryReducer:
 
     async def _made(self, call: ReducerCall) -> ReducedHistory[Any]:
         observed = nullcontext() if self.telemetry is None else self.telemetry.fold()
-        with observed as made, metered() as spent:
-            result = await self._fold(call)
+        with observed as made:
+            result, readings = await self._fold(call)
             writing, wrote = result.writing, result.writing.summarizer
-            usage = total_usage(spent) if spent else None
+            usage = usage_of(readings)
             name, state = "" if wrote is None else self._summarizers[wrote].name, result.state
             status: ReductionStatus = "failed" if state is None else "performed"
             if state is not None:
@@ -427,12 +427,13 @@ class HistoryReducer:
                     summarizer=name,
                     summarizer_calls=writing.calls,
                     summarizer_usage=usage,
+                    readings=readings,
                 )
                 if self._cache is not None:
                     self._cache.put(state, scope=call.scope)
             failures = [one for one in writing.failures if one not in NOT_ASKED]
             if failures:
-                _LOG.warning("%s", self._what_failed(writing, failures))
+                _LOG.warning("%s", what_failed(self._summarizers, writing, failures))
             reduced = shown(
                 call,
                 self.config,
@@ -444,6 +445,7 @@ class HistoryReducer:
                 summarizer_calls=writing.calls,
                 summarizer_tokens=writing.tokens_read,
                 summarizer_usage=usage,
+                readings=readings,
                 left_out=result.left_out,
                 failures=writing.failures,
             )
@@ -451,14 +453,7 @@ class HistoryReducer:
                 made(reduced.event)
         return reduced
 
-    def _what_failed(self, writing: Writing, failures: Sequence[str]) -> str:
-        wrote, names = writing.summarizer, [one.name for one in self._summarizers]
-        failed = ", ".join(names[: wrote or 1] if wrote is not None else names)
-        why = "; ".join(dict.fromkeys(one.rstrip(".") for one in failures))
-        end = "no summary was written" if wrote is None else f"{names[wrote]} wrote the summary"
-        return f"summarizer {failed} failed ({why}): {end}"
-
-    async def _fold(self, call: ReducerCall) -> FoldResult:
+    async def _fold(self, call: ReducerCall) -> tuple[FoldResult, tuple[Reading, ...]]:
         history = call.items.history
         # The digest counts as the history does, so that its text keeps to the budget.
         digest = DigestSummarizer(counter=history.counter)
@@ -479,7 +474,8 @@ class HistoryReducer:
         flow = fold(
             history, call.verdict, self.config, options, given=call.given, overrides=call.overrides
         )
-        return await FoldCalls(chain, self._breakers, seconds=self._timeout).run(flow)
+        calls = FoldCalls(chain, self._breakers, seconds=self._timeout)
+        return await calls.run(flow), calls.readings
 
     def _now(self) -> datetime:
         now = self._clock()

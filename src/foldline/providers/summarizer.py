@@ -249,6 +249,8 @@ class RidingSummarizer:
         self._kept = _described(kept)
         self.name = summarizer.name
         """The identity of the summarizer."""
+        self.model_name = summarizer.model_name
+        """The name of the model that writes."""
 
     async def summarize(self, request: SummaryRequest) -> str:
         """

@@ -8,6 +8,7 @@ from msgspec import Struct
 from foldline.history.history import CountingUnit
 from foldline.history.messages import Usage
 from foldline.reduction.config import ReductionStrategy
+from foldline.reduction.reading import Reading
 
 
 __all__ = [
@@ -170,6 +171,9 @@ class HistoryReductionEvent(
 
     summarizer_usage: Usage | None = None
     """What the vendors of the summarizers counted, failed calls included; None if none said."""
+
+    readings: tuple[Reading, ...] = ()
+    """What each summarizer that was asked was given to read, the first of the chain first."""
 
     ceiling: int = 0
     """The most tokens that the whole request may have."""

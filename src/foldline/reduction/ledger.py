@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise
 from math import inf
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,6 +20,7 @@ from foldline.history.history import History
 from foldline.history.messages import Usage
 from foldline.reduction.balance import INSTRUCTION_TOKENS, calls_of
 from foldline.reduction.prices import MILLION, Prices
+from foldline.reduction.reading import Reading
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.view import view_of, view_tokens
 
@@ -28,6 +30,7 @@ __all__ = ["FoldEntry", "ReductionStats", "TurnEntry", "billed", "stats_of"]
 
 # The name of the offline digest.
 _FREE = "digest"
+_Rates: TypeAlias = Callable[[str], Prices]
 # From so many calls on, a cache that has served none of them is taken not to be there.
 _TELLING = 3
 
@@ -43,6 +46,9 @@ class FoldEntry(Struct, frozen=True, kw_only=True):
 
     summarizer: str
     """What wrote its summary; empty for a batch, and in records of earlier versions."""
+
+    readings: tuple[Reading, ...] = ()
+    """What each summarizer that was asked for it read; empty if that was not noted."""
 
     calls: int
     """The model calls until the next reduction that is kept, or until now."""
@@ -168,11 +174,12 @@ def stats_of(
         summarizer: What the model that summarizes costs, or a function that says so by the name of
             the summarizer; by default, or if that gives None, the same.
     """
-    given, prices = prices, _as_served(history, prices)
+    rates = None if prices is None else _rates(summarizer, prices)
+    prices = _as_served(history, prices)
     calls = list(_calls(history, reductions, prices))
     newest = reductions[-1] if reductions else None
     entries = [
-        _entry(history, (before, one), calls, prices, _writer(one, summarizer) or given)
+        _entry(history, (before, one), calls, prices, rates)
         for before, one in pairwise([None, *reductions])
         if one is not None
     ]
@@ -201,11 +208,13 @@ def stats_of(
     )
 
 
-def _writer(
-    reduction: HistoryReductionState, summarizer: Prices | Callable[[str], Prices | None] | None
-) -> Prices | None:
-    """Return what the model costs that wrote the summary of *reduction*, as far as that is known."""
-    return summarizer(reduction.summarizer) if callable(summarizer) else summarizer
+def _rates(summarizer: Prices | Callable[[str], Prices | None] | None, others: Prices) -> _Rates:
+    """Return what gives the prices of a summarizer, or of its model, by the name."""
+
+    def rates(name: str) -> Prices:
+        return (summarizer(name) if callable(summarizer) else summarizer) or others
+
+    return rates
 
 
 def _as_served(history: History, prices: Prices | None) -> Prices | None:
@@ -323,13 +332,13 @@ def _entry(
     pair: tuple[HistoryReductionState | None, HistoryReductionState],
     calls: Sequence[_Call],
     prices: Prices | None,
-    summarizer: Prices | None,
+    rates: _Rates | None,
 ) -> FoldEntry:
     before, reduction = pair
     own = [call for call in calls if call.active is reduction]
     price = saved = broke_even = None
-    if prices is not None and summarizer is not None:
-        price, saved = _price(history, before, reduction, summarizer), 0.0
+    if prices is not None and rates is not None:
+        price, saved = _price(history, before, reduction, rates), 0.0
         for number, call in enumerate(own, 1):
             saved += _sent(history, call, before, prices) - _sent(history, call, reduction, prices)
             if broke_even is None and saved >= price:
@@ -338,6 +347,7 @@ def _entry(
         number=reduction.number,
         messages=reduction.summarized_up_to_index,
         summarizer=reduction.summarizer,
+        readings=reduction.readings,
         calls=len(own),
         tokens=sum(_size(history, reduction, call.at) for call in own),
         tokens_before=sum(_size(history, before, call.at) for call in own),
@@ -351,9 +361,12 @@ def _price(
     history: History,
     before: HistoryReductionState | None,
     reduction: HistoryReductionState,
-    prices: Prices,
+    rates: _Rates,
 ) -> float:
-    """Return what the summarizer of *reduction* cost; it is estimated if no vendor counted."""
+    """Return what the summarizers of *reduction* cost; it is estimated if no vendor counted."""
+    if reduction.readings:
+        return sum(_read_price(one, reduction, rates) for one in reduction.readings)
+    prices = rates(reduction.summarizer)
     if reduction.summarizer_usage is not None:
         return billed(reduction.summarizer_usage, prices, calls=reduction.summarizer_calls)
     start = 0 if before is None else before.summarized_up_to_index
@@ -362,3 +375,16 @@ def _price(
         return 0.0
     read = history.tokens(start, end) + (0 if before is None else before.summary_tokens)
     return prices.alone(read + INSTRUCTION_TOKENS, output=reduction.summary_tokens)
+
+
+def _read_price(reading: Reading, reduction: HistoryReductionState, rates: _Rates) -> float:
+    """Return what one summarizer of *reduction* cost, at the prices of its own model."""
+    prices = rates(reading.model or reading.summarizer)
+    if reading.usage is not None:
+        return billed(reading.usage, prices, calls=reading.calls)
+    # Nobody is known to have charged for one that gave no text.
+    if reading.summarizer in {"", _FREE} or reading.summarizer != reduction.summarizer:
+        return 0.0
+    size = reading.tokens // max(1, reading.calls) + INSTRUCTION_TOKENS
+    again = (reading.calls - 1) * prices.alone(size, output=0)
+    return again + prices.alone(size, output=reduction.summary_tokens)

@@ -53,6 +53,9 @@ class SummaryRequest(Struct, frozen=True, kw_only=True):
     budget: int
     """The most tokens to use; a text up to a quarter longer is still accepted."""
 
+    source: int = 0
+    """The estimated tokens of *earlier* and *messages*; 0 if they were not counted."""
+
     shown: tuple[str, ...] = ()
     """What the view shows word for word beside the text, such as quoted messages of the user."""
 

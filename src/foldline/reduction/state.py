@@ -30,18 +30,18 @@ from foldline.history.messages import SUMMARY_KEY, Message, Usage
 from foldline.history.parts import TextPart
 from foldline.reduction.contract import cleaned
 from foldline.reduction.quotes import Quote, joined
+from foldline.reduction.reading import Reading
 from foldline.reduction.shortening import Shortened
+from foldline.reduction.stride import is_kept
 
 
 __all__ = [
-    "FOLD_STRIDE",
     "LABEL_TOKENS",
     "STATE_FORMAT",
     "HistoryReductionState",
     "SummaryLayer",
     "hash_of",
     "hash_text",
-    "is_kept",
     "join_layers",
     "same_hash",
 ]
@@ -52,9 +52,6 @@ STATE_FORMAT = 2
 
 LABEL_TOKENS = 32
 """What the label of a summary costs."""
-
-FOLD_STRIDE = 16
-"""How many of the newest reductions are kept, and how much rarer older ones get."""
 
 
 class SummaryLayer(Struct, frozen=True, kw_only=True):
@@ -151,6 +148,9 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
 
     summarizer_usage: Usage | None = None
     """What the vendors of the summarizers counted for it; None if none said."""
+
+    readings: tuple[Reading, ...] = ()
+    """What each of the summarizers that were asked for it read; empty if that was not noted."""
 
     summary_hash: str = ""
     """The digest of all that a view takes from the record; empty in records of earlier versions."""
@@ -407,21 +407,6 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
 
 _DECODER = msgspec.json.Decoder(HistoryReductionState)
 _ENCODER = msgspec.json.Encoder()
-
-
-def is_kept(number: int, newest: int) -> bool:
-    """
-    Whether reduction *number* is kept when *newest* have been made.
-
-    The last 16 are kept, of the last 256 every 16th, of the last 4,096 every 256th and so on: after
-    an edit there is one not far before it, and there are few at any length.
-    """
-    stride = FOLD_STRIDE
-    while newest - number >= stride:
-        if number % stride or not number:
-            return False
-        stride *= FOLD_STRIDE
-    return True
 
 
 def _check_cut(messages: Sequence[Message], index: int) -> None:

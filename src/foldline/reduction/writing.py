@@ -81,7 +81,7 @@ def write(
     while attempt < summarizers * ATTEMPTS:
         summarizer, repeated = divmod(attempt, ATTEMPTS)
         known = request.defects if repeated else ()
-        request = replace(request, summarizer=summarizer, defects=known)
+        request = replace(request, summarizer=summarizer, defects=known, source=source)
         reply = yield request
         if isinstance(reply, SummaryFailure) and not reply.was_asked:
             failures += (reply.reason,)

@@ -20,7 +20,8 @@ from msgspec.structs import replace
 
 from foldline.errors import CommitUnknownError, StoreError, ThreadConflictError, ThreadNotFoundError
 from foldline.history.codec import encode_json
-from foldline.reduction.state import FOLD_STRIDE, HistoryReductionState, is_kept
+from foldline.reduction.state import HistoryReductionState
+from foldline.reduction.stride import FOLD_STRIDE, is_kept
 from foldline.threads.change import COMMIT_ID_SIZE, Change, Document, DocumentKind
 from foldline.threads.head import (
     REMEMBERED_COMMITS,

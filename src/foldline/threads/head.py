@@ -14,7 +14,8 @@ from foldline.history.codec import decode_json, encode_json
 from foldline.history.digest import EMPTY_DIGEST, chain_digest
 from foldline.history.messages import PIN_KEY, Message
 from foldline.history.tokens import TokenCounter, count_message
-from foldline.reduction.state import HistoryReductionState, is_kept
+from foldline.reduction.state import HistoryReductionState
+from foldline.reduction.stride import is_kept
 from foldline.threads.change import Document, DocumentKind
 from foldline.threads.cipher import DAMAGE_ADVICE, Vault
 from foldline.threads.key import ThreadKey

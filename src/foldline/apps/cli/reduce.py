@@ -154,8 +154,7 @@ def _what_happened(run: _Run, reduced: ReducedHistory[Message]) -> str:
         strategy,
         f"ceiling {event.ceiling:,}",
     ]
-    if event.summarizer is not None:
-        facts.append(f"{event.summarizer} read {event.summarizer_tokens:,} tokens")
+    facts += [f"{one.summarizer} read {one.tokens:,} tokens" for one in event.readings]
     if reduced.termination_reason is not None:
         facts.append(f"the turn ends here: {reduced.termination_reason}")
     return "; ".join(facts)

@@ -170,11 +170,18 @@ def _turn_cells(entry: TurnEntry) -> list[str]:
     return [*(f"{size:,}" for size in sizes), f"{entry.reported_calls:,}", *cost]
 
 
+def _read_by(entry: FoldEntry) -> str:
+    """Return what wrote the summary of a fold, and what else was asked for it."""
+    others = [one.summarizer for one in entry.readings if one.summarizer != entry.summarizer]
+    after = f" after {', '.join(others)}" if others else ""
+    return (entry.summarizer or "-") + after
+
+
 def _fold_cells(entry: FoldEntry) -> list[str]:
     cells = [
         str(entry.number),
         f"{entry.messages:,}",
-        entry.summarizer or "-",
+        _read_by(entry),
         f"{entry.calls:,}",
         f"{entry.tokens:,}",
         f"{entry.tokens_before:,}",

@@ -202,8 +202,7 @@ def _fold_line(event: HistoryReductionEvent) -> str:
         f"{counted(event.original_count, 'message')} → {event.reduced_count:,}",
         f"{counted(event.original_tokens, 'token')} → {event.reduced_tokens:,}",
     ]
-    if event.summarizer is not None:
-        facts.append(f"{event.summarizer} read {event.summarizer_tokens:,} tokens")
+    facts += [f"{one.summarizer} read {one.tokens:,} tokens" for one in event.readings]
     facts.append(f"{event.duration:.2f} s")
     if event.left_out:
         facts.append(f"not word for word: {', '.join(event.left_out)}")
