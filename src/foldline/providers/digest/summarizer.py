@@ -30,7 +30,7 @@ from foldline.providers.digest.prose import focused, offer_quotes, offer_sentenc
 from foldline.providers.digest.requests import offer_requests, offer_tail
 from foldline.providers.digest.rules import offer_rules
 from foldline.providers.digest.span import Span, read_span
-from foldline.providers.digest.text import ELLIPSIS, attribute, clean, one_line
+from foldline.providers.digest.text import ELLIPSIS, clean, one_line
 from foldline.providers.digest.trail import offer_trail, trail_of
 from foldline.providers.digest.work import EXTRACTORS, Extractor, facts_of, uses_of
 from foldline.reduction.record import Counts, Section, SummaryRecord, brief, header
@@ -116,7 +116,7 @@ def write_digest(
             return text
     span = read_span(request.messages)
     counts = sum((record.counts for record in earlier.records), span.roles)
-    budget = _worthwhile(request.budget, span, earlier, count)
+    budget = _worthwhile(span, earlier, count, most=request.budget)
     offers = _offer(request, span, earlier, extractors, budget=budget, count=count)
     if count(header(counts)) * _ROLES_PART > budget:
         counts = brief(counts)
@@ -136,7 +136,7 @@ def read_record(
     earlier = read_earlier(request.earlier)
     span = read_span(request.messages)
     counts = sum((record.counts for record in earlier.records), span.roles)
-    budget = _worthwhile(request.budget, span, earlier, count) * _BESIDE // 100
+    budget = _worthwhile(span, earlier, count, most=request.budget) * _BESIDE // 100
     if budget < _LEAST_BESIDE:
         return SummaryRecord(counts, {})
     offers = _offer(request, span, earlier, extractors, budget=budget, count=count)
@@ -158,40 +158,38 @@ def _offer(
     budget: int,
     count: CountTokens,
 ) -> dict[Section, Sequence[Item]]:
-    speeches, prior = span.speeches, earlier.lines
-    focus, in_view = words_of(request.focus), one_line(clean("\n".join(request.shown)))
+    focus, prior = words_of(request.focus), earlier.lines
+    shown = frozenset(one_line(clean(text)) for text in request.shown)
+    # What the view shows is not repeated. Rules are: they hold when it is shown no longer.
+    speeches = [one for one in span.speeches if not shown or one_line(one.text) not in shown]
     uses = uses_of(span)
     facts = facts_of(uses, extractors)
     trail = trail_of(earlier.records, facts)
-    ledger = build_ledger(span, earlier, Finder(), shown=in_view, listed=trail.files)
-    asked = prior(Section.REQUESTS)
+    ledger = build_ledger(
+        span, earlier, Finder(), shown="\n".join(sorted(shown)), listed=trail.files
+    )
+    asked = [line for line in prior(Section.REQUESTS) if line not in shown]
     requests = offer_requests(speeches, prior=asked, room=_room(span, earlier, budget), count=count)
-    requests = [item for item in requests if not _is_in(item, in_view)]
     detail = min(max(budget * 2 // 3, _LEAST_DETAIL), _MOST_DETAIL)
     tail = offer_tail(speeches, prior=prior(Section.LAST), detail=detail)
-    rules = offer_rules(speeches, prior=prior(Section.RULES), asked=asked)
-    shown = [in_view, *(item.text for item in (*requests[:2], *rules[:4], *tail[:2]))]
+    rules = offer_rules(span.speeches, prior=prior(Section.RULES), asked=asked)
+    known = [item.text for item in (*requests[:2], *rules[:4], *tail[:2])]
     said = [*prior(Section.SAID), *prior(Section.LAST)]
     offers: dict[Section, Sequence[Item]] = {
         Section.REQUESTS: requests,
-        Section.RULES: [item for item in rules if not _is_in(item, in_view)],
+        Section.RULES: rules,
         Section.USED: offer_entries(ledger.used),
         Section.SEEN: offer_entries(ledger.seen),
         **offer_trail(trail),
         **{section: _kept(prior(section)) for section in _WRITTEN},
         Section.TOOLS: offer_calls(uses, facts, prior=prior(Section.TOOLS)),
         Section.EARLIER: offer_quotes(earlier.foreign, prior=prior(Section.EARLIER)),
-        Section.SAID: offer_sentences(speeches, prior=said, shown=shown, focus=focus),
-        Section.LAST: [item for item in tail if not _is_in(item, in_view)],
+        Section.SAID: offer_sentences(speeches, prior=said, shown=known, focus=focus),
+        Section.LAST: tail,
     }
     return (
         {section: focused(items, focus) for section, items in offers.items()} if focus else offers
     )
-
-
-def _is_in(item: Item, shown: str) -> bool:
-    said = item.text.removeprefix(attribute("user", ""))
-    return said.removesuffix(ELLIPSIS).rstrip() in shown
 
 
 def _kept(lines: Sequence[str]) -> list[Item]:
@@ -206,22 +204,20 @@ def _room(span: Span, earlier: Earlier, budget: int) -> int:
     return most
 
 
-def _worthwhile(budget: int, span: Span, earlier: Earlier, count: CountTokens) -> int:
-    """Return how many tokens a digest may have to be worth more than its sources; at most *budget*."""
+def _worthwhile(span: Span, earlier: Earlier, count: CountTokens, *, most: int) -> int:
+    """Return how many tokens, at most *most*, a digest may have to be worth more than its sources."""
     known = sum(map(count, earlier.texts))
+    arguments = (argument.value for call in span.calls for argument in call.arguments)
+    told = (one.text for one in chain(span.speeches, span.results))
     new = 0
-    texts = chain(
-        (speech.text for speech in span.speeches),
-        (result.text for result in span.results),
-        (argument.value for call in span.calls for argument in call.arguments),
-    )
-    for text in texts:
+    for text in chain(told, arguments):
         new += count(text)
-        if known + new * 3 // 4 >= budget:
-            return budget
+        if known + new * 3 // 4 >= most:
+            # A long source is not counted to its end.
+            return most
     # A short source may be worth keeping whole.
     whole = new + MESSAGE_TOKENS * span.roles.total() - 1
-    return min(budget, known + max(new * 3 // 4, min(whole, _SMALL)))
+    return min(most, known + max(new * 3 // 4, min(whole, _SMALL)))
 
 
 def _word_for_word(

@@ -94,28 +94,22 @@ REDACTION_RULES = (
 
 _HINTS = tuple(dict.fromkeys(hint for rule in REDACTION_RULES for hint in rule.hints))
 _DIGITS = "0123456789"
-_CARD = re.compile(r"(?<![\w.-])[3-6]\d{3}(?:[ -]?\d{2,6}){2,4}(?![\w-])")
+# A pattern that begins with characters is searched several times as fast as with a condition.
+_CARD = re.compile(r"[3-6](?<![\w.-].)\d{3}(?:[ -]?\d{2,6}){2,4}(?![\w-])")
 _CARD_LENGTHS = range(13, 20)
 
 
 def redact(text: str) -> str:
     """Return *text* with a marker in place of every secret of a known shape."""
     lowered = text.lower()
-    for hint in _HINTS:
-        if hint in lowered:
-            text = _redacted(text, lowered)
-            break
+    if [hint for hint in _HINTS if hint in lowered]:
+        for rule in REDACTION_RULES:
+            if any(hint in lowered for hint in rule.hints):
+                text = rule.pattern.sub(rule.marker, text)
     # A count costs much less than a search.
     if sum(map(text.count, _DIGITS)) < _CARD_LENGTHS.start:
         return text
     return _CARD.sub(_card_marker, text)
-
-
-def _redacted(text: str, lowered: str) -> str:
-    for rule in REDACTION_RULES:
-        if any(hint in lowered for hint in rule.hints):
-            text = rule.pattern.sub(rule.marker, text)
-    return text
 
 
 def _card_marker(match: re.Match[str]) -> str:
