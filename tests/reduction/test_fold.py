@@ -370,14 +370,6 @@ def test_a_long_span_is_read_in_pieces_and_each_message_once() -> None:
     )
 
 
-def test_a_message_longer_than_the_window_is_a_piece_of_its_own() -> None:
-    """Pieces always go on, so that the fold comes to its end."""
-    asked = Asked()
-    make(talk(4), ROLLING, asked, window=1)
-
-    assert [len(request.messages) for request in asked.requests] == [1, 1, 1, 1]
-
-
 def test_prompt_and_budget_reach_the_summarizer() -> None:
     """The built-in prompt is used unless there is one of the user's own."""
     custom = msgspec.structs.replace(ROLLING, custom_summarization_prompt="In verse, please.")
