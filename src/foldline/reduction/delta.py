@@ -3,8 +3,8 @@ What a model wrote, merged into the record that code has made of the same messag
 
 A model writes a delta: lists of decisions, open tasks, done tasks and failures under the headings of
 the record, and a narrative. An item with the id of a known one, such as `- [t3] Pay the bill`, takes
-its place. All other text is narrative. What the model does not write again stays: nothing is worded
-anew but the narrative, which the model has read and replaces.
+its place. All other text is narrative. What the model does not write again stays as it was: only
+the narrative, which the model has read, is replaced.
 
 A model cannot close a task. A task is done if a result of a tool or the user says something of it.
 """
