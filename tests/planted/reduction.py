@@ -187,7 +187,7 @@ a batch asks summarizers
 - if how.strategy == "summarizing" and not verdict.is_batch:
 + if how.strategy == "summarizing":
 
-reduction/spans.py: reduction/test_state.py
+reduction/spans.py: reduction/test_spans.py
 what was dropped before the first layer is in no span
 - if layer.start > end:
 + if False:

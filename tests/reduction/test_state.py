@@ -15,7 +15,7 @@ from foldline.history.tokens import TokenEstimator, count_message
 from foldline.reduction.active import active_reduction
 from foldline.reduction.quotes import Quote, joined
 from foldline.reduction.shortening import Shortened
-from foldline.reduction.spans import SummaryLayer, join_layers, spans_of
+from foldline.reduction.spans import SummaryLayer, join_layers
 from foldline.reduction.state import (
     STATE_FORMAT,
     HistoryReductionState,
@@ -489,22 +489,3 @@ def test_a_reduction_nested_too_deeply_is_refused() -> None:
     deep = (start + b'"previous":') * 3000 + b"null" + end * 3000
     with pytest.raises(FormatError, match="nested too deeply"):
         HistoryReductionState.from_json(deep)
-
-
-def test_spans_lie_side_by_side() -> None:
-    """Dropped messages, layers and shortened messages after the cut are spans of their own."""
-    layers = (
-        SummaryLayer(summary="a", start=2, end=4, message_hash=""),
-        SummaryLayer(summary="b", start=4, end=6, message_hash=""),
-    )
-    found = spans_of(8, summary="a\n\nb", layers=layers, shortened=(1, 9))
-
-    assert [(one.start, one.end, one.kind) for one in found] == [
-        (0, 2, "dropped"),
-        (2, 4, "summary"),
-        (4, 6, "summary"),
-        (6, 8, "dropped"),
-        (9, 10, "shortened"),
-    ]
-    assert [one.kind for one in spans_of(3, summary="", layers=(), shortened=())] == ["dropped"]
-    assert spans_of(0, summary="", layers=(), shortened=()) == ()
