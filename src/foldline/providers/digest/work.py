@@ -104,12 +104,14 @@ def _editor(use: ToolUse) -> Facts | None:
 
 def _action(use: ToolUse) -> FileAction | None:
     labels = {one.label for one in use.arguments}
-    verbs = {part.lower() for part in _NAME_PARTS(f"{use.name} {use.argument('command')[:40]}")}
     if not labels.isdisjoint(_OLD_LABELS) and not labels.isdisjoint(_NEW_LABELS):
         return "edited"
-    for action, words in _VERBS:
-        if not verbs.isdisjoint(words):
-            return action
+    # A tool that does several things is told by an argument which one.
+    for said in (use.argument("command")[:40], use.name):
+        verbs = {part.lower() for part in _NAME_PARTS(said)}
+        for action, words in _VERBS:
+            if not verbs.isdisjoint(words):
+                return action
     return None if labels.isdisjoint(_CONTENT_LABELS) else "created"
 
 

@@ -1,0 +1,209 @@
+"""What a digest reads from calls: files, commits, tasks and values."""
+
+import json
+from itertools import chain
+
+import pytest
+
+from foldline.history.messages import Message
+from foldline.history.parts import ToolCallPart
+from foldline.providers.digest.outline import lay_out
+from foldline.providers.digest.span import read_span
+from foldline.providers.digest.summarizer import DigestSummarizer, read_record, write_digest
+from foldline.providers.digest.trail import offer_trail, trail_of
+from foldline.providers.digest.work import EXTRACTORS, Facts, ToolUse, facts_of, uses_of
+from foldline.reduction.record import Artefact, Counts, Section, SummaryRecord
+from foldline.reduction.request import SummaryRequest
+
+
+def used(name: str, arguments: dict[str, object], result: str = "ok") -> list[Message]:
+    call = ToolCallPart("c", name, json.dumps(arguments))
+    return [Message.assistant("", tool_calls=[call]), Message.tool("c", result)]
+
+
+def read(*messages: list[Message]) -> list[Facts]:
+    return facts_of(uses_of(read_span(chain(*messages))), EXTRACTORS)
+
+
+def files(*messages: list[Message]) -> dict[str, str]:
+    trail = trail_of((), read(*messages))
+    return {path: one.action for path, one in trail.files.items()}
+
+
+PATCH = """*** Begin Patch
+*** Update File: src/a.py
+@@
+-x = 1
++x = 2
+*** Add File: src/b.py
++y
+*** Delete File: src/c.py
+*** End Patch"""
+EDITORS: dict[str, tuple[str, dict[str, object], dict[str, str]]] = {
+    "read": ("read_file", {"path": "/a/x.py"}, {"/a/x.py": "read"}),
+    "view": ("str_replace_editor", {"command": "view", "path": "/a/x.py"}, {"/a/x.py": "read"}),
+    "create": (
+        "str_replace_editor",
+        {"command": "create", "path": "/a/x.py", "file_text": "x"},
+        {"/a/x.py": "created"},
+    ),
+    "replace": (
+        "str_replace_editor",
+        {"command": "str_replace", "path": "/a/x.py", "old_str": "1", "new_str": "2"},
+        {"/a/x.py": "edited"},
+    ),
+    "edit": (
+        "Edit",
+        {"file_path": "/a/x.py", "old_string": "1", "new_string": "2"},
+        {"/a/x.py": "edited"},
+    ),
+    "write": ("Write", {"file_path": "/a/x.py", "content": "x"}, {"/a/x.py": "created"}),
+    "delete": ("delete_file", {"target_file": "x.py"}, {"x.py": "deleted"}),
+    "patch": (
+        "apply_patch",
+        {"input": PATCH},
+        {"src/a.py": "edited", "src/b.py": "created", "src/c.py": "deleted"},
+    ),
+    "diff": ("patch", {"diff": "--- a/x.py\n+++ b/x.py\n@@"}, {"x.py": "edited"}),
+    "unknown": ("run", {"path": "/a/x.py"}, {}),
+    "no path": ("read_file", {"path": "what is in here?"}, {}),
+}
+
+
+@pytest.mark.parametrize("name", EDITORS)
+def test_tools_for_files(name: str) -> None:
+    """Schemas that agents share say which file was touched, and what was done to it."""
+    tool, arguments, expected = EDITORS[name]
+
+    assert files(used(tool, arguments)) == expected
+
+
+SHELLS: dict[str, dict[str, str]] = {
+    "cat a.py": {"a.py": "read"},
+    "cd /src && sed -i 's/a/b/' x.py y.py": {"/src/x.py": "edited", "/src/y.py": "edited"},
+    "sed -n 1,5p x.py": {},
+    "mv a.py b.py": {"a.py": "deleted", "b.py": "created"},
+    "cd /s; git mv a.py c.py core/": {
+        "/s/a.py": "deleted",
+        "/s/core/a.py": "created",
+        "/s/c.py": "deleted",
+        "/s/core/c.py": "created",
+    },
+    "cp a.py b.py": {"b.py": "created"},
+    "rm -rf old/x.py 2>/dev/null": {"old/x.py": "deleted"},
+    "echo hi > out.txt && echo more >> log.txt": {"out.txt": "created", "log.txt": "edited"},
+    "cat > x.py <<'EOF'\nrm y.py\nEOF": {"x.py": "created"},
+    "node -e 'a => b'": {},
+    "make test > /dev/null": {},
+}
+
+
+@pytest.mark.parametrize("command", SHELLS)
+def test_lines_of_a_shell(command: str) -> None:
+    """What a line writes, moves and deletes is known, in the folder that it went to."""
+    assert files(used("bash", {"command": command})) == SHELLS[command]
+
+
+def test_commits_are_named() -> None:
+    """A commit is named by what git answered, or by its message; one that failed is none."""
+    first = used("bash", {"command": "git commit -m 'x'"}, "[main 1a2b3c4] Add the parser\n 1 file")
+    second = used("bash", {"command": 'cd /a && git add . && git commit -qm "Fix it"'}, "")
+    failed = used("bash", {"command": "git commit -m 'no'"}, "fatal: not a git repository")
+
+    assert [one.commits for one in read(first, second, failed)] == [
+        ("1a2b3c4 Add the parser",),
+        ("Fix it",),
+        (),
+    ]
+
+
+def test_lists_of_tasks_replace_each_other() -> None:
+    """The newest list of an agent's own tasks counts, with the status before or after the text."""
+    before = used("TodoWrite", {"todos": [{"content": "One", "status": "pending"}]})
+    after = used(
+        "update_plan",
+        {
+            "plan": [
+                {"status": "completed", "step": "One"},
+                {"status": "in_progress", "step": "Two"},
+            ]
+        },
+    )
+    other = used("search", {"title": "One", "status": "sold out"})
+    trail = trail_of((), read(before, after, other))
+
+    assert (trail.open_tasks, trail.done_tasks) == (("Two",), ("One",))
+
+
+def test_the_newest_value_counts() -> None:
+    """Of a setting that was changed several times the last value stays, and of others none."""
+    edits = [
+        used("edit", {"path": "a.ts", "oldText": f'color: "{old}",\nsize: 3', "newText": new})
+        for old, new in (("#111", 'color: "#222",\nsize: 3'), ("#222", 'color: "#333",\nsize: 3'))
+    ]
+    failed = used(
+        "edit", {"path": "a.ts", "oldText": "size: 3", "newText": "size: 4"}, "Error: no match"
+    )
+
+    assert trail_of((), read(*edits, failed)).values == {"color": "#333"}
+
+
+def test_the_trail_goes_on_from_a_record() -> None:
+    """A file keeps the strongest thing that was done to it, under its longest name."""
+    record = SummaryRecord(
+        Counts(user=1),
+        {
+            Section.EDITED: ("/r/src/: a.py",),
+            Section.READ: ("/r/src/: b.py, c.py",),
+            Section.COMMITS: ("1a2b3c4 First",),
+            Section.VALUES: ("color: #111",),
+            Section.OPEN: ("[t1] Test it",),
+        },
+    )
+    facts = read(
+        used("read", {"path": "src/a.py"}),
+        used("write", {"path": "/r/src/b.py", "content": "x"}),
+        used("edit", {"path": "/r/src/c.py", "oldText": "1", "newText": "2"}, "Error: no match"),
+    )
+    trail = trail_of([record], facts)
+    shown = {section: lay_out(items) for section, items in offer_trail(trail).items() if items}
+
+    assert list(trail.files.values()) == [
+        Artefact(path="/r/src/a.py", action="edited"),
+        Artefact(path="/r/src/b.py", action="edited"),
+        Artefact(path="/r/src/c.py", action="read", failed=True),
+    ]
+    assert shown == {
+        Section.EDITED: ("/r/src/: b.py, a.py",),
+        Section.READ: ("/r/src/: c.py (last call failed)",),
+        Section.COMMITS: ("1a2b3c4 First",),
+        Section.VALUES: ("color: #111",),
+        Section.OPEN: ("[t1] Test it",),
+    }
+
+
+def _ticket(use: ToolUse) -> Facts | None:
+    if use.name != "ticket":
+        return None
+    return Facts(open_tasks=(f"Ticket {use.argument('number')}",), has_tasks=True, result="filed")
+
+
+async def test_an_extractor_of_ones_own() -> None:
+    """A user's extractor reads the calls that it knows, in a digest and beside a model's text."""
+    talk = used("ticket", {"number": "T-77", "note": "words of no weight " * 40}) * 3
+    request = SummaryRequest(messages=tuple(talk), prompt="", budget=600)
+    digest = DigestSummarizer(extractors=(_ticket, *EXTRACTORS))
+    text = await digest.summarize(request)
+
+    assert "## Open tasks\n- Ticket T-77" in text
+    assert " -> filed" in text
+    assert (await digest.record(request)).lines(Section.OPEN) == ("Ticket T-77",)
+    assert "## Open tasks" not in write_digest(request)
+
+
+def test_code_adds_nothing_to_a_small_talk() -> None:
+    """Where there is little to read, a record would cost more than it tells."""
+    talk = (Message.user("Hello there"), Message.assistant("Hello"))
+    request = SummaryRequest(messages=talk, prompt="", budget=600)
+
+    assert read_record(request) == SummaryRecord(Counts(user=1, assistant=1), {})
