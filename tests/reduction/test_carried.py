@@ -12,7 +12,8 @@ from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.draft import FoldOptions
 from foldline.reduction.fold import FoldResult, fold
 from foldline.reduction.request import Flow
-from foldline.reduction.state import HistoryReductionState, is_kept
+from foldline.reduction.state import HistoryReductionState
+from foldline.reduction.stride import is_kept
 from foldline.reduction.verdict import decide
 
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from foldline.errors import StoreCorruptError, StoreVersionError
-from foldline.reduction.state import is_kept
+from foldline.reduction.stride import is_kept
 from foldline.threads.head import HEAD_FORMAT, Head, decode_head, encode_head
 
 

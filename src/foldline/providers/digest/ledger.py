@@ -14,8 +14,9 @@ from itertools import islice, zip_longest
 from msgspec import Struct
 
 from foldline.providers.digest.identifiers import Finder, Found, is_identifier
-from foldline.providers.digest.outline import Earlier, Item, Section
+from foldline.providers.digest.outline import Earlier, Item
 from foldline.providers.digest.span import Argument, Span
+from foldline.reduction.record import Section
 
 
 __all__ = ["Entry", "Ledger", "build_ledger", "offer_entries"]

@@ -95,9 +95,9 @@ def is_rule(sentence: str) -> bool:
     """Whether the user asks in *sentence* that something be done always, never or in a certain way."""
     if len(sentence) not in _LENGTHS or sentence.endswith(("?", "？", ELLIPSIS)):
         return False
-    is_asked = _is_strict(sentence) or _WANTED(sentence)
-    is_asked = is_asked or (_PREFERENCE(sentence) and not _OWN(sentence))
-    return bool(is_asked) and not _CODE.search(sentence)
+    is_asked = _is_strict(sentence) or bool(_WANTED(sentence))
+    is_wished = bool(_PREFERENCE(sentence)) and not _OWN(sentence)
+    return (is_asked or is_wished) and not _CODE.search(sentence)
 
 
 def _is_strict(sentence: str) -> bool:

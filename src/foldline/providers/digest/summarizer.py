@@ -208,9 +208,10 @@ def _worthwhile(span: Span, earlier: Earlier, count: CountTokens, *, most: int) 
     """Return how many tokens, at most *most*, a digest may have to be worth more than its sources."""
     known = sum(map(count, earlier.texts))
     arguments = (argument.value for call in span.calls for argument in call.arguments)
-    told = (one.text for one in chain(span.speeches, span.results))
+    said = (speech.text for speech in span.speeches)
+    told = (result.text for result in span.results)
     new = 0
-    for text in chain(told, arguments):
+    for text in chain(said, told, arguments):
         new += count(text)
         if known + new * 3 // 4 >= most:
             # A long source is not counted to its end.

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from foldline.providers.digest.outline import Item, Section
+from foldline.providers.digest.outline import Item
 from foldline.providers.digest.work import Facts
-from foldline.reduction.record import Artefact, FileAction, SummaryRecord
+from foldline.reduction.record import Artefact, FileAction, Section, SummaryRecord
 
 
 __all__ = ["Trail", "offer_trail", "trail_of"]
