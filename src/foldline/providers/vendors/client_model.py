@@ -74,7 +74,7 @@ def summarizer_from(
 
 def wire_of(client: object) -> type[WireModel] | None:
     """Return the format that *client* speaks; None if it has no method for any."""
-    kinds = (OpenAIChat, OpenAIResponses, AnthropicMessages)
+    kinds: tuple[type[WireModel], ...] = (OpenAIChat, OpenAIResponses, AnthropicMessages)
     if vendor_at(client) == "openai":
         # Some of its models answer there alone.
         kinds = (OpenAIResponses, OpenAIChat, AnthropicMessages)
@@ -172,7 +172,7 @@ def _function_model(
     if settings:
         message = "settings have no effect with a function"
         raise ConfigError(message)
-    named = model or getattr(function, "__name__", type(function).__name__)
+    named: str = model or getattr(function, "__name__", type(function).__name__)
     return FunctionModel(function, named, window=window)
 
 
