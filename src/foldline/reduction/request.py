@@ -14,7 +14,15 @@ from msgspec import Struct
 from foldline.history.messages import Message
 
 
-__all__ = ["DEFAULT_PROMPT", "Flow", "Reply", "SummaryFailure", "SummaryRequest", "run_flow"]
+__all__ = [
+    "DEFAULT_PROMPT",
+    "Flow",
+    "Remembered",
+    "Reply",
+    "SummaryFailure",
+    "SummaryRequest",
+    "run_flow",
+]
 
 
 _Result = TypeVar("_Result")
@@ -80,6 +88,12 @@ class SummaryFailure(_Failure, frozen=True, kw_only=True):
 
     was_asked: bool = True
     """Whether the summarizer was asked at all; if not, it is not tried again for this text."""
+
+
+class Remembered(str):
+    """A text that was given to an earlier fold, which did not come to its end: nobody was asked."""
+
+    __slots__ = ()
 
 
 Reply: TypeAlias = str | SummaryFailure
