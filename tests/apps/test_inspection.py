@@ -17,7 +17,7 @@ def test_each_line_stands_beside_its_messages(run: Run, chat: Path) -> None:
     assert outcome.code == 0
     assert "The summary of messages 0 to " in outcome.out
     assert "Where is parcel 0?" in outcome.out
-    (first,) = [line for line in outcome.out.splitlines() if "- Where is parcel 0?" in line]
+    first, *_ = [line for line in outcome.out.splitlines() if "Where is parcel 0?" in line]
     assert first.startswith("0 =")
     assert "User messages: " in outcome.out
     assert "Identifiers: " in outcome.out
