@@ -13,6 +13,7 @@ from time import monotonic
 from typing import TypeVar
 
 from foldline.agent.bounded import bounded
+from foldline.agent.recorded import RecordedSummarizer
 from foldline.agent.unfinished import UnfinishedFolds, key_of
 from foldline.errors import SummarizerError
 from foldline.history.messages import Usage, total_usage
@@ -25,6 +26,7 @@ from foldline.reduction.request import (
     Reply,
     SummaryFailure,
     SummaryRequest,
+    Written,
     run_flow,
 )
 from foldline.reduction.writing import Writing
@@ -139,7 +141,7 @@ class FoldCalls:
 
     def __init__(
         self,
-        chain: Sequence[Summarizer],
+        chain: Sequence[Summarizer | RecordedSummarizer],
         breakers: Sequence[Breaker | None],
         *,
         seconds: float,
@@ -165,8 +167,8 @@ class FoldCalls:
         self._answered: Breaker | None = None
         self._place = 0
         self._unfinished, self._scope = unfinished or (UnfinishedFolds(), "")
-        self._texts: dict[bytes, str] = {}
-        self._last: tuple[bytes, str] | None = None
+        self._texts: dict[bytes, str | Written] = {}
+        self._last: tuple[bytes, str | Written] | None = None
         self._since: float | None = None
         self._longest = 0.0
         self._is_late = False
@@ -212,7 +214,7 @@ class FoldCalls:
         known = None if request.defects else self._unfinished.take(key)
         if known is not None:
             self._last = key, known
-            return Remembered(known)
+            return Remembered(reply=known)
         now = self._timer()
         left = self._left(request, now)
         if left <= 0:
@@ -221,7 +223,7 @@ class FoldCalls:
         if not self._may_ask(breaker):
             return _RESTING
         reply = await self._reply(request, breaker, left)
-        if isinstance(reply, str):
+        if isinstance(reply, str | Written):
             self._last, self._since = (key, reply), now
         return reply
 
@@ -261,7 +263,7 @@ class FoldCalls:
             self._asked.setdefault(request.summarizer, []).append((request.source, spent))
             outcome = await bounded(lambda: summarizer.summarize(request), seconds=seconds)
         # A custom summarizer may return anything, whatever its annotation says.
-        if isinstance(outcome.value, str):
+        if isinstance(outcome.value, str | Written):
             self._answered = breaker
             return outcome.value
         is_slow = False
@@ -269,8 +271,8 @@ class FoldCalls:
         error = outcome.error
         if outcome.has_expired:
             self._end, self._is_late = self._timer(), True
-            # Less than half of the time is what others have left of it.
-            is_slow = seconds is not None and seconds * 2 >= self._seconds
+            # Less than half of the time is what others have left of it, and who has answered may again.
+            is_slow = seconds is not None and seconds * 2 >= self._seconds and not self._texts
             failure = SummaryFailure("TimeoutError")
         elif error is not None:
             # The error's own text may quote the conversation: it is only logged at DEBUG.
