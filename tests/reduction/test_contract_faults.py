@@ -241,3 +241,14 @@ TURNS = [
 def test_the_next_turn_is_no_summary(turn: str) -> None:
     """An answer that stays with the subject is refused all the same, by whom it speaks to."""
     assert CONTINUES in judge(turn, asked()).defects
+
+
+def test_a_few_shared_words_are_not_enough() -> None:
+    """A text about something else that names a window and a suitcase is no summary either."""
+    text = REFUSED["wrong section"][-1].replace(
+        "a lake", "the window of a lake, a suitcase, an economy"
+    )
+
+    assert judge(text, asked()).defects == (
+        "The text is about something else than the conversation.",
+    )
