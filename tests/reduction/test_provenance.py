@@ -50,7 +50,7 @@ def test_what_means_the_same_was_said(statement: str) -> None:
         "paid 12,345.70", "paid 12435", "1,201 boxes", "350 more", "on 2024-05-21", "on May 21", "21 May 2024",
         "May 20, 2023", "June 4", "June 3-6", "12 September 2026", "2026年3月5日", "4/3/2025", "C:\\old\\plan.txt",
         "notes/todo.txt", "/srv/data/rows.csv", "/app/data/rows.csv", "app/rows.csv", "DE12AB34CE",
-        "E12AB34CD", "WP16-WP21", "WP17", "151k rows", "15000rows", "boxes/rows/coat", "plan_b", "planTxt", "January 2, 2024", "a1" * 40,
+        "E12AB34CD", "WP16-WP21", "WP17", "151k rows", "15000rows", "boxes/rows/coat", "plan_b", "planTxt", "otes/todo.md", "January 2, 2024", "a1" * 40,
         "ZX98-YW76", "a@example.org", "https://example.org/x", "٣٦٠٠ more",
     ],
 )  # fmt: skip
