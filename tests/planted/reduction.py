@@ -184,8 +184,8 @@ the next call reads everything again
 - base = active.read_part
 + base = None
 a batch asks summarizers
-- if how.strategy == "summarizing" and not verdict.is_batch:
-+ if how.strategy == "summarizing":
+- reads = how.strategy == "summarizing" and not verdict.is_batch
++ reads = how.strategy == "summarizing"
 
 reduction/spans.py: reduction/test_spans.py
 what was dropped before the first layer is in no span
