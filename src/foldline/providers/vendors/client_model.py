@@ -172,8 +172,8 @@ def _function_model(
     if settings:
         message = "settings have no effect with a function"
         raise ConfigError(message)
-    named: str = model or getattr(function, "__name__", type(function).__name__)
-    return FunctionModel(function, named, window=window)
+    named = getattr(function, "__name__", type(function).__name__)
+    return FunctionModel(function, model or str(named), window=window)
 
 
 async def asked(call: "partial[Any]", *, name: str) -> object:
