@@ -54,7 +54,9 @@ _PATH = re.compile(
 _FILE = re.compile(
     r"(?<![\w.-])(?=[\w-]*[A-Za-z])[\w-]++(?:\.(?![A-Z][a-z])[A-Za-z][\w-]+)+(?![\w(])", re.ASCII
 )
-_NAME = re.compile(r"[A-Za-z0-9]+(?:[_-]+[A-Za-z0-9]+)+|_+[A-Za-z]\w+|[A-Za-z0-9]{3,}", re.ASCII)
+_NAME = re.compile(
+    r"[A-Za-z0-9]+(?:[_-]+[A-Za-z0-9]+)+|(?<!_)_++[A-Za-z]\w+|[A-Za-z0-9]{3,}", re.ASCII
+)
 _HAS_ENDING = re.compile(r"\.[A-Za-z]\w{0,4}\Z", re.ASCII).search
 _NUMBER = re.compile(
     r"(?<![\w.,])\d{1,3}(?:([,.' _])\d{3})(?:\1\d{3})*(?:[.,]\d+)?(?![\d])|\d+(?:[.,]\d+)*"
@@ -79,7 +81,7 @@ _MEASURE = re.compile(
 _WORD_AND_NUMBER = re.compile(r"[A-Z]?[a-z]{2,}\d{1,2}[a-z]{0,3}\d?").fullmatch
 _WITH_UNIT = re.compile(r"(\d+)[a-z]{1,4}|\d+(?:x\d+)+[a-z]{0,3}\d*").fullmatch
 _THOUSANDS = "k"
-_CAMEL = re.compile(r"[a-z]+[A-Z]|[A-Z][a-z]+[A-Z]").search
+_CAMEL = re.compile(r"[a-z][A-Z]").search
 _LETTERS = re.compile(r"[A-Za-z]*")
 _CAPITALS = re.compile(r"[A-Z]{3,8}").fullmatch
 _RUN = re.compile(r"[a-z0-9]+")

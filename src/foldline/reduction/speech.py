@@ -17,16 +17,17 @@ _ADDRESSES = re.compile("你|您|あなた|당신|我可以|お手伝い")
 _BEGINNING = 2
 _MOST_ADDRESSED = 0.25
 _NOT_SAID = re.compile(
-    r"(?i:\bi\.\s?e\.)|```.*?(?:```|\Z)|`[^`\n]*`|\"[^\"\n]*\"|“[^”\n]*”|«[^»\n]*»|「[^」\n]*」",
+    r"(?i:\bi\.\s?e\.)|```.*?(?:```|\Z)|`[^`\n]{0,400}`|\"[^\"\n]{0,400}\"|“[^”\n]{0,400}”"
+    r"|«[^»\n]{0,400}»|「[^」\n]{0,400}」",
     re.DOTALL,
 )
 _EXCLAIMED = re.compile(r"[!！][\s\"'”’)*_]*\Z").search
 
 _CALL = re.compile(
-    r"(?:^|\n)[ \t]*(?:```\w*[ \t]*\n\s*)?(?:"
+    r"(?:^|\n)[ \t]{0,20}(?:```\w{0,20}[ \t]{0,20}\n\s{0,20})?(?:"
     r"<(?:tool_call|function_call|invoke|tool_use)\b|<\|(?:tool|python_tag)"
-    r"|[\[{]\s*\{?\s*\"(?:name|tool|tool_name|tool_calls|function|function_call|action)\"\s*:"
-    r"|Action:[^\n]+\n\s*Action Input:)"
+    r"|[\[{]\s{0,20}\{?\s{0,20}\"(?:name|tool|tool_name|tool_calls|function|function_call|action)\"\s{0,20}:"
+    r"|Action:[^\n]{1,400}\n\s{0,20}Action Input:)"
 )
 _WORDS_BEFORE_CALL = 40
 

@@ -28,7 +28,9 @@ _WORD = re.compile(r"[\w./@#:+-]{3,}")
 _EDGE = ".:/+-#_"
 _MARK = re.compile(r"^\s*(?:[-*>] |#+ |\d+[.)] )*(?:(?:user|assistant|tool): )?")
 # A heading, or the count of messages with which a digest begins.
-_HEADING = re.compile(r"\s*(?:#|</?quote\b|Digest of \d|\[[^\]]*\]$|[^\s-].{0,200}:$|$)")
+_HEADING = re.compile(
+    r"\s{0,20}(?:#|</?quote\b|(?:Record|Digest) of \d|\[[^\]\n]{0,200}\]$|[^\s-].{0,200}:$|$)"
+)
 _SHORTEST = 8
 _MOST_MESSAGES = 6
 _ENOUGH = 0.8

@@ -32,9 +32,9 @@ _FILE = (
 _PAIR = re.compile(r'"(\w{1,40})"\s{0,4}:\s{0,4}(?:"([^"\\\s]{2,120})"|(\d{4,20})\b)')
 # A run that a closing quote and a colon follow is the key of a value.
 _RUN = re.compile(r"(https?://[^\s\"'<>()\[\]{}\\|`]{3,300}|[\w.~$€£%@/#+:-]++)([\"']\s?:)?")
-_LINE = re.compile(rf"(\.(?:{_FILE})):\d.*").sub
+_LINE = re.compile(rf"(\.(?:{_FILE})):\d.*")
 _DIGIT = re.compile(r"\d").search
-_OBJECT = re.compile(r"^(?:this|self)\.").sub
+_OBJECT = re.compile(r"^(?:this|self)\.")
 _SPECIAL = re.compile(rf"[0-9@_/#]|\.(?:{_FILE})$|[a-z][A-Z]").search
 _SOLID = re.compile(r"(?=\S*?[^\W_]\S*?[^\W_])\S+").fullmatch
 _LEFT_EDGE = ",:;!?+-*"
@@ -119,6 +119,6 @@ def _values(word: str) -> Iterator[str]:
     for run, key in _RUN.findall(word):
         # A key with a digit in it is an id that something is filed under.
         if (not key or _DIGIT(run)) and _SPECIAL(run):
-            value = _LINE(r"\1", _OBJECT("", run.lstrip(_LEFT_EDGE).rstrip(_RIGHT_EDGE)))
+            value = _LINE.sub(r"\1", _OBJECT.sub("", run.lstrip(_LEFT_EDGE).rstrip(_RIGHT_EDGE)))
             if _SHORTEST < len(value) <= _LONGEST and _SPECIAL(value) and _SOLID(value):
                 yield value
