@@ -14,11 +14,18 @@ from typing import TypeVar
 
 from foldline.agent.bounded import bounded
 from foldline.errors import SummarizerError
-from foldline.history.messages import Usage, total_usage
+from foldline.history.messages import Message, Usage, total_usage
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.summarizer import Summarizer, metered
 from foldline.reduction.reading import Reading
-from foldline.reduction.request import Flow, Reply, SummaryFailure, SummaryRequest, run_flow
+from foldline.reduction.request import (
+    Flow,
+    Reply,
+    Summary,
+    SummaryFailure,
+    SummaryRequest,
+    run_flow,
+)
 from foldline.reduction.writing import Writing
 
 
@@ -154,7 +161,14 @@ class FoldCalls:
         self._admitted: dict[int, bool] = {}
         self._answered: Breaker | None = None
         self._place = 0
+        self._sealed: tuple[int, Message] | None = None
         self._asked: dict[int, list[tuple[int, list[Usage]]]] = {}
+
+    def sealed_for(self, count: int) -> Message | None:
+        """Return what only a vendor can read of the last text, if that was of *count* messages."""
+        if self._sealed is None or self._sealed[0] != count:
+            return None
+        return self._sealed[1]
 
     @property
     def readings(self) -> tuple[Reading, ...]:
@@ -215,10 +229,15 @@ class FoldCalls:
             # What a call spends that is still being cancelled counts too.
             self._asked.setdefault(request.summarizer, []).append((request.source, spent))
             outcome = await bounded(lambda: summarizer.summarize(request), seconds=seconds)
+        value, self._sealed = outcome.value, None
+        if isinstance(value, Summary):
+            if value.sealed is not None:
+                self._sealed = (len(request.messages), value.sealed)
+            value = value.text
         # A custom summarizer may return anything, whatever its annotation says.
-        if isinstance(outcome.value, str):
+        if isinstance(value, str):
             self._answered = breaker
-            return outcome.value
+            return value
         is_slow = False
         failure = SummaryFailure("no text")
         error = outcome.error

@@ -22,6 +22,7 @@ from foldline.agent.arguments import (
 )
 from foldline.agent.breaker import NOT_ASKED, FoldCalls, breakers_of, what_failed
 from foldline.agent.cache import ReductionCache
+from foldline.agent.compacting import after, is_by_code, with_item
 from foldline.agent.portal import PORTAL
 from foldline.agent.reduced import ReducedHistory, ReducerCall, shown
 from foldline.agent.request import RequestFacts, described
@@ -459,6 +460,7 @@ class HistoryReducer:
         digest = DigestSummarizer(counter=history.counter)
         chain = [digest if one is self._digest else one for one in self._summarizers]
         chain[0] = riding(call, chain[0], self._costs)
+        chain = [after(one, call.verdict.state) for one in chain]
         options = FoldOptions(
             created_at=self._now(),
             config_fingerprint=self.config_fingerprint,
@@ -467,15 +469,14 @@ class HistoryReducer:
             summary_budget=min(self._summary_budget or call.budget.summary, call.budget.beside),
             window=self._window or read_at_once(self._summarizers, call.budget, model=self.model),
             pins=call.pins,
-            by_code=frozenset(
-                at for at, one in enumerate(chain) if isinstance(one, DigestSummarizer)
-            ),
+            by_code=frozenset(at for at, one in enumerate(chain) if is_by_code(one)),
         )
         flow = fold(
             history, call.verdict, self.config, options, given=call.given, overrides=call.overrides
         )
         calls = FoldCalls(chain, self._breakers, seconds=self._timeout)
-        return await calls.run(flow), calls.readings
+        result = await calls.run(flow)
+        return with_item(call, result, calls), calls.readings
 
     def _now(self) -> datetime:
         now = self._clock()

@@ -14,7 +14,15 @@ from msgspec import Struct
 from foldline.history.messages import Message
 
 
-__all__ = ["DEFAULT_PROMPT", "Flow", "Reply", "SummaryFailure", "SummaryRequest", "run_flow"]
+__all__ = [
+    "DEFAULT_PROMPT",
+    "Flow",
+    "Reply",
+    "Summary",
+    "SummaryFailure",
+    "SummaryRequest",
+    "run_flow",
+]
 
 
 _Result = TypeVar("_Result")
@@ -64,6 +72,16 @@ class SummaryRequest(Struct, frozen=True, kw_only=True):
 
     summarizer: int = 0
     """The place, in the chain of summarizers, of the one that is asked."""
+
+
+class Summary(Struct, frozen=True):
+    """A text, and what its vendor alone can read of the same messages."""
+
+    text: str
+    """The text; everything but that vendor uses it alone."""
+
+    sealed: Message | None = None
+    """The vendor's own item, which goes in front of the text in requests to it."""
 
 
 # The reason alone is given by position.
