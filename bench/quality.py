@@ -3,7 +3,7 @@ What the views of recorded conversations keep, beside the goals: `python -m benc
 
 No model is asked and nothing is fetched. Every figure is an upper bound: what stands in a view need
 not be used. Old values are those whose last mention is folded away; conversations are interleaved in
-blocks of four messages, which is a stress and not what happens.
+blocks of four messages, which is a stress and not what happens. `--write FILE` writes a page of it.
 """
 
 import argparse
@@ -13,20 +13,20 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from bench import prose, survival
-from bench.goals import Goal, airline_sessions, coding_sessions
+from bench.goals import Goal, airline_sessions, all_sessions, coding_sessions
+from bench.quality_page import page
 from foldline import HistoryReductionConfig
-from foldline.logs.importer import Session
-from foldline.replay.quality.identifiers import Pattern, generic, identifiers
+from foldline.replay.quality.identifiers import generic
 from foldline.replay.quality.mixing import interleaved
 from foldline.replay.quality.moments import moments, text_of_all
-from foldline.replay.quality.needed import Need, needed_later
-from foldline.replay.quality.report import FEW
+from foldline.replay.quality.report import AGES, FEW, QualityReport, quality_of
 from foldline.replay.quality.trail import trail_of
-from foldline.replay.quality.ways import DIGEST, LEDGER, WAYS
+from foldline.replay.quality.ways import DIGEST, LEDGER
 from foldline.replay.tape import Tape
 
 
 PARTS_OF_SESSION = (30, 50, 70, 90)
+OLD = "old values"
 
 
 def _in_tokens(target: int, threshold: int) -> HistoryReductionConfig:
@@ -39,66 +39,82 @@ def _in_messages(target: int, threshold: int) -> HistoryReductionConfig:
     )
 
 
-def needs_of(
-    sessions: Sequence[Session],
-    config: HistoryReductionConfig,
-    *,
-    budget: int | None = None,
-    pattern: Pattern = identifiers,
-) -> list[Need]:
-    """Return what the calls of *sessions* needed, chance being the summary of the one before."""
-    found: list[Need] = []
-    other = ""
-    for session in sessions:
-        tape = Tape(session)
-        seen = list(moments(tape, config, budget=budget))
-        found += needed_later(tape, seen, pattern=pattern, other=other)
-        other = text_of_all(seen[-1].front) or other
-    return found
-
-
-def share_of(needs: Sequence[Need], way: str) -> float:
-    """Return the percentage of *needs* that *way* keeps."""
-    return 100 * sum(way in one.kept for one in needs) / max(1, len(needs))
-
-
 def judged(
-    name: str, needs: Sequence[Need], least: float | None = None, *, compare: bool = True
+    name: str, report: QualityReport, least: float | None = None, *, compare: bool = True
 ) -> Iterator[Goal]:
-    """Judge the old values that a cell keeps, and that a plain ledger of the same size keeps fewer."""
-    old = [one for one in needs if one.is_old]
-    ours, ledger = share_of(old, DIGEST), share_of(old, LEDGER)
-    beside = ", ".join(f"{way} {share_of(old, way):.1f}" for way in WAYS if way != DIGEST)
-    beside += f"; of all values {share_of(needs, DIGEST):.1f}"
-    yield Goal(name=f"{name}: old values", figure=ours, least=least, n=len(old), beside=beside)
+    """Judge what a cell keeps of old values, beside a plain ledger, and that recall has the rest."""
+    for cell in report.cells:
+        if cell.name in {OLD, "all values"} or (cell.n and compare):
+            asked = least if cell.name == OLD else None
+            figure = 100 * (cell.shares[DIGEST].value or 0)
+            title = f"{name}: {cell.name}"
+            yield Goal(name=title, figure=figure, least=asked, n=cell.n, shares=cell.shares)
+    old = report.cells[list(AGES).index(OLD)]
+    ours, ledger = (100 * (old.shares[way].value or 0) for way in (DIGEST, LEDGER))
     # A ledger that knows the very pattern that is asked for is an upper bound.
-    above = 0.0 if compare and len(old) >= FEW else None
+    above = 0.0 if compare and old.n >= FEW else None
     yield Goal(name=f"{name}: points above a plain ledger", figure=ours - ledger, least=above)
+    yield from honest(name, report)
+
+
+def honest(name: str, report: QualityReport) -> Iterator[Goal]:
+    """Judge that nothing is lost or made up."""
+    recalled, sums = report.kept["recalled"], report.accounting
+    if recalled.total:
+        figure = 100 * recalled.kept / recalled.total
+        title = f"{name}: what the view lacks, found by recall"
+        yield Goal(name=title, figure=figure, least=100, n=recalled.total)
+    loose = sums.dropped - sums.accounted
+    yield Goal(
+        name=f"{name}: dropped tokens not in exactly one covered span",
+        figure=loose,
+        most=0,
+        n=sums.dropped,
+    )
+    sources = report.kept["provenance"]
+    yield Goal(
+        name=f"{name}: identifiers of summaries without a source",
+        figure=len(report.invented),
+        most=0,
+        n=sources.total,
+    )
 
 
 def airline(data: Path) -> Iterator[Goal]:
     """Judge the interleaved conversations of an airline's agent."""
     found = airline_sessions(data)
     for size, config, asked in ((3, _in_tokens(2_000, 2_000), 95), (6, _in_messages(8, 8), 90)):
-        sessions = interleaved(found, size)
+        tapes = list(map(Tape, interleaved(found, size)))
         for budget, least in ((600, None), (1_200, asked)):
-            name = f"airline x{size}, summary {budget:,}"
-            yield from judged(name, needs_of(sessions, config, budget=budget), least)
-        needs = needs_of(sessions, config, budget=2_000, pattern=generic)
-        yield from judged(
-            f"airline x{size}, generic pattern, summary 2,000", needs, 90, compare=False
-        )
+            report = quality_of(tapes, config, budget=budget)
+            yield from judged(f"airline x{size}, summary {budget:,}", report, least)
+        report = quality_of(tapes, config, budget=2_000, pattern=generic)
+        name = f"airline x{size}, generic pattern, summary 2,000"
+        yield from judged(name, report, 90, compare=False)
 
 
 def pi(data: Path) -> Iterator[Goal]:
     """Judge the long coding session."""
-    found = coding_sessions(data)
+    tapes = list(map(Tape, coding_sessions(data)))
     for name, config, least in (
         ("tokens 4k/1k", _in_tokens(4_000, 1_000), None),
         ("tokens 8k/8k", _in_tokens(8_000, 8_000), 49),
         ("messages 40/20", _in_messages(40, 20), None),
     ):
-        yield from judged(f"pi, {name}", needs_of(found, config), least)
+        yield from judged(f"pi, {name}", quality_of(tapes, config), least)
+
+
+def shared(data: Path) -> Iterator[Goal]:
+    """Judge that nothing is lost or made up in any recording."""
+    for name, sessions in all_sessions(data).items():
+        tapes = list(map(Tape, sessions))
+        for title, config in (
+            ("tokens 2k/2k", _in_tokens(2_000, 2_000)),
+            ("messages 8/8", _in_messages(8, 8)),
+        ):
+            report = quality_of(tapes, config)
+            if report.folds:
+                yield from honest(f"{name}, {title}", report)
 
 
 def artefacts(data: Path) -> Iterator[Goal]:
@@ -125,6 +141,7 @@ PARTS: dict[str, Callable[[Path], Iterator[Goal]]] = {
     "artefacts": artefacts,
     "survival": survival.goals,
     "prose": prose.goals,
+    "shared": shared,
 }
 
 
@@ -133,18 +150,21 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench quality", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="the folder of recordings")
     parser.add_argument("--only", nargs="*", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--write", type=Path, help="write the figures to this page as well")
     parsed = parser.parse_args(arguments)
-    goals: list[Goal] = []
+    found: dict[str, list[Goal]] = {}
     for name in parsed.only:
         start = time.process_time()
         print(name, flush=True)
         for goal in PARTS[name](parsed.data):
             print(goal, flush=True)
-            goals.append(goal)
+            found.setdefault(name, []).append(goal)
         print(f"  {time.process_time() - start:.0f} seconds of processor time", flush=True)
-    asked = [one for one in goals if one.least is not None]
+    asked = [one for goals in found.values() for one in goals if one.is_asked]
     missed = [one for one in asked if not one.is_met]
     print(f"{len(asked) - len(missed)} of {len(asked)} goals are met; missed:", *missed, sep="\n")
+    if parsed.write is not None:
+        parsed.write.write_text(page(found), encoding="utf-8")
     return int(bool(missed))
 
 

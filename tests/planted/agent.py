@@ -43,13 +43,11 @@ the failure of a summarizer fails the turn
 - failure = SummaryFailure(type(error).__name__, defect=defect)
 + raise error
 each summarizer has the whole time for itself
-- left = self._end - self._timer()
+- left = self._end - now
 + left = self._seconds
 a timeout does not end the time of the fold
-- self._end = self._timer()
--             #
-+ self._end = self._timer() + self._seconds
-+             #
+- self._end, self._is_late = self._timer(), True
++ self._end, self._is_late = self._timer() + self._seconds, True
 a summarizer that hangs is asked at every fold
 - breaker.failed(times=MOST_FAILURES if is_slow else 1)
 + breaker.failed()

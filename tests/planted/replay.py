@@ -111,4 +111,53 @@ the reported writes are lost
 the best bill leaves the answers out
 - optimum = None if best is None else best + answers
 + optimum = None if best is None else best
+replay/quality/identifiers.py: replay/quality/test_identifiers.py
+a value inside a longer word counts
+- if (at == 0 or text[at - 1] not in _WORD) and (after >= end or text[after] not in _WORD):
++ if at >= 0:
+what a call writes into a file is needed
+- found = (value for text in texts if len(text) <= _LONGEST for value in pattern(text))
++ found = (value for text in texts for value in pattern(text))
+replay/quality/needed.py: replay/quality/test_needed.py
+what stands in the retained messages is old
+- is_old=at < moment.cut,
++ is_old=at < moment.index,
+the age counts the message that has the value
+- age=transcript.tokens[moment.index] - transcript.tokens[at + 1],
++ age=transcript.tokens[moment.index] - transcript.tokens[at],
+replay/quality/ways.py: replay/quality/test_needed.py
+more of the newest text than the view has tokens
+- while start and said.sizes[start - 1] <= room:
++ while start:
+replay/quality/accounting.py: replay/quality/test_accounting.py
+a message between two layers is taken as covered
+- accounted=size * (covers == 1)
++ accounted=size
+two summaries of one message are taken as one
+- twice=size * (covers > 1)
++ twice=0
+replay/quality/report.py: replay/quality/test_report.py
+what a view has is searched for too
+- if DIGEST not in need.kept:
++ if need.kept:
+chance is a summary of the same conversation
+- other = found[-1].summary if found else ""
++ other = text_of_all(seen[-1].front)
+as much as foldline keeps is a loss
+- if self.shares[way].kept > ours)
++ if self.shares[way].kept >= ours)
+replay/quality/trail.py: replay/quality/test_trail.py
+a file that was only read is edited
+- return bool(_EDITS.search(call.name)) and call_arguments(call).get("command") not in _READS
++ return True
+a name that two files have names both
+- return known[-len(steps) :] == steps and (len(steps) > 1 or is_only)
++ return known[-len(steps) :] == steps
+a file that is named is marked
+- marked=tuple(path for path in edited if any(map(_EDITED.search, items[path]))),
++ marked=tuple(path for path in edited if items[path]),
+replay/quality/figures.py: replay/quality/test_figures.py
+values of one call are drawn one by one
+- groups = [one for one in self.groups if one[1]]
++ groups = [(n < kept, 1) for kept, total in self.groups for n in range(total)]
 """)

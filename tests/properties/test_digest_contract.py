@@ -113,7 +113,7 @@ def test_a_digest_has_no_defects(seed: int, *, damaged: bool) -> None:
             folds += 1
 
             assert review.defects == (), (seed, number)
-            assert not Source(request).invented(text), (seed, number)
+            assert not Source(request).lacking([text]), (seed, number)
             assert review.tokens <= budget
 
     assert folds > EACH // SHARE

@@ -102,22 +102,19 @@ def test_an_invented_name_is_refused(name: str) -> None:
     [
         "the 20-exchange window",
         "utf-8 and python3",
-        "2026-11-21",
-        "well-known things",
-        "a 1000-line file, 404-error",
-        "2024-January-05",
-        "1000px of 1500USD in 2024Q3",
-        "sha256sum, base64url, utf8mb4 and ISO8601Date",
-        "20261121T120000Z after 1d12h30m",
-        "react@18.2.0",
+        "well-known things, and/or read/write",
+        "utf8mb4, mp3 and 50-60 %",
+        "after 1d12h30m, at 10am, on the 3rd",
         "http://localhost:8080/start and http://127.0.0.1/",
         "http://localhost, https://localhost?x=1",
         "a box of 10x20x30cm, 1920x1080p60",
         "PT1H30M, P1DT12H and P3Y6M4DT12H30M5S",
+        "12.5 and 0.25 at 14:30",
+        "e.g. this and design.After, i.e. (see above)",
     ],
 )
 def test_ordinary_words_are_no_inventions(text: str) -> None:
-    """Words, versions and dates may be written again."""
+    """Words, small numbers, sizes, times of day and durations may be written in a new way."""
     assert judge(text, request(Message.user(LONG))) == ()
 
 
@@ -249,8 +246,6 @@ def judge_answer(text: str) -> tuple[str, ...]:
         "I’m so sorry – that train is full.",
         "Sorry, I cannot do that.",
         "Sure! The train leaves at nine.",
-        "Certainly, here is the timetable.",
-        "Of course. The train leaves at nine.",
         "Hello! How can I help you today?",
         "As an AI language model, I have no timetable.",
         "I can't help with that request.",
@@ -262,7 +257,7 @@ def judge_answer(text: str) -> tuple[str, ...]:
     ],
 )
 def test_the_next_answer_is_refused(text: str) -> None:
-    """How an assistant begins, refuses or ends an answer is recognized and named as a defect."""
+    """Who speaks to somebody, or of himself, answers; what has neither may be a record."""
     assert judge_answer(text) == (CONTINUES,)
 
 
@@ -315,14 +310,15 @@ def test_an_invented_statement_is_left_out() -> None:
 
 
 def test_a_text_with_many_inventions_is_refused() -> None:
-    """If more than a third of the statements are inventions, the others are not trusted either."""
+    """More than two, and more than a third of all: the others are not trusted either."""
     asked = request(Message.user(LONG))
-    text = "The weather. The booking. Order AB12CD34. Order AB12CD35."
+    bad = "Order AB12CD34. Order AB12CD35. Order AB12CD36."
+    good = " Weather it was. Booking it was. The boats. The birds. The bees. The ants."
 
-    assert judge(text, asked) == (
-        "2 of 4 statements have names, numbers or dates that the conversation does not have.",
-    )
-    assert reviewed(text + " More weather. More of it.", asked, count=len, room=999).dropped == 2
+    (fault,) = judge(f"{bad} Weather.", asked)
+    assert fault.startswith("3 of 4 statements have names, numbers or dates that the conversation")
+    assert reviewed(bad + good, asked, count=len, room=9999).dropped == 3
+    assert reviewed(bad[:32] + good[:16], asked, count=len, room=9999).dropped == 2
 
 
 def test_what_code_copied_is_not_judged() -> None:

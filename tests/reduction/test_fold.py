@@ -176,7 +176,7 @@ def test_layers_are_merged_when_their_share_is_full() -> None:
     room, depth = budget_of(config).beside, {"": 0}
 
     def answer(request: SummaryRequest) -> Reply:
-        text = f"layer {len(depth)} " + "of words " * 80
+        text = f"layer {len(depth) // 10} {len(depth) % 10} " + "of words " * 80
         depth[cleaned(text)] = 1 + max([depth[one] for one in request.earlier], default=0)
         return text
 
@@ -368,14 +368,6 @@ def test_a_long_span_is_read_in_pieces_and_each_message_once() -> None:
     assert [bool(request.earlier) for request in asked.requests] == [False] + [True] * (
         len(asked.requests) - 1
     )
-
-
-def test_a_message_longer_than_the_window_is_a_piece_of_its_own() -> None:
-    """Pieces always go on, so that the fold comes to its end."""
-    asked = Asked()
-    make(talk(4), ROLLING, asked, window=1)
-
-    assert [len(request.messages) for request in asked.requests] == [1, 1, 1, 1]
 
 
 def test_prompt_and_budget_reach_the_summarizer() -> None:

@@ -15,12 +15,11 @@ from foldline.history.tokens import TokenEstimator, count_message
 from foldline.reduction.active import active_reduction
 from foldline.reduction.quotes import Quote, joined
 from foldline.reduction.shortening import Shortened
+from foldline.reduction.spans import SummaryLayer, join_layers
 from foldline.reduction.state import (
     STATE_FORMAT,
     HistoryReductionState,
-    SummaryLayer,
     hash_of,
-    join_layers,
 )
 from foldline.reduction.view import view_of
 

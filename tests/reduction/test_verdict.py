@@ -16,7 +16,8 @@ from foldline.reduction.budget import Budget
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.event import Reason
 from foldline.reduction.quotes import Pins
-from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_of
+from foldline.reduction.spans import SummaryLayer
+from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.reduction.verdict import (
     VERDICTS,
     Fact,

@@ -18,7 +18,8 @@ from foldline.history.formats.openai_responses import (
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
-from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_of
+from foldline.reduction.spans import SummaryLayer
+from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.reduction.version_1 import carried_over
 from foldline.testing.summarizer import ScriptedSummarizer
 

@@ -11,7 +11,7 @@ from foldline.errors import CheckpointError, ConfigError, ThreadIdError
 from foldline.history.history import History
 from foldline.history.messages import Message, Native, NativeFormat, Usage
 from foldline.history.parts import BlobPart, TextPart, ToolCallPart, ToolCallResponsePart
-from foldline.reduction.state import SummaryLayer
+from foldline.reduction.spans import SummaryLayer
 from foldline.threads.change import Change, Epoch
 from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.loop_state import AgentLoopState

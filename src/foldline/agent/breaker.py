@@ -13,6 +13,7 @@ from time import monotonic
 from typing import TypeVar
 
 from foldline.agent.bounded import bounded
+from foldline.agent.unfinished import UnfinishedFolds, key_of
 from foldline.errors import SummarizerError
 from foldline.history.messages import Message, Usage, total_usage
 from foldline.providers.digest.summarizer import DigestSummarizer
@@ -20,6 +21,7 @@ from foldline.providers.summarizer import Summarizer, metered
 from foldline.reduction.reading import Reading
 from foldline.reduction.request import (
     Flow,
+    Remembered,
     Reply,
     Summary,
     SummaryFailure,
@@ -143,6 +145,7 @@ class FoldCalls:
         *,
         seconds: float,
         timer: Callable[[], float] = monotonic,
+        unfinished: tuple[UnfinishedFolds, str] | None = None,
     ) -> None:
         """
         Ask the summarizers of *chain*.
@@ -152,6 +155,7 @@ class FoldCalls:
             breakers: One for each of them; what has none, as the digest, has no limit either.
             seconds: The time for all of them together, from the first request on.
             timer: Gives the time in seconds.
+            unfinished: What was read for folds that did not come to their end, and the tenant.
         """
         self._chain = chain
         self._breakers = breakers
@@ -162,6 +166,12 @@ class FoldCalls:
         self._answered: Breaker | None = None
         self._place = 0
         self._sealed: tuple[int, Message] | None = None
+        self._unfinished, self._scope = unfinished or (UnfinishedFolds(), "")
+        self._texts: dict[bytes, str] = {}
+        self._last: tuple[bytes, str] | None = None
+        self._since: float | None = None
+        self._longest = 0.0
+        self._is_late = False
         self._asked: dict[int, list[tuple[int, list[Usage]]]] = {}
 
     def sealed_for(self, count: int) -> Message | None:
@@ -189,8 +199,14 @@ class FoldCalls:
 
     async def run(self, flow: Flow[_Result]) -> _Result:
         """Run *flow* to its end."""
-        result = await run_flow(flow, self._ask)
-        self._judge(is_refused=False)
+        is_whole = False
+        try:
+            result = await run_flow(flow, self._ask)
+            self._judge(is_refused=False)
+            is_whole = not self._is_late
+        finally:
+            if not is_whole:
+                self._unfinished.keep(self._texts)
         return result
 
     async def _ask(self, request: SummaryRequest) -> Reply:
@@ -198,19 +214,42 @@ class FoldCalls:
         self._judge(is_refused=bool(request.defects) or request.summarizer > self._place)
         self._place = request.summarizer
         breaker = self._breakers[self._place]
-        if self._end is None:
-            self._end = self._timer() + self._seconds
-            left = self._seconds
-        else:
-            left = self._end - self._timer()
         if breaker is None:
             return await self._reply(request, None, None)
+        key = key_of(request, self._scope)
+        known = None if request.defects else self._unfinished.take(key)
+        if known is not None:
+            self._last, self._sealed = (key, known), None
+            return Remembered(known)
+        now = self._timer()
+        left = self._left(request, now)
         if left <= 0:
+            self._is_late = True
             return _TIME_IS_UP
-        return await self._reply(request, breaker, left) if self._may_ask(breaker) else _RESTING
+        if not self._may_ask(breaker):
+            return _RESTING
+        reply = await self._reply(request, breaker, left)
+        if isinstance(reply, str):
+            self._last, self._since = (key, reply), now
+        return reply
+
+    def _left(self, request: SummaryRequest, now: float) -> float:
+        """Return the seconds that are left; none if they are too few for what took longer before."""
+        if self._end is None:
+            self._end = now + self._seconds
+            return self._seconds
+        if self._since is not None:
+            self._longest = max(self._longest, now - self._since)
+            self._since = None
+        left = self._end - now
+        is_next = bool(request.messages) and not request.defects and not request.summarizer
+        return 0 if is_next and left < self._longest else left
 
     def _judge(self, *, is_refused: bool) -> None:
         breaker, self._answered = self._answered, None
+        last, self._last = self._last, None
+        if last is not None and not is_refused:
+            self._texts[last[0]] = last[1]
         if breaker is not None and is_refused:
             breaker.failed()
         elif breaker is not None:
@@ -242,7 +281,7 @@ class FoldCalls:
         failure = SummaryFailure("no text")
         error = outcome.error
         if outcome.has_expired:
-            self._end = self._timer()
+            self._end, self._is_late = self._timer(), True
             # Less than half of the time is what others have left of it.
             is_slow = seconds is not None and seconds * 2 >= self._seconds
             failure = SummaryFailure("TimeoutError")

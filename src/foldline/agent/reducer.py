@@ -28,6 +28,7 @@ from foldline.agent.reduced import ReducedHistory, ReducerCall, shown
 from foldline.agent.request import RequestFacts, described
 from foldline.agent.riding import may_ride, riding
 from foldline.agent.telemetry import Observer
+from foldline.agent.unfinished import UnfinishedFolds
 from foldline.agent.wire import Items, read_items
 from foldline.checks import expect, expect_seconds, expect_whole
 from foldline.errors import BlockingCallError
@@ -35,6 +36,7 @@ from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.tokens import TokenCounter
 from foldline.providers.digest.summarizer import DigestSummarizer
+from foldline.providers.digest.text import clean
 from foldline.providers.model import ChatRequest
 from foldline.providers.summarizer import Summarizer
 from foldline.reduction.active import rebound
@@ -118,7 +120,7 @@ class HistoryReducer:
         names = [one.name for one in given or self._summarizers]
         self.config_fingerprint = fingerprint(config, names)
         """What identifies the reductions made here; those with another fingerprint are not used."""
-        self._cache, self._counter = cache, counter
+        self._cache, self._counter, self._unfinished = cache, counter, UnfinishedFolds()
         self._summary_budget, self._window = summary_budget, summarizer_window
         self.model, self.window = model, named_window(model, window, config)
         """The name of the model that is asked, and its window in tokens; None if it is unknown."""
@@ -470,11 +472,13 @@ class HistoryReducer:
             window=self._window or read_at_once(self._summarizers, call.budget, model=self.model),
             pins=call.pins,
             by_code=frozenset(at for at, one in enumerate(chain) if is_by_code(one)),
+            clean=clean,
         )
         flow = fold(
             history, call.verdict, self.config, options, given=call.given, overrides=call.overrides
         )
-        calls = FoldCalls(chain, self._breakers, seconds=self._timeout)
+        unfinished = (self._unfinished, call.scope)
+        calls = FoldCalls(chain, self._breakers, seconds=self._timeout, unfinished=unfinished)
         result = await calls.run(flow)
         return with_item(call, result, calls), calls.readings
 

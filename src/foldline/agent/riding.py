@@ -33,6 +33,9 @@ def riding(call: ReducerCall, summarizer: Summarizer, costs: FoldCosts | None) -
         return summarizer
     history, verdict, budget = call.items.history, call.verdict, call.budget
     front, active = None if call.front is None else call.front(), verdict.state
+    if active is not None and active.unread_from is not None:
+        # What has to be read is no longer in the view.
+        return summarizer
     # These would keep the model from writing a summary, and without them the cache would miss.
     if front is None or not _FORCING.isdisjoint(front.settings) or not summarizer.rides:
         return summarizer

@@ -466,6 +466,10 @@ class History(Sequence[Message]):
             at -= 1
             yield self._whole[at]
 
+    def next_whole_index(self, above: int) -> int:
+        """Return the lowest index over *above*, which is no end, where a cut tears nothing apart."""
+        return self._whole[bisect_right(self._whole, above)]
+
     def has_reasoning(self, start: int) -> bool:
         """Whether a message in memory from *start* on has reasoning."""
         return self._last_reasoning >= start

@@ -8,32 +8,45 @@ level at the end, which are merged into one of the next level. So a message pass
 of summaries that grows with the logarithm of the history's length. Layers are also merged as soon
 as they take more than their share of the ceiling.
 
-A span that is longer than a summarizer can read is given to it piece by piece, each piece together
-with the summary of the pieces before.
+What is longer than a summarizer can read at once is read in chunks, which end where a cut tears
+nothing apart. A rolling summary is written again with each chunk, and each chunk is a layer. Where
+the summarizers stop before the cut, what they have read stays as it is: either the fold ends there,
+or a stopgap by the last summarizer, which is code, stands for the rest until the next call.
 """
 
+from collections.abc import Callable
 from datetime import datetime
+from functools import cached_property
 from itertools import groupby
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.history.tokens import count_message
 from foldline.reduction.budget import LEAST_BUDGET, Budget
 from foldline.reduction.case import leaving_tokens
+from foldline.reduction.pieces import chunk_end, slices, split
 from foldline.reduction.quotes import Pins
 from foldline.reduction.request import Flow, SummaryRequest
-from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_of, join_layers
+from foldline.reduction.spans import SummaryLayer, join_layers
+from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.reduction.writing import Writing, added, write
 
 
-__all__ = ["MERGE_WIDTH", "Draft", "FoldOptions", "FoldTask", "add_layer", "roll", "unchanged"]
+__all__ = ["MERGE_WIDTH", "Draft", "FoldOptions", "FoldTask", "filled", "read", "unchanged"]
 
 
 MERGE_WIDTH = 6
 """How many layers of one level are merged into one of the next."""
 
 _LEAST_GROUP = 2
+_UNLIMITED = 1 << 60
+# What a summarizer is given to read at least, however small its window is said to be.
+_LEAST_READING = 64
+# A summary has a quarter of what is read at once, so that most of that is new.
+_SUMMARY_PART = 4
 
 
 class FoldOptions(Struct, frozen=True, kw_only=True):
@@ -42,8 +55,9 @@ class FoldOptions(Struct, frozen=True, kw_only=True):
 
     There are so many *summarizers* to ask, one after the other. The view has to fit *budget*. One
     summary is asked to keep to *summary_budget* tokens. A summarizer is given at most *window*
-    tokens to read at once. *pins* are the pinned messages before the cut; None if only those marked
-    as pinned are. *by_code* are the places of the summarizers that are code.
+    tokens to read at once; *clean* takes secrets out of a text that is divided for that. *pins* are
+    the pinned messages before the cut; None if only those marked as pinned are. *by_code* are the
+    places of the summarizers that are code, which read everything at once.
     """
 
     created_at: datetime
@@ -54,16 +68,25 @@ class FoldOptions(Struct, frozen=True, kw_only=True):
     window: int | None = None
     pins: Pins | None = None
     by_code: frozenset[int] = frozenset()
+    clean: Callable[[str], str] = str
 
 
-class FoldTask(Struct, frozen=True, kw_only=True):
+# With a dictionary, so that what is asked for each chunk is worked out once.
+class FoldTask(Struct, frozen=True, kw_only=True, dict=True):
     """One fold: from the reduction before it up to the new cut."""
 
     history: History
+
+    active: HistoryReductionState | None
+    """The reduction in force."""
+
     base: HistoryReductionState | None
+    """What reading goes on from: the reduction in force, without a stopgap."""
+
     cut: int
     prompt: str
     focus: str
+    is_single: bool
     options: FoldOptions
 
     quoted: int = 0
@@ -74,22 +97,13 @@ class FoldTask(Struct, frozen=True, kw_only=True):
 
     @property
     def start(self) -> int:
-        """Where the messages begin that are folded away now."""
+        """Where the messages begin that are read now."""
         return 0 if self.base is None else self.base.summarized_up_to_index
 
-    def written(
-        self, request: SummaryRequest, *, room: int, source: int, before: int = 0
-    ) -> Flow[Writing]:
-        """Ask the summarizers of this fold for one text; see `write`."""
-        return write(
-            replace(request, shown=self.shown),
-            count=self.history.counter.count,
-            summarizers=self.options.summarizers,
-            room=room,
-            source=source,
-            before=before,
-            by_code=self.options.by_code,
-        )
+    @property
+    def above(self) -> int:
+        """The cut of the reduction in force."""
+        return 0 if self.active is None else self.active.summarized_up_to_index
 
     @property
     def pinned(self) -> int | None:
@@ -97,116 +111,223 @@ class FoldTask(Struct, frozen=True, kw_only=True):
         user = self.history.last_user()
         return user if user is not None and user < self.cut else None
 
+    @property
+    def readers(self) -> int:
+        """How many summarizers are asked before the last resort."""
+        return max(1, min(self.options.by_code, default=self.options.summarizers - 1))
+
+    @cached_property
+    def room(self) -> int:
+        """How many tokens a summarizer reads at once beside its instruction."""
+        count, window = self.history.counter.count, self.options.window
+        if window is None:
+            return _UNLIMITED
+        return max(_LEAST_READING, window - count(self.prompt) - count(self.focus))
+
+    @cached_property
+    def replaced(self) -> int:
+        """How many tokens all that is written may replace."""
+        shortened = () if self.active is None else self.active.shortened
+        room = leaving_tokens(self.history, self.start, self.cut, shortened)
+        if self.is_single and self.base is not None:
+            room += self.base.summary_tokens
+        return max(room - self.quoted, min(room, LEAST_BUDGET))
+
+    def asked(
+        self,
+        messages: tuple[Message, ...],
+        earlier: tuple[str, ...],
+        *,
+        source: int,
+        before: int = 0,
+        budget: int | None = None,
+        first: int = 0,
+        last: int | None = None,
+        room: int | None = None,
+    ) -> Flow[Writing]:
+        """Ask the summarizers from *first* up to *last* for one text; see `write`."""
+        most = min(self.options.summary_budget, self.room // _SUMMARY_PART)
+        request = SummaryRequest(
+            messages=messages,
+            earlier=earlier,
+            prompt=self.prompt,
+            focus=self.focus,
+            budget=most if budget is None else budget,
+            shown=self.shown,
+        )
+        return write(
+            request,
+            count=self.history.counter.count,
+            places=range(first, self.readers if last is None else last),
+            room=min(source, self.replaced) if room is None else room,
+            source=source,
+            before=before,
+            by_code=self.options.by_code,
+        )
+
 
 class Draft(Struct, frozen=True, kw_only=True):
-    """What replaces the messages: nothing, a summary, or layers."""
+    """What replaces the messages up to *end*: nothing, a summary, or layers; and what it has cost."""
 
+    end: int = 0
     summary: str = ""
     tokens: int = 0
     layers: tuple[SummaryLayer, ...] = ()
-    # Whether the layers before are no longer part of these.
-    is_merged: bool = False
     writing: Writing = Writing()
 
 
-def unchanged(base: HistoryReductionState | None, writing: Writing) -> Draft:
+def unchanged(base: HistoryReductionState | None) -> Draft:
     """Return what *base* has in place of its messages."""
     if base is None:
-        return Draft(writing=writing)
+        return Draft()
     return Draft(
+        end=base.summarized_up_to_index,
         summary=base.summary_content,
         tokens=base.summary_tokens,
         layers=base.layers,
-        is_merged=True,
+    )
+
+
+def read(task: FoldTask) -> Flow[Draft]:
+    """Have summarizers read chunk by chunk up to the cut, or as far as they come."""
+    draft = unchanged(task.base)
+    while draft.end < task.cut:
+        earlier = Writing(text=draft.summary, tokens=draft.tokens) if task.is_single else Writing()
+        room = max(task.room - earlier.tokens, task.room // 2)
+        end = chunk_end(task.history, draft.end, task.cut, room)
+        writing = yield from _read_chunk(task, draft.end, end, earlier)
+        total = added(draft.writing, writing)
+        if writing.text is None:
+            return replace(draft, writing=replace(total, summarizer=draft.writing.summarizer))
+        if task.is_single:
+            draft = Draft(end=end, summary=writing.text, tokens=writing.tokens, writing=total)
+        else:
+            draft = yield from _with_layer(task, draft, total, end)
+    return draft
+
+
+def filled(task: FoldTask, draft: Draft) -> Flow[Draft]:
+    """Have the last summarizer write what replaces the rest, beside what others have read."""
+    history, last = task.history, task.options.summarizers
+    has_read = draft.end > task.start
+    if last == task.readers or (task.cut == task.above and not has_read):
+        return draft
+    is_stopgap = has_read or task.base is not task.active
+    rolls = task.is_single and not is_stopgap
+    before = draft.tokens if rolls else 0
+    beside = max(task.options.budget.beside - draft.tokens, task.options.summary_budget // 2)
+    writing = yield from task.asked(
+        tuple(history[draft.end : task.cut]),
+        (draft.summary,) if rolls and draft.summary else (),
+        source=history.tokens(draft.end, task.cut) + before,
+        before=before,
+        budget=min(task.options.summary_budget, beside) if is_stopgap else None,
+        first=task.readers,
+        last=last,
+    )
+    total = added(draft.writing, writing)
+    if writing.text is None:
+        return replace(draft, writing=total)
+    if rolls:
+        return Draft(end=task.cut, summary=writing.text, tokens=writing.tokens, writing=total)
+    if not is_stopgap:
+        return (yield from _with_layer(task, draft, total, task.cut))
+    read_part = draft.layers or (_layer(task, 0, draft.end, draft.summary, draft.tokens),)
+    stopgap = _layer(task, draft.end, task.cut, writing.text, writing.tokens, is_stopgap=True)
+    # The event and the record name who has read a part, if anybody has now.
+    wrote = draft.writing.summarizer if has_read else writing.summarizer
+    return _of_layers((*read_part, stopgap), replace(total, summarizer=wrote))
+
+
+def _layer(
+    task: FoldTask, start: int, end: int, summary: str, tokens: int, *, is_stopgap: bool = False
+) -> SummaryLayer:
+    return SummaryLayer(
+        summary=summary,
+        start=start,
+        end=end,
+        message_hash=hash_of(task.history, end),
+        tokens=tokens,
+        is_stopgap=is_stopgap,
+    )
+
+
+def _of_layers(layers: tuple[SummaryLayer, ...], writing: Writing) -> Draft:
+    return Draft(
+        end=layers[-1].end,
+        summary=join_layers(layers),
+        tokens=sum(layer.tokens for layer in layers),
+        layers=layers,
         writing=writing,
     )
 
 
-def roll(task: FoldTask) -> Flow[Draft]:
-    """Write the one summary of everything before the cut."""
-    base = task.base
-    before = (
-        Writing()
-        if base is None
-        else Writing(text=base.summary_content, tokens=base.summary_tokens)
-    )
-    writing = yield from _write_span(task, before)
-    return Draft(summary=writing.text or "", tokens=writing.tokens, writing=writing)
+def _with_layer(task: FoldTask, draft: Draft, writing: Writing, end: int) -> Flow[Draft]:
+    """Return *draft* with one more layer, up to *end*, after the merges that are due."""
+    layer = _layer(task, draft.end, end, writing.text or "", writing.tokens)
+    layers, total = yield from _merge(task, (*draft.layers, layer), writing)
+    # A merge that failed is tried again by the next fold: the layers cover everything.
+    return _of_layers(layers, total)
 
 
-def add_layer(task: FoldTask) -> Flow[Draft]:
-    """Write a layer of what is new, and merge the layers that are due."""
-    writing = yield from _write_span(task, Writing())
-    if writing.text is None:
-        return Draft(writing=writing)
-    layer = SummaryLayer(
-        summary=writing.text,
-        start=task.start,
-        end=task.cut,
-        message_hash=hash_of(task.history, task.cut),
-        tokens=writing.tokens,
-    )
-    before = () if task.base is None else task.base.layers
-    layers, total = yield from _merge(task, (*before, layer), writing)
-    return Draft(
-        summary=join_layers(layers),
-        tokens=sum(layer.tokens for layer in layers),
-        layers=layers,
-        is_merged=len(layers) <= len(before),
-        # A merge that failed is tried again by the next fold: the layers cover everything.
-        writing=replace(total, text=writing.text),
-    )
-
-
-def _write_span(task: FoldTask, earlier: Writing) -> Flow[Writing]:
-    total, start = Writing(), task.start
-    shortened = () if task.base is None else task.base.shortened
-    room = leaving_tokens(task.history, start, task.cut, shortened) + earlier.tokens
-    room = max(room - task.quoted, min(room, LEAST_BUDGET))
-    while start < task.cut:
-        stop = _piece_end(task, start, earlier.tokens)
-        request = SummaryRequest(
-            messages=tuple(task.history[start:stop]),
-            earlier=(earlier.text,) if earlier.text else (),
-            prompt=task.prompt,
-            focus=task.focus,
-            budget=task.options.summary_budget,
-        )
-        source = task.history.tokens(start, stop) + earlier.tokens
-        earlier = yield from task.written(
-            request, room=min(source, room), source=source, before=earlier.tokens
-        )
-        total = added(total, earlier)
-        if earlier.text is None:
-            return total
+def _read_chunk(task: FoldTask, start: int, end: int, earlier: Writing) -> Flow[Writing]:
+    """Have a chunk read, in several readings if nothing shorter can be cut off."""
+    history, total = task.history, Writing()
+    while start < end:
+        if earlier.tokens > task.room // 2:
+            earlier = yield from _shorter(task, earlier)
+            total = added(total, earlier)
+            if earlier.text is None:
+                return total
+        stop = min(end, history.index_within(start, task.room - earlier.tokens))
+        for messages in _readings(task, start, stop, earlier.tokens):
+            source = sum(count_message(one, history.counter) for one in messages) + earlier.tokens
+            before = (earlier.text,) if earlier.text else ()
+            earlier = yield from task.asked(messages, before, source=source, before=earlier.tokens)
+            total = added(total, earlier)
+            if earlier.text is None:
+                return total
         start = stop
     return total
 
 
-def _piece_end(task: FoldTask, start: int, earlier: int) -> int:
-    """Return how far a summarizer can read from *start*, beside the earlier summary and prompt."""
-    if task.options.window is None:
-        return task.cut
-    left = task.options.window - earlier - task.history.counter.count(task.prompt)
-    return min(task.cut, task.history.index_within(start, max(0, left)))
+def _readings(task: FoldTask, start: int, stop: int, earlier: int) -> list[tuple[Message, ...]]:
+    """Return the messages from *start* up to *stop*; of one that is too long, its parts."""
+    history = task.history
+    if history.tokens(start, stop) <= task.room - earlier:
+        return [tuple(history[start:stop])]
+    # What each part is read beside is known when the one before it was.
+    room = min(task.room - earlier, task.room * 2 // 3)
+    return [(part,) for part in split(history[start], room, history.counter, task.options.clean)]
+
+
+def _shorter(task: FoldTask, earlier: Writing) -> Flow[Writing]:
+    """Return an *earlier* summary that leaves too little room for anything else written shorter."""
+    counter = task.history.counter
+    total = made = Writing()
+    for part in slices(earlier.text or "", task.room // 2, counter):
+        texts = (made.text, part) if made.text else (part,)
+        source = sum(map(counter.count, texts))
+        made = yield from task.asked((), texts, source=source, room=source)
+        total = added(total, made)
+        if made.text is None:
+            break
+    return total
 
 
 def _merge(
     task: FoldTask, layers: tuple[SummaryLayer, ...], total: Writing
 ) -> Flow[tuple[tuple[SummaryLayer, ...], Writing]]:
     while True:
-        group = _group(layers, task.options.budget.beside)
+        is_full = sum(layer.tokens for layer in layers) > task.options.budget.beside
+        group = _group(layers, task.room, is_full=is_full)
         if len(group) < _LEAST_GROUP:
             return layers, total
-        request = SummaryRequest(
-            messages=(),
-            earlier=tuple(layer.summary for layer in group),
-            prompt=task.prompt,
-            focus=task.focus,
-            budget=task.options.summary_budget,
-        )
         source = sum(layer.tokens for layer in group)
-        writing = yield from task.written(request, room=source, source=source)
+        texts = tuple(layer.summary for layer in group)
+        # Only where there is no room for them does code merge what others have written.
+        last = task.options.summarizers if is_full else None
+        writing = yield from task.asked((), texts, source=source, room=source, last=last)
         total = replace(added(total, writing), summarizer=total.summarizer)
         if writing.text is None:
             return layers, total
@@ -221,11 +342,20 @@ def _merge(
         layers = (*layers[:at], merged, *layers[at + len(group) :])
 
 
-def _group(layers: tuple[SummaryLayer, ...], room: int) -> tuple[SummaryLayer, ...]:
-    """Return the layers to merge: so many of the last level, or several if no *room* is left."""
+def _group(
+    layers: tuple[SummaryLayer, ...], readable: int, *, is_full: bool
+) -> tuple[SummaryLayer, ...]:
+    """
+    Return the layers to merge: so many of the last level, or several if there is no room left.
+
+    They are the oldest of them that are *readable* together.
+    """
     levels = [tuple(run) for _, run in groupby(layers, key=lambda layer: layer.level)]
-    if sum(layer.tokens for layer in layers) > room:
+    group = levels[-1][-MERGE_WIDTH:] if len(levels[-1]) >= MERGE_WIDTH else ()
+    if is_full:
         # Not always the newest layers: one of them would be written again at every fold.
         several = (run for run in reversed(levels) if len(run) >= _LEAST_GROUP)
-        return next(several, layers[-_LEAST_GROUP:])
-    return levels[-1][-MERGE_WIDTH:] if len(levels[-1]) >= MERGE_WIDTH else ()
+        group = next(several, layers[-_LEAST_GROUP:])
+    while len(group) > _LEAST_GROUP and sum(layer.tokens for layer in group) > readable:
+        group = group[:-1]
+    return group

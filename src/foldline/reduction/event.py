@@ -87,6 +87,12 @@ class Reason(Enum):
     FOLDED_BY_FALLBACK = "Every summarizer before the last failed"
     """The summary came from the last summarizer of the chain, which is the offline digest."""
 
+    READ_IN_PART = "Summarizers have read a part within their time; the next call goes on"
+    """
+    What they have read is kept. The rest stays in the view, or a text by the last summarizer of the
+    chain stands for it, until the next call reads it.
+    """
+
     SUMMARIZERS_FAILED = "Every summarizer failed"
     """No summarizer gave a usable text that makes the view smaller; the old reduction stays."""
 

@@ -15,7 +15,7 @@ from foldline.history.signed import is_signed, only_sealed
 from foldline.history.tokens import TokenCounter
 from foldline.reduction.active import known_of
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, config_of_run
-from foldline.reduction.draft import Draft, FoldOptions, FoldTask, add_layer, roll, unchanged
+from foldline.reduction.draft import Draft, FoldOptions, FoldTask, filled, read, unchanged
 from foldline.reduction.event import Reason
 from foldline.reduction.fitting import clipped, squeezed
 from foldline.reduction.quotes import Quote, QuoteKind, kept_whole, pins_after, quoted, within
@@ -76,25 +76,24 @@ def fold(
     how = config_of_run(config, overrides)
     task = _task_of(history, verdict, how, overrides, options)
     # What is summarized stays so, if this fold writes nothing.
-    base, draft = verdict.state, unchanged(verdict.state, Writing())
-    if how.strategy == "summarizing" and verdict.cut > task.start:
+    active, draft = verdict.state, unchanged(verdict.state)
+    if how.strategy == "summarizing" and not verdict.is_batch:
         task = _quoting(task, config)
-        draft = yield from (roll if config.use_single_summary else add_layer)(task)
-        if draft.writing.text is None:
+        task, draft = yield from _drafted(task, config, verdict)
+        if draft.end < task.cut:
+            writing = replace(draft.writing, summarizer=None)
             if verdict.reason is not Reason.CEILING_REACHED:
-                failed = Reason.SUMMARIZERS_FAILED
-                return FoldResult(state=None, reason=failed, writing=draft.writing)
+                return FoldResult(state=None, reason=Reason.SUMMARIZERS_FAILED, writing=writing)
             # The request has to fit all the same: what is there is shortened.
-            task, draft = replace(task, cut=task.start), unchanged(base, draft.writing)
-    writing = draft.writing
-    by_fallback = 0 < options.summarizers - 1 == writing.summarizer
+            task = replace(task, cut=task.above, base=active)
+            draft = replace(unchanged(active), writing=writing)
     made = _fitted(task, config, _reduction(task, config, draft, verdict))
-    if given is base:
-        made = replace(made, thinking_from=_thinking_from(history, base, made))
+    if given is active:
+        made = replace(made, thinking_from=_thinking_from(history, active, made))
     return FoldResult(
-        state=_carried(task, made, given, draft),
-        reason=Reason.FOLDED_BY_FALLBACK if by_fallback else verdict.reason,
-        writing=writing,
+        state=_carried(task, made, given),
+        reason=_reason(task, draft, verdict),
+        writing=draft.writing,
         left_out=tuple(_left_out(task, made)),
     )
 
@@ -106,14 +105,44 @@ def _task_of(
     run: AgentRunConfig | None,
     options: FoldOptions,
 ) -> FoldTask:
+    base = active = verdict.state
+    reads = how.strategy == "summarizing" and not verdict.is_batch
+    if reads and active is not None and (active.unread_from or 0) >= history.start:
+        base = active.read_part
     return FoldTask(
         history=history,
-        base=verdict.state,
+        active=active,
+        base=base,
         cut=verdict.cut,
         prompt=how.custom_summarization_prompt or DEFAULT_PROMPT,
         focus="" if run is None else run.history_reduction_focus,
+        is_single=how.use_single_summary,
         options=options,
     )
+
+
+def _drafted(
+    task: FoldTask, config: HistoryReductionConfig, verdict: Verdict
+) -> Flow[tuple[FoldTask, Draft]]:
+    """Have everything read; if the summarizers stop before, end there, or fill in the rest."""
+    draft = yield from read(task)
+    if draft.end < task.cut:
+        part = replace(task, cut=draft.end)
+        if draft.end > task.above and (
+            view_tokens(task.history, _reduction(part, config, draft, verdict))
+            <= task.options.budget.full
+        ):
+            return part, draft
+        draft = yield from filled(task, draft)
+    return task, draft
+
+
+def _reason(task: FoldTask, draft: Draft, verdict: Verdict) -> Reason:
+    wrote, last = draft.writing.summarizer, task.options.summarizers - 1
+    if 0 < last == wrote:
+        return Reason.FOLDED_BY_FALLBACK
+    is_whole = task.cut == verdict.cut and not any(one.is_stopgap for one in draft.layers)
+    return verdict.reason if is_whole or wrote is None else Reason.READ_IN_PART
 
 
 def _reduction(
@@ -156,8 +185,9 @@ def _sealed(task: FoldTask) -> tuple[Message | None, int | None]:
 def _quotes(task: FoldTask, config: HistoryReductionConfig) -> tuple[Quote, ...]:
     base, pinned, budget = task.base, task.pinned, task.options.budget
     # The user message that the last view showed in front is quoted once another one is there.
-    passed = None if base is None or base.pinned_index == pinned else base.pinned_index
-    aged = [*([] if passed is None else [passed]), *range(task.start, task.cut)]
+    passed = None if task.active is None else task.active.pinned_index
+    again = [] if passed is None or passed >= task.start else [passed]
+    aged = [*again, *range(task.start, task.cut)]
     quotes = quoted(
         task.history,
         () if base is None else base.quotes,
@@ -173,7 +203,7 @@ def _quotes(task: FoldTask, config: HistoryReductionConfig) -> tuple[Quote, ...]
 def _quoting(task: FoldTask, config: HistoryReductionConfig) -> FoldTask:
     """Return *task* with what its view will show word for word."""
     quotes, pinned = _quotes(task, config), task.pinned
-    known = () if task.base is None else task.base.quotes
+    known = () if task.active is None else task.active.quotes
     shown = [one.text for one in quotes if one.text and one.is_whole]
     if pinned is not None:
         shown.append(task.history[pinned].text)
@@ -208,7 +238,7 @@ def _fitted(
         )
         made = replace(made, shortened=entries)
     # Quotes of users make no view larger than it was.
-    most = view_tokens(history, task.base) - 1 if task.cut > task.start else budget.fitted
+    most = view_tokens(history, task.active) - 1 if task.cut > task.above else budget.fitted
     for kinds in _GIVING_WAY:
         excess = view_tokens(history, made) - min(most, budget.fitted)
         most = budget.fitted
@@ -261,7 +291,8 @@ def _is_short(quote: Quote) -> bool:
 
 def _left_out(task: FoldTask, made: HistoryReductionState) -> Iterator[str]:
     """Give what the view of *made* does not show word for word, and that of its base did."""
-    quotes, shortened = ((), ()) if task.base is None else (task.base.quotes, task.base.shortened)
+    before = task.active
+    quotes, shortened = ((), ()) if before is None else (before.quotes, before.shortened)
     known = {one.index for one in quotes if _is_short(one)}
     for quote in made.quotes:
         if _is_short(quote) and quote.index not in known:
@@ -275,21 +306,25 @@ def _left_out(task: FoldTask, made: HistoryReductionState) -> Iterator[str]:
 
 
 def _carried(
-    task: FoldTask,
-    made: HistoryReductionState,
-    given: HistoryReductionState | None,
-    draft: Draft,
+    task: FoldTask, made: HistoryReductionState, given: HistoryReductionState | None
 ) -> HistoryReductionState:
     """Return *made*, sealed and numbered, with the earlier reductions that it carries."""
-    base, is_continued = task.base, bool(draft.layers) and not draft.is_merged
-    if base is not None and base.sealed_index != made.sealed_index:
-        is_continued = False
+    active = task.active
     # What did not fit is named once; a record that listed it all would grow with the history.
     quotes = tuple(one for one in made.quotes if one.text or one.kind in {"pin", "first"})
-    known = known_of(task.history, given) if base is None else [*base.chain()]
+    known = known_of(task.history, given) if active is None else [*active.chain()]
     made = replace(made, quotes=quotes)
     made = replace(made, number=1 + max((one.number for one in known), default=0)).sealed()
-    if base is not None and is_continued and base.summarized_up_to_index < task.cut:
+    if active is not None and _continues(made, active):
         # Its layers are the first ones of the new reduction.
         del known[0]
     return made.carrying(known)
+
+
+def _continues(made: HistoryReductionState, active: HistoryReductionState) -> bool:
+    size = len(active.layers)
+    return (
+        0 < size < len(made.layers)
+        and made.layers[:size] == active.layers
+        and active.sealed_index == made.sealed_index
+    )

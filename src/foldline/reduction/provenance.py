@@ -1,73 +1,307 @@
-"""Whether the names in a text come from what it was made of."""
+"""
+Whether the names, numbers and dates in a text come from what it was made of.
+
+They are recognized by their shape: an address, a mail, a path or a file, a code of letters and digits,
+a name in the way of programs, a day, a number of three digits and more. They may be written otherwise
+than in the source, as long as they mean the same: a day in words or in numbers, a number with or
+without marks between its groups, a code in groups or in one piece, a path from another folder on.
+"""
 
 import re
-from collections.abc import Iterable, Iterator
-from itertools import chain
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 
-from msgspec.structs import astuple
-
-from foldline.history.parts import BlobPart, Part
+from foldline.reduction.dates import Day, days_of
 from foldline.reduction.request import SummaryRequest
+from foldline.reduction.sources import texts_of
 
 
-__all__ = ["REDACTED", "Source"]
+__all__ = ["REDACTED", "Source", "folded"]
 
 
 REDACTED = "[redacted {}]"
 """What replaces a secret in a text, with the kind of the secret in it."""
 
-# Only shapes that nobody writes without having read them. They are ASCII, because in text without
-# spaces, such as Chinese, words touch them; and none is tried twice in one run of characters.
-_ADDRESS = re.compile(
-    r"https?://(?:www\.)?([\w.~:/?#@!$&+=%-]++)",
-    re.ASCII | re.IGNORECASE,
-)
-_MAIL = re.compile(
-    r"(?<![\w.+-])[\w.+-]++@(?:[\w-]++\.)+[a-z]{2,}",
-    re.ASCII | re.IGNORECASE,
-)
-_UUID = re.compile(r"[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}", re.ASCII | re.IGNORECASE)
-_CODE = re.compile(r"[A-Za-z0-9]{6,}")  # checked by `_is_code`
-_HASH = re.compile(r"(?=.*\d)(?=.*[a-f])[\da-f]{16,}", re.ASCII | re.IGNORECASE).fullmatch
-_TURN = re.compile(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])")
-_LEAST_DIGITS = 3
-_LEAST_LETTERS = 2
-_LEAST_TURNS = 3
-# Capitals alone, such as ZFA04Y, look like a code sooner.
-_CAPITAL_DIGITS = 2
-_CAPITAL_TURNS = 2
-# Times, durations and sizes, which anybody may write in a new way: 20261121T120000Z, 1d12h30m, PT1H30M,
-# 10x20x30cm, 1920x1080p60.
-_MEASURE = re.compile(
-    r"(?:\d+(?:ms|min|sec|[dhmstwyz]))+\d*"
-    r"|p(?:\d+[dmwy])*(?:t(?:\d+[hms])+)?"
-    r"|\d+(?:x\d+)+[a-z]{0,3}\d*",
-    re.ASCII | re.IGNORECASE,
-).fullmatch
-# What ends a sentence, or marks a word, and is no part of an address.
-_EDGES = "_.:/?#!&+=-~*"
-_OWN_HOST = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?![^/?#])")
-
-_MARKER = re.compile(re.escape(REDACTED).replace(r"\{\}", r"[a-z ]{1,40}"))
+_MARKER = re.compile(re.escape(REDACTED).replace(r"\{\}", r"[a-z ]{1,40}"), re.IGNORECASE)
 _ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|(.))", re.DOTALL)
 _CONTROLS = "bfnrt"
 # JSON is escaped again if it is a value in JSON.
 _MOST_ESCAPED = 3
 # The one character of addresses that HTML writes otherwise.
 _AND = "&amp;"
-_SPLIT_CODE = re.compile(r"(?<=[a-z0-9])[ -](?=[a-z0-9])")
+
+# What is not seen between letters, dashes of all lengths, and digits of other scripts.
+_ALIKE = {
+    **dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff")),
+    **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212"), "-"),
+    **{zero + digit: str(digit) for zero in (0x660, 0x6F0, 0x966) for digit in range(10)},
+}
+
+# The shapes are ASCII, because in text without spaces, such as Chinese, words touch them; and none is
+# tried twice in one run of characters.
+_ADDRESS = re.compile(
+    r"(?<![a-z\d+.-])[a-z][a-z\d+.-]{1,15}://(?:www\.)?([\w.~:/?#@!$&+=%-]++)",
+    re.ASCII | re.IGNORECASE,
+)
+_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]++@(?:[\w-]++\.)+[a-z]{2,}", re.ASCII | re.IGNORECASE)
+_UUID = re.compile(r"[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}", re.ASCII | re.IGNORECASE)
+_PATH = re.compile(
+    r"(?<![\w.~:/\\@+-])(?:~|\.{1,2}(?=[/\\])|[A-Za-z]:|[\w.@+-]++)?(?:[/\\][\w.@+-]+)+", re.ASCII
+)
+_FILE = re.compile(
+    r"(?<![\w.-])(?=[\w-]*[A-Za-z])[\w-]++(?:\.(?![A-Z][a-z])[A-Za-z][\w-]+)+(?![\w(])", re.ASCII
+)
+_NAME = re.compile(r"[A-Za-z0-9]+(?:[_-]+[A-Za-z0-9]+)+|_+[A-Za-z]\w+|[A-Za-z0-9]{3,}", re.ASCII)
+_HAS_ENDING = re.compile(r"\.[A-Za-z]\w{0,4}\Z", re.ASCII).search
+_NUMBER = re.compile(
+    r"(?<![\w.,])\d{1,3}(?:([,.' _])\d{3})(?:\1\d{3})*(?:[.,]\d+)?(?![\d])|\d+(?:[.,]\d+)*"
+)
+_MARKS = re.compile(r"[.,' _]")
+_LEAST_DIGITS = 3
+_LONGEST_CODE = 64
+_GROUP = 3
+# What ends a sentence, or marks a word, and is no part of an address.
+_EDGES = "_.:/?#!&+=-~*\\"
+_OWN_HOST = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?![^/?#])")
+
+_MIXED = re.compile(r"(?=[a-z]*\d)(?=\d*[a-z])[a-z\d]{4,}", re.IGNORECASE).fullmatch
+# Times, durations and sizes, which anybody may write in a new way: 1d12h30m, PT1H30M, 10x20x30cm,
+# 1920x1080p60; and words with a small number: python3, utf8mb4.
+_MEASURE = re.compile(
+    r"(?:\d{1,2}(?:ms|min|sec|hrs?|[dhmstwyz]))+\d{0,2}|p(?:\d+[dmwy])*(?:t(?:\d+[hms])+)?"
+    r"|\d+(?:st|nd|rd|th)",
+).fullmatch
+_WORD_AND_NUMBER = re.compile(r"[A-Z]?[a-z]{2,}\d{1,2}[a-z]{0,3}\d?").fullmatch
+_WITH_UNIT = re.compile(r"(\d+)[a-z]{1,4}|\d+(?:x\d+)+[a-z]{0,3}\d*").fullmatch
+_THOUSANDS = "k"
+_CAMEL = re.compile(r"[a-z]+[A-Z]|[A-Z][a-z]+[A-Z]").search
+_LETTERS = re.compile(r"[A-Za-z]*")
+_CAPITALS = re.compile(r"[A-Z]{3,8}").fullmatch
+_RUN = re.compile(r"[a-z0-9]+")
+_JOINED = re.compile(r"([a-z0-9]+)([ _-](?=[a-z0-9]))?")
+
+
+def folded(text: str) -> str:
+    """Return *text* as it is compared: without case, and without forms that only look different."""
+    return _alike(text).casefold()
 
 
 class Source:
     """What a text was made of."""
 
     def __init__(self, request: SummaryRequest) -> None:
-        """Read what *request* gives to read."""
-        self._request = request
+        """Read what *request* gives to read, and what its instruction names."""
+        texts = (request.prompt, request.focus, *request.earlier, *texts_of(request.messages))
+        self._text = _read(folded("\n".join(texts)))
 
-    def invented(self, statement: str) -> bool:
-        """Whether *statement* has a name or an address that was never said."""
-        return bool(_invented(_names(_without_secrets(statement)), self._request))
+    def lacking(self, statements: Iterable[str]) -> frozenset[str]:
+        """Return those of *statements* with a name, a number or a day that was never said."""
+        missing = {one: _Statement(one, self).missing for one in statements}
+        joined = self._joined({name for names in missing.values() for name in names})
+        return frozenset(one for one, names in missing.items() if names - joined)
+
+    def has(self, name: str) -> bool:
+        """Whether *name*, folded, was said, and not only as a part of a longer one."""
+        at = self._text.find(name)
+        while at >= 0:
+            end = at + len(name)
+            if not (
+                _touches(self._text[at - 1 : at], name[0])
+                or _touches(self._text[end : end + 1], name[-1])
+            ):
+                return True
+            at = self._text.find(name, end)
+        return False
+
+    def has_path(self, path: str) -> bool:
+        """Whether *path*, folded, was said, or a folder and the path from there on."""
+        if self.has(path):
+            return True
+        ends = (at for at, one in enumerate(path) if one in "/\\" and at)
+        is_whole = path[0] in "/\\~" or path[1:2] == ":"
+        return is_whole and any(
+            self._stands_alone(path[:end]) and self._stands_alone(path[end + 1 :]) for end in ends
+        )
+
+    def has_number(self, written: str) -> bool:
+        """Whether a number was said, with whatever marks between its digits."""
+        return not self._numbers.isdisjoint(_readings(written))
+
+    def has_day(self, one: Day) -> bool:
+        """Whether a day was said, with its year if that was said too."""
+        years = self._days.get((one.month, one.day), set())
+        if one.year is None or one.year in years:
+            return bool(years)
+        return None in years and str(one.year) in self._numbers
+
+    def has_run(self, run: str) -> bool:
+        """Whether letters and digits, folded, were said as one run."""
+        return run in self._runs
+
+    def _stands_alone(self, path: str) -> bool:
+        pattern = rf"(?<![\w./\\-]){re.escape(path)}(?![\w/\\-])"
+        return path in self._text and re.search(pattern, self._text) is not None
+
+    @cached_property
+    def _runs(self) -> frozenset[str]:
+        return frozenset(_RUN.findall(self._text))
+
+    @cached_property
+    def _numbers(self) -> frozenset[str]:
+        found = set(re.findall(r"\d+", self._text))
+        plain = {one.lstrip("0") for one in found}
+        for match in _NUMBER.finditer(self._text):
+            if not match[0].isdigit():
+                plain.update(_readings(match[0]))
+        return frozenset(found | plain)
+
+    @cached_property
+    def _days(self) -> dict[tuple[int, int], set[int | None]]:
+        days: dict[tuple[int, int], set[int | None]] = {}
+        for one in days_of(self._text):
+            days.setdefault((one.month, one.day), set()).add(one.year)
+        return days
+
+    def _joined(self, names: set[str]) -> frozenset[str]:
+        """Return those of *names* that are said in groups, or in one piece and written in groups."""
+        pieces = {name: re.sub("[ _-]", "", name) for name in names}
+        wanted = {
+            piece for piece in pieces.values() if len(piece) <= _LONGEST_CODE and piece.isalnum()
+        }
+        if not wanted:
+            return frozenset()
+        beginnings = {piece[:size] for piece in wanted for size in range(1, len(piece) + 1)}
+        found: set[str] = set()
+        begun: list[str] = []
+        for match in _JOINED.finditer(self._text):
+            grown = (before + match[1] for before in (*begun, ""))
+            begun = [one for one in grown if one in beginnings]
+            found.update(wanted.intersection(begun))
+            if match[2] is None:
+                begun = []
+        return frozenset(name for name, piece in pieces.items() if piece in found)
+
+
+class _Statement:
+    """One statement: the names in it that its source does not have, as far as they are not joined."""
+
+    def __init__(self, text: str, source: Source) -> None:
+        self._source = source
+        # Case tells a code from a word.
+        self._left = _without_secrets(_alike(text)).replace(_AND, "&")
+        self.missing: set[str] = set()
+        self._take(_ADDRESS, self._is_known)
+        self._take(_MAIL, self._is_known)
+        self._take(_UUID, self._is_known)
+        self._take_days()
+        self._take(_PATH, self._is_known_path)
+        self._take(_FILE, self._is_known)
+        self._take(_NAME, self._is_known_name)
+        self._take(_NUMBER, self._is_known_number)
+
+    def _take(self, shape: re.Pattern[str], is_known: Callable[[str], bool | None]) -> None:
+        """Take out what has a *shape*; what is neither known nor unknown stays for the next shape."""
+
+        def taken(match: re.Match[str]) -> str:
+            known = is_known(match[match.lastindex or 0] if shape is _ADDRESS else match[0])
+            if known is None:
+                return match[0]
+            if not known:
+                self.missing.add(match[0].strip(_EDGES).casefold())
+            return " "
+
+        self._left = shape.sub(taken, self._left)
+
+    def _take_days(self) -> None:
+        readings: dict[tuple[int, int], list[Day]] = {}
+        for one in days_of(self._left.casefold()):
+            readings.setdefault((one.start, one.end), []).append(one)
+        written = self._left
+        for (start, end), days in readings.items():
+            if not any(map(self._source.has_day, days)):
+                self.missing.add(f"day {written[start:end]}")
+            self._left = f"{self._left[:start]}{' ' * (end - start)}{self._left[end:]}"
+
+    def _is_known(self, name: str) -> bool:
+        name = name.strip(_EDGES).casefold()
+        return not name or bool(_OWN_HOST.match(name)) or self._source.has(name)
+
+    def _is_known_path(self, path: str) -> bool | None:
+        name = path.strip().rstrip("/\\.").casefold()
+        name = name.removeprefix("./").removeprefix(".\\")
+        is_rooted = path[0] in "/\\~." or path[1:2] == ":"
+        if not is_rooted and len(re.findall(r"[/\\]", path)) < 2 and not _HAS_ENDING(path):  # noqa: PLR2004
+            return None
+        if not name or self._source.has_path(name):
+            return True
+        # Words with slashes between them.
+        are_words = not is_rooted and not _HAS_ENDING(path)
+        return are_words and all(map(self._source.has_run, _RUN.findall(name)))
+
+    def _is_known_name(self, name: str) -> bool | None:
+        run = name.casefold()
+        if run.isdigit() or (run.isalpha() and not _CAMEL(name)):
+            return None
+        if run.isalnum():
+            return self._is_known_run(name)
+        pieces = [piece for piece in re.split("[_-]+", name) if piece]
+        has_digit = any(map(str.isdigit, run))
+        is_code = "_" in name or any(
+            _MIXED(piece) or (has_digit and _CAPITALS(piece)) for piece in pieces
+        )
+        if not is_code or self._source.has(run) or self._source.has(run.strip("_-")):
+            return True if is_code else None
+        # A range, as from WP16 to WP20.
+        is_range = len({_LETTERS.match(piece)[0] for piece in pieces}) == 1  # type: ignore[index]
+        return (
+            is_range and "-" in name and all(map(self._source.has_run, map(str.casefold, pieces)))
+        )
+
+    def _is_known_run(self, name: str) -> bool:
+        run = name.casefold()
+        if self._source.has_run(run) or (not run.isalpha() and len(run) <= _GROUP):
+            return True
+        if len(run) > _LONGEST_CODE:
+            return False
+        unit = _WITH_UNIT(run)
+        if unit is not None and unit[1] is not None:
+            count = unit[1]
+            return len(count) < _LEAST_DIGITS or any(
+                map(self._source.has_number, (count, f"{count}000"))
+            )
+        return unit is not None or _MEASURE(run) is not None or _WORD_AND_NUMBER(name) is not None
+
+    def _is_known_number(self, written: str) -> bool:
+        groups = _MARKS.split(written)
+        # A price has two digits more.
+        least = _LEAST_DIGITS + (len(groups) > 1 and len(groups[-1]) != _GROUP)
+        if sum(map(len, groups)) < least or self._source.has_number(written):
+            return True
+        return self._source.has(written)
+
+
+def _alike(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_ALIKE)
+
+
+def _readings(written: str) -> Iterator[str]:
+    """Yield what a number may mean, with a mark before its decimals or between its groups."""
+    *groups, last = _MARKS.split(written)
+    whole = "".join(groups)
+    if not groups:
+        yield last.lstrip("0")
+        return
+    if len(last) == _GROUP:
+        yield (whole + last).lstrip("0")
+    decimals = last.rstrip("0")
+    yield f"{whole}.{decimals}".rstrip(".").lstrip("0")
+
+
+def _touches(outside: str, inside: str) -> bool:
+    """Whether a character beside a name belongs to the same run as the one inside."""
+    is_word = outside.isascii() and (outside.isalnum() or outside == "_")
+    return is_word and inside.isascii() and (inside.isalnum() or inside == "_")
 
 
 def _without_secrets(text: str) -> str:
@@ -75,47 +309,6 @@ def _without_secrets(text: str) -> str:
     if not _MARKER.search(text):
         return text
     return " ".join(word for word in _MARKER.sub("\0", text).split() if "\0" not in word)
-
-
-def _names(text: str) -> set[str]:
-    text = text.replace(_AND, "&")
-    names: set[str] = set()
-    # Most texts have few shapes; a search for what each of them contains costs next to nothing.
-    for shape, sign in ((_ADDRESS, "://"), (_MAIL, "@")):
-        if sign in text:
-            names.update(found.strip(_EDGES).casefold() for found in shape.findall(text))
-            text = shape.sub(" ", text)
-    uuids = _UUID.findall(text) if "-" in text else []
-    names.update(found.casefold() for found in uuids)
-    runs = set(_CODE.findall(_UUID.sub(" ", text) if uuids else text))
-    names.update(found.casefold() for found in runs if not found.isalpha() and _is_code(found))
-    return {name for name in names if name and not _OWN_HOST.match(name)}
-
-
-def _is_code(run: str) -> bool:
-    """Whether letters and digits take turns in *run*: in AB12CD34, but not in sha256 or 1000px."""
-    digits = sum(character.isdigit() for character in run)
-    if digits > len(run) - _LEAST_LETTERS or _MEASURE(run):
-        return False
-    turns = len(_TURN.findall(run))
-    if run.isupper() and digits >= _CAPITAL_DIGITS and turns >= _CAPITAL_TURNS:
-        return True
-    return bool(_HASH(run)) or (digits >= _LEAST_DIGITS and turns >= _LEAST_TURNS)
-
-
-def _invented(names: Iterable[str], request: SummaryRequest) -> int:
-    names = tuple(names)
-    if not names:
-        return 0
-    # Folded and joined once: names and source may both be long.
-    source = _read("\n".join(_source_texts(request)).casefold())
-    missing = [name for name in names if name not in source]
-    if not missing:
-        return 0
-    # A code that is said in groups may be written in one piece, and a UUID the other way too.
-    joined = _SPLIT_CODE.sub("", source)
-    pieces = (name.replace("-", "") if _UUID.fullmatch(name) else name for name in missing)
-    return sum(name not in joined for name in pieces)
 
 
 def _read(text: str) -> str:
@@ -136,24 +329,3 @@ def _unescaped(match: re.Match[str]) -> str:
     if match[1]:
         return chr(int(match[1], 16)).casefold()
     return "\n" if match[2] in _CONTROLS else match[2]
-
-
-def _source_texts(request: SummaryRequest) -> Iterator[str]:
-    # What the instruction names was not invented either.
-    yield request.prompt
-    yield request.focus
-    yield from request.earlier
-    for message in request.messages:
-        yield message.name or ""
-        for part in message.parts:
-            yield from _part_texts(part)
-
-
-def _part_texts(part: Part) -> Iterator[str]:
-    # Binary content has no text to take a name from.
-    if not isinstance(part, BlobPart):
-        for value in astuple(part):
-            if isinstance(value, str):
-                yield value
-            else:
-                yield from chain.from_iterable(map(_part_texts, value))

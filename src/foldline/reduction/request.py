@@ -17,6 +17,7 @@ from foldline.history.messages import Message
 __all__ = [
     "DEFAULT_PROMPT",
     "Flow",
+    "Remembered",
     "Reply",
     "Summary",
     "SummaryFailure",
@@ -98,6 +99,12 @@ class SummaryFailure(_Failure, frozen=True, kw_only=True):
 
     was_asked: bool = True
     """Whether the summarizer was asked at all; if not, it is not tried again for this text."""
+
+
+class Remembered(str):
+    """A text that was given to an earlier fold, which did not come to its end: nobody was asked."""
+
+    __slots__ = ()
 
 
 Reply: TypeAlias = str | SummaryFailure

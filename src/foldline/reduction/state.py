@@ -32,6 +32,7 @@ from foldline.reduction.contract import cleaned
 from foldline.reduction.quotes import Quote, joined
 from foldline.reduction.reading import Reading
 from foldline.reduction.shortening import Shortened
+from foldline.reduction.spans import Span, SummaryLayer, join_layers, spans_of
 from foldline.reduction.stride import is_kept
 
 
@@ -39,10 +40,8 @@ __all__ = [
     "LABEL_TOKENS",
     "STATE_FORMAT",
     "HistoryReductionState",
-    "SummaryLayer",
     "hash_of",
     "hash_text",
-    "join_layers",
     "same_hash",
 ]
 
@@ -52,22 +51,6 @@ STATE_FORMAT = 2
 
 LABEL_TOKENS = 32
 """What the label of a summary costs."""
-
-
-class SummaryLayer(Struct, frozen=True, kw_only=True):
-    """
-    One of several summaries, with a span of messages of its own: from *start* up to *end*.
-
-    The hash is the digest of the whole prefix up to *end*. The level says how often its contents
-    were merged: 0 for a layer written from messages.
-    """
-
-    summary: str
-    start: int
-    end: int
-    message_hash: str
-    tokens: int = 0
-    level: int = 0
 
 
 # With a dictionary, so that what depends on the record alone is worked out once.
@@ -292,6 +275,34 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
             return self.summarized_up_to_index, self.message_hash
         return last.index + 1, hash_text(bytes.fromhex(last.digest))
 
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The spans of the history that the view shows something else for, oldest first."""
+        return spans_of(
+            self.summarized_up_to_index,
+            summary=self.summary_content,
+            layers=self.layers,
+            shortened=(one.index for one in self.shortened),
+        )
+
+    @property
+    def read_part(self) -> "HistoryReductionState | None":
+        """This reduction without its stopgap; None if nothing is left."""
+        if self.unread_from is None:
+            return self
+        return _with_layers(self, len(self.layers) - 1) if len(self.layers) > 1 else None
+
+    @property
+    def read_up_to(self) -> int:
+        """How many messages need no summarizer any more."""
+        return self.summarized_up_to_index if self.unread_from is None else self.unread_from
+
+    @property
+    def unread_from(self) -> int | None:
+        """Where the messages begin for which there is only a stopgap; None if there is no such one."""
+        last = self.layers[-1] if self.layers else None
+        return last.start if last is not None and last.is_stopgap else None
+
     @cached_property
     def front_tokens(self) -> int:
         """The estimated tokens of `front_messages`, without a sealed item."""
@@ -478,8 +489,3 @@ def same_hash(one: str, other: str) -> bool:
     them. A reduction of these rows names version 1 and is as good as a new one.
     """
     return one == other or one.partition(":")[2] == other.partition(":")[2]
-
-
-def join_layers(layers: Sequence[SummaryLayer]) -> str:
-    """Return the texts of *layers* as one."""
-    return "\n\n".join(layer.summary for layer in layers)

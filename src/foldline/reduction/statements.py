@@ -7,7 +7,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 
-__all__ = ["Kept", "kept", "statements"]
+__all__ = ["Kept", "is_listed", "kept", "statements"]
 
 
 # A line that is one statement, whatever it holds: of a list, a table or a quotation, or a heading.
@@ -28,6 +28,11 @@ class Kept(Struct, frozen=True, kw_only=True):
 
     dropped: int
     """How many of them are gone."""
+
+
+def is_listed(line: str) -> bool:
+    """Whether *line* is one of a list, a table, a quotation or code, or a heading."""
+    return bool(_IS_WHOLE(line))
 
 
 def statements(text: str) -> list[str]:

@@ -22,7 +22,7 @@ A cut is looked for if the table gives another answer with one than without one,
 the same at any length where counts decide.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -64,7 +64,7 @@ VerdictKind: TypeAlias = Literal["skip", "hit", "fold", "halt", "cannot"]
 
 Fact: TypeAlias = Literal[
     "enabled", "skipped", "empty", "oversized", "forced", "full", "clearable", "clipped", "repinned", "due",
-    "pays", "looping", "cached", "cuttable", "breaker",
+    "pays", "looping", "cached", "cuttable", "breaker", "unread",
 ]  # fmt: skip
 """
 What a row of the table may ask for.
@@ -74,7 +74,7 @@ messages. `oversized`: what no fold makes smaller is above the ceiling. `forced`
 clearing alone is enough. `clipped`: a message is too large, or the view can be squeezed. `repinned`:
 the pins have changed. `due`: target and threshold, or prices, call for a fold. `pays`: prices do. `looping`: an open tool loop
 holds signed reasoning. `cached`: there is an active reduction. `cuttable`: there is a safe cut
-beyond it. `breaker`: a new fold ends the turn.
+beyond it. `breaker`: a new fold ends the turn. `unread`: for a part there is only a stopgap.
 """
 
 
@@ -103,6 +103,7 @@ VERDICTS: tuple[Row, ...] = (
     Row("fold", Reason.FOLD_PAYS, {"pays", "cuttable"}, lacks={"looping"}),
     Row("halt", Reason.THRESHOLD_EXCEEDED, {"due", "cuttable", "breaker"}, lacks={"looping"}),
     Row("fold", Reason.THRESHOLD_EXCEEDED, {"due", "cuttable"}, lacks={"looping"}),
+    Row("fold", Reason.READ_IN_PART, {"unread"}, lacks={"looping"}),
     Row("fold", Reason.CLIPPED, {"clipped"}),
     Row("fold", Reason.PINS_CHANGED, {"repinned"}),
     Row("hit", Reason.NO_SAFE_CUT, {"due", "cached"}, lacks={"pays"}),
@@ -246,9 +247,9 @@ def _decided(case: Case, run: AgentRunConfig) -> Verdict:
 
 def _facts(case: Case, run: AgentRunConfig, units: int) -> set[Fact]:
     facts: set[Fact] = {"enabled"}
-    limits, active = case.config.limits, case.active
-    if active is not None:
-        facts.add("cached")
+    limits = case.config.limits
+    if case.active is not None:
+        facts |= {"cached", *_unread(case, case.active)}
     if run.trigger_history_reduction:
         facts.add("forced")
     behavior = run.history_reduction_behavior_override or case.config.behavior
@@ -259,13 +260,21 @@ def _facts(case: Case, run: AgentRunConfig, units: int) -> set[Fact]:
             facts.add("due")
     elif _pays(case, case.costs):
         facts |= {"due", "pays"}
-    if "due" in facts and _is_looping(case.history, case.cut):
+    if facts & {"due", "unread"} and _is_looping(case.history, case.cut):
         facts.add("looping")
     if case.view > case.budget.full:
         facts.add("full")
     if _pins_changed(case):
         facts.add("repinned")
     return facts
+
+
+def _unread(case: Case, active: HistoryReductionState) -> Iterator[Fact]:
+    """Give a fact if summarizers can go on where they stopped."""
+    start = active.unread_from
+    is_loaded = start is not None and start >= case.history.start
+    if is_loaded and case.config.strategy == "summarizing":
+        yield "unread"
 
 
 def _pays(case: Case, costs: FoldCosts) -> bool:

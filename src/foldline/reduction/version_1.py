@@ -11,7 +11,8 @@ from foldline.history.formats.converter import Converter
 from foldline.history.formats.wire import Object
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_of
+from foldline.reduction.spans import SummaryLayer
+from foldline.reduction.state import HistoryReductionState, hash_of
 
 
 __all__ = ["carried_over"]

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from foldline.reduction.budget import budget_for
 from foldline.reduction.contract import Review, reviewed
-from foldline.reduction.request import Flow, SummaryFailure, SummaryRequest
+from foldline.reduction.request import Flow, Remembered, SummaryFailure, SummaryRequest
 
 
 __all__ = ["ATTEMPTS", "Writing", "added", "write"]
@@ -55,7 +55,7 @@ def write(
     request: SummaryRequest,
     *,
     count: Callable[[str], int],
-    summarizers: int,
+    places: range,
     room: int,
     source: int,
     before: int = 0,
@@ -69,16 +69,16 @@ def write(
     Args:
         request: What to ask.
         count: Counts the tokens of a text.
-        summarizers: How many there are.
+        places: The places of those that are asked.
         room: The tokens that the text replaces; it has to be smaller.
         before: Those of them that are a summary already.
         source: The tokens of everything that *request* gives to read.
         by_code: The places of those that are code.
     """
     request = replace(request, budget=budget_for(room, request.budget, before=before))
-    calls = attempt = 0
+    calls, attempt = 0, places.start * ATTEMPTS
     failures: tuple[str, ...] = ()
-    while attempt < summarizers * ATTEMPTS:
+    while attempt < places.stop * ATTEMPTS:
         summarizer, repeated = divmod(attempt, ATTEMPTS)
         known = request.defects if repeated else ()
         request = replace(request, summarizer=summarizer, defects=known, source=source)
@@ -87,7 +87,7 @@ def write(
             failures += (reply.reason,)
             attempt = (summarizer + 1) * ATTEMPTS
             continue
-        attempt, calls = attempt + 1, calls + 1
+        attempt, calls = attempt + 1, calls + (not isinstance(reply, Remembered))
         if isinstance(reply, SummaryFailure):
             failures += (reply.defect or reply.reason,)
             faults = (reply.defect,) if reply.defect else known

@@ -196,7 +196,7 @@ class ThreadReader:
 
     async def window(self, reduction: HistoryReductionState | None) -> History:
         """Return the history that a turn needs: all of it, or what follows the cut."""
-        count, cut = self._head.count, 0 if reduction is None else reduction.summarized_up_to_index
+        count, cut = self._head.count, 0 if reduction is None else reduction.read_up_to
         if reduction is None or not 0 < cut <= self._head.length:
             return extend_history(
                 History(counter=self.context.counter), await self._known(0, count)

@@ -1,0 +1,50 @@
+"""What summarizers have read for folds that did not come to their end."""
+
+from collections.abc import Mapping
+from hashlib import sha256
+from threading import Lock
+
+from foldline.history.codec import canonical_json
+from foldline.history.digest import prefix_digest
+from foldline.reduction.request import SummaryRequest
+
+
+__all__ = ["UnfinishedFolds", "key_of"]
+
+
+_MOST_TEXTS = 512
+
+
+class UnfinishedFolds:
+    """
+    A bounded memory of texts for a fold that is made again.
+
+    A fold that was cancelled, or whose time was up within one long message, has no record of all
+    that was read. Made again it asks for the same texts, and gets each of these once without a call.
+    """
+
+    def __init__(self) -> None:
+        """Remember nothing."""
+        self._texts: dict[bytes, str] = {}
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def take(self, key: bytes) -> str | None:
+        """Return the text of *key*, if there is one, and forget it."""
+        with self._lock:
+            return self._texts.pop(key, None)
+
+    def keep(self, texts: Mapping[bytes, str]) -> None:
+        """Remember *texts*; the oldest ones go."""
+        with self._lock:
+            self._texts |= texts
+            for key in [*self._texts][:-_MOST_TEXTS]:
+                del self._texts[key]
+
+
+def key_of(request: SummaryRequest, scope: str) -> bytes:
+    """Return the same key for requests of one tenant that give a summarizer the same to read."""
+    asked = (scope, request.summarizer, request.prompt, request.focus, request.earlier)
+    return sha256(canonical_json(asked) + prefix_digest(request.messages)).digest()

@@ -1,0 +1,100 @@
+"""The days that a text names, however they are written."""
+
+import re
+from collections.abc import Iterator
+from itertools import chain
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+
+__all__ = ["Day", "days_of"]
+
+
+# Each month in the languages that are told apart by their words, by its full name and its short one.
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january jan januar jänner janvier enero ene gennaio gen janeiro januari stycznia ocak января",
+            "february feb februar février fevrier febrero febbraio fevereiro fev februari lutego şubat февраля",
+            "march mar märz mär mars marzo março marco maart marca mart марта",
+            "april apr avril avr abril abr aprile kwietnia nisan апреля",
+            "may mai mayo maggio mag maio mei maj maja mayıs мая",
+            "june jun juni juin junio giugno giu junho czerwca haziran июня",
+            "july jul juli juillet julio luglio lug julho lipca temmuz июля",
+            "august aug août aout agosto ago augustus augusti sierpnia ağustos августа",
+            "september sept sep septembre septiembre settembre setembro września eylül сентября",
+            "october oct oktober okt octobre octubre ottobre outubro października ekim октября",
+            "november nov novembre noviembre novembro listopada kasım ноября",
+            "december dec dezember dez décembre diciembre dic dicembre dezembro grudnia aralık декабря",
+        ),
+        1,
+    )
+    for name in names.split()
+}
+_YEAR_FIRST = re.compile(r"(?<!\d)(\d{4})([-/.]?)(\d{1,2})\2(\d{1,2})(?!\d)")
+_YEAR_LAST = re.compile(r"(?<![\d.])(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d\d)(?![\d.]*\d)")
+_EAST = re.compile(r"(?:(\d{4})\s?[年년]\s?)?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]")
+_ORDINAL = r"(?:st|nd|rd|th|er|\.|º|ª)?"
+_MONTH_FIRST = re.compile(
+    rf"([^\W\d_]{{3,12}})\.?[ -](\d{{1,2}}){_ORDINAL}(?![\d:])"
+    rf"(?:\s?(?:-|to|and|&|or|until)\s?(\d{{1,2}}){_ORDINAL}(?![\d:]))?(?:,?\s(\d{{4}})(?!\d))?"
+)
+_DAY_FIRST = re.compile(
+    rf"(?<![\d:])(?:(\d{{1,2}}){_ORDINAL}\s?(?:-|to|and|&|or|bis|au|al)\s?)?(\d{{1,2}}){_ORDINAL}"
+    r"[ -](?:(?:of|de) )?([^\W\d_]{3,12})(?:\.?,?[ -](?:de )?(\d{4})(?!\d))?"
+)
+_CENTURY = 2000
+_SHORT_YEAR = 100
+_LAST_MONTH = 12
+_LAST_DAY = 31
+
+
+class Day(Struct, frozen=True, kw_only=True):
+    """
+    A day in a text, and where it is written.
+
+    Where the month could be the day, both readings are at one place. The days of a range begin apart.
+    """
+
+    start: int
+    end: int
+    year: int | None
+    month: int
+    day: int
+
+
+def days_of(text: str) -> Iterator[Day]:
+    """Yield the days that *text*, folded, names."""
+    found = chain(_numeric(text), _named(text))
+    return (one for one in found if 1 <= one.month <= _LAST_MONTH and 1 <= one.day <= _LAST_DAY)
+
+
+def _numeric(text: str) -> Iterator[Day]:
+    for match in _YEAR_FIRST.finditer(text):
+        yield _day(match, match[1], match[3], match[4])
+    for match in _YEAR_LAST.finditer(text):
+        # A version has as few digits.
+        if match[2] != "." or len(match[4]) > 2:  # noqa: PLR2004 - the digits of a short year
+            yield _day(match, match[4], match[1], match[3])
+            yield _day(match, match[4], match[3], match[1])
+    for match in _EAST.finditer(text):
+        yield _day(match, match[1], match[2], match[3])
+
+
+def _named(text: str) -> Iterator[Day]:
+    found = [(match, match[1], (2, 3)) for match in _MONTH_FIRST.finditer(text)]
+    found += [(match, match[3], (1, 2)) for match in _DAY_FIRST.finditer(text)]
+    for match, name, days in found:
+        for day in days:
+            if name in _MONTHS and match[day] is not None:
+                one = _day(match, match[4], str(_MONTHS[name]), match[day])
+                yield replace(one, start=match.start(day))
+
+
+def _day(match: re.Match[str], year: str | None, month: str, day: str) -> Day:
+    known = None if year is None else int(year)
+    if known is not None and known < _SHORT_YEAR:
+        known += _CENTURY
+    return Day(start=match.start(), end=match.end(), year=known, month=int(month), day=int(day))

@@ -1,0 +1,282 @@
+"""
+Which language a text is in, and the little words that give it and its speaker away.
+
+Every list holds words that are frequent in its language; a text of some length has many of them.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+
+__all__ = [
+    "DANGLING",
+    "FUNCTION_WORDS",
+    "LANGUAGES",
+    "SIDES",
+    "TELLING",
+    "Language",
+    "Profile",
+    "content",
+    "is_foreign",
+    "names_language",
+    "profile",
+    "words",
+]
+
+
+class Language(Struct, frozen=True, kw_only=True):
+    """What is known of one language."""
+
+    little: frozenset[str]
+    """Articles, pronouns, prepositions and auxiliary verbs."""
+
+    names: frozenset[str]
+    """What the language is called, so that an instruction can ask for it."""
+
+    first: frozenset[str]
+    """How a speaker names himself."""
+
+    second: frozenset[str]
+    """How a speaker names whom he speaks to."""
+
+    telling: frozenset[str]
+    """How one tells of a conversation, its sides and what they said."""
+
+
+def _language(names: str, little: str, *, first: str, second: str, telling: str) -> Language:
+    return Language(
+        names=_set(names),
+        little=_set(little),
+        first=_set(first),
+        second=_set(second),
+        telling=_set(telling),
+    )
+
+
+def _set(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
+
+
+LANGUAGES = {
+    "en": _language(
+        "english",
+        "the a an and or but of to in on at by for from with is are was were be been has have had it "
+        "this that these which who not as they he she their his her will would should could can into "
+        "than then there also about after before because when where what while been more some",
+        first="i i'm i'll i'd i've me my",
+        second="you your you're you'll you've you'd yours",
+        telling="user users assistant conversation summary summarized customer agent client person "
+        "asked asks requested wants wanted said says told discussed discussion talked spoke meeting "
+        "decided explained suggested mentioned proposed thought group team record participants",
+    ),
+    "de": _language(
+        "german deutsch",
+        "der die das den dem des ein eine einen einem einer und oder aber von zu im in mit auf für ist "
+        "sind war waren wurde wurden hat haben nicht auch sich er sie es als an bei nach aus dass wird "
+        "werden noch nur über um so wie bis durch",
+        first="ich mir mich mein meine",
+        second="du dir dich dein deine ihnen ihr ihre",
+        telling="nutzer benutzer assistent gespräch unterhaltung zusammenfassung kunde kundin fragte "
+        "wollte bat sagte möchte wünschte besprochen erklärte schlug gesprochen nutzerin",
+    ),
+    "fr": _language(
+        "french français francais",
+        "le la les un une des du de et ou mais à au aux en dans sur par pour avec est sont était étaient "
+        "a ont été il elle ils elles ce cette ces qui que ne pas se son sa ses leur plus comme aussi",
+        first="je j'ai me moi mon ma mes",
+        second="tu te toi ton vous votre vos",
+        telling="utilisateur utilisatrice assistant conversation résumé client cliente demandé demande "
+        "voulait souhaite discuté expliqué proposé échange",
+    ),
+    "es": _language(
+        "spanish español espanol castellano",
+        "el la los las un una unos unas de del y o pero a al en con por para es son era eran fue fueron "
+        "ha han ser se su sus lo que no como más este esta también sobre cuando",
+        first="yo me mi mis",
+        second="tú tu tus te usted ustedes",
+        telling="usuario usuaria asistente conversación resumen cliente clienta pidió preguntó quería "
+        "quiere dijo explicó propuso habló",
+    ),
+    "it": _language(
+        "italian italiano",
+        "il lo la i gli le un uno una di del della dei delle e o ma a al alla in nel con per da dal è "
+        "sono era erano stato stata ha hanno non che si suo sua come più anche questo questa",
+        first="io mi mio mia miei",
+        second="tu ti tuo tua lei voi vostro",
+        telling="utente assistente conversazione riassunto cliente chiesto chiede voleva vuole detto "
+        "spiegato proposto discusso",
+    ),
+    "pt": _language(
+        "portuguese português portugues",
+        "o a os as um uma uns umas de do da dos das e ou mas ao à em no na nos nas com por para é são "
+        "era foram foi tem têm ser se seu sua não que como mais também este esta",
+        first="eu me meu minha",
+        second="tu te teu você vocês",
+        telling="usuário usuária utilizador assistente conversa resumo cliente pediu perguntou queria "
+        "quer disse explicou propôs",
+    ),
+    "nl": _language(
+        "dutch nederlands",
+        "de het een en of maar van naar in op aan bij met voor door is zijn was waren heeft hebben had "
+        "wordt werd werden niet ook die dat dit deze er om als te uit over nog zich",
+        first="ik mij mijn",
+        second="jij je jou jouw u uw",
+        telling="gebruiker assistent gesprek samenvatting klant vroeg vraagt wilde wil zei legde besprak",
+    ),
+    "sv": _language(
+        "swedish svenska",
+        "en ett och eller men av till i på vid med för från är var har hade inte som att det den de han "
+        "hon om så kan ska skulle också sig blev blir",
+        first="jag mig min mitt mina",
+        second="du dig din ditt dina ni er",
+        telling="användaren assistenten samtalet sammanfattning kunden frågade ville bad sade",
+    ),
+    "pl": _language(
+        "polish polski polsku",
+        "i w na z do od po za przez dla o u ze nie się jest są był była było były został została to ten "
+        "ta te tego tej jego jej ich że jak ale oraz lub już także",
+        first="ja mnie mi mój moja",
+        second="ty ci cię twój twoja pan pani",
+        telling="użytkownik użytkownika asystent rozmowa rozmowy podsumowanie klient poprosił zapytał "
+        "chciał chce powiedział",
+    ),
+    "tr": _language(
+        "turkish türkçe turkce",
+        "bir ve veya ama bu şu o ile için de da mi mı ne gibi daha çok en olan olarak olduğu kadar sonra "
+        "önce var yok değil her ki ya",
+        first="ben bana benim beni",
+        second="sen sana senin siz size sizin",
+        telling="kullanıcı asistan konuşma özet müşteri sordu istedi istiyor dedi",
+    ),
+    "ru": _language(
+        "russian русский русском",
+        "и в на с к по из от за для о у не что это как он она они его её их но или был была было были "
+        "быть есть же бы также если при так уже до",
+        first="я мне меня мой моя",
+        second="ты тебе тебя вы вам вас ваш ваши",
+        telling="пользователь пользователя ассистент разговор разговора резюме сводка клиент попросил "
+        "спросил хотел хочет сказал обсудили",
+    ),
+}
+"""The languages that are told apart by their words, by code."""
+
+FUNCTION_WORDS = frozenset(word for one in LANGUAGES.values() for word in one.little)
+"""The little words of all of them."""
+
+TELLING = frozenset(word for one in LANGUAGES.values() for word in one.telling)
+"""The words of telling of all of them."""
+
+SIDES = _set(
+    "user users assistant customer nutzer nutzerin benutzer assistent kunde kundin utilisateur "
+    "utilisatrice usuario usuaria asistente utente assistente usuário usuária utilizador gebruiker "
+    "användaren assistenten użytkownik użytkownika asystent kullanıcı asistan пользователь "
+    "пользователя ассистент"
+)
+"""What the two sides of a conversation are called."""
+
+DANGLING = _set(
+    "the an and or but because der das und oder weil le les et ou el los il gli het een och или и"
+)
+"""Words that no sentence and no line ends with."""
+
+_OTHER_NAMES = _set(
+    "chinese mandarin japanese korean arabic hebrew greek hindi thai vietnamese ukrainian czech "
+    "danish norwegian finnish hungarian romanian persian indonesian bengali tamil language"
+)
+_NAMES = _OTHER_NAMES | {name for one in LANGUAGES.values() for name in one.names}
+# No spaces are written between the words of Chinese, Japanese, Thai and their neighbours.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_WORD = re.compile(rf"[^\W\d_{_UNSPACED}]+(?:['’][^\W\d_{_UNSPACED}]+)?|[{_UNSPACED}]")
+_IS_UNSPACED = re.compile(rf"[{_UNSPACED}]").match
+_LETTERS_OF_A_STEM = 6
+_LEAST_LETTERS = 4
+_LEAST_LETTERS_ELSEWHERE = 2
+
+# How many words decide, and how large a part of them little words of a language are at least.
+_LEAST_WORDS = 12
+_LEAST_SHARE = 0.12
+# How much more of one language than of any right one there is.
+_TIMES = 2.0
+# What has so much of the most frequent language is another language of the same text.
+_SOME = 0.25
+_LEAST_OF_SCRIPT = 0.05
+
+
+class Profile(Struct, frozen=True, kw_only=True):
+    """How much of each script and language a text has."""
+
+    count: int
+    scripts: dict[str, float]
+    languages: dict[str, float]
+
+
+def words(text: str) -> list[str]:
+    """Return the words of *text*, folded; where no spaces are written, its characters."""
+    return [word.replace("’", "'") for word in _WORD.findall(text.casefold())]
+
+
+def content(found: Iterable[str]) -> set[str]:
+    """Return what carries the meaning among the words of a text: stems, or pairs of characters."""
+    stems: set[str] = set()
+    before = ""
+    for word in found:
+        if _IS_UNSPACED(word):
+            if before:
+                stems.add(before + word)
+            before = word
+            continue
+        before = ""
+        least = _LEAST_LETTERS if word < "\u0500" else _LEAST_LETTERS_ELSEWHERE
+        if len(word) >= least and word not in FUNCTION_WORDS:
+            stems.add(word[:_LETTERS_OF_A_STEM])
+    return stems
+
+
+def profile(found: Sequence[str]) -> Profile:
+    """Return how much of each script and language the words *found* of a text have."""
+    scripts: Counter[str] = Counter()
+    for character, count in Counter("".join(found)).items():
+        scripts[_script(character)] += count
+    letters = max(1, scripts.total())
+    counts = Counter(found)
+    total = max(1, len(found))
+    return Profile(
+        count=len(found),
+        scripts={script: count / letters for script, count in scripts.items()},
+        languages={
+            code: sum(counts[word] for word in one.little) / total
+            for code, one in LANGUAGES.items()
+        },
+    )
+
+
+def is_foreign(text: Profile, *known: Profile) -> bool:
+    """Whether *text* is in the script or the language of none of the *known* ones."""
+    script = max(text.scripts, key=lambda one: text.scripts[one], default="")
+    if all(one.scripts.get(script, 0) < _LEAST_OF_SCRIPT for one in known):
+        return text.count > 0
+    own = text.languages
+    best = max(own, key=lambda code: own[code])
+    if text.count < _LEAST_WORDS or own[best] < _LEAST_SHARE:
+        return False
+    right = {
+        code
+        for one in known
+        for code, share in one.languages.items()
+        if share and share >= _SOME * max(one.languages.values())
+    }
+    return own[best] > _TIMES * max((own[code] for code in right), default=0.0)
+
+
+def names_language(instruction: str) -> bool:
+    """Whether *instruction* names a language that it may ask for."""
+    return not _NAMES.isdisjoint(words(instruction))
+
+
+def _script(character: str) -> str:
+    name = unicodedata.name(character, "").partition(" ")[0]
+    return "CJK" if name in {"HIRAGANA", "KATAKANA", "IDEOGRAPHIC"} else name

@@ -1,0 +1,108 @@
+"""
+Lines of a summary that would not stay text: forged roles, fences and templates, and orders.
+
+A record reports what was said. A line that speaks to the model which reads it, or looks like a part of
+the request around it, is not part of a record. That somebody gave such an order may be reported.
+"""
+
+import re
+import unicodedata
+
+
+__all__ = ["frames", "is_order"]
+
+
+_UNSEEN = dict.fromkeys(
+    (173, *range(8203, 8208), *range(8234, 8239), *range(8288, 8304), 65279)
+) | dict.fromkeys(range(917504, 917632))
+
+# What chat templates write around a turn, and what a request writes around a record.
+_TEMPLATE = re.compile(
+    r"<\|[^|\n]{1,40}\|>|\[/?(?:inst|sys|system|assistant|user|available_tools|tool_calls|tool_results)\]"
+    r"|<</?\s?sys\s?>>|</?(?:start|end)_of_turn>|<\s?/?\s?s>|<[\uff5c▁|][^>\n]{1,40}>"
+    r"|</?(?:system|user|human|assistant|developer|instructions?|system[_-](?:prompt|reminder|message)"
+    r"|transcript|tool_results?|function_(?:calls|results?)|tool_response|antml:\w+)\b[^>\n]{0,80}>"
+    r"|\bbegin_?of_?text\b|\bim_(?:start|end)\b"
+)
+_FENCE = re.compile(
+    r"[\s>*_-]*={3,}|[\W_]*(?:begin(?:ning)?|start|end)(?:s)? of (?:the |this )?(?:earlier |previous )?"
+    r"(?:summary|record|transcript|conversation|context|document|data|prompt|system prompt|user input|input)\b"
+    r"[^a-z]{0,12}\Z|[\W_]*\[?(?:end (?:transcript|summary|record)|summary of the earlier part of this)\b"
+    r"|```\s*(?:system|user|assistant|developer|instructions?)\b"
+).match
+# A list may tell of a system, but not in capitals.
+_ROLE = re.compile(
+    r"[#>*_`|\[(\"' ]*(?:(?:system|developer|human|administrator|root|instructions?|prompt)"
+    r"|(?:system|developer|admin) (?:prompt|message|note|override|instructions?|update|notice|alert)"
+    r"|new (?:system )?(?:instructions?|task|prompt|rules?)"
+    r"|(?:important|urgent|critical)(?: new)? (?:instructions?|system message))\s?[\])*_`\"']*\s?:"
+).match
+_LOUD = re.compile(
+    r"[\W\d]*(?:SYSTEM|DEVELOPER|HUMAN|INSTRUCTIONS?|ADMIN|ROOT)\b[^:\n]{0,20}:"
+).match
+_TURN = re.compile(r"[*_`]*(?:user|assistant|tool|ai|bot|model|function|ipython)[*_`]*\s?:").match
+
+_OF = r"(?:\W+\w+){0,4}?\W+"
+_TARGET = (
+    r"(?:instructions?|prompts?|rules?|guidelines?|directions?|commands?|polic(?:y|ies)|restrictions?"
+    r"|safety|safeguards?|filters?|everything|above|anweisung(?:en)?|regeln|consignes?|règles"
+    r"|instrucciones|reglas|istruzioni|regole|instruções|regras|instructies|regels|instruktioner"
+    r"|instrukcj[ei]|zasady|talimat\w*|инструкци[июй]|указани[яй]|правила)"
+)
+_VERB = (
+    r"(?:ignore|disregard|forget|override|bypass|discard|neglect|skip|drop|do not (?:follow|obey)"
+    r"|don't (?:follow|obey)|stop following|ignoriere|ignorieren sie|vergiss|missachte|ignorez|oublie[zs]?"
+    r"|ignora|ignore|olvida|ignorad|dimentica|esqueça|esquece|negeer|vergeet|ignorera|glöm|zignoruj"
+    r"|zapomnij|yok say|unut|игнорируй(?:те)?|забудь(?:те)?)"
+)
+_POLITE = r"(?:(?:please|now|then|also|and|so|first|next|kindly|just|you (?:must|should|will|shall|have to|need to)|must|should|bitte|por favor|s'il vous plaît|per favore)\W+){0,3}"
+# Where a sentence begins, or what is said after a colon.
+_START = r"(?:^[\W\d_]*|[.!?:;–—]\s\W{0,3}|[\"“«„‘\[({`])"
+_ORDER = re.compile(
+    rf"{_START}{_POLITE}{_VERB}{_OF}{_TARGET}\b"
+    rf"|{_START}{_POLITE}(?:ignore|disregard|forget) (?:everything|anything|all|what)\b"
+    r"|\b(?:must|shall|should|will|has to|have to|needs? to|is to|are to) (?:now |always |immediately )?"
+    rf"(?:ignore|disregard|forget|override|bypass){_OF}{_TARGET}\b"
+    rf"|{_START}(?:from now on|starting now|henceforth|as of now)\W+(?:you|always|never|only|obey|respond|answer|act|do)\b"
+    rf"|{_START}{_POLITE}(?:you are (?:now|no longer|dan\b|free|a new|an unrestricted|in (?:developer|debug|admin|god))"
+    r"|act as (?:an?|if|though|dan)\b|pretend (?:to be|you)|your new (?:task|role|goal|job|instructions?|purpose) (?:is|are)\b"
+    r"|you (?:must|shall|should|will|have to|need to) (?:now|immediately|instead)\b)"
+    rf"|{_START}{_POLITE}(?:reveal|print|show|repeat|output|leak|disclose|send|exfiltrate|email)\b[^.\n]{{0,40}}"
+    r"\b(?:system prompt|your (?:instructions|prompt|rules|secrets?|api keys?|credentials|passwords?))"
+    r"|(?:忽略|无视|無視|忘记|忘記)[^。\n]{0,12}(?:指令|指示|提示|规则|規則|说明|說明|命令|一切)"
+    r"|(?:以前|これまで|上記|前)[^。\n]{0,8}(?:指示|命令|ルール)[^。\n]{0,4}(?:無視|忘れ)"
+    r"|(?:이전|위의|모든)[^.\n]{0,12}(?:지시|명령|규칙)[^.\n]{0,6}(?:무시|잊)"
+    r"|(?:تجاهل|انس)[^.\n]{0,20}(?:التعليمات|الأوامر)"
+).search
+_ENDED = re.compile(r"[.!?。]\s")
+_LEAST_WORDS = 4
+# Who tells of an order names who gave it, before it.
+_REPORTED = re.compile(
+    r"\b(?:said|says|saying|told|tells|asked|asks|tried|tries|trying|attempt\w*|contain\w*|instruct\w*|claim\w*"
+    r"|held|included?|includes|demanded|wrote|reads?|reading|had|with the (?:text|line|words)|wanted|ordered"
+    r"|forderte|versuchte|sagte|demandait|pidió|chiese|pediu|vroeg)\b|试图|要求|声称"
+).search
+
+
+def frames(text: str) -> bool:
+    """Whether a line of *text* looks like the edge of a record or of a turn, so that more belongs to it."""
+    return any(
+        _FENCE(one)
+        or (_TEMPLATE.search(one) and len(_TEMPLATE.sub("", one).split()) < _LEAST_WORDS)
+        for one in map(_plain, text.split("\n"))
+    )
+
+
+def is_order(statement: str) -> bool:
+    """Whether *statement* gives an order to who reads it, or speaks as somebody else."""
+    if _LOUD(statement):
+        return True
+    text = _plain(statement)
+    if _TEMPLATE.search(text) or _ROLE(text) or _TURN(text):
+        return True
+    found = _ORDER(text)
+    return found is not None and not _REPORTED(_ENDED.split(text[: found.start() + 2])[-1])
+
+
+def _plain(statement: str) -> str:
+    return unicodedata.normalize("NFKC", statement).translate(_UNSEEN).casefold().strip()

@@ -1,0 +1,153 @@
+"""
+Whether a text has the shape of a summary of its source.
+
+Nothing is asked for that a summary of some kind would not have: words of what it stands for, of the
+newest messages as of the summaries before them; more than one stretch of the source; no sentences
+again and again; an end; a language of its source or of its instruction. A short source is not judged:
+whatever is said of a few words may be said in other words.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from foldline.reduction.language import (
+    DANGLING,
+    TELLING,
+    content,
+    is_foreign,
+    names_language,
+    profile,
+    words,
+)
+from foldline.reduction.request import SummaryRequest
+from foldline.reduction.sources import texts_of
+from foldline.reduction.statements import is_listed, statements
+
+
+__all__ = ["shape_defects"]
+
+
+# A source with fewer different words of meaning is not judged, nor a part of it with fewer own ones.
+_LEAST_JUDGED = 80
+_LEAST_OF_PART = 40
+# A text has at least so many, or a share of those of a short source.
+_LEAST_CONTENT = 6
+_SHARE_OF_SHORT = 0.05
+_LEAST_OVERLAP = 0.4
+_LEAST_SHARED = 2
+# Stretches of so many words are compared.
+_STRETCH = 5
+_LEAST_STRETCHES = 3
+_MOST_COPIED = 0.7
+_ROOM_BETWEEN = 1.5
+_LEAST_REPEATING = 60
+_LEAST_DIFFERENT = 0.6
+_SPEAKER = re.compile(r"(?m)^[\W\d]*(?:user|assistant|tool|human|ai)\b[^\w\n]*:")
+
+_ENDED = re.compile(r"[.!?…。！？｡؟\u06d4।॥။៕|`)\]}»”\"'>](?:[*_\"'”’»)\]]|\s)*\Z").search
+_OPEN_BRACKET = re.compile(r"\([^()]*\Z").search
+_LEAST_LINE = 8
+_LONG_LINE = 20
+_LEAST_ITEMS = 3
+_MOST_ENDED = 0.8
+
+
+def shape_defects(text: str, request: SummaryRequest) -> Iterator[str]:
+    """Yield what *text* is instead of a summary of what *request* gives to read."""
+    said = words("\n".join(texts_of(request.messages)))
+    parts = [said, *map(words, request.earlier)]
+    meant = [content(one) for one in parts]
+    source = set[str]().union(*meant)
+    if len(source) < _LEAST_JUDGED:
+        return
+    found = words(_SPEAKER.sub("", _without_headings(text)))
+    own = content(one for one in found if one not in TELLING)
+    if len(own) < min(_LEAST_CONTENT, _SHARE_OF_SHORT * len(source)):
+        yield "The text says too little to stand for the conversation."
+        return
+    yield from _language_defects(found, parts, request)
+    if not is_foreign(profile(found), *map(profile, parts)):
+        if len(own & source) < _LEAST_OVERLAP * len(own):
+            yield "The text is about something else than the conversation."
+        elif (missing := _missing_part(own, meant)) is not None:
+            yield (
+                "The text leaves out an earlier summary."
+                if missing
+                else "The text leaves out all newly aged messages: it is no newer than what it replaces."
+            )
+    if _is_copy(found, said):
+        yield "The text copies messages word for word instead of summarizing the conversation."
+    if _repeats(found):
+        yield "The text says the same again and again."
+    if _is_cut(text):
+        yield "The text ends before it is complete."
+
+
+def _without_headings(text: str) -> str:
+    return "\n".join(line for line in text.split("\n") if not line.lstrip().startswith("#"))
+
+
+def _language_defects(
+    found: Sequence[str], parts: Sequence[list[str]], request: SummaryRequest
+) -> Iterator[str]:
+    instruction = f"{request.prompt}\n{request.focus}"
+    if names_language(instruction):
+        return
+    if is_foreign(profile(found), profile(words(instruction)), *map(profile, parts)):
+        yield "The text is in another language than the conversation and its instruction."
+
+
+def _missing_part(own: set[str], meant: Sequence[set[str]]) -> int | None:
+    """Return the place of a part, long enough, of which a text with the stems *own* has nothing."""
+    counts = Counter(stem for part in meant for stem in part)
+    for place, part in enumerate(meant):
+        unique = {stem for stem in part if counts[stem] == 1}
+        if len(unique) >= _LEAST_OF_PART and len(own & unique) < _LEAST_SHARED:
+            return place
+    return None
+
+
+def _stretches(found: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    return zip(*(found[start:] for start in range(_STRETCH)), strict=False)
+
+
+def _is_copy(found: Sequence[str], said: Sequence[str]) -> bool:
+    """Whether most of a text is one stretch of the source, with little between its pieces."""
+    grams = set(_stretches(found))
+    if len(grams) < _LEAST_STRETCHES:
+        return False
+    places = [(at, gram) for at, gram in enumerate(_stretches(said)) if gram in grams]
+    width, first = int(len(found) * _ROOM_BETWEEN), 0
+    held: Counter[tuple[str, ...]] = Counter()
+    most = 0
+    for at, gram in places:
+        held[gram] += 1
+        while places[first][0] < at - width:
+            held[places[first][1]] -= 1
+            if not held[places[first][1]]:
+                del held[places[first][1]]
+            first += 1
+        most = max(most, len(held))
+    return most >= _MOST_COPIED * len(grams)
+
+
+def _repeats(found: Sequence[str]) -> bool:
+    grams = list(_stretches(found))
+    return len(grams) >= _LEAST_REPEATING and len(set(grams)) < _LEAST_DIFFERENT * len(grams)
+
+
+def _is_cut(text: str) -> bool:
+    lines = [line for line in text.split("\n") if line.strip()]
+    last, said = lines[-1], words(lines[-1])
+    if text.count("```") % 2:
+        return True
+    if not said or _ENDED(last) or last.lstrip().startswith(("#", "|", "```")):
+        return False
+    if said[-1] in DANGLING or _OPEN_BRACKET(last) or last.count("`") % 2:
+        return True
+    if is_listed(last):
+        others = [bool(_ENDED(line)) for line in lines[:-1] if is_listed(line)]
+        return len(others) >= _LEAST_ITEMS and sum(others) >= _MOST_ENDED * len(others)
+    has_ends = any(not is_listed(one) and _ENDED(one) for one in statements(text)[:-1])
+    return len(said) >= (_LEAST_LINE if has_ends else _LONG_LINE)

@@ -1,0 +1,210 @@
+"""Twelve kinds of bad summaries, five of each, and good ones: which of them stand for a conversation."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from foldline.history.messages import Message
+from foldline.history.tokens import TokenEstimator, count_message
+from foldline.reduction.contract import Review, reviewed
+from foldline.reduction.request import DEFAULT_PROMPT, SummaryRequest
+from tests.reduction.talks import CODING, GERMAN, GERMAN_SUMMARY, GOOD, OLDER, TRAVEL
+
+
+COUNTER = TokenEstimator()
+LONG = " ".join(
+    f"{name} {number}." for number in range(90) for name in ("The user asked about flights",)
+)
+
+
+def asked(
+    messages: Sequence[Message] = TRAVEL, earlier: Sequence[str] = (), prompt: str = DEFAULT_PROMPT
+) -> SummaryRequest:
+    return SummaryRequest(
+        messages=tuple(messages), earlier=tuple(earlier), prompt=prompt, budget=600
+    )
+
+
+def judge(text: str, request: SummaryRequest) -> Review:
+    room = sum(count_message(one, COUNTER) for one in request.messages)
+    room += sum(map(COUNTER.count, request.earlier))
+    return reviewed(text, request, count=COUNTER.count, room=room)
+
+
+def first_words(text: str, count: int) -> str:
+    return " ".join(text.split()[:count])
+
+
+REFUSED = {
+    "empty": ["", " \n", ".", "...", "—\n\n***"],
+    "cut": [
+        GOOD[: GOOD.index("HAT318 in the")] + "HAT318 in the",
+        GOOD[: GOOD.index("to be confirmed")].rstrip(", "),
+        GOOD.rpartition(" stays")[0] + " (near the wing",
+        GOOD + '\n\n```json\n{"flight":',
+        GOOD[: GOOD.index("because of a")] + "because of a violin recital, and the",
+    ],
+    "refusal": [
+        "I'm sorry, but I can't help with that.",
+        "Unable to comply: the content of this material violates several guidelines.",
+        "This request cannot be fulfilled because it would process personal data.",
+        "Es tut mir leid, aber dabei kann ich leider nicht helfen.",
+        "申し訳ありませんが、そのご依頼にはお応えできません。",
+    ],
+    "chat answer": [
+        "That's wonderful that you found an option. Safe travels!",
+        "Your window seat near the wing stays. I have charged the card and moved you to HAT094.",
+        "Great news! The morning flight is booked. Is there anything else I can help you with?",
+        "Would you like me to charge the original card for the morning flight with a window seat?",
+        "Happy birthday to your grandmother! I hope she enjoys the letters and the music stand.",
+    ],
+    "echo": [
+        "\n\n".join(f"{one.role}: {one.text}" for one in TRAVEL[:1]),
+        TRAVEL[-1].text,
+        str(TRAVEL[6].tool_call_responses[0].response),
+        f"{TRAVEL[3].text}\n{TRAVEL[4].text}",
+        f"User: {TRAVEL[8].text}",
+    ],
+    "wrong section": [
+        ("Preheat the oven, mix flour with sugar and butter until smooth, add three eggs one by one, pour "
+        "the batter into a greased tin and bake until golden. Cool before serving with whipped cream."),
+        "## Decisions\n(none)\n## Open tasks\n(none)\n## Done tasks\n(none)\n## Narrative\n(none)",
+        OLDER,
+        ("The importer dropped rows whose currency column was empty; a failing test was written, and the "
+        "early return of the parser was replaced by a default. All tests pass after the commit."),
+        ("A group of hikers crossed the ridge at dawn, pitched their tents beside a lake and watched "
+        "eagles circling above the cliffs until thunder forced everybody back into the valley."),
+    ],
+    "oversize": [
+        LONG,
+        "\n".join([GOOD[: GOOD.index("\n")]] * 2) + "\n" + GOOD * 2,
+        " ".join([first_words(GOOD, 40)] * 4) + ".",
+        "- The user wants the morning flight and the window seat near the wing.\n" * 8,
+        "\n\n".join(one.text for one in TRAVEL if one.text) * 2,
+    ],
+    "invented id": [
+        GOOD.replace("KBUT8V", "KBUT8W"),
+        GOOD.replace("mara_quint_4718", "mara_quint_4178"),
+        GOOD.replace("credit_card_5521908", "credit_card_9999999"),
+        GOOD.replace("receipts.pdf", "invoices.pdf"),
+        GOOD.replace("22 May 2024", "24 May 2024"),
+    ],
+    "stale": [
+        "Nothing has been done yet.",
+        OLDER,
+        OLDER.replace("The user runs a bakery", "The user still runs a bakery"),
+        OLDER.rpartition(" Open:")[0],
+        "No new information was exchanged since the previous summary; all statements remain valid.",
+    ],
+    "tool call": [
+        '{"name": "update_reservation", "arguments": {"reservation_id": "KBUT8V"}}',
+        "<tool_call>get_reservation</tool_call>",
+        'Let me look at the reservation first.\n{"name": "get_reservation", "arguments": {}}',
+        'The user wants a change:\n```json\n{"tool": "update_reservation", "flight": "HAT094"}\n```',
+        "Thought: the card has to be charged.\nAction: update_reservation\nAction Input: {}",
+    ],
+    "wrong language": [
+        ("L'utilisateur veut déplacer sa réservation de Lisbonne à Varsovie de deux jours à cause d'un "
+        "récital de violon. L'assistant a trouvé deux vols directs, et le vol du matin a été choisi avec "
+        "une deuxième valise. Le certificat a été refusé par la compagnie."),
+        ("Der Nutzer möchte die Reservierung von Lissabon nach Warschau um zwei Tage verschieben, weil die "
+        "Tochter ein Konzert hat. Der Assistent fand zwei direkte Flüge, und der Flug am Morgen wurde "
+        "gewählt. Der Gutschein wurde von der Fluglinie nicht angenommen."),
+        ("El usuario quiere cambiar la reserva de Lisboa a Varsovia por un recital de violín de su hija. El "
+        "asistente encontró dos vuelos directos y se eligió el de la mañana, con una segunda maleta. El "
+        "certificado no fue aceptado por la aerolínea."),
+        ("Пользователь хочет перенести поездку из Лиссабона в Варшаву на два дня позже. Ассистент нашёл два "
+        "прямых рейса, и был выбран утренний. Сертификат не был принят авиакомпанией."),
+        "用户想把从里斯本到华沙的行程推迟两天，因为女儿有小提琴演出。助手找到两个直飞航班，用户选择了早上的航班。",
+    ],
+}  # fmt: skip
+"""What has to be refused, or repaired where an item is invented; all are texts for `TRAVEL`."""
+
+WITH_OLDER = {"stale"}
+CASES = [
+    pytest.param(kind, text, id=f"{kind} {number}")
+    for kind, texts in REFUSED.items()
+    for number, text in enumerate(texts, 1)
+]
+
+
+@pytest.mark.parametrize(("kind", "text"), CASES)
+def test_a_bad_summary_does_not_stand_as_it_is(kind: str, text: str) -> None:
+    """It is refused with a reason that quotes nothing, or what was invented in it is left out."""
+    request = asked(earlier=(OLDER,) if kind in WITH_OLDER else ())
+    review = judge(text, request)
+
+    if kind == "invented id":
+        assert review.dropped == 1
+        assert not review.defects
+    else:
+        assert review.defects
+    assert all(one.endswith(".") and len(one) < 200 for one in review.defects)
+    assert all(word not in one for one in review.defects for word in ("KBUT8V", "mara", "violin"))
+
+
+GOOD_ONES = {
+    "travel": (GOOD, asked()),
+    "the headings of the prompt": (
+        (
+            "## Decisions\n- The morning flight HAT094, because the user wants to leave before nine.\n"
+            "## Open tasks\n- Charge credit_card_5521908 if the window seat near the wing stays.\n"
+            "## Done tasks\n- Searched direct flights from Lisbon to Warsaw for 2024-05-22.\n"
+            "## Failures tried\n- certificate_8830027 was refused for changes of a booked fare.\n"
+            "## Narrative\nThe user moves reservation KBUT8V for a violin recital."
+        ),
+        asked(),
+    ),
+    "rolling": (f"{OLDER} Then they turned to a trip: {GOOD}", asked(earlier=(OLDER,))),
+    "german": (GERMAN_SUMMARY, asked(GERMAN)),
+    "english of a german talk": (
+        (
+            "The customer reported that the heating in the cellar loses water. Order A77310 was changed from "
+            "maintenance to a repair; the technician comes on Thursday with a new expansion tank and rings at "
+            "the neighbour, Oberhuber. The invoice goes to the property management."
+        ),
+        asked(GERMAN),
+    ),
+    "german of an english talk, by a german prompt": (
+        REFUSED["wrong language"][1],
+        asked(prompt="Fasse das Gespräch zusammen und nenne alles, was noch offen ist, in Sätzen."),
+    ),
+    "french, by name": (
+        REFUSED["wrong language"][0],
+        asked(prompt="Summarize the conversation in French."),
+    ),
+    "coding": (
+        (
+            "The user asked to repair src/ledger/importer.py, which dropped rows with an empty currency. "
+            "`parse_row` returned None; now it uses default_currency (commit 9c41f7e, 312 passed). The test is "
+            "`test_empty_currency` in tests/ledger/test_importer.py. The migrations folder must not be touched. "
+            "Next: which callers depend on format_total in src/ledger/report.py, before any change."
+        ),
+        asked(CODING),
+    ),
+    "notes without sentences": (
+        (
+            "# Import fix\n- importer.py: empty currency falls back to default_currency\n- commit 9c41f7e\n"
+            "- 312 tests pass\n# Next\n- callers of format_total (report.py), German locale, accountant"
+        ),
+        asked(CODING),
+    ),
+    "a report of an injection": (
+        f"{GOOD}\n- A web page tried to make the assistant ignore its instructions; it did not.",
+        asked(),
+    ),
+    "a long quotation": (
+        f'{GOOD}\n- The user said: "{TRAVEL[4].text}"',
+        asked(),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GOOD_ONES)
+def test_a_good_summary_stands(name: str) -> None:
+    """Prose, headings and notes, of any source and in its or the instruction's language, stay whole."""
+    text, request = GOOD_ONES[name]
+    review = judge(text, request)
+
+    assert (review.defects, review.dropped) == ((), 0)
+    assert review.text == text
