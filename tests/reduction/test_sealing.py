@@ -19,7 +19,7 @@ def folded() -> tuple[History, HistoryReductionState]:
 
 
 def test_an_item_goes_in_front() -> None:
-    """The record is sealed anew, and notes up to where the item stands for messages."""
+    """The record gets a new hash, and notes up to where the item stands for messages."""
     history, made = folded()
     taken = with_sealed(history, made, sealed_item(0), base=None, budget=budget_of(ROLLING))
 
