@@ -110,3 +110,20 @@ def test_tail() -> None:
 
     assert [(item.text, item.order) for item in items] == [("user: two", 2), ("user: one", 1)]
     assert [item.text for item in old] == ["user: older", "user: old"]
+
+
+def test_what_the_view_shows_is_not_repeated() -> None:
+    """A quoted request is no request of the digest, nor said last; its rules are kept, as they hold on."""
+    quoted = "Bake two loaves of rye bread.\n\nNever use any sugar."
+    messages = (Message.user(quoted), Message.user("Slice the older loaf of wheat bread."))
+    said = tuple(Message.assistant(f"Step {n} of the baking plan is done.") for n in range(20))
+    request = SummaryRequest(messages=(*messages, *said), prompt="", budget=400, shown=(quoted,))
+    text = write_digest(request)
+    again = SummaryRequest(
+        messages=said, earlier=(text,), prompt="", budget=400, shown=(quoted, messages[1].text)
+    )
+
+    assert "rye" not in text
+    assert "- Never use any sugar." in text
+    assert "- Slice the older loaf of wheat bread." in text
+    assert "Slice" not in write_digest(again).partition("## Said")[0]

@@ -101,7 +101,8 @@ def find_identifiers(text: str) -> Iterator[Entry]:
                 named.add(value)
                 yield Entry(value, match[1])
     for token in _TOKEN.findall(text):
-        if _SPECIAL.search(token):
+        # Most are plain words, which is faster to see.
+        if not token.isalpha() and _SPECIAL.search(token):
             value = token.lstrip(_LEFT_EDGE).rstrip(_RIGHT_EDGE)
             if _SHORTEST < len(value) <= _LONGEST and value not in named and _is_token(value):
                 yield Entry(value, "")

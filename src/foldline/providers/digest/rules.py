@@ -71,16 +71,18 @@ _ABROAD = (
     r"niemals|immer |nie |auf keinen fall|vermeide|achte darauf|du darfst|sie dürfen|ich bevorzuge"
     r"|ich (?:will|möchte) (?:nicht|kein)|jamais|toujours|évite[rz]?\b|n['’]\w+ (?:pas|jamais|plus)"
     r"|ne (?:\w+ ){1,2}(?:pas|jamais|plus)|je préfère|je ne veux pas|nunca|siempre|jamás|evita\b|prefiero"
-    r"|no (?:quiero|uses|hagas|toques|borres|cambies|modifiques|escribas|olvides)\b|sempre|evite\b|prefiro|não \w+|mai |preferisco|non \w+(?:are|ere|ire)\b"
+    r"|no (?:quiero|uses|hagas|toques|borres|cambies|modifiques|escribas|olvides)\b"
+    r"|sempre|evite\b|prefiro|não \w+|mai |preferisco|non \w+(?:are|ere|ire)\b"
     r"|non voglio|никогда|всегда|не \w+(?:й|йте|ь|ьте)\b)"
-    r"|.{0,40}?(?:不要|不得|禁止|必须|必須|务必|请勿|請勿|一定要|ないで|てはいけない|必ず|常に|絶対に"
-    r"|하지 ?마|마세요|항상|반드시|절대)|(?:\w+ ){1,6}(?:nicht|niemals|keine?n?)\b[^,]*!$"
 )
-_STRICT = re.compile(
-    rf"{_LEAD}{_CASE}{_LEAD}{_ORDER}|.{{0,200}}?[(;–—-] ?(?:{_NOT} (?!{_REPORT})\w|never |always )"
-    rf"|{_ABROAD}",
+_STRICT = re.compile(rf"{_LEAD}{_CASE}{_LEAD}{_ORDER}|{_ABROAD}", re.IGNORECASE).match
+# What begins inside a sentence.
+_INSIDE = re.compile(
+    rf"[(;–—-] ?(?:{_NOT} (?!{_REPORT})\w|never |always )|\b(?:nicht|niemals|keine?n?)\b[^,]*!$"
+    r"|不要|不得|禁止|必须|必須|务必|请勿|請勿|一定要|ないで|てはいけない|必ず|常に|絶対に"
+    r"|하지 ?마|마세요|항상|반드시|절대",
     re.IGNORECASE,
-).match
+).search
 _PREFERENCE = re.compile(rf"{_LEAD}{_CASE}{_LEAD}(?:{_WISH})", re.IGNORECASE).match
 _WANTED = re.compile(_WANT, re.IGNORECASE).search
 # What is about the writer tells, and does not ask.
@@ -91,11 +93,15 @@ _CODE = re.compile(r"[;{}]$|=>|\);|^\W*\d+[:\s]|\w(?:Error|Exception):|\x1b")
 
 def is_rule(sentence: str) -> bool:
     """Whether the user asks in *sentence* that something be done always, never or in a certain way."""
-    if sentence.endswith(("?", "？", ELLIPSIS)) or _CODE.search(sentence):
+    if len(sentence) not in _LENGTHS or sentence.endswith(("?", "？", ELLIPSIS)):
         return False
-    if _STRICT(sentence) or _WANTED(sentence):
-        return True
-    return bool(_PREFERENCE(sentence)) and not _OWN(sentence)
+    is_asked = _is_strict(sentence) or _WANTED(sentence)
+    is_asked = is_asked or (_PREFERENCE(sentence) and not _OWN(sentence))
+    return bool(is_asked) and not _CODE.search(sentence)
+
+
+def _is_strict(sentence: str) -> bool:
+    return bool(_STRICT(sentence) or _INSIDE(sentence))
 
 
 def offer_rules(
@@ -108,7 +114,7 @@ def offer_rules(
     """
     new = (speech.text for speech in speeches if speech.role == "user")
     texts = distinct([*_rules(asked), *filter(is_rule, prior), *_rules(new)])
-    strict = [place for place, text in enumerate(texts) if _STRICT(text)]
+    strict = [place for place, text in enumerate(texts) if _is_strict(text)]
     others = sorted(set(range(len(texts))).difference(strict))
     ranked = _from_both_ends(strict) + _from_both_ends(others)
     return [Item(texts[place], place) for place in ranked[:_MOST_RULES]]
@@ -118,7 +124,7 @@ def _rules(texts: Iterable[str]) -> Iterator[str]:
     for text in texts:
         is_typed = len(text) <= _TYPED
         for sentence in split_sentences(_QUOTED.sub("", text), lengths=_LENGTHS):
-            if is_rule(sentence) and (is_typed or _STRICT(sentence)):
+            if is_rule(sentence) and (is_typed or _is_strict(sentence)):
                 yield sentence
 
 

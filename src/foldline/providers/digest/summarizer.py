@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
+from itertools import chain
 
 from msgspec import Struct
 
@@ -35,7 +36,7 @@ from foldline.providers.digest.prose import focused, offer_quotes, offer_sentenc
 from foldline.providers.digest.requests import offer_requests, offer_tail
 from foldline.providers.digest.rules import offer_rules
 from foldline.providers.digest.span import Span, read_span
-from foldline.providers.digest.text import ELLIPSIS
+from foldline.providers.digest.text import ELLIPSIS, clean, one_line
 from foldline.reduction.request import SummaryRequest
 
 
@@ -89,8 +90,10 @@ def write_digest(request: SummaryRequest, *, count: CountTokens = _ESTIMATOR.cou
             return text
     span = read_span(request.messages)
     counts = sum((outline.counts for outline in earlier.outlines), span.roles)
-    budget = min(request.budget, _worthwhile(span, earlier, count))
-    offers = _offer(span, earlier, budget=budget, focus=words_of(request.focus), count=count)
+    budget = _worthwhile(span, earlier, count, most=request.budget)
+    shown = frozenset(one_line(clean(text)) for text in request.shown)
+    focus = words_of(request.focus)
+    offers = _offer(span, earlier, budget=budget, focus=focus, shown=shown, count=count)
     if count(header(counts)) * _ROLES_PART > budget:
         counts = brief(counts)
     text = _word_for_word(counts, offers, budget=budget, count=count)
@@ -99,16 +102,27 @@ def write_digest(request: SummaryRequest, *, count: CountTokens = _ESTIMATOR.cou
 
 
 def _offer(
-    span: Span, earlier: Earlier, *, budget: int, focus: AbstractSet[str], count: CountTokens
+    span: Span,
+    earlier: Earlier,
+    *,
+    budget: int,
+    focus: AbstractSet[str],
+    shown: AbstractSet[str],
+    count: CountTokens,
 ) -> dict[Section, Sequence[Item]]:
-    speeches, prior = span.speeches, earlier.lines
-    ledger = build_ledger(span, earlier)
-    asked = prior(Section.REQUESTS)
+    prior, ledger = earlier.lines, build_ledger(span, earlier)
+    # What the view shows is not repeated. Rules are: they hold when it is shown no longer.
+    speeches = (
+        [one for one in span.speeches if one_line(one.text) not in shown]
+        if shown
+        else span.speeches
+    )
+    asked = [line for line in prior(Section.REQUESTS) if line not in shown]
     requests = offer_requests(speeches, prior=asked, room=_room(span, earlier, budget), count=count)
     detail = min(max(budget * 2 // 3, _LEAST_DETAIL), _MOST_DETAIL)
     tail = offer_tail(speeches, prior=prior(Section.LAST), detail=detail)
-    rules = offer_rules(speeches, prior=prior(Section.RULES), asked=asked)
-    shown = [item.text for item in (*requests[:2], *rules[:4], *tail[:2])]
+    rules = offer_rules(span.speeches, prior=prior(Section.RULES), asked=asked)
+    known = [item.text for item in (*requests[:2], *rules[:4], *tail[:2])]
     said = [*prior(Section.SAID), *prior(Section.LAST)]
     offers: dict[Section, Sequence[Item]] = {
         Section.REQUESTS: requests,
@@ -117,7 +131,7 @@ def _offer(
         Section.SEEN: offer_entries(ledger.seen),
         Section.TOOLS: offer_calls(span, prior=prior(Section.TOOLS)),
         Section.EARLIER: offer_quotes(earlier.foreign, prior=prior(Section.EARLIER)),
-        Section.SAID: offer_sentences(speeches, prior=said, shown=shown, focus=focus),
+        Section.SAID: offer_sentences(speeches, prior=said, shown=known, focus=focus),
         Section.LAST: tail,
     }
     return (
@@ -133,15 +147,20 @@ def _room(span: Span, earlier: Earlier, budget: int) -> int:
     return most
 
 
-def _worthwhile(span: Span, earlier: Earlier, count: CountTokens) -> int:
-    """Return how many tokens a digest may have to be worth more than its sources."""
+def _worthwhile(span: Span, earlier: Earlier, count: CountTokens, *, most: int) -> int:
+    """Return how many tokens, at most *most*, a digest may have to be worth more than its sources."""
     known = sum(map(count, earlier.texts))
-    new = sum(count(speech.text) for speech in span.speeches)
-    new += sum(count(result.text) for result in span.results)
-    new += sum(count(argument.value) for call in span.calls for argument in call.arguments)
+    arguments = (argument.value for call in span.calls for argument in call.arguments)
+    told = (one.text for one in chain(span.speeches, span.results))
+    new = 0
+    for text in chain(told, arguments):
+        new += count(text)
+        if known + new * 3 // 4 >= most:
+            # A long source is not counted to its end.
+            return most
     # A short source may be worth keeping whole.
     whole = new + MESSAGE_TOKENS * span.roles.total() - 1
-    return known + max(new * 3 // 4, min(whole, _SMALL))
+    return min(most, known + max(new * 3 // 4, min(whole, _SMALL)))
 
 
 def _word_for_word(

@@ -92,16 +92,19 @@ REDACTION_RULES = (
 )
 """The shapes, in the order in which they are tried."""
 
-_CARD = re.compile(r"(?<![\w.-])[3-6]\d{3}(?:[ -]?\d{2,6}){2,4}(?![\w-])")
+_HINTS = tuple({hint: None for rule in REDACTION_RULES for hint in rule.hints})
+# A pattern that begins with characters is searched several times as fast as with a condition.
+_CARD = re.compile(r"[3-6](?<![\w.-].)\d{3}(?:[ -]?\d{2,6}){2,4}(?![\w-])")
 _CARD_LENGTHS = range(13, 20)
 
 
 def redact(text: str) -> str:
     """Return *text* with a marker in place of every secret of a known shape."""
     lowered = text.lower()
-    for rule in REDACTION_RULES:
-        if any(hint in lowered for hint in rule.hints):
-            text = rule.pattern.sub(rule.marker, text)
+    if [hint for hint in _HINTS if hint in lowered]:
+        for rule in REDACTION_RULES:
+            if any(hint in lowered for hint in rule.hints):
+                text = rule.pattern.sub(rule.marker, text)
     return _CARD.sub(_card_marker, text)
 
 
