@@ -75,7 +75,7 @@ class SummaryRequest(Struct, frozen=True, kw_only=True):
     """The place, in the chain of summarizers, of the one that is asked."""
 
 
-class Summary(Struct, frozen=True):
+class Summary(Struct, frozen=True, kw_only=True):
     """A text, and what its vendor alone can read of the same messages."""
 
     text: str

@@ -134,7 +134,8 @@ class VendorCompaction:
         spend(response.usage)
         found = next(filter(None, map(only_sealed, reversed(response.messages))), None)
         sealed = self._made(found)
-        return Summary(await DigestSummarizer().summarize(request), sealed)
+        text = await DigestSummarizer().summarize(request)
+        return Summary(text=text, sealed=sealed)
 
     def _made(self, found: _Found | None) -> _Found:
         if not found:
