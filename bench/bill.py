@@ -30,7 +30,7 @@ from foldline.history.messages import Message
 from foldline.history.meter import PrefixMeter
 from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.providers.price_list import PRICES_OF, prices_of_model
-from foldline.providers.summarizer import FIRST_LINE, ModelSummarizer
+from foldline.providers.summarizer import FIRST_LINE, LAST_LINE, ModelSummarizer
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.prices import Prices
 from foldline.replay.bill import Terms
@@ -88,7 +88,7 @@ class Writer:
         """Return it, whatever was asked."""
         del request
         text = " ".join(self._random.choices(_WORDS, k=SUMMARY * 7 // 10))
-        return ChatResponse(messages=(Message.assistant(f"{FIRST_LINE}\n{text}"),))
+        return ChatResponse(messages=(Message.assistant(f"{FIRST_LINE}\n{text}\n{LAST_LINE}"),))
 
 
 def ours(tape: Tape, charged: Terms, fields: Mapping[str, Any]) -> tuple[float, int]:

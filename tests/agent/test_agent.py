@@ -121,7 +121,7 @@ def test_a_summarizer_reads_no_more_than_its_window() -> None:
         context_window = 1000
 
     long = "about the weather, the trains and many other things that take some words " * 5
-    summarizer = Small(repeat="Summary of the conversation so far:\nthey talked")
+    summarizer = Small(repeat="Summary of the conversation so far:\nthey talked\nEnd of summary.")
     config = HistoryReductionConfig(
         enabled=True, strategy="summarizing", target_count=1, summarization_threshold=1
     )

@@ -127,7 +127,9 @@ async def test_no_breaker_ends_anything_and_the_fold_can_be_undone() -> None:
 
 async def test_an_agent_that_drops_can_summarize_once() -> None:
     """Its model writes the summary, although the configuration asks for none."""
-    said = ["fine " * 30] * 6 + ["Summary of the conversation so far:\nThe weather was fine."]
+    said = ["fine " * 30] * 6 + [
+        "Summary of the conversation so far:\nThe weather was fine.\nEnd of summary."
+    ]
     dropping = HistoryReductionConfig(strategy="message_counting", target_count=9)
     one = Agent(ScriptedModel(said), history_reduction=dropping)
     thread = await talked(one, 6)

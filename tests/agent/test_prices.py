@@ -110,7 +110,7 @@ async def test_an_agent_goes_by_the_prices_of_its_model() -> None:
     config = HistoryReductionConfig(
         trigger="balance", counting_unit="messages", target_count=2, prices=DEAR
     )
-    summary = "Summary of the conversation so far:\nThe user asked about a parcel on its way."
+    summary = "Summary of the conversation so far:\nThe user asked about a parcel on its way.\nEnd of summary."
     model = ScriptedModel([summary, "It comes tomorrow."])
     agent = Agent(model, history_reduction=config)
     result = await agent.run([*long_talk(40)])

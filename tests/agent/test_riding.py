@@ -19,7 +19,7 @@ from foldline.history.formats.renderings import render_anthropic, render_openai_
 from foldline.history.messages import Message, Usage
 from foldline.history.parts import ToolCallPart
 from foldline.providers.model import ChatRequest, ChatResponse
-from foldline.providers.summarizer import FIRST_LINE, RidingSummarizer
+from foldline.providers.summarizer import FIRST_LINE, LAST_LINE, RidingSummarizer
 from foldline.reduction.request import SummaryRequest
 from foldline.testing.grammars import check_anthropic, check_openai_chat
 from foldline.testing.model import ScriptedModel
@@ -27,7 +27,8 @@ from foldline.testing.model import ScriptedModel
 
 CACHED = Prices(input=3, output=15, cached_read=0.3, cache_write=3.75, minimum_prefix=0)
 UNCACHED = Prices(input=3, output=15)
-SUMMARY = f"{FIRST_LINE}\nThe user asked about many parcels, and each was on its way to Porto."
+SAID = "The user asked about many parcels, and each was on its way to Porto."
+SUMMARY = f"{FIRST_LINE}\n{SAID}\n{LAST_LINE}"
 USAGE = Usage(input_tokens=10, output_tokens=2)
 
 

@@ -154,7 +154,7 @@ def test_a_model_writes_the_summary(
 ) -> None:
     """It gets the prompt, then the focus; at `--prices` what the vendor counted has an amount."""
     talked(tmp_path, agent())
-    text = "Summary of the conversation so far:\nAll was fine."
+    text = "Summary of the conversation so far:\nAll was fine.\nEnd of summary."
     message = {"role": "assistant", "content": text}
     usage = {"prompt_tokens": 1_000, "completion_tokens": 100}
     choices = [{"message": message, "finish_reason": "stop"}]

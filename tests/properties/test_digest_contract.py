@@ -14,7 +14,6 @@ from foldline.providers.digest.summarizer import DigestSummarizer, write_digest
 from foldline.reduction.budget import budget_for
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.contract import cleaned, reviewed
-from foldline.reduction.provenance import Source
 from foldline.reduction.request import SummaryRequest
 from foldline.testing.histories import damaged_history, legal_history
 from tests.depth import by_depth
@@ -93,7 +92,7 @@ def spans(random: Random, *, damaged: bool) -> list[list[Message]]:
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("damaged", [False, True])
 def test_a_digest_has_no_defects(seed: int, *, damaged: bool) -> None:
-    """Over thousands of rolling folds no digest is empty, too long or has an invented name."""
+    """Over thousands of rolling folds no digest is empty or too long."""
     random = Random(f"digest {seed} {damaged}")
     folds = 0
     for number in range(EACH // SHARE):
@@ -113,7 +112,6 @@ def test_a_digest_has_no_defects(seed: int, *, damaged: bool) -> None:
             folds += 1
 
             assert review.defects == (), (seed, number)
-            assert not Source(request).lacking([text]), (seed, number)
             assert review.tokens <= budget
 
     assert folds > EACH // SHARE

@@ -11,7 +11,7 @@ from foldline.errors import ConfigError, ModelError, SummarizerError
 from foldline.history.messages import Message, Usage
 from foldline.history.parts import ReasoningPart, TextPart
 from foldline.providers.model import ChatRequest, ChatResponse
-from foldline.providers.summarizer import FIRST_LINE, ModelSummarizer, Summarizer
+from foldline.providers.summarizer import FIRST_LINE, LAST_LINE, ModelSummarizer, Summarizer
 from foldline.reduction.event import Reason
 from foldline.reduction.request import DEFAULT_PROMPT, SummaryRequest
 from foldline.reduction.state import HistoryReductionState
@@ -22,7 +22,7 @@ from tests.agent.test_reducer import talk
 
 CONFIG = structs.replace(QUOTING, quote_user_messages=0)
 REQUEST = SummaryRequest(messages=(Message.user("hello"),), prompt="Sum it {up}.\n", budget=100)
-GOOD = f"{FIRST_LINE}\nThe weather was spoken of."
+GOOD = f"{FIRST_LINE}\nThe weather was spoken of.\n{LAST_LINE}"
 
 
 def summarize(step: ModelStep, request: SummaryRequest = REQUEST) -> str:
@@ -53,7 +53,12 @@ def test_the_transcript_stands_first_and_the_instruction_last() -> None:
     lines = text.split("\n")
 
     assert lines[0].startswith("====== TRANSCRIPT ")
-    assert lines[-2:] == ["Begin with exactly this line, and write nothing before it:", FIRST_LINE]
+    assert lines[-4:] == [
+        "Begin with exactly this line, and write nothing before it:",
+        FIRST_LINE,
+        "When all is written, end with exactly this line, and write nothing after it:",
+        LAST_LINE,
+    ]
     places = [text.index(one) for one in ("hello", "=== END", "Sum it {up}.", "100 tokens")]
     assert places == sorted(places)
     assert "was rejected" not in text
@@ -119,23 +124,30 @@ def test_secrets_and_long_results_stay_in_the_process() -> None:
 @pytest.mark.parametrize(
     "reply",
     [
-        f"{FIRST_LINE}\nAll is well.\n",
-        f"{FIRST_LINE} All is well.",
-        f"\n\n**{FIRST_LINE}**\n\nAll is well.",
-        f"## {FIRST_LINE.rstrip(':').upper()}\nAll is well.",
-        f"Here it is:\n\n{FIRST_LINE}\nAll is well.",
+        f"{FIRST_LINE}\nAll is well.\n{LAST_LINE}\n",
+        f"{FIRST_LINE} All is well. {LAST_LINE}",
+        f"\n\n**{FIRST_LINE}**\n\nAll is well.\n\n**{LAST_LINE}**\n\n",
+        f"## {FIRST_LINE.rstrip(':').upper()}\nAll is well.\n## {LAST_LINE.rstrip('.').upper()}",
+        f"Here it is:\n\n{FIRST_LINE}\nAll is well.\n\n{LAST_LINE}\nTell me what to change.",
         Message(
-            role="assistant", parts=(ReasoningPart("hm"), TextPart(GOOD[:36] + "All is well."))
+            role="assistant",
+            parts=(ReasoningPart("hm"), TextPart(f"{FIRST_LINE}All is well.\n{LAST_LINE}")),
         ),
-        ChatResponse(messages=(Message.assistant(FIRST_LINE), Message.assistant("All is well."))),
+        ChatResponse(
+            messages=(
+                Message.assistant(FIRST_LINE),
+                Message.assistant(f"All is well.\n{LAST_LINE}"),
+            )
+        ),
     ],
 )
-def test_the_first_line_is_taken_off(reply: ModelStep) -> None:
-    """What is returned is the summary alone, however the line was dressed up."""
+def test_the_first_and_the_last_line_are_taken_off(reply: ModelStep) -> None:
+    """What is returned is the summary alone, however the lines were dressed up."""
     assert summarize(reply) == "All is well."
     # What the summary itself is dressed in stays.
     for text in ("**Aims**\nall", "* one\n* two", "# One", "*one* is well"):
-        assert summarize(f"**{FIRST_LINE}**\n{text}") == summarize(f"{FIRST_LINE} {text}") == text
+        replies = (f"**{FIRST_LINE}**\n{text}\n{LAST_LINE}", f"{FIRST_LINE} {text}\n{LAST_LINE}")
+        assert [*map(summarize, replies)] == [text, text]
 
 
 @pytest.mark.parametrize(
@@ -144,6 +156,10 @@ def test_the_first_line_is_taken_off(reply: ModelStep) -> None:
         ("", "no text"),
         (" \n", "no text"),
         (FIRST_LINE, "no text"),
+        (f"{FIRST_LINE}\n{LAST_LINE}", "no text"),
+        (f"{FIRST_LINE}\nThe weather was", "without the last line"),
+        (f"{FIRST_LINE}\nOne.\n{LAST_LINE}\n{'x' * 121}", "without the last line"),
+        (f"{FIRST_LINE}\nOne.\n{LAST_LINE}\n1\n2\n3", "without the last line"),
         (ChatResponse(messages=()), "no text"),
         (Message(role="assistant", parts=(ReasoningPart("hm"),)), "no text"),
         (calls(("look_up", {})), "called a tool"),
@@ -203,7 +219,7 @@ def test_a_reducer_folds_with_a_model() -> None:
 
 def test_the_second_request_lists_the_defects() -> None:
     """After a text that breaks the contract the model reads the defect and is asked again."""
-    reduced, model = reduce(f"{FIRST_LINE}\n{'word ' * 4000}", GOOD)
+    reduced, model = reduce(f"{FIRST_LINE}\n{'word ' * 4000}\n{LAST_LINE}", GOOD)
 
     assert reduced.event.summarizer == "scripted"
     assert reduced.event.summarizer_calls == 2
@@ -247,9 +263,12 @@ MISHAPS: list[tuple[ModelStep, str]] = [
     (_late, "TimeoutError"),
     ("", "The reply"),
     ("word " * 40_000, "The reply"),
-    (f"{FIRST_LINE}\n{'word ' * 40_000}", "The text has "),
+    (f"{FIRST_LINE}\n{'word ' * 40_000}\n{LAST_LINE}", "The text has "),
     (calls(("look_up", {"q": 1})), "The reply"),
-    (f'{FIRST_LINE}\n{{"name": "look_up", "arguments": {{}}}}', "The text is a tool call"),
+    (
+        f'{FIRST_LINE}\n{{"name": "look_up", "arguments": {{}}}}\n{LAST_LINE}',
+        "The text is a tool call",
+    ),
     ("That is wonderful! Shall I look for hotels as well?", "The reply"),
 ]
 

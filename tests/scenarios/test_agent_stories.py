@@ -17,7 +17,7 @@ from foldline import (
 )
 from foldline.errors import CheckpointStaleError, ModelError, RunStartError
 from foldline.events import IterationStartedEvent
-from foldline.providers.summarizer import FIRST_LINE
+from foldline.providers.summarizer import FIRST_LINE, LAST_LINE
 from foldline.reduction.event import Reason
 from foldline.testing.model import ModelStep, ScriptedModel, calls
 from foldline.testing.summarizer import ScriptedSummarizer, Step
@@ -200,7 +200,7 @@ async def test_a_cheaper_model_writes_the_summaries() -> None:
     """The summarizer is asked for the summary alone, and the agent's model for the answer alone."""
     dear, cheap = (
         ScriptedModel(["fine"], name="dear"),
-        ScriptedModel([f"{FIRST_LINE}\nthey spoke of trains"], name="cheap"),
+        ScriptedModel([f"{FIRST_LINE}\nthey spoke of trains\n{LAST_LINE}"], name="cheap"),
     )
     agent = Agent(dear, history_reduction=config(), summarizer=ModelSummarizer(cheap))
     thread = await filled(MemoryStore(), said(1, 5))
@@ -216,7 +216,7 @@ def test_without_a_summarizer_the_agents_model_writes_them() -> None:
     """The model of the agent is asked twice: for the summary, then for the answer."""
 
     async def live() -> ScriptedModel:
-        model = ScriptedModel([f"{FIRST_LINE}\nthey spoke of trains", "fine"])
+        model = ScriptedModel([f"{FIRST_LINE}\nthey spoke of trains\n{LAST_LINE}", "fine"])
         agent = Agent(model, history_reduction=config())
         thread = await filled(MemoryStore(), said(1, 5))
         assert (await agent.run("question 6", thread=thread)).text == "fine"

@@ -23,7 +23,7 @@ from foldline import (
 from foldline.events import TextDeltaEvent
 from foldline.providers.book import window_of_model
 from foldline.providers.model import ChatRequest, ChatResponse
-from foldline.providers.summarizer import FIRST_LINE
+from foldline.providers.summarizer import FIRST_LINE, LAST_LINE
 from foldline.testing.model import Answer, ScriptedModel, calls
 from foldline.threads.tools import INTERRUPTED
 from tests.servers.recordings import recorded_sessions
@@ -48,7 +48,7 @@ class Vendor(ScriptedModel):
         tokens = tokens_of(request.messages) + sum(len(repr(one)) // 4 for one in request.tools)
         self.largest = max(self.largest, tokens)
         if request.messages[-1].text.startswith("====== TRANSCRIPT"):
-            text = f"{FIRST_LINE}\nThey spoke of a parcel and where it is."
+            text = f"{FIRST_LINE}\nThey spoke of a parcel and where it is.\n{LAST_LINE}"
             return ChatResponse(messages=(Message.assistant(text),))
         response = await super().respond(request)
         return replace(response, usage=Usage(input_tokens=tokens, output_tokens=50))

@@ -34,8 +34,13 @@ _MARK_LENGTH = 12
 _NAME_LENGTH = 80
 _ADDRESS_LENGTH = 300
 _SHARE_OF_HEAD = 2 / 3
-# After anything that some reader takes for the end of a line.
-_FALSE_HEADER = re.compile(r"(?<![^\n\r\v\f\x1c-\x1e\x85\u2028\u2029])===")
+# After anything that some reader takes for the end of a line, and behind what is not seen.
+_FALSE_HEADER = re.compile(
+    r"(?<![^\n\r\v\f\x1c-\x1e\x85\u2028\u2029])(?=[\u00ad\u200b-\u200f\u2060\ufeff]{0,8}(?:===|\uff1d))"
+)
+# What the template of a chat takes for the edge of a turn, up to where it is parted.
+_TEMPLATE = re.compile(r"(<)(?=\|\w+\|>|/?s>|<?/?SYS>|(?:start|end)_of_turn>)|(\[)(?=/?INST\])")
+_PARTED = r"\1\2 "
 
 
 def write_transcript(
@@ -65,7 +70,7 @@ def write_transcript(
 
 def _block(header: str, lines: Iterable[str]) -> str:
     said = "\n".join(line for line in lines if line) or "(nothing)"
-    return f"=== {header} ===\n" + _FALSE_HEADER.sub(" ===", said)
+    return f"=== {_TEMPLATE.sub(_PARTED, header)} ===\n{_FALSE_HEADER.sub(' ', _TEMPLATE.sub(_PARTED, said))}"
 
 
 def _speaker(message: Message) -> str:

@@ -33,7 +33,10 @@ _MONTHS = {
     )
     for name in names.split()
 }
-_YEAR_FIRST = re.compile(r"(?<!\d)(\d{4})([-/.]?)(\d{1,2})\2(\d{1,2})(?!\d)")
+# Not in a longer name, and without marks only as eight digits of a likely year.
+_YEAR_FIRST = re.compile(
+    r"(?<![0-9A-Za-z_])(?=\d{4}[-/.]|(?:19|20)\d{6}(?!\d))(\d{4})([-/.]?)(\d{1,2})\2(\d{1,2})(?!\d)"
+)
 _YEAR_LAST = re.compile(r"(?<![\d.])(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d\d)(?![\d.]*\d)")
 _EAST = re.compile(r"(?:(\d{4})\s?[年년]\s?)?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]")
 _ORDINAL = r"(?:st|nd|rd|th|er|\.|º|ª)?"

@@ -44,7 +44,9 @@ _ADDRESS = re.compile(
     r"(?<![a-z\d+.-])[a-z][a-z\d+.-]{1,15}://(?:www\.)?([\w.~:/?#@!$&+=%-]++)",
     re.ASCII | re.IGNORECASE,
 )
-_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]++@(?:[\w-]++\.)+[a-z]{2,}", re.ASCII | re.IGNORECASE)
+_MAIL = re.compile(
+    r"(?<![\w.+-])[\w.+-]++@(?=[a-z])[\w-]++(?:\.[\w-]++)*", re.ASCII | re.IGNORECASE
+)
 _UUID = re.compile(r"[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}", re.ASCII | re.IGNORECASE)
 _PATH = re.compile(
     r"(?<![\w.~:/\\@+-])(?:~|\.{1,2}(?=[/\\])|[A-Za-z]:|[\w.@+-]++)?(?:[/\\][\w.@+-]+)+", re.ASCII
@@ -60,6 +62,7 @@ _NUMBER = re.compile(
 _MARKS = re.compile(r"[.,' _]")
 _LEAST_DIGITS = 3
 _LONGEST_CODE = 64
+_LEAST_DEPTH = 2
 _GROUP = 3
 # What ends a sentence, or marks a word, and is no part of an address.
 _EDGES = "_.:/?#!&+=-~*\\"
@@ -79,7 +82,7 @@ _CAMEL = re.compile(r"[a-z]+[A-Z]|[A-Z][a-z]+[A-Z]").search
 _LETTERS = re.compile(r"[A-Za-z]*")
 _CAPITALS = re.compile(r"[A-Z]{3,8}").fullmatch
 _RUN = re.compile(r"[a-z0-9]+")
-_JOINED = re.compile(r"([a-z0-9]+)([ _-](?=[a-z0-9]))?")
+_JOINED = re.compile(r"([a-z0-9]+)([ -](?=[a-z0-9]))?")
 
 
 def folded(text: str) -> str:
@@ -165,7 +168,7 @@ class Source:
 
     def _joined(self, names: set[str]) -> frozenset[str]:
         """Return those of *names* that are said in groups, or in one piece and written in groups."""
-        pieces = {name: re.sub("[ _-]", "", name) for name in names}
+        pieces = {name: name.replace("-", "") for name in names}
         wanted = {
             piece for piece in pieces.values() if len(piece) <= _LONGEST_CODE and piece.isalnum()
         }
@@ -228,15 +231,15 @@ class _Statement:
         return not name or bool(_OWN_HOST.match(name)) or self._source.has(name)
 
     def _is_known_path(self, path: str) -> bool | None:
-        name = path.strip().rstrip("/\\.").casefold()
-        name = name.removeprefix("./").removeprefix(".\\")
+        name = path.rstrip("/\\.").casefold().removeprefix("./").removeprefix(".\\")
         is_rooted = path[0] in "/\\~." or path[1:2] == ":"
-        if not is_rooted and len(re.findall(r"[/\\]", path)) < 2 and not _HAS_ENDING(path):  # noqa: PLR2004
+        has_ending = _HAS_ENDING(name) is not None
+        if not is_rooted and not has_ending and len(re.findall(r"[/\\]", path)) < _LEAST_DEPTH:
             return None
         if not name or self._source.has_path(name):
             return True
         # Words with slashes between them.
-        are_words = not is_rooted and not _HAS_ENDING(path)
+        are_words = not is_rooted and not has_ending
         return are_words and all(map(self._source.has_run, _RUN.findall(name)))
 
     def _is_known_name(self, name: str) -> bool | None:

@@ -173,7 +173,7 @@ def test_a_fold_is_one_span_and_the_calls_behind_it_are_compacted() -> None:
 def test_a_fold_by_the_model_of_the_agent_is_a_call_inside_of_it() -> None:
     """What the default summarizer asks is traced and counted as any call of a model."""
     watched = watch()
-    summary = "Summary of the conversation so far:\nthey talked about the weather"
+    summary = "Summary of the conversation so far:\nthey talked about the weather\nEnd of summary."
     agent = agent_of(watched, summary, "one", history_reduction=REDUCING)
     asyncio.run(on_long_thread(agent, "now"))
     fold = watched.span("compact_history")

@@ -17,7 +17,7 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError, ContextOverflowError, ModelError, SummarizerError
 from foldline.history.messages import Message, Usage
 from foldline.providers.model import ChatRequest
-from foldline.providers.summarizer import FIRST_LINE, ModelSummarizer, metered
+from foldline.providers.summarizer import FIRST_LINE, LAST_LINE, ModelSummarizer, metered
 from foldline.providers.vendors.client_model import ClientModel, summarizer_from, wire_of
 from foldline.providers.vendors.wire_formats import AnthropicMessages, OpenAIChat, OpenAIResponses
 from foldline.reduction.request import SummaryRequest
@@ -27,7 +27,7 @@ from tests.servers.vendor import Answer, VendorServer
 
 
 SECRET = "sk-ant-" + "a1B2" * 8
-SAID = f"{FIRST_LINE}\nThe weather was spoken of."
+SAID = f"{FIRST_LINE}\nThe weather was spoken of.\n{LAST_LINE}"
 REQUEST = SummaryRequest(messages=(Message.user(f"hello {SECRET}"),), prompt="Sum.", budget=100)
 OPENAI: dict[str, Any] = {
     "id": "c1",

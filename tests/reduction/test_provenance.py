@@ -1,0 +1,140 @@
+"""Names, numbers and days of a text, and whether its source has them."""
+
+import re
+from random import Random
+from time import process_time
+
+import pytest
+
+from foldline.history.messages import Message
+from foldline.history.tokens import TokenEstimator
+from foldline.reduction.contract import reviewed
+from foldline.reduction.provenance import Source
+from foldline.reduction.request import SummaryRequest
+from foldline.reduction.statements import statements
+from tests.reduction.talks import CODING, GOOD, TRAVEL
+
+
+MUTATIONS = 1_000
+SAID = (
+    "They paid 12,345.60 for 1 200 boxes on May 20th, 2024, and 3.500 more between 3 and 5 June or on "
+    "7/8/2025, 09.11.2026, 12-25-24, 2026年3月4日. Look into C:\\new\\plan.txt, ~/notes/todo.md, "
+    "/srv/app and data/rows.csv; the code is DE12 AB34 CD, tickets WP16 and WP20, 150000 rows."
+)
+
+
+def lacking(statement: str, said: str = SAID) -> bool:
+    request = SummaryRequest(messages=(Message.user(said),), prompt="", budget=9)
+    return bool(Source(request).lacking([statement]))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "paid 12345.6", "paid 12.345,60", "paid 12 345.60", "1200 boxes", "1,200", "3500", "3,500", "3.500",
+        "on 2024-05-20", "on 20.05.2024", "on 20 May", "el 20 de mayo de 2024", "am 20. Mai 2024", "5/20/24",
+        "3 June", "June 5", "on June 3-5", "8 July 2025", "7 August 2025", "2026-11-09", "25 December 2024",
+        "4 March 2026", "3月4日", "२० 20th of May", "C:\\new\\plan.txt", "notes/todo.md", "todo.md",
+        "/srv/app/data/rows.csv", "DE12AB34CD", "DE12-AB34-CD", "WP16-WP20", "150k rows", "150000rows",
+        "boxes/rows/code", "٣٥٠٠ more",
+    ],
+)  # fmt: skip
+def test_what_means_the_same_was_said(statement: str) -> None:
+    """Marks between digits, the form of a day, the folder of a path, groups of a code may differ."""
+    assert not lacking(statement)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "paid 12,345.70", "paid 12435", "1,201 boxes", "350 more", "on 2024-05-21", "on May 21", "21 May 2024",
+        "May 20, 2023", "June 4", "June 3-6", "12 September 2026", "2026年3月5日", "4/3/2025", "C:\\old\\plan.txt",
+        "notes/todo.txt", "/srv/data/rows.csv", "/app/data/rows.csv", "app/rows.csv", "DE12AB34CE",
+        "E12AB34CD", "WP16-WP21", "WP17", "151k rows", "15000rows", "boxes/rows/coat", "plan_b", "planTxt",
+        "ZX98-YW76", "a@example.org", "https://example.org/x", "٣٦٠٠ more",
+    ],
+)  # fmt: skip
+def test_what_means_something_else_was_not(statement: str) -> None:
+    """Another amount, day, path or code is an invention, and so is half of a code."""
+    assert lacking(statement)
+
+
+_IDENTIFIER = re.compile(r"[A-Za-z0-9_][\w./@-]*[A-Za-z0-9]", re.ASCII)
+
+
+def identifiers(text: str) -> set[str]:
+    """Return what has a digit and a letter, a digit four times, or the marks of a path, mail or name."""
+    return {
+        one
+        for one in _IDENTIFIER.findall(text)
+        if (re.search(r"\d", one) and (re.search("[A-Za-z]", one) or len(one) > 3))
+        or re.search(r"\w[/@_]\w", one)
+    }
+
+
+def mutated(random: Random, text: str) -> str:
+    """Change, swap, drop or add one character of one identifier of *text*."""
+    at = random.choice(sorted(identifiers(text)))
+    place = random.randrange(len(at))
+    other = random.choice("0123456789" if at[place].isdigit() else "abcdefghkmnpqrstuvwxyz")
+    new = random.choice(
+        (
+            at[:place] + (other.upper() if at[place].isupper() else other) + at[place + 1 :],
+            at[: place - 1] + at[place : place + 1] + at[place - 1 : place] + at[place + 1 :],
+            at[:place] + at[place + 1 :],
+            at[:place] + other + at[place:],
+        )
+    )
+    return text.replace(at, new)
+
+
+def test_no_mutated_identifier_is_accepted() -> None:
+    """After a thousand changes no text that may be used names what the conversation does not."""
+    random = Random(13)
+    kept, invented = 0, set[str]()
+    texts = (
+        (GOOD, TRAVEL),
+        (
+            (
+                "The user asked to repair src/ledger/importer.py. `parse_row` now uses default_currency (commit "
+                "9c41f7e, 312 passed). The test is tests/ledger/test_importer.py. Keep the migrations. "
+                "Next: format_total in src/ledger/report.py. The accountant needs points."
+            ),
+            CODING,
+        ),
+    )
+    for number in range(MUTATIONS):
+        text, messages = texts[number % 2]
+        request = SummaryRequest(messages=messages, prompt="", budget=9_999)
+        source = " ".join(
+            f"{one.text} {[call.arguments for call in one.tool_calls]} "
+            f"{[part.response for part in one.tool_call_responses]}"
+            for one in messages
+        )
+        known = {*identifiers(source), *identifiers(text)}
+        changed = mutated(random, text)
+        review = reviewed(changed, request, count=TokenEstimator().count, room=9_999)
+        if not review.defects:
+            kept += 1
+            new = identifiers(review.text) - known
+            invented |= {one for one in new if one.casefold() not in source.casefold()}
+
+    assert invented == set()
+    assert kept > MUTATIONS / 2
+
+
+def test_time_for_a_long_source() -> None:
+    """A text of 1,500 tokens is judged against a source four times as long in no more than that time."""
+    text = (GOOD + "\n") * 10
+    taken: list[float] = []
+    for repeated in (40, 160):
+        request = SummaryRequest(messages=TRAVEL * repeated, prompt="", budget=9_999)
+        rounds: list[float] = []
+        for _ in range(3):
+            started = process_time()
+            assert not Source(request).lacking(statements(text))
+            reviewed(text, request, count=len, room=10**9)
+            rounds.append(process_time() - started)
+        taken.append(min(rounds))
+
+    assert taken[1] < 8 * taken[0]
