@@ -187,6 +187,14 @@ a batch asks summarizers
 - if how.strategy == "summarizing" and not verdict.is_batch:
 + if how.strategy == "summarizing":
 
+reduction/spans.py: reduction/test_spans.py
+what was dropped before the first layer is in no span
+- if layer.start > end:
++ if False:
+a shortened message before the cut is in two spans
+- for at in shortened if at >= cut]
++ for at in shortened]
+
 reduction/pieces.py: reduction/test_long.py
 a chunk tears a group of calls apart
 - end = next(history.whole_indexes(within, start), start)

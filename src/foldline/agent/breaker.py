@@ -282,8 +282,8 @@ class FoldCalls:
         error = outcome.error
         if outcome.has_expired:
             self._end, self._is_late = self._timer(), True
-            # Less than half of the time is what others have left of it.
-            is_slow = seconds is not None and seconds * 2 >= self._seconds
+            # Less than half of the time is what others have left of it, and who has answered may again.
+            is_slow = seconds is not None and seconds * 2 >= self._seconds and not self._texts
             failure = SummaryFailure("TimeoutError")
         elif error is not None:
             # The error's own text may quote the conversation: it is only logged at DEBUG.

@@ -8,7 +8,7 @@ once, and that reasoning may have to follow. The last request before the prefix 
 those before it; it is checked whole.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from foldline.history.formats.renderings import (
     render_anthropic,
@@ -18,6 +18,7 @@ from foldline.history.formats.renderings import (
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallResponsePart
+from foldline.history.signed import without_signed
 from foldline.reduction.state import HistoryReductionState
 from foldline.testing.grammars import (
     check_anthropic,
@@ -60,7 +61,32 @@ def losses(
     clipped = () if state is None else (one.index for one in state.shortened)
     if user is not None and user not in clipped and not _holds(request, history[user]):
         lost.append("view: the last user message is missing or changed")
-    return tuple(lost)
+    return (*lost, *_unaccounted(request, history, state))
+
+
+def _unaccounted(
+    request: Sequence[Message], history: History, state: HistoryReductionState | None
+) -> Iterator[str]:
+    """Give each message that is neither in *request* as it was said nor in exactly one span."""
+    covers = [0] * len(history)
+    for span in () if state is None else state.spans:
+        for index in range(span.start, span.end):
+            covers[index] += 1
+    shown = {id(message) for message in request}
+    is_damaged = history.is_damaged(0 if state is None else state.summarized_up_to_index)
+    for index, count in enumerate(covers):
+        message = history[index]
+        if count > 1:
+            yield f"view: {count} spans cover message {index}"
+        elif not (count or is_damaged or id(message) in shown or _is_bound(message)) and (
+            message not in request
+        ):
+            yield f"view: message {index} is missing, and no span covers it"
+
+
+def _is_bound(message: Message) -> bool:
+    """Whether a view may leave out some of *message* since a vendor binds it to another view."""
+    return without_signed(message) is not message
 
 
 def _division(request: Sequence[Message], kept: int) -> int:
