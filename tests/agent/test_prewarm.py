@@ -59,7 +59,7 @@ class Prewarmed(ScriptedModel):
 @pytest.fixture
 def at_openai(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take every address for OpenAI's own."""
-    monkeypatch.setattr(opening, "_OPENAI_HOST", "")
+    monkeypatch.setattr(opening, "_HOSTS", (("", "openai"),))
 
 
 async def filled(words: int = 200) -> ConversationThread:

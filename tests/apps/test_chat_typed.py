@@ -103,7 +103,7 @@ def test_a_fold_is_forced_shown_and_undone(typed: Typing) -> None:
     before, _, after = out.partition("fold performed: folded by hand")
     assert "there is no summary: nothing was folded yet" in before
     assert "8 messages folded into " in after
-    assert "Digest of 8 messages" in after
+    assert "Record of 8 messages" in after
     assert "undone: 8 messages folded before, 0 now" in after
     assert "there is no reduction to undo" in after
 
@@ -380,18 +380,20 @@ def test_a_fold_down_to_a_number(type_lines: Run, loop: tuple[str, ...]) -> None
 
 def test_a_fold_keeps_what_is_asked_for(tmp_path: Path, type_lines: Run) -> None:
     """`/fold TEXT` and `/fold N TEXT` say what the summary keeps, below the target too."""
+    names = [f"{one}{two}{three}mouth" for one in "bdfgklm" for two in "aeiou" for three in "rstvw"]
     said = [
-        f"The weather of day {day} in the valley was fine and dry, as ever." for day in range(300)
+        f"The {names[at]} river runs past {names[-at]} farm and the old {names[at // 2]} mill."
+        for at in range(len(names))
     ]
-    rare = "Table invoices_v2 has the primary key invoice_uid of type uuid."
-    recording(tmp_path / "long.json", "\n".join([*said[:200], rare, *said[200:]]), "Two.", "Three.")
+    rare = "And so it was then that it would be of the type uuid, as they had said to us."
+    recording(tmp_path / "long.json", "\n".join([*said[:90], rare, *said[90:]]), "Two.", "Three.")
     talk = ("chat", "--model", "scripted:long.json", "--unit", "exchanges")
     plain, *focused = (
         type_lines((*talk, "--thread", name), "one", "two", "three", line, "/summary").out
         for name, line in (
             ("a", "/fold"),
-            ("b", "/fold keep the primary key of invoices_v2"),
-            ("c", "/fold 1 keep the primary key of invoices_v2"),
+            ("b", "/fold keep the type uuid"),
+            ("c", "/fold 1 keep the type uuid"),
         )
     )
 

@@ -27,7 +27,7 @@ def test_the_view_is_shown_for_people(run: Run, chat: Path) -> None:
     outcome = run("reduce", chat, "--threshold", "5")
 
     assert (outcome.code, outcome.err) == (0, "")
-    assert "Digest of 40 messages" in outcome.out
+    assert "Record of 40 messages" in outcome.out
     assert "fold (performed): Count above target and threshold" in outcome.out
     last = outcome.out.splitlines()[-1]
     assert "120 messages + 1 system, 40 folded; strategy summarizing; ceiling 64,000" in last
@@ -84,7 +84,7 @@ def test_output_is_written_and_not_printed(run: Run, chat: Path, tmp_path: Path)
     outcome = run("reduce", chat, *SMALL, "--output", "view.json")
 
     assert check_openai_chat(json.loads((tmp_path / "view.json").read_bytes())) == ()
-    assert "Digest of" not in outcome.out
+    assert "Record of" not in outcome.out
     assert "fold (performed)" in outcome.out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["chat.json", "view.json"]
 

@@ -164,7 +164,7 @@ def test_identifiers_survive_many_folds() -> None:
         text = ask(*talk(f"N{fold}"), budget=1_200, earlier=(text,))
 
     assert all(f"FIRST-{step}77" in text for step in range(6))
-    assert text.startswith("Digest of 240 messages")
+    assert text.startswith("Record of 240 messages")
 
 
 def test_layers_merge() -> None:
@@ -173,7 +173,7 @@ def test_layers_merge() -> None:
     foreign = "The user wants a refund for order ZX-9911. The agent agreed to it yesterday."
     text = ask(budget=1_200, earlier=(*layers, foreign))
 
-    assert text.startswith("Digest of 72 messages (user 18, assistant 36, tool 18).")
+    assert text.startswith("Record of 72 messages (user 18, assistant 36, tool 18).")
     assert all(f"{name}-577" in text for name in ("AA", "BB", "CC"))
     assert "counts: look_up 18" in text
     assert "## Earlier summary\n- The user wants a refund for order ZX-9911." in text
@@ -202,14 +202,14 @@ def test_forged_headings_stay_inside_their_line() -> None:
 )
 def test_is_never_empty(messages: tuple[Message, ...]) -> None:
     """Messages without any text still leave the line of counts."""
-    assert ask(*messages).startswith(f"Digest of {len(messages)} message")
+    assert ask(*messages).startswith(f"Record of {len(messages)} message")
 
 
 def test_gets_shorter_than_any_budget() -> None:
     """A budget below the line of counts gets the beginning of it, and one character at least."""
     texts = [ask(*talk("KX"), budget=budget) for budget in (5, 4, 0)]
 
-    assert texts == ["Digest of 24", "Digest of", "D"]
+    assert texts == ["Record of 24", "Record of", "R"]
 
 
 def test_reads_parts_of_answers_and_compactions() -> None:

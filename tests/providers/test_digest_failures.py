@@ -8,8 +8,10 @@ import pytest
 from foldline.history.messages import Message
 from foldline.history.parts import GenericPart, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.logs import read_sessions
-from foldline.providers.digest.offers import failure_of, offer_calls
+from foldline.providers.digest.calls import offer_calls
+from foldline.providers.digest.failures import failure_of
 from foldline.providers.digest.span import Result, read_span
+from foldline.providers.digest.work import EXTRACTORS, facts_of, uses_of
 
 
 CODE = "".join(
@@ -143,9 +145,10 @@ def test_an_id_that_comes_again_is_the_last_call() -> None:
     for name, answer in (("first", "Error: odd"), ("second", "fine")):
         messages.append(Message.assistant("", tool_calls=[ToolCallPart("c", name, '{"n": "x1"}')]))
         messages.append(Message.tool("c", answer))
+    uses = uses_of(read_span(messages))
     failed = [
         item.text
-        for item in offer_calls(read_span(messages), prior=())
+        for item in offer_calls(uses, facts_of(uses, EXTRACTORS), prior=())
         if item.text.startswith("failed")
     ]
 

@@ -1,37 +1,28 @@
 """The sections of a digest, one by one."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
-from foldline.providers.digest.ledger import (
-    Entry,
-    Ledger,
-    build_ledger,
-    find_identifiers,
-    kind_of,
-    offer_entries,
-)
-from foldline.providers.digest.offers import offer_calls
-from foldline.providers.digest.outline import (
-    Counts,
-    Item,
-    Outline,
-    Section,
-    brief,
-    lay_out,
-    parse,
-    read_earlier,
-    render,
-    select,
-    share_out,
-)
+from foldline.providers.digest.calls import offer_calls
+from foldline.providers.digest.identifiers import Finder, find_identifiers, kind_of
+from foldline.providers.digest.ledger import Entry, Ledger, build_ledger, offer_entries
+from foldline.providers.digest.outline import Item, lay_out, read_earlier, select, share_out
 from foldline.providers.digest.span import read_span
 from foldline.providers.digest.text import clean, one_line, shorten
+from foldline.providers.digest.work import EXTRACTORS, facts_of, uses_of
+from foldline.reduction.record import Section
 
 
 def ledger_of(*messages: Message, earlier: str = "") -> Ledger:
-    return build_ledger(read_span(messages), read_earlier([earlier] if earlier else []))
+    return build_ledger(read_span(messages), read_earlier([earlier] if earlier else []), Finder())
+
+
+def offered(messages: Sequence[Message], *, prior: Sequence[str]) -> list[Item]:
+    uses = uses_of(read_span(messages))
+    return offer_calls(uses, facts_of(uses, EXTRACTORS), prior=prior)
 
 
 def call(name: str, arguments: str, *, id: str = "c") -> Message:
@@ -170,75 +161,29 @@ def test_what_the_user_calls_their_own_comes_first() -> None:
 
 
 def test_calls() -> None:
-    """Counts come first, then last calls and failures in turn."""
-    span = read_span(
-        [
-            call("bash", '{"command": "make test"}', id="a"),
-            Message.tool("a", "Error: no rule to make target\nmore"),
-            call("read", '{"path": "/a/b.py", "lines": [1, null]}', id="b"),
-            Message.tool("b", "fine"),
-            Message.tool("zz", "x" * 5_000 + "\nCommand exited with code 2"),
-            call("odd,name:x", "not json"),
-        ]
-    )
-    texts = [item.text for item in offer_calls(span, prior=["counts: bash 2, odd x", "old a: 1"])]
+    """Counts come first, then last calls with what they answered last, and failures, in turn."""
+    messages = [
+        call("bash", '{"command": "make test"}', id="a"),
+        Message.tool("a", "Error: no rule to make target\nmore"),
+        call("read", '{"path": "/a/b.py", "lines": [1, null]}', id="b"),
+        Message.tool("b", "fine"),
+        Message.tool("zz", "x" * 5_000 + "\nCommand exited with code 2"),
+        call("odd,name:x", "not json", id="d"),
+        call("search", '{"from": "JFK"}', id="e"),
+        Message.tool("e", '{"flights": [{"id": "HAT1", "price": 4}]}'),
+        call("search", '{"from": "JFK"}', id="f"),
+        Message.tool("f", '{"flights": [{"id": "HAT2", "price": 4}]}'),
+    ]
+    texts = [item.text for item in offered(messages, prior=["counts: bash 2, odd x", "old a: 1"])]
 
     assert texts == [
-        "counts: bash 3, odd name x 1, read 1",
-        "odd name x : not json",
+        "counts: bash 3, search 2, odd name x 1, read 1",
+        "search from: JFK -> HAT2 4",
         "failed: Command exited with code 2",
-        "read path: /a/b.py; lines: 1",
+        "odd name x : not json",
         "failed: bash command: make test -> Error: no rule to make target",
-        "bash command: make test",
         "old a: 1",
     ]
-
-
-OUTLINE = Outline(
-    Counts(user=2, tool=1), {Section.USED: ("id: A-1",), Section.LAST: ("user: bye", "user: - x")}
-)
-
-
-def test_outlines_are_read_back() -> None:
-    """What is rendered is parsed to an equal outline."""
-    empty = Outline(Counts(), {})
-
-    assert render(OUTLINE).split("\n")[0] == "Digest of 3 messages (user 2, tool 1)."
-    assert parse(render(OUTLINE)) == OUTLINE
-    assert parse(render(empty)) == empty
-    assert parse("Digest of 1 message (system 1).") == Outline(Counts(system=1), {})
-    assert parse("Digest of 3 messages (user 2).") == Outline(Counts(user=2, other=1), {})
-
-
-def test_a_brief_digest_has_no_headings() -> None:
-    """Without roles, what was asked needs no heading, unless there is more than that."""
-    asked = Outline(brief(Counts(user=2)), {Section.REQUESTS: ("Buy milk.",)})
-    more = Outline(asked.counts, {**asked.sections, Section.LAST: ("user: bye",)})
-
-    assert render(asked) == "Digest of 2 messages.\n- Buy milk."
-    assert parse(render(asked)) == asked
-    assert "\n## Asked by the user\n- Buy milk.\n## Last said\n" in render(more)
-    assert parse(render(more)) == more
-    assert asked.counts == Counts(other=2)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "A summary in prose.",
-        "Digest of 1 messages (user 2).",
-        "Digest of 3 messages (user 2).\n- item without heading",
-        "Digest of 2 messages (user 2).\n## Unknown\n- a",
-        "Digest of 2 messages (user 2).\n- item without heading",
-        "Digest of 2 messages (user 2).\n## Last said\nno mark",
-        "Digest of 2 messages (user 2).\n## Last said\n- a\n## Ids seen\n- order is wrong",
-        "Digest of 2 messages (user 2).\n## Last said",
-    ],
-)
-def test_other_texts_are_no_digests(text: str) -> None:
-    """A text that differs from what would be written is somebody else's."""
-    assert parse(text) is None
 
 
 def test_selects_within_limit() -> None:

@@ -8,15 +8,15 @@ import pytest
 from foldline.history.codec import canonical_json
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
-from foldline.providers.digest.ledger import find_identifiers
-from foldline.providers.digest.offers import failure_of
-from foldline.providers.digest.outline import parse
+from foldline.providers.digest.failures import failure_of
+from foldline.providers.digest.identifiers import find_identifiers
 from foldline.providers.digest.prose import split_sentences
 from foldline.providers.digest.summarizer import write_digest
 from foldline.providers.digest.text import redact
 from foldline.providers.transcript import write_transcript
 from foldline.providers.vendors.failure import read_overflow
 from foldline.providers.vendors.vendor_model import read_events
+from foldline.reduction.record import SummaryRecord
 from foldline.reduction.request import SummaryRequest
 from tests.linearity import is_linear
 
@@ -55,7 +55,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     ),
     "split_sentences": (lambda text: list(split_sentences(text)), ("a. ", "```", "\n", ". ", "。")),
     "parse": (
-        lambda text: parse(f"Digest of 1 message.\n{text}"),
+        lambda text: SummaryRecord.read(f"Record of 1 message.\n{text}"),
         ("## Ids seen\n- a\n", "- a\n", "- "),
     ),
     "read_overflow": (

@@ -13,6 +13,7 @@ from time import monotonic
 from typing import TypeVar
 
 from foldline.agent.bounded import bounded
+from foldline.agent.recorded import RecordedSummarizer
 from foldline.agent.unfinished import UnfinishedFolds, key_of
 from foldline.errors import SummarizerError
 from foldline.history.messages import Message, Usage, total_usage
@@ -26,6 +27,7 @@ from foldline.reduction.request import (
     Summary,
     SummaryFailure,
     SummaryRequest,
+    Written,
     run_flow,
 )
 from foldline.reduction.writing import Writing
@@ -140,7 +142,7 @@ class FoldCalls:
 
     def __init__(
         self,
-        chain: Sequence[Summarizer],
+        chain: Sequence[Summarizer | RecordedSummarizer],
         breakers: Sequence[Breaker | None],
         *,
         seconds: float,
@@ -167,12 +169,16 @@ class FoldCalls:
         self._place = 0
         self._sealed: tuple[int, Message] | None = None
         self._unfinished, self._scope = unfinished or (UnfinishedFolds(), "")
-        self._texts: dict[bytes, str] = {}
-        self._last: tuple[bytes, str] | None = None
+        self._texts: dict[bytes, str | Written] = {}
+        self._last: tuple[bytes, str | Written] | None = None
         self._since: float | None = None
         self._longest = 0.0
         self._is_late = False
         self._asked: dict[int, list[tuple[int, list[Usage]]]] = {}
+
+    def _note_sealed(self, request: SummaryRequest, value: object) -> None:
+        sealed = value.sealed if isinstance(value, Summary | Written) else None
+        self._sealed = None if sealed is None else (len(request.messages), sealed)
 
     def sealed_for(self, count: int) -> Message | None:
         """Return what only a vendor can read of the last text, if that was of *count* messages."""
@@ -219,8 +225,9 @@ class FoldCalls:
         key = key_of(request, self._scope)
         known = None if request.defects else self._unfinished.take(key)
         if known is not None:
-            self._last, self._sealed = (key, known), None
-            return Remembered(known)
+            self._last = key, known
+            self._note_sealed(request, known)
+            return Remembered(reply=known)
         now = self._timer()
         left = self._left(request, now)
         if left <= 0:
@@ -229,7 +236,7 @@ class FoldCalls:
         if not self._may_ask(breaker):
             return _RESTING
         reply = await self._reply(request, breaker, left)
-        if isinstance(reply, str):
+        if isinstance(reply, str | Written):
             self._last, self._since = (key, reply), now
         return reply
 
@@ -268,13 +275,12 @@ class FoldCalls:
             # What a call spends that is still being cancelled counts too.
             self._asked.setdefault(request.summarizer, []).append((request.source, spent))
             outcome = await bounded(lambda: summarizer.summarize(request), seconds=seconds)
-        value, self._sealed = outcome.value, None
+        value = outcome.value
+        self._note_sealed(request, value)
         if isinstance(value, Summary):
-            if value.sealed is not None:
-                self._sealed = (len(request.messages), value.sealed)
             value = value.text
         # A custom summarizer may return anything, whatever its annotation says.
-        if isinstance(value, str):
+        if isinstance(value, str | Written):
             self._answered = breaker
             return value
         is_slow = False

@@ -12,21 +12,16 @@ from foldline.reduction.sealing import with_sealed
 from foldline.reduction.state import HistoryReductionState
 
 
-__all__ = ["after", "is_by_code", "with_item"]
+__all__ = ["after", "with_item"]
 
 
-def after(summarizer: Summarizer, active: HistoryReductionState | None) -> Summarizer:
-    """Return *summarizer* for a fold after *active*, whose sealed item a vendor is given again."""
-    if isinstance(summarizer, VendorCompaction) and active is not None:
-        return summarizer.after(active.sealed_item)
-    return summarizer
-
-
-def is_by_code(summarizer: Summarizer) -> bool:
-    """Whether the texts of *summarizer* are written by code."""
+def after(
+    summarizer: Summarizer, active: HistoryReductionState | None, digest: DigestSummarizer
+) -> Summarizer:
+    """Return *summarizer* for a fold after *active*, whose sealed item its vendor reads again."""
     if isinstance(summarizer, VendorCompaction):
-        return summarizer.is_sealed
-    return isinstance(summarizer, DigestSummarizer)
+        return summarizer.after(None if active is None else active.sealed_item, digest)
+    return summarizer
 
 
 def with_item(call: ReducerCall, result: FoldResult, calls: FoldCalls) -> FoldResult:

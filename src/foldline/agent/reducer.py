@@ -22,8 +22,9 @@ from foldline.agent.arguments import (
 )
 from foldline.agent.breaker import NOT_ASKED, FoldCalls, breakers_of, what_failed
 from foldline.agent.cache import ReductionCache
-from foldline.agent.compacting import after, is_by_code, with_item
+from foldline.agent.compacting import after, with_item
 from foldline.agent.portal import PORTAL
+from foldline.agent.recorded import digest_of, recorded, written_by_code
 from foldline.agent.reduced import ReducedHistory, ReducerCall, shown
 from foldline.agent.request import RequestFacts, described
 from foldline.agent.riding import may_ride, riding
@@ -35,7 +36,6 @@ from foldline.errors import BlockingCallError
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.tokens import TokenCounter
-from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.digest.text import clean
 from foldline.providers.model import ChatRequest
 from foldline.providers.summarizer import Summarizer
@@ -115,7 +115,7 @@ class HistoryReducer:
             expect_whole(name, size, 1, optional=True)
         expect_seconds("timeout", timeout)
         self._given = given = summarizer_chain(summarizer, config)
-        self.config, self._digest = config, DigestSummarizer()
+        self.config, self._digest = config, digest_of(given)
         self._summarizers: tuple[Summarizer, ...] = (*given, self._digest)
         names = [one.name for one in given or self._summarizers]
         self.config_fingerprint = fingerprint(config, names)
@@ -459,10 +459,10 @@ class HistoryReducer:
     async def _fold(self, call: ReducerCall) -> tuple[FoldResult, tuple[Reading, ...]]:
         history = call.items.history
         # The digest counts as the history does, so that its text keeps to the budget.
-        digest = DigestSummarizer(counter=history.counter)
-        chain = [digest if one is self._digest else one for one in self._summarizers]
-        chain[0] = riding(call, chain[0], self._costs)
-        chain = [after(one, call.verdict.state) for one in chain]
+        digest = structs.replace(self._digest, counter=history.counter)
+        writers = [after(one, call.verdict.state, digest) for one in self._summarizers]
+        writers[0] = riding(call, writers[0], self._costs)
+        chain = [digest if one is self._digest else recorded(one, digest) for one in writers]
         options = FoldOptions(
             created_at=self._now(),
             config_fingerprint=self.config_fingerprint,
@@ -471,7 +471,7 @@ class HistoryReducer:
             summary_budget=min(self._summary_budget or call.budget.summary, call.budget.beside),
             window=self._window or read_at_once(self._summarizers, call.budget, model=self.model),
             pins=call.pins,
-            by_code=frozenset(at for at, one in enumerate(chain) if is_by_code(one)),
+            by_code=written_by_code(chain),
             clean=clean,
         )
         flow = fold(

@@ -6,7 +6,7 @@ from threading import Lock
 
 from foldline.history.codec import canonical_json
 from foldline.history.digest import prefix_digest
-from foldline.reduction.request import SummaryRequest
+from foldline.reduction.request import SummaryRequest, Written
 
 
 __all__ = ["UnfinishedFolds", "key_of"]
@@ -25,18 +25,18 @@ class UnfinishedFolds:
 
     def __init__(self) -> None:
         """Remember nothing."""
-        self._texts: dict[bytes, str] = {}
+        self._texts: dict[bytes, str | Written] = {}
         self._lock = Lock()
 
     def __len__(self) -> int:
         return len(self._texts)
 
-    def take(self, key: bytes) -> str | None:
-        """Return the text of *key*, if there is one, and forget it."""
+    def take(self, key: bytes) -> str | Written | None:
+        """Return the reply of *key*, if there is one, and forget it."""
         with self._lock:
             return self._texts.pop(key, None)
 
-    def keep(self, texts: Mapping[bytes, str]) -> None:
+    def keep(self, texts: Mapping[bytes, str | Written]) -> None:
         """Remember *texts*; the oldest ones go."""
         with self._lock:
             self._texts |= texts

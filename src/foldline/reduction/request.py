@@ -12,6 +12,7 @@ from typing import TypeAlias, TypeVar
 from msgspec import Struct
 
 from foldline.history.messages import Message
+from foldline.reduction.record import SummaryRecord
 
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Summary",
     "SummaryFailure",
     "SummaryRequest",
+    "Written",
     "run_flow",
 ]
 
@@ -112,14 +114,26 @@ class SummaryFailure(_Failure, frozen=True, kw_only=True):
     """Whether the summarizer was asked at all; if not, it is not tried again for this text."""
 
 
-class Remembered(str):
-    """A text that was given to an earlier fold, which did not come to its end: nobody was asked."""
+class Written(Struct, frozen=True, kw_only=True):
+    """What a model wrote, and what code has read from the same request."""
 
-    __slots__ = ()
+    text: str
+    record: SummaryRecord
+    budget: int
+    """The tokens that the model was given."""
+
+    sealed: Message | None = None
+    """What only the vendor can read of the same messages; see `Summary`."""
 
 
-Reply: TypeAlias = str | SummaryFailure
-"""What is sent into a strategy: a text, or a failure."""
+class Remembered(Struct, frozen=True, kw_only=True):
+    """A reply to an earlier fold, which did not come to its end: nobody was asked."""
+
+    reply: str | Written
+
+
+Reply: TypeAlias = str | Written | Remembered | SummaryFailure
+"""What is sent into a strategy: a text, alone or with a record, or a failure."""
 
 Flow: TypeAlias = Generator[SummaryRequest, Reply, _Result]
 """A running strategy."""

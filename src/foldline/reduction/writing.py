@@ -6,8 +6,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.reduction.budget import budget_for
-from foldline.reduction.contract import Review, reviewed
-from foldline.reduction.request import Flow, Remembered, SummaryFailure, SummaryRequest
+from foldline.reduction.contract import BUDGET_TOLERANCE, Review, reviewed
+from foldline.reduction.delta import merged
+from foldline.reduction.request import (
+    Flow,
+    Remembered,
+    SummaryFailure,
+    SummaryRequest,
+    Written,
+)
 
 
 __all__ = ["ATTEMPTS", "Writing", "added", "write"]
@@ -92,8 +99,7 @@ def write(
             failures += (reply.defect or reply.reason,)
             faults = (reply.defect,) if reply.defect else known
         else:
-            is_code = summarizer in by_code
-            review = reviewed(reply, request, count=count, room=room, by_code=is_code)
+            review = _reviewed(reply, request, count, room, by_code=summarizer in by_code)
             faults = review.defects
             if not faults:
                 cost = Writing(calls=calls, tokens_read=calls * source, failures=failures)
@@ -101,6 +107,28 @@ def write(
             failures += faults
         request = replace(request, defects=faults)
     return Writing(calls=calls, tokens_read=calls * source, failures=failures)
+
+
+def _reviewed(
+    reply: str | Written | Remembered,
+    request: SummaryRequest,
+    count: Callable[[str], int],
+    room: int,
+    *,
+    by_code: bool,
+) -> Review:
+    reply = reply.reply if isinstance(reply, Remembered) else reply
+    if isinstance(reply, str):
+        return reviewed(reply, request, count=count, room=room, by_code=by_code)
+    asked = replace(request, budget=reply.budget)
+    review = reviewed(reply.text, asked, count=count, room=room)
+    if review.defects:
+        return review
+    most = min(int(request.budget * BUDGET_TOLERANCE), room - 1)
+    text = merged(reply.record, review.text, request, count=count, most=most)
+    tokens = count(text)
+    # A record that has no room leaves the text alone.
+    return review if tokens >= room else replace(review, text=text, tokens=tokens)
 
 
 def _with_text(cost: Writing, review: Review, summarizer: int) -> Writing:

@@ -268,6 +268,28 @@ def test_a_compaction_that_failed_is_a_failure() -> None:
     assert [one.summarizer for one in reduced.event.readings] == ["theirs", "digest"]
 
 
+class Own:
+    """A summarizer of a user, with an item of the vendor beside its text."""
+
+    name = "own"
+
+    async def summarize(self, request: SummaryRequest) -> Summary:
+        """Return both."""
+        assert request.messages
+        item = compacted()["output"][1]
+        return Summary(text=TEXT, sealed=message_from_openai_responses(item))
+
+
+def test_a_summarizer_of_your_own_may_give_an_item_too() -> None:
+    """Its text stands beside what code has read, and the item in front of both."""
+    reducer = HistoryReducer(CONFIG, summarizer=Own())
+    reduced = asyncio.run(reducer.reduce(talk(9)))
+
+    assert reduced.event.summarizer == "own"
+    assert TEXT in (reduced.event.summary or "")
+    assert render_openai_responses(reduced.messages)[0]["id"] == "cmp_1"
+
+
 def test_the_recorded_compaction_of_openai_is_read(
     vendor: VendorServer, recordings: Callable[[str], list[Recorded]]
 ) -> None:

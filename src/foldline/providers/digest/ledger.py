@@ -1,32 +1,24 @@
 """
-Identifiers in text: ids, codes, files, dates, amounts, addresses; and the ledger of them.
-
-The ledger says which identifiers occurred, in which role, how often and how recently.
+The ledger of identifiers: which occurred, in which role, how often and how recently.
 
 An identifier that was an argument of a call is *used* and has its own section; one that was said or
 returned is *seen*. The rank is an integer score, the same on every machine and with every hash
-seed. An absorbed digest returns its entries in the order of their ranks; they alternate with the
+seed. An absorbed record returns its entries in the order of their ranks; they alternate with the
 new ones and come first, so what mattered most survives many folds and the rest fades.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from functools import cache
-from itertools import zip_longest
-from typing import TypeAlias
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice, zip_longest
 
 from msgspec import Struct
 
+from foldline.providers.digest.identifiers import Finder, Found, is_identifier
 from foldline.providers.digest.outline import Earlier, Item, Section
-from foldline.providers.digest.span import Argument, Span, Speech
+from foldline.providers.digest.span import Argument, Span
 
 
-__all__ = ["Entry", "Ledger", "build_ledger", "find_identifiers", "kind_of", "offer_entries"]
-
-
-_KindOf: TypeAlias = Callable[[str], str]
-"""`kind_of`, with a cache."""
+__all__ = ["Entry", "Ledger", "build_ledger", "offer_entries"]
 
 
 class Entry(Struct, frozen=True):
@@ -43,103 +35,9 @@ class Ledger(Struct, frozen=True):
     seen: Sequence[Entry]
 
 
-_MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
-_FILE = (
-    "bash|c|cc|cfg|conf|cpp|cs|css|csv|go|gz|h|hpp|html|ini|ipynb|java|jpg|js|json|jsonl|jsx|kt"
-    "|lock|log|md|mjs|pdf|php|png|proto|py|rb|rs|rst|scala|scss|sh|sql|svg|swift|tar|toml|ts|tsx"
-    "|txt|vue|xml|yaml|yml|zip"
-)
-_WORD = r"\w.~$€£%@/#+:-"
-_PAIR = re.compile(r'"(\w{1,40})"\s{0,4}:\s{0,4}(?:"([^"\\\s]{2,120})"|(\d{4,20})\b)')
-_TOKEN = re.compile(
-    rf"(?<![{_WORD}])(?:"
-    r"https?://[^\s\"'<>()\[\]{}\\|`]{3,300}"
-    rf"|(?:{_MONTH})[a-z]{{0,6}}\.? \d{{1,2}}(?:st|nd|rd|th)?\b"
-    rf"|[{_WORD}]++"
-    r")"
-)
-_SPECIAL = re.compile(rf"[0-9@_/#]|\.(?:{_FILE})$")
-_SOLID = re.compile(r"(?=\S*?[^\W_]\S*?[^\W_])\S+").fullmatch
-_LEFT_EDGE = ",:;!?+-"
-_RIGHT_EDGE = ".,:;!?~+-"
-_SHORTEST = 2
-_LONGEST = 160
-
-_KIND = re.compile(
-    r"(?P<url>[a-z]{2,8}://\S{3,})"
-    r"|(?P<email>[\w.+-]+@[\w-]+\.[\w.-]+)"
-    r"|(?P<clock>\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?:[+-]\d.*)?)"
-    rf"|(?P<date>\d{{4}}-\d\d-\d\d\S*|\d{{1,2}}/\d{{1,2}}/\d{{2,4}}|(?:{_MONTH}).* \S+)"
-    r"|(?P<amount>[$€£]\d\S*|\d\S*[%$€£])"
-    rf"|(?P<path>[~@.]?/?(?:[\w@.+~-]+/)*[\w@+~.-]+\.(?:{_FILE})"
-    r"|[~.@]{0,2}/[\w@.+~-]+/[\w@.+~/-]+)"
-    r"|(?P<number>[\d.,:x#+-]+)"
-    r"|(?P<code>(?=.*[A-Za-z])(?=.*\d)[\w.#@-]+)"
-).fullmatch
-
-
-def kind_of(value: str) -> str:
-    """Return the kind of *value*: `url`, `email`, `date`, ... or `name` if no shape fits."""
-    match = _KIND(value)
-    return (match and match.lastgroup) or "name"
-
-
-def _is_identifier(value: str) -> bool:
-    if not _SHORTEST <= len(value) <= _LONGEST or not _SOLID(value):
-        return False
-    return bool(_SPECIAL.search(value)) or value.isupper()
-
-
-def find_identifiers(text: str) -> Iterator[Entry]:
-    """Yield the identifiers in *text*: `"name": "value"` pairs, then others, without a label."""
-    named: set[str] = set()
-    if '":' in text or '" :' in text:
-        for match in _PAIR.finditer(text):
-            named.add(match[1])
-            value = match[2] or match[3]
-            if _is_identifier(value) or match[1].lower().endswith("id"):
-                named.add(value)
-                yield Entry(value, match[1])
-    for token in _TOKEN.findall(text):
-        # Most are plain words, which is faster to see.
-        if not token.isalpha() and _SPECIAL.search(token):
-            value = token.lstrip(_LEFT_EDGE).rstrip(_RIGHT_EDGE)
-            if _SHORTEST < len(value) <= _LONGEST and value not in named and _is_token(value):
-                yield Entry(value, "")
-
-
-def _is_token(value: str) -> bool:
-    return bool(_SPECIAL.search(value) and (" " in value or _SOLID(value)))
-
-
-_DEEPEST = 12
-
-
-def _canonical_paths(values: Iterable[str], kinds: _KindOf) -> Mapping[str, str]:
-    # The end of a longer path is that path.
-    found = (value for value in values if kinds(value) == "path")
-    paths = sorted(found, key=lambda value: (-len(value), value))
-    by_ending: dict[str, str] = {}
-    for path in paths:
-        steps = _bare(path).split("/")
-        for start in range(max(len(steps) - _DEEPEST, 0), len(steps)):
-            by_ending.setdefault("/".join(steps[start:]), path)
-    return {path: by_ending.get(_bare(path), path) for path in paths}
-
-
-def _bare(path: str) -> str:
-    return path.lstrip("@~./").rstrip("/") or path
-
-
-class _Mention(Struct, frozen=True):
-    value: str
-    label: str
-    role: str
-    position: int
-
-
 class _Tally(Struct):
     label: str = ""
+    exact: int = 0
     used: int = 0
     own: int = 0
     user: int = 0
@@ -150,49 +48,64 @@ class _Tally(Struct):
 
 _MOST = 600
 _MENTIONED = 400
+_DEEPEST = 12
 _NUMBER_LENGTH = 4
 _SEPARATOR = ", "
 _LABEL = re.compile(r"[\w.-]{1,40}").fullmatch
 _KIND_LABELS = {"clock": "times", "path": "files"}
-_KIND_SCORES = {"clock": -40, "number": -30, "name": -12, "amount": -8, "url": -4}
+_KIND_SCORES = {"clock": -40, "number": -8, "amount": -24, "url": -4, "version": -60}
 # What means little without its sentence comes last.
-_WEAK_KINDS = ("clock", "number")
-_SMALL_KINDS = ("clock", "number", "amount")
+_WEAK_LABELS = ("times", "numbers", "versions")
+_SMALL_KINDS = ("clock", "number", "amount", "version")
 # What the user calls their own ("my order number is ..."): the subject of the conversation.
 _OWN = re.compile(r"\b(?:my|our)\b[^!?\n]{0,80}", re.IGNORECASE)
 _ID_ENDINGS = ("id", "code", "number", "key", "date", "email", "path", "dob", "ref")
+# The path of an import is relative to a file that is not known.
+_RELATIVE = ("./", "../")
 
 
-def build_ledger(span: Span, earlier: Earlier) -> Ledger:
-    """Rank the identifiers of *span* and of *earlier* summaries."""
-    kinds = cache(kind_of)
-    prior = _prior(earlier, kinds)
-    quoted = _found("\n".join(earlier.foreign), "assistant", 0)
-    mentions = (*quoted, *_mentions(span, kinds))
-    known = {entry.value for entry in (*prior.used, *prior.seen)}
-    known |= {mention.value for mention in mentions}
-    paths = _canonical_paths(known, kinds)
-    tallies = _tally(mentions, paths)
-    length = 1 + max((tally.last for tally in tallies.values()), default=0)
-    kept = [value for value, tally in tallies.items() if not _is_noise(kinds(value), value, tally)]
-    ranked = sorted(kept, key=lambda value: _rank(value, tallies[value], length, kinds(value)))
-    ordered = [(_entry(kinds(value), value, tallies[value].label), value) for value in ranked]
-    used = [entry for entry, value in ordered if tallies[value].used]
-    seen = [entry for entry, value in ordered if not tallies[value].used]
-    all_used = _take_in_turn(_renamed(prior.used, paths, kinds), used, kinds)
+def build_ledger(
+    span: Span,
+    earlier: Earlier,
+    finder: Finder,
+    *,
+    shown: str = "",
+    listed: Collection[str] = (),
+) -> Ledger:
+    """
+    Rank the identifiers of *span* and of *earlier* summaries.
+
+    Args:
+        span: What was said and called.
+        earlier: The summaries before it.
+        finder: Finds identifiers.
+        shown: Text that the reader sees anyway.
+        listed: Identifiers that another section lists.
+    """
+    prior = _prior(earlier, finder)
+    tallies = _tallied(span, earlier, finder)
+    known = {entry.value for entry in (*prior.used, *prior.seen)} | tallies.keys() | {*listed}
+    paths = _canonical_paths(value for value in known if finder.kind(value) == "path")
+    tallies = _merged(tallies, paths)
+    hidden = {*listed, *(one.value for one in finder.find(shown))}
+    wanted = [value for value in tallies if value not in hidden]
+    ranked = _ranked({value: tallies[value] for value in wanted}, finder)
+    used = [entry for entry in ranked if tallies[entry.value].used]
+    seen = [entry for entry in ranked if not tallies[entry.value].used]
+    all_used = _take_in_turn(_renamed(prior.used, paths, finder, hidden), used)
     is_used = {entry.value for entry in all_used}
-    all_seen = _take_in_turn(_renamed(prior.seen, paths, kinds), seen, kinds)
+    all_seen = _take_in_turn(_renamed(prior.seen, paths, finder, hidden), seen)
     return Ledger(all_used, [entry for entry in all_seen if entry.value not in is_used])
 
 
-def _prior(earlier: Earlier, kinds: _KindOf) -> Ledger:
-    """Return what digests list, and what their sentences name, so that it outlives them."""
+def _prior(earlier: Earlier, finder: Finder) -> Ledger:
+    """Return what records list, and what their sentences name, so that it outlives them."""
     lines = earlier.lines
     kept = "\n".join([*lines(Section.REQUESTS), *lines(Section.RULES)])
     named = (
-        _entry(kinds(one.value), one.value, one.label)
-        for one in find_identifiers(kept)
-        if not _is_noise(kinds(one.value), one.value, _Tally(one.label))
+        _entry(finder.kind(one.value), one.value, one.label)
+        for one in finder.find(kept)
+        if not _is_noise(finder.kind(one.value), one.value, _Tally(one.label))
     )
     return Ledger(_listed(lines(Section.USED)), [*_listed(lines(Section.SEEN)), *named])
 
@@ -210,74 +123,112 @@ def _read_line(line: str) -> Iterator[Entry]:
             yield Entry(label + value if label.endswith("/") else value, label)
 
 
-def _tally(mentions: Iterable[_Mention], paths: Mapping[str, str]) -> dict[str, _Tally]:
-    tallies: dict[str, _Tally] = {}
-    for mention in mentions:
-        tally = tallies.setdefault(paths.get(mention.value, mention.value), _Tally())
-        tally.label = tally.label or mention.label
-        setattr(tally, mention.role, getattr(tally, mention.role) + 1)
-        tally.last = max(tally.last, mention.position)
-    return tallies
+class _Notes(dict[str, _Tally]):
+    """The tallies by value."""
+
+    def note(self, found: Iterable[Found], role: str, position: int) -> None:
+        for one in found:
+            tally = self.get(one.value)
+            if tally is None:
+                tally = self[one.value] = _Tally(one.label)
+            tally.label = tally.label or one.label
+            setattr(tally, role, getattr(tally, role) + 1)
+            tally.last = max(tally.last, position)
 
 
-def _renamed(entries: Iterable[Entry], paths: Mapping[str, str], kinds: _KindOf) -> Iterator[Entry]:
-    for entry in entries:
-        value = paths.get(entry.value, entry.value)
-        yield _entry(kinds(value), value, entry.label)
-
-
-def _found(text: str, role: str, position: int) -> Iterator[_Mention]:
-    for one in find_identifiers(text):
-        yield _Mention(one.value, one.label, role, position)
-
-
-def _mentions(span: Span, kinds: _KindOf) -> Iterator[_Mention]:
+def _tallied(span: Span, earlier: Earlier, finder: Finder) -> dict[str, _Tally]:
+    notes = _Notes()
+    notes.note(finder.find("\n".join(earlier.foreign)), "assistant", 0)
     for result in span.results:
-        yield from _found(result.text, "tool", result.position)
+        notes.note(finder.find(result.text), "tool", result.position)
     for speech in span.speeches:
         role = "user" if speech.role == "user" else "assistant"
-        named = list(_found(speech.text, role, speech.position))
-        yield from named
+        found = list(finder.find(speech.text))
+        notes.note(found, role, speech.position)
         if role == "user":
-            yield from _own_mentions(speech, {one.value for one in named})
+            for said in _OWN.findall(speech.text):
+                own = (one for one in finder.find(said) if one in found)
+                notes.note(islice(own, 1), "own", speech.position)
     for call in span.calls:
         for argument in call.arguments:
-            yield from _argument_mentions(argument, call.position, kinds)
+            _note_argument(notes, argument, call.position, finder)
+    return notes
 
 
-def _own_mentions(speech: Speech, whole: AbstractSet[str]) -> Iterator[_Mention]:
-    for said in _OWN.findall(speech.text):
-        first = next((one.value for one in find_identifiers(said) if one.value in whole), None)
-        if first is not None:
-            yield _Mention(first, "", "own", speech.position)
-
-
-def _argument_mentions(argument: Argument, position: int, kinds: _KindOf) -> Iterator[_Mention]:
+def _note_argument(notes: _Notes, argument: Argument, position: int, finder: Finder) -> None:
     value = argument.value
-    if _is_identifier(value):
-        yield _Mention(value, argument.label, "used", position)
+    if is_identifier(value):
+        notes.note([Found(value, argument.label)], "used", position)
+        notes[value].exact += 1
         return
+    found = list(finder.find(value))
     # A long value is content, such as a file; what it names was said, not used.
-    role = "used" if len(value) <= _MENTIONED else "assistant"
-    for found in find_identifiers(value):
-        is_small = kinds(found.value) in _SMALL_KINDS
-        yield _Mention(found.value, found.label, "assistant" if is_small else role, position)
+    if len(value) > _MENTIONED:
+        notes.note(found, "assistant", position)
+        return
+    small = [one for one in found if finder.kind(one.value) in _SMALL_KINDS]
+    notes.note(small, "assistant", position)
+    notes.note([one for one in found if one not in small], "used", position)
 
 
-def _rank(value: str, tally: _Tally, length: int, kind: str) -> tuple[int, int, str]:
+def _canonical_paths(values: Iterable[str]) -> Mapping[str, str]:
+    # The end of a longer path is that path.
+    paths = sorted(values, key=lambda value: (-len(value), value))
+    by_ending: dict[str, str] = {}
+    for path in paths:
+        steps = _bare(path).split("/")
+        for start in range(max(len(steps) - _DEEPEST, 0), len(steps)):
+            by_ending.setdefault("/".join(steps[start:]), path)
+    return {path: by_ending.get(_bare(path), path) for path in paths}
+
+
+def _bare(path: str) -> str:
+    return path.lstrip("@~./").rstrip("/") or path
+
+
+def _merged(tallies: Mapping[str, _Tally], paths: Mapping[str, str]) -> dict[str, _Tally]:
+    merged: dict[str, _Tally] = {}
+    for value, tally in tallies.items():
+        other = merged.setdefault(paths.get(value, value), tally)
+        if other is not tally:
+            for role in ("exact", "used", "own", "user", "assistant", "tool"):
+                setattr(other, role, getattr(other, role) + getattr(tally, role))
+            other.label, other.last = other.label or tally.label, max(other.last, tally.last)
+    return merged
+
+
+def _renamed(
+    entries: Iterable[Entry], paths: Mapping[str, str], finder: Finder, hidden: Collection[str]
+) -> Iterator[Entry]:
+    for entry in entries:
+        value = paths.get(entry.value, entry.value)
+        if value not in hidden:
+            yield _entry(finder.kind(value), value, entry.label)
+
+
+def _ranked(tallies: Mapping[str, _Tally], finder: Finder) -> list[Entry]:
+    length = 1 + max((tally.last for tally in tallies.values()), default=0)
+    scored: list[tuple[int, int, str]] = []
+    for value, tally in tallies.items():
+        kind = finder.kind(value)
+        if not _is_noise(kind, value, tally):
+            scored.append((-_score(tally, length, kind), -tally.last, value))
+    return [_entry(finder.kind(value), value, tallies[value].label) for *_, value in sorted(scored)]
+
+
+def _score(tally: _Tally, length: int, kind: str) -> int:
     total = tally.used + tally.user + tally.assistant + tally.tool
-    score = (
+    return (
         40 * bool(tally.used)
         + 8 * min(tally.used, 4)
-        + 60 * bool(tally.own)
+        + 80 * bool(tally.own)
         + 24 * bool(tally.user)
         + 24 * bool(tally.assistant)
         + 16 * tally.label.lower().endswith(_ID_ENDINGS)
         + 4 * min(total, 16).bit_length()
-        + 32 * tally.last // length
+        + 48 * tally.last // length
         + _KIND_SCORES.get(kind, 0)
     )
-    return -score, -tally.last, value
 
 
 def _entry(kind: str, value: str, label: str) -> Entry:
@@ -287,14 +238,16 @@ def _entry(kind: str, value: str, label: str) -> Entry:
     return Entry(value, label if _LABEL(label) else _KIND_LABELS.get(kind, f"{kind}s"))
 
 
-def _take_in_turn(old: Iterable[Entry], new: Iterable[Entry], kinds: _KindOf) -> list[Entry]:
+def _take_in_turn(old: Iterable[Entry], new: Iterable[Entry]) -> list[Entry]:
     known = {entry.value: entry for pair in zip_longest(old, new) for entry in pair if entry}
-    return sorted(known.values(), key=lambda entry: kinds(entry.value) in _WEAK_KINDS)[:_MOST]
+    return sorted(known.values(), key=lambda entry: entry.label in _WEAK_LABELS)[:_MOST]
 
 
 def _is_noise(kind: str, value: str, tally: _Tally) -> bool:
-    if kind == "clock":
-        return not (tally.user or tally.assistant)
+    if kind in {"clock", "version"}:
+        return not (tally.user or tally.assistant or (tally.used and kind == "version"))
+    if kind == "path" and value.startswith(_RELATIVE):
+        return not (tally.exact or tally.user)
     return kind == "number" and len(value) < _NUMBER_LENGTH and not tally.label
 
 

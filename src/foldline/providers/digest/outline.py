@@ -1,156 +1,44 @@
 """
-A digest as sections of one-line items: chosen within a budget, written to text, and read back.
-
-Every line of the text is a heading, or an item after a fixed mark. Items hold no line break, so
-nothing that was said in a conversation can open a section, however it is written.
-
-A digest that is to be very short does not give the roles of its messages; if it has nothing but
-what was asked, it has no heading either.
+The items that each section of a record offers, and the choice among them within a budget.
 
 Each section has a share of the budget; what it cannot use goes to the others in a fixed order. A
 span with tool calls depends on its identifiers, one without on what was said, so there are two
 tables. Both were tuned with `bench/digest_quality.py`.
 """
 
-import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import Enum
 from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.providers.digest.text import ELLIPSIS, attribute, bare, clean, shorten
+from foldline.reduction.record import Section, SummaryRecord
 
 
-__all__ = [
-    "CountTokens",
-    "Counts",
-    "Earlier",
-    "Item",
-    "Outline",
-    "Section",
-    "brief",
-    "header",
-    "lay_out",
-    "parse",
-    "read_earlier",
-    "render",
-    "select",
-    "share_out",
-]
+__all__ = ["CountTokens", "Earlier", "Item", "lay_out", "read_earlier", "select", "share_out"]
 
 
-class Section(Enum):
-    """The sections, in the order in which they are written: what changes least comes first."""
-
-    REQUESTS = "Asked by the user"
-    """User messages: the first and the newest whole, others shortened."""
-
-    RULES = "Rules and wishes"
-    """Sentences in which the user forbids, demands or prefers."""
-
-    USED = "Ids used in calls"
-    """Identifiers that were arguments of tool calls."""
-
-    SEEN = "Ids seen"
-    """Identifiers that were said, or that tools answered."""
-
-    TOOLS = "Tool calls"
-    """Counts, the last calls, and failures."""
-
-    EARLIER = "Earlier summary"
-    """Sentences of a summary by another summarizer."""
-
-    SAID = "Said, in order"
-    """The sentences that say the most."""
-
-    LAST = "Last said"
-    """How the span ends."""
-
-
-Counts: TypeAlias = Counter[str]
-"""How many messages of each role a digest represents."""
-
-
-class Outline(Struct, frozen=True):
-    """A digest before it is text: what it represents, and the items of each section."""
-
-    counts: Counts
-    sections: Mapping[Section, tuple[str, ...]]
-
-
-_ROLES = ("user", "assistant", "tool", "system")
-# The role of messages whose role the digest does not give.
-_OTHER = "other"
-_HEADER = re.compile(r"Digest of (\d{1,12}) messages?(?: \(([^)]*)\))?\.").fullmatch
-_COUNT = re.compile(rf"({'|'.join(_ROLES)}) (\d{{1,12}})").findall
 _HEADING = "## "
-_ITEM = "- "
-_BY_HEADING = {_HEADING + section.value: section for section in Section}
-
-
-def brief(counts: Counts) -> Counts:
-    """Return *counts* without the roles, which is shorter to write."""
-    return Counter({_OTHER: counts.total()})
-
-
-def render(outline: Outline) -> str:
-    """Write *outline* as text; `parse` gives an equal one back."""
-    lines = [header(outline.counts)]
-    shown = [section for section in Section if outline.sections.get(section)]
-    for section in shown:
-        if shown != [Section.REQUESTS] or outline.counts != brief(outline.counts):
-            lines.append(_HEADING + section.value)
-        lines.extend(_ITEM + item for item in outline.sections[section])
-    return "\n".join(lines)
-
-
-def header(counts: Counts) -> str:
-    """Write the first line of a digest."""
-    detail = ", ".join(f"{role} {counts[role]}" for role in _ROLES if counts[role])
-    noun = "message" if counts.total() == 1 else "messages"
-    return f"Digest of {counts.total()} {noun}" + (f" ({detail})." if detail else ".")
-
-
-def parse(text: str) -> Outline | None:
-    """Read what `render` wrote; None if *text* is anything else."""
-    first, *lines = text.split("\n")
-    match = _HEADER(first)
-    if match is None:
-        return None
-    counts = Counter({role: int(count) for role, count in _COUNT(match[2] or "")})
-    counts[_OTHER] = max(int(match[1]) - counts.total(), 0)
-    sections: dict[Section, list[str]] = {}
-    section = Section.REQUESTS
-    for line in lines:
-        if line in _BY_HEADING:
-            section = _BY_HEADING[line]
-        else:
-            sections.setdefault(section, []).append(line.removeprefix(_ITEM))
-    outline = Outline(counts, {name: tuple(found) for name, found in sections.items()})
-    # What differs from what would be written, in any line, was written by another.
-    return outline if render(outline) == text else None
 
 
 class Earlier(Struct, frozen=True):
-    """The earlier summaries of a request, oldest first: all, digests, and *foreign* ones."""
+    """The earlier summaries of a request, oldest first: all, records, and *foreign* ones."""
 
     texts: tuple[str, ...]
-    outlines: tuple[Outline, ...]
+    records: tuple[SummaryRecord, ...]
     foreign: tuple[str, ...]
 
     def lines(self, section: Section) -> list[str]:
-        """Return the items that the digests have in *section*, oldest first."""
-        return [line for outline in self.outlines for line in outline.sections.get(section, ())]
+        """Return the items that the records have in *section*, oldest first."""
+        return [line for record in self.records for line in record.lines(section)]
 
 
 def read_earlier(texts: Iterable[str]) -> Earlier:
-    """Read each of *texts* as a digest if it is one."""
+    """Read each of *texts* as a record if it is one."""
     cleaned = tuple(map(clean, texts))
-    read = tuple(map(parse, cleaned))
-    foreign = (text for text, outline in zip(cleaned, read, strict=True) if outline is None)
+    read = tuple(map(SummaryRecord.read, cleaned))
+    foreign = (text for text, record in zip(cleaned, read, strict=True) if record is None)
     return Earlier(cleaned, tuple(filter(None, read)), tuple(foreign))
 
 
@@ -232,27 +120,44 @@ def lay_out(items: Sequence[Item]) -> tuple[str, ...]:
 
 # Per cent of the budget, in the order in which left-over tokens are offered.
 _WORK_SHARES = {
-    Section.USED: 24,
-    Section.SEEN: 22,
-    Section.SAID: 10,
-    Section.REQUESTS: 14,
-    Section.TOOLS: 8,
+    Section.EDITED: 20,
+    Section.CREATED: 8,
+    Section.DELETED: 3,
+    Section.USED: 34,
+    Section.SEEN: 24,
+    Section.OPEN: 6,
+    Section.COMMITS: 6,
     Section.RULES: 6,
-    Section.EARLIER: 8,
-    Section.LAST: 8,
+    Section.DECISIONS: 6,
+    Section.FAILED: 4,
+    Section.VALUES: 4,
+    Section.TOOLS: 8,
+    Section.REQUESTS: 10,
+    Section.READ: 5,
+    Section.NARRATIVE: 8,
+    Section.EARLIER: 6,
+    Section.DONE: 4,
+    Section.SAID: 4,
+    Section.LAST: 4,
 }
 _TALK_SHARES = {
     Section.SAID: 54,
     Section.REQUESTS: 14,
+    Section.OPEN: 8,
+    Section.DECISIONS: 8,
+    Section.NARRATIVE: 20,
     Section.SEEN: 8,
     Section.RULES: 6,
+    Section.FAILED: 4,
+    Section.DONE: 4,
     Section.EARLIER: 8,
     Section.LAST: 8,
 }
+_WORK = (Section.USED, Section.TOOLS, Section.EDITED, Section.CREATED, Section.READ)
 # Sections that may repeat a request.
 _REPEATING = (Section.RULES, Section.LAST, Section.SAID)
 # What must not be lost comes first, even in a small budget with up to this many tokens each.
-_LEAST = {Section.RULES: 32, Section.USED: 24, Section.SEEN: 24}
+_LEAST = {Section.RULES: 32, Section.USED: 24, Section.SEEN: 24, Section.TOOLS: 24}
 _LEAST_PART = 3
 # The newest and the very first request are given what they take before anything else is.
 _WHOLE_REQUESTS = 2
@@ -266,8 +171,9 @@ def share_out(
 
     What a request and another section would both show is shown once.
     """
-    is_work = bool(offers[Section.USED] or offers[Section.TOOLS])
+    is_work = any(offers.get(section) for section in _WORK)
     shares = _WORK_SHARES if is_work else _TALK_SHARES
+    offers = {section: offers.get(section, ()) for section in Section}
     taken: dict[Section, _Selection] = {}
 
     def pick(section: Section, limit: int, items: Sequence[Item]) -> None:

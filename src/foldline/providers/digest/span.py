@@ -16,7 +16,7 @@ from foldline.history.parts import CompactionPart, TextPart, ToolCallPart, ToolC
 from foldline.providers.digest.text import clean, ends
 
 
-__all__ = ["Argument", "Call", "Result", "Span", "Speech", "read_span"]
+__all__ = ["Argument", "Call", "Result", "Span", "Speech", "json_leaves", "read_span"]
 
 
 class Speech(Struct, frozen=True):
@@ -100,20 +100,21 @@ def _call(part: ToolCallPart, position: int) -> Call:
     # Once as JSON, where a secret is next to its name, and once more without escapes.
     written = clean(ends(part.arguments))
     try:
-        leaves = tuple(_leaves("", decode_json(written)))
+        leaves = tuple(json_leaves("", decode_json(written)))
     except (FormatError, RecursionError):
         leaves = (("", written),)
     arguments = tuple(Argument(clean(label), clean(text)) for label, text in leaves)
     return Call(position, part.id, _NAME_BREAK.sub(" ", clean(part.name)).strip(), arguments)
 
 
-def _leaves(label: str, value: _Json) -> Iterator[tuple[str, str]]:
+def json_leaves(label: str, value: _Json) -> Iterator[tuple[str, str]]:
+    """Yield each value in *value* as text, after the nearest key around it, or *label*."""
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _leaves(key, inner)
+            yield from json_leaves(key, inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from _leaves(label, inner)
+            yield from json_leaves(label, inner)
     elif isinstance(value, str):
         yield label, value
     elif value is not None:

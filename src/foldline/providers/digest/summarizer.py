@@ -8,28 +8,22 @@ merged item by item, so an identifier survives many folds.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 
 from msgspec import Struct
 
 from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter, TokenEstimator
+from foldline.providers.digest.calls import offer_calls
+from foldline.providers.digest.identifiers import Finder
 from foldline.providers.digest.ledger import build_ledger, offer_entries
-from foldline.providers.digest.offers import offer_calls
 from foldline.providers.digest.outline import (
-    Counts,
     CountTokens,
     Earlier,
     Item,
-    Outline,
-    Section,
-    brief,
-    header,
     lay_out,
     read_earlier,
-    render,
     share_out,
 )
 from foldline.providers.digest.prose import focused, offer_quotes, offer_sentences, words_of
@@ -37,10 +31,13 @@ from foldline.providers.digest.requests import offer_requests, offer_tail
 from foldline.providers.digest.rules import offer_rules
 from foldline.providers.digest.span import Span, read_span
 from foldline.providers.digest.text import ELLIPSIS, clean, one_line
+from foldline.providers.digest.trail import offer_trail, trail_of
+from foldline.providers.digest.work import EXTRACTORS, Extractor, facts_of, uses_of
+from foldline.reduction.record import Counts, Section, SummaryRecord, brief, header
 from foldline.reduction.request import SummaryRequest
 
 
-__all__ = ["DigestSummarizer", "write_digest"]
+__all__ = ["DigestSummarizer", "read_record", "write_digest"]
 
 
 _LEAST_DETAIL = 80
@@ -48,6 +45,19 @@ _MOST_DETAIL = 600
 _WORD_FOR_WORD = 32
 _SMALL = 64
 _IDENTIFIERS = 800
+# Per cent of a budget that code has beside a model, and the sections that it writes there.
+_BESIDE = 60
+_LEAST_BESIDE = 120
+_BY_CODE = frozenset(Section) - {
+    Section.DECISIONS,
+    Section.FAILED,
+    Section.EARLIER,
+    Section.NARRATIVE,
+    Section.SAID,
+    Section.LAST,
+}
+# What only a model writes; a digest keeps it.
+_WRITTEN = (Section.DECISIONS, Section.FAILED, Section.NARRATIVE)
 _FACTS = (Section.RULES, Section.USED, Section.SEEN, Section.TOOLS)
 # The share of a budget that the roles in the first line may have.
 _ROLES_PART = 8
@@ -70,12 +80,28 @@ class DigestSummarizer(Struct, frozen=True, kw_only=True):
     counter: TokenCounter = _ESTIMATOR
     """Counts tokens, in a worker thread; the budget of a request is kept by this count."""
 
+    extractors: tuple[Extractor, ...] = EXTRACTORS
+    """Read what calls of tools did; put your own in front of the built-in ones."""
+
     async def summarize(self, request: SummaryRequest) -> str:
         """Return the digest of *request*; the same request always gives the same text."""
-        return await asyncio.to_thread(write_digest, request, count=self.counter.count)
+        return await asyncio.to_thread(
+            write_digest, request, count=self.counter.count, extractors=self.extractors
+        )
+
+    async def record(self, request: SummaryRequest) -> SummaryRecord:
+        """Return what code reads from *request*, to stand beside the text of a model."""
+        return await asyncio.to_thread(
+            read_record, request, count=self.counter.count, extractors=self.extractors
+        )
 
 
-def write_digest(request: SummaryRequest, *, count: CountTokens = _ESTIMATOR.count) -> str:
+def write_digest(
+    request: SummaryRequest,
+    *,
+    count: CountTokens = _ESTIMATOR.count,
+    extractors: Sequence[Extractor] = EXTRACTORS,
+) -> str:
     """
     Write the digest of *request*: never empty, and of at most `request.budget` tokens by *count*.
 
@@ -84,16 +110,14 @@ def write_digest(request: SummaryRequest, *, count: CountTokens = _ESTIMATOR.cou
     """
     count = cache(count)
     earlier = read_earlier(request.earlier)
-    if not request.messages and len(request.earlier) == len(earlier.outlines) == 1:
-        text = render(earlier.outlines[0])
+    if not request.messages and len(request.earlier) == len(earlier.records) == 1:
+        text = earlier.records[0].render()
         if count(text) <= request.budget:
             return text
     span = read_span(request.messages)
-    counts = sum((outline.counts for outline in earlier.outlines), span.roles)
+    counts = sum((record.counts for record in earlier.records), span.roles)
     budget = _worthwhile(span, earlier, count, most=request.budget)
-    shown = frozenset(one_line(clean(text)) for text in request.shown)
-    focus = words_of(request.focus)
-    offers = _offer(span, earlier, budget=budget, focus=focus, shown=shown, count=count)
+    offers = _offer(request, span, earlier, extractors, budget=budget, count=count)
     if count(header(counts)) * _ROLES_PART > budget:
         counts = brief(counts)
     text = _word_for_word(counts, offers, budget=budget, count=count)
@@ -101,21 +125,48 @@ def write_digest(request: SummaryRequest, *, count: CountTokens = _ESTIMATOR.cou
     return text or _shortest(header(counts), budget=request.budget, count=count)
 
 
+def read_record(
+    request: SummaryRequest,
+    *,
+    count: CountTokens = _ESTIMATOR.count,
+    extractors: Sequence[Extractor] = EXTRACTORS,
+) -> SummaryRecord:
+    """Return what code reads from *request*, in half of its budget; without sections if nothing."""
+    count = cache(count)
+    earlier = read_earlier(request.earlier)
+    span = read_span(request.messages)
+    counts = sum((record.counts for record in earlier.records), span.roles)
+    budget = _worthwhile(span, earlier, count, most=request.budget) * _BESIDE // 100
+    if budget < _LEAST_BESIDE:
+        return SummaryRecord(counts, {})
+    offers = _offer(request, span, earlier, extractors, budget=budget, count=count)
+    offers = {section: items for section, items in offers.items() if section in _BY_CODE}
+    if not request.shown:
+        # A view that quotes no request is not meant to.
+        offers[Section.REQUESTS] = ()
+    limit = budget - count(header(counts))
+    lines = share_out(offers, budget=limit, count=count) if any(offers.values()) else {}
+    return SummaryRecord(counts, lines)
+
+
 def _offer(
+    request: SummaryRequest,
     span: Span,
     earlier: Earlier,
+    extractors: Iterable[Extractor],
     *,
     budget: int,
-    focus: AbstractSet[str],
-    shown: AbstractSet[str],
     count: CountTokens,
 ) -> dict[Section, Sequence[Item]]:
-    prior, ledger = earlier.lines, build_ledger(span, earlier)
+    focus, prior = words_of(request.focus), earlier.lines
+    shown = frozenset(one_line(clean(text)) for text in request.shown)
     # What the view shows is not repeated. Rules are: they hold when it is shown no longer.
-    speeches = (
-        [one for one in span.speeches if one_line(one.text) not in shown]
-        if shown
-        else span.speeches
+    speeches = [one for one in span.speeches if not shown or one_line(one.text) not in shown]
+    uses = uses_of(span)
+    facts = facts_of(uses, extractors)
+    trail = trail_of(earlier.records, facts)
+    ledger = build_ledger(
+        span, earlier, Finder(), shown="\n".join(sorted(shown)), listed=trail.files
     )
     asked = [line for line in prior(Section.REQUESTS) if line not in shown]
     requests = offer_requests(speeches, prior=asked, room=_room(span, earlier, budget), count=count)
@@ -129,7 +180,9 @@ def _offer(
         Section.RULES: rules,
         Section.USED: offer_entries(ledger.used),
         Section.SEEN: offer_entries(ledger.seen),
-        Section.TOOLS: offer_calls(span, prior=prior(Section.TOOLS)),
+        **offer_trail(trail),
+        **{section: _kept(prior(section)) for section in _WRITTEN},
+        Section.TOOLS: offer_calls(uses, facts, prior=prior(Section.TOOLS)),
         Section.EARLIER: offer_quotes(earlier.foreign, prior=prior(Section.EARLIER)),
         Section.SAID: offer_sentences(speeches, prior=said, shown=known, focus=focus),
         Section.LAST: tail,
@@ -137,6 +190,10 @@ def _offer(
     return (
         {section: focused(items, focus) for section, items in offers.items()} if focus else offers
     )
+
+
+def _kept(lines: Sequence[str]) -> list[Item]:
+    return [Item(lines[place], place) for place in range(len(lines) - 1, -1, -1)]
 
 
 def _room(span: Span, earlier: Earlier, budget: int) -> int:
@@ -170,7 +227,7 @@ def _word_for_word(
     if budget > _SMALL:
         return ""
     asked = lay_out(offers[Section.REQUESTS])
-    text = render(Outline(counts, {Section.REQUESTS: asked}))
+    text = SummaryRecord(counts, {Section.REQUESTS: asked}).render()
     if not asked or count(text) > min(budget, _WORD_FOR_WORD):
         return ""
     is_cut = any(item.endswith(ELLIPSIS) for item in asked)
@@ -185,7 +242,7 @@ def _fit(
     limit = budget - count(header(counts))
     while limit > 0:
         lines = share_out(offers, budget=limit, count=count)
-        text = render(Outline(counts, lines))
+        text = SummaryRecord(counts, lines).render()
         excess = count(text) - budget
         if excess <= 0:
             return text

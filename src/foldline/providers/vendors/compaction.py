@@ -90,6 +90,7 @@ class VendorCompaction:
         self._asked = ClientModel(client, model, wire=wire, window=window)
         self._name = f"{self._asked.name} compaction" if name is None else name
         self._before: Message | None = None
+        self._digest = DigestSummarizer()
 
     @property
     def name(self) -> str:
@@ -106,9 +107,10 @@ class VendorCompaction:
         """The model's context window in tokens; None if it is not known."""
         return window_of(self._asked)
 
-    def after(self, sealed: Message | None) -> Self:
-        """Return this summarizer for a fold whose active view begins with the item *sealed*."""
+    def after(self, sealed: Message | None, digest: DigestSummarizer) -> Self:
+        """Return this summarizer for a view that begins with *sealed*; *digest* writes its text."""
         made = copy(self)
+        made._digest = digest  # noqa: SLF001
         made._before = sealed if self.is_sealed else None  # noqa: SLF001
         return made
 
@@ -134,7 +136,7 @@ class VendorCompaction:
         spend(response.usage)
         found = next(filter(None, map(only_sealed, reversed(response.messages))), None)
         sealed = self._made(found)
-        text = await DigestSummarizer().summarize(request)
+        text = await self._digest.summarize(request)
         return Summary(text=text, sealed=sealed)
 
     def _made(self, found: _Found | None) -> _Found:

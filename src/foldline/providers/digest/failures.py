@@ -1,86 +1,21 @@
 """
-What the section of tool calls offers: counts, the last calls, and failures.
+Whether a call failed, judged by how its result begins and ends.
 
-Whether a call failed is judged by how its result begins and ends: only its first and its last lines
-are a tool's own words. The middle may be a file that was read, where `except Error as error:` says
-nothing about the call; so an error named inside a text never counts. What the record itself marks
-as an error is one, whatever its text says.
+Only its first and its last lines are a tool's own words. The middle may be a file that was read,
+where `except Error as error:` says nothing about the call; so an error named inside a text never
+counts. What the record itself marks as an error is one, whatever its text says.
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json
-from foldline.providers.digest.outline import Item
-from foldline.providers.digest.span import Call, Span
 from foldline.providers.digest.text import one_line, shorten
 
 
-__all__ = ["failure_of", "offer_calls"]
-
-
-_MOST = 40
-_COUNTS = "counts: "
-_FAILED = "failed: "
-_ARROW = " -> "
-_VALUE_LENGTH = 100
-_CALL_LENGTH = 200
-
-
-def offer_calls(span: Span, *, prior: Sequence[str]) -> list[Item]:
-    """Offer the counts, then last calls and failures alternately, the newest first."""
-    counts = _prior_counts(prior) + Counter(call.name for call in span.calls)
-    failed = [line for line in prior if line.startswith(_FAILED)]
-    failed += _failures(span)
-    called = [line for line in prior if not line.startswith((_FAILED, _COUNTS))]
-    called += [_describe(call) for call in span.calls[-_MOST:]]
-    pairs = zip_longest(_newest(called), _newest(failed))
-    lines = [line for pair in pairs for line in pair if line]
-    items = [Item(line, _MOST * 2 - rank) for rank, line in enumerate(lines)]
-    ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    listed = _COUNTS + ", ".join(f"{name} {count}" for name, count in ranked)
-    return [Item(listed, 0), *items] if counts else items
-
-
-def _newest(lines: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(reversed([line for line in lines if line])))[: _MOST // 2]
-
-
-def _prior_counts(prior: Iterable[str]) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for line in prior:
-        if line.startswith(_COUNTS):
-            for pair in line.removeprefix(_COUNTS).split(", "):
-                name, _, count = pair.rpartition(" ")
-                counts[name] += int(count) if count.isdecimal() else 0
-    return counts
-
-
-def _describe(call: Call) -> str:
-    pairs = (
-        f"{argument.label}: {shorten(one_line(argument.value), limit=_VALUE_LENGTH)}"
-        for argument in call.arguments
-    )
-    return shorten(one_line(f"{call.name} {'; '.join(pairs)}"), limit=_CALL_LENGTH)
-
-
-def _failures(span: Span) -> Iterator[str]:
-    calls = iter(span.calls)
-    coming = next(calls, None)
-    open_calls: dict[str, Call] = {}
-    for result in span.results:
-        # An id may come again: a result answers the last call with its id before it.
-        while coming is not None and coming.position < result.position:
-            open_calls[coming.id] = coming
-            coming = next(calls, None)
-        error = failure_of(result.text, is_marked=result.is_error)
-        if error:
-            call = open_calls.get(result.id) if result.id else None
-            yield f"{_FAILED}{_describe(call)}{_ARROW}{error}" if call else _FAILED + error
+__all__ = ["failure_of"]
 
 
 _Json: TypeAlias = "dict[str, _Json] | list[_Json] | str | float | bool | None"

@@ -1,0 +1,84 @@
+"""A summarizer whose text stands beside a record that code has read from the same request."""
+
+from collections.abc import Iterable
+from typing import cast
+
+from msgspec.structs import replace
+
+from foldline.providers.digest.summarizer import DigestSummarizer
+from foldline.providers.summarizer import Summarizer
+from foldline.providers.vendors.compaction import VendorCompaction
+from foldline.reduction.record import SummaryRecord
+from foldline.reduction.request import Summary, SummaryRequest, Written
+
+
+__all__ = ["RecordedSummarizer", "digest_of", "recorded", "written_by_code"]
+
+
+class RecordedSummarizer:
+    """Asks a summarizer for its part of a summary, in one fold."""
+
+    def __init__(self, summarizer: Summarizer, digest: DigestSummarizer) -> None:
+        """Have *summarizer* write, and *digest* read what code can."""
+        self._summarizer, self._digest = summarizer, digest
+        self._read: tuple[SummaryRequest, SummaryRecord] | None = None
+
+    @property
+    def name(self) -> str:
+        """The identity of the summarizer."""
+        return self._summarizer.name
+
+    @property
+    def model_name(self) -> str | None:
+        """The name of the model that writes; None if the summarizer does not say."""
+        name = getattr(self._summarizer, "model_name", None)
+        return name if isinstance(name, str) else None
+
+    async def summarize(self, request: SummaryRequest) -> object:
+        """
+        Return what the summarizer writes in what the record leaves of the budget, as `Written`.
+
+        Raises:
+            Exception: What the summarizer raises.
+        """
+        record = await self._record(request)
+        tokens = self._digest.counter.count(record.render()) if record.sections else 0
+        budget = max(1, request.budget - tokens)
+        given = replace(request, budget=budget)
+        text, sealed = cast("object", await self._summarizer.summarize(given)), None
+        if isinstance(text, Summary):
+            text, sealed = text.text, text.sealed
+        # A custom summarizer may return anything, whatever its annotation says.
+        if not isinstance(text, str):
+            return text
+        return Written(text=text, record=record, budget=budget, sealed=sealed)
+
+    async def _record(self, request: SummaryRequest) -> SummaryRecord:
+        # Another attempt reads the same messages.
+        same = replace(request, defects=(), summarizer=0)
+        if self._read is None or self._read[0] != same:
+            self._read = same, await self._digest.record(same)
+        return self._read[1]
+
+
+def recorded(
+    summarizer: Summarizer, digest: DigestSummarizer
+) -> DigestSummarizer | RecordedSummarizer | VendorCompaction:
+    """Return *summarizer* beside the record of *digest*; what code writes is a record itself."""
+    if isinstance(summarizer, DigestSummarizer):
+        return summarizer
+    if isinstance(summarizer, VendorCompaction) and summarizer.is_sealed:
+        return summarizer
+    return RecordedSummarizer(summarizer, digest)
+
+
+def digest_of(given: Iterable[Summarizer]) -> DigestSummarizer:
+    """Return the digest that ends a chain: with the extractors of the first one that was *given*."""
+    own = next((one for one in given if isinstance(one, DigestSummarizer)), DigestSummarizer())
+    return DigestSummarizer(extractors=own.extractors)
+
+
+def written_by_code(chain: Iterable[object]) -> frozenset[int]:
+    """Return the places of those in *chain* that are code."""
+    own = (DigestSummarizer, VendorCompaction)
+    return frozenset(at for at, one in enumerate(chain) if isinstance(one, own))
