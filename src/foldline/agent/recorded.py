@@ -56,13 +56,9 @@ class RecordedSummarizer:
         return self._read[1]
 
 
-def recorded(
-    summarizer: Summarizer, digest: DigestSummarizer
-) -> DigestSummarizer | RecordedSummarizer:
+def recorded(summarizer: Summarizer, digest: DigestSummarizer) -> Summarizer | RecordedSummarizer:
     """Return *summarizer* beside the record of *digest*; a digest is a record itself."""
-    if isinstance(summarizer, DigestSummarizer):
-        return summarizer
-    return RecordedSummarizer(summarizer, digest)
+    return summarizer if _is_code(summarizer) else RecordedSummarizer(summarizer, digest)
 
 
 def digest_of(given: Iterable[Summarizer]) -> DigestSummarizer:
@@ -73,4 +69,9 @@ def digest_of(given: Iterable[Summarizer]) -> DigestSummarizer:
 
 def written_by_code(chain: Iterable[object]) -> frozenset[int]:
     """Return the places of those in *chain* that are code."""
-    return frozenset(at for at, one in enumerate(chain) if isinstance(one, DigestSummarizer))
+    return frozenset(at for at, one in enumerate(chain) if _is_code(one))
+
+
+def _is_code(one: object) -> bool:
+    # What only passes requests on to a digest says so.
+    return isinstance(one, DigestSummarizer) or getattr(one, "is_code", False) is True

@@ -187,6 +187,8 @@ class ReadingLog:
     def __init__(self, summarizer: Summarizer) -> None:
         """Record what *summarizer* reads; its name stays, so that its summaries stay valid."""
         self._summarizer = summarizer
+        self.is_code = isinstance(summarizer, DigestSummarizer)
+        """Whether code writes what is passed on, so that it is a record already."""
         self._positions: dict[int, int] = {}
         self._messages: list[Message] = []
         self._counts: Counter[int] = Counter()
