@@ -40,6 +40,9 @@ class Replay(Struct, frozen=True, kw_only=True):
     view: tuple[Message, ...]
     """The last request."""
 
+    state: HistoryReductionState | None = None
+    """The last reduction; None if nothing was folded."""
+
 
 def play(
     tape: Tape,
@@ -178,7 +181,7 @@ class _Player:
             totals=Totals.of(self._records, most_reads=self._log.most, checked=self._check),
             calls=tuple(self._records),
         )
-        return Replay(report=report, view=self._request)
+        return Replay(report=report, view=self._request, state=self._state)
 
 
 class ReadingLog:
