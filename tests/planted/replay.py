@@ -160,4 +160,15 @@ replay/quality/figures.py: replay/quality/test_figures.py
 values of one call are drawn one by one
 - groups = [one for one in self.groups if one[1]]
 + groups = [(n < kept, 1) for kept, total in self.groups for n in range(total)]
+replay/inspection.py: replay/test_inspection.py
+an identifier that the rest of the view has is lost
+- seen = text_of_all(view_of(history, state))
++ seen = text_of_all(state.front_messages())
+the oldest messages of a line are shown
+- if core in self._texts[at])[-_MOST_MESSAGES:]
++ if core in self._texts[at])[:_MOST_MESSAGES]
+replay/inspection_page.py: replay/test_inspection.py
+a page obeys the markup of a conversation
+- return escape("".join(sign if sign.isprintable() else " " for sign in text))
++ return "".join(sign if sign.isprintable() else " " for sign in text)
 """)

@@ -120,6 +120,7 @@ REFUSED = {
 }  # fmt: skip
 """What has to be refused, or repaired where an item is invented; all are texts for `TRAVEL`."""
 
+CONTINUES = "The text continues the conversation instead of summarizing it."
 WITH_OLDER = {"stale"}
 CASES = [
     pytest.param(kind, text, id=f"{kind} {number}")
@@ -208,3 +209,46 @@ def test_a_good_summary_stands(name: str) -> None:
 
     assert (review.defects, review.dropped) == ((), 0)
     assert review.text == text
+
+
+TURNS = [
+    ("That's wonderful that you have a violin recital to look forward to! Enjoy the evening with your "
+    "daughter, and travel on 22 May with HAT094. Safe travels!"),
+    ("Thank you for the details. I have charged the card for the morning flight HAT094, and the window "
+    "seat near the wing stays yours. You will get a mail at mara.quint@example.org."),
+    ("Congratulations on the ninetieth birthday of your grandmother!\n\n1. Pack the folding music stand in "
+    "the second suitcase.\n2. Keep the old letters in the cabin.\n3. Be at the gate before nine.\n\nLet me "
+    "know if you need anything else."),
+    ("Sure, here are the flights on that Wednesday:\n- HAT094 in the early morning\n- HAT318 in the "
+    "afternoon\n\nWhich of them suits you better?"),
+    ("You're welcome. The certificate stays valid until the end of November for a new booking, so you can "
+    "use it for another trip. Have a good flight to Warsaw."),
+    ("It sounds like your trip to Warsaw means a lot to your family. A window seat near the wing is a good "
+    "choice if the aisle makes you dizzy, and the morning departure leaves time for the afternoon."),
+    ("I understand. The airline refuses certificates for changes, but I can charge the original card. Please "
+    "confirm that I should continue with the morning connection."),
+    ("To keep your window seat, check in early. For the suitcase, weigh it at home. I hope that helps, and "
+    "that your grandmother enjoys the visit."),
+    ("Here are some tips for your flight: arrive early, carry the letters with you, and drink water before "
+    "the departure. The window seat near the wing is the calmest place of the cabin."),
+    "Gern geschehen! Ich habe den Flug am Morgen gebucht, und dein Platz am Fenster bleibt. Gute Reise!",
+    "Avec plaisir ! Votre vol du matin est réservé et vous gardez la place près de l'aile. Bon voyage !",
+    "好的，您的早班航班已经改签，靠窗座位为您保留。祝您旅途愉快！",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("turn", TURNS)
+def test_the_next_turn_is_no_summary(turn: str) -> None:
+    """An answer that stays with the subject is refused all the same, by whom it speaks to."""
+    assert CONTINUES in judge(turn, asked()).defects
+
+
+def test_a_few_shared_words_are_not_enough() -> None:
+    """A text about something else that names a window and a suitcase is no summary either."""
+    text = REFUSED["wrong section"][-1].replace(
+        "a lake", "the window of a lake, a suitcase, an economy"
+    )
+
+    assert judge(text, asked()).defects == (
+        "The text is about something else than the conversation.",
+    )

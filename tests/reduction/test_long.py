@@ -99,13 +99,14 @@ def test_fifty_windows_take_at_most_twice_as_many_calls(config: HistoryReduction
 @KINDS
 def test_every_request_fits_whatever_the_texts_are(config: HistoryReductionConfig) -> None:
     """Also where summaries are as long as they may be, and layers are merged two at a time."""
-    history, asked = marked(400), Reader(words=45)
-    budget = structs.replace(budget_of(config), limit=9_000)
+    history, asked = marked(400), Reader(words=65)
     window = history.tokens() // 50
-    make(history, config, asked, window=window, summarizers=2, budget=budget)
+    make(history, config, asked, window=window, summarizers=2)
+    room = window - COUNTER.count(DEFAULT_PROMPT)
 
     assert len(asked.requests) <= 2 * 50
     assert max(map(asked.size, asked.requests)) <= window
+    assert max(request.budget for request in asked.requests) <= room // 4
     assert asked.marks == list(dict.fromkeys(asked.marks))
 
 
@@ -234,8 +235,10 @@ def test_a_batch_keeps_the_stopgap(config: HistoryReductionConfig) -> None:
         pins=((0, history[0]),),
     )
     flow = fold(history, pinned, config, options, given=state)
-    made = asyncio.run(run_flow(flow, Asked(lambda _: LATE))).state
+    asked = Reader()
+    made = asyncio.run(run_flow(flow, asked)).state
 
+    assert (made is not None, asked.requests) == (True, [])
     assert made is not None
     assert made.layers == state.layers
     assert made.unread_from == state.unread_from

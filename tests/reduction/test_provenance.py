@@ -19,7 +19,7 @@ MUTATIONS = 1_000
 SAID = (
     "They paid 12,345.60 for 1 200 boxes on May 20th, 2024, and 3.500 more between 3 and 5 June or on "
     "7/8/2025, 09.11.2026, 12-25-24, 2026年3月4日. Look into C:\\new\\plan.txt, ~/notes/todo.md, "
-    "/srv/app and data/rows.csv; the code is DE12 AB34 CD, tickets WP16 and WP20, 150000 rows."
+    "/srv/app and data/rows.csv; the code is DE12 AB34 CD, tickets WP16 and WP20, 150000 rows of version 1.2.24."
 )
 
 
@@ -50,7 +50,7 @@ def test_what_means_the_same_was_said(statement: str) -> None:
         "paid 12,345.70", "paid 12435", "1,201 boxes", "350 more", "on 2024-05-21", "on May 21", "21 May 2024",
         "May 20, 2023", "June 4", "June 3-6", "12 September 2026", "2026年3月5日", "4/3/2025", "C:\\old\\plan.txt",
         "notes/todo.txt", "/srv/data/rows.csv", "/app/data/rows.csv", "app/rows.csv", "DE12AB34CE",
-        "E12AB34CD", "WP16-WP21", "WP17", "151k rows", "15000rows", "boxes/rows/coat", "plan_b", "planTxt",
+        "E12AB34CD", "WP16-WP21", "WP17", "151k rows", "15000rows", "boxes/rows/coat", "plan_b", "planTxt", "otes/todo.md", "January 2, 2024", "a1" * 40,
         "ZX98-YW76", "a@example.org", "https://example.org/x", "٣٦٠٠ more",
     ],
 )  # fmt: skip

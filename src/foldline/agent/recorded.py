@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.summarizer import Summarizer
-from foldline.providers.vendors.compaction import VendorCompaction
 from foldline.reduction.record import SummaryRecord
 from foldline.reduction.request import Summary, SummaryRequest, Written
 
@@ -61,15 +60,9 @@ class RecordedSummarizer:
         return self._read[1]
 
 
-def recorded(
-    summarizer: Summarizer, digest: DigestSummarizer
-) -> DigestSummarizer | RecordedSummarizer | VendorCompaction:
-    """Return *summarizer* beside the record of *digest*; what code writes is a record itself."""
-    if isinstance(summarizer, DigestSummarizer):
-        return summarizer
-    if isinstance(summarizer, VendorCompaction) and summarizer.is_sealed:
-        return summarizer
-    return RecordedSummarizer(summarizer, digest)
+def recorded(summarizer: Summarizer, digest: DigestSummarizer) -> Summarizer | RecordedSummarizer:
+    """Return *summarizer* beside the record of *digest*; what code writes is one itself."""
+    return summarizer if _is_code(summarizer) else RecordedSummarizer(summarizer, digest)
 
 
 def digest_of(given: Iterable[Summarizer]) -> DigestSummarizer:
@@ -80,5 +73,9 @@ def digest_of(given: Iterable[Summarizer]) -> DigestSummarizer:
 
 def written_by_code(chain: Iterable[object]) -> frozenset[int]:
     """Return the places of those in *chain* that are code."""
-    own = (DigestSummarizer, VendorCompaction)
-    return frozenset(at for at, one in enumerate(chain) if isinstance(one, own))
+    return frozenset(at for at, one in enumerate(chain) if _is_code(one))
+
+
+def _is_code(one: object) -> bool:
+    # What only passes requests on to a digest says so.
+    return isinstance(one, DigestSummarizer) or getattr(one, "is_code", False) is True

@@ -77,7 +77,7 @@ def fold(
     task = _task_of(history, verdict, how, overrides, options)
     # What is summarized stays so, if this fold writes nothing.
     active, draft = verdict.state, unchanged(verdict.state)
-    if how.strategy == "summarizing" and not verdict.is_batch:
+    if how.strategy == "summarizing" and verdict.cut > task.start:
         task = _quoting(task, config)
         task, draft = yield from _drafted(task, config, verdict)
         if draft.end < task.cut:

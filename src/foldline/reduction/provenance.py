@@ -63,6 +63,7 @@ _MARKS = re.compile(r"[.,' _]")
 _LEAST_DIGITS = 3
 _LONGEST_CODE = 64
 _LEAST_DEPTH = 2
+_OF_PATHS = frozenset("/\\-")
 _GROUP = 3
 # What ends a sentence, or marks a word, and is no part of an address.
 _EDGES = "_.:/?#!&+=-~*\\"
@@ -106,16 +107,7 @@ class Source:
 
     def has(self, name: str) -> bool:
         """Whether *name*, folded, was said, and not only as a part of a longer one."""
-        at = self._text.find(name)
-        while at >= 0:
-            end = at + len(name)
-            if not (
-                _touches(self._text[at - 1 : at], name[0])
-                or _touches(self._text[end : end + 1], name[-1])
-            ):
-                return True
-            at = self._text.find(name, end)
-        return False
+        return self._found(name, _touches)
 
     def has_path(self, path: str) -> bool:
         """Whether *path*, folded, was said, or a folder and the path from there on."""
@@ -143,8 +135,17 @@ class Source:
         return run in self._runs
 
     def _stands_alone(self, path: str) -> bool:
-        pattern = rf"(?<![\w./\\-]){re.escape(path)}(?![\w/\\-])"
-        return path in self._text and re.search(pattern, self._text) is not None
+        return self._found(path, _touches_path)
+
+    def _found(self, name: str, touches: Callable[[str, str], bool]) -> bool:
+        at = self._text.find(name)
+        while at >= 0:
+            end = at + len(name)
+            before, after = self._text[at - 1 : at], self._text[end : end + 1]
+            if not (touches(before, name[0]) or touches(after, name[-1])):
+                return True
+            at = self._text.find(name, end)
+        return False
 
     @cached_property
     def _runs(self) -> frozenset[str]:
@@ -178,9 +179,10 @@ class Source:
         found: set[str] = set()
         begun: list[str] = []
         for match in _JOINED.finditer(self._text):
-            grown = (before + match[1] for before in (*begun, ""))
-            begun = [one for one in grown if one in beginnings]
-            found.update(wanted.intersection(begun))
+            if begun or match[1] in beginnings:
+                grown = [before + match[1] for before in (*begun, "")]
+                begun = [one for one in grown if one in beginnings]
+                found.update(wanted.intersection(begun))
             if match[2] is None:
                 begun = []
         return frozenset(name for name, piece in pieces.items() if piece in found)
@@ -305,6 +307,10 @@ def _touches(outside: str, inside: str) -> bool:
     """Whether a character beside a name belongs to the same run as the one inside."""
     is_word = outside.isascii() and (outside.isalnum() or outside == "_")
     return is_word and inside.isascii() and (inside.isalnum() or inside == "_")
+
+
+def _touches_path(outside: str, inside: str) -> bool:
+    return outside in _OF_PATHS or outside.isalnum() or _touches(outside, inside)
 
 
 def _without_secrets(text: str) -> str:

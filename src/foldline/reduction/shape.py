@@ -115,8 +115,6 @@ def _stretches(found: Sequence[str]) -> Iterator[tuple[str, ...]]:
 def _is_copy(found: Sequence[str], said: Sequence[str]) -> bool:
     """Whether most of a text is one stretch of the source, with little between its pieces."""
     grams = set(_stretches(found))
-    if len(grams) < _LEAST_STRETCHES:
-        return False
     places = [(at, gram) for at, gram in enumerate(_stretches(said)) if gram in grams]
     width, first = int(len(found) * _ROOM_BETWEEN), 0
     held: Counter[tuple[str, ...]] = Counter()
@@ -129,7 +127,7 @@ def _is_copy(found: Sequence[str], said: Sequence[str]) -> bool:
                 del held[places[first][1]]
             first += 1
         most = max(most, len(held))
-    return most >= _MOST_COPIED * len(grams)
+    return most >= max(_LEAST_STRETCHES, _MOST_COPIED * len(grams))
 
 
 def _repeats(found: Sequence[str]) -> bool:

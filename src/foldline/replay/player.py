@@ -40,6 +40,9 @@ class Replay(Struct, frozen=True, kw_only=True):
     view: tuple[Message, ...]
     """The last request."""
 
+    state: HistoryReductionState | None = None
+    """The last reduction; None if nothing was folded."""
+
 
 def play(
     tape: Tape,
@@ -178,7 +181,7 @@ class _Player:
             totals=Totals.of(self._records, most_reads=self._log.most, checked=self._check),
             calls=tuple(self._records),
         )
-        return Replay(report=report, view=self._request)
+        return Replay(report=report, view=self._request, state=self._state)
 
 
 class ReadingLog:
@@ -187,6 +190,8 @@ class ReadingLog:
     def __init__(self, summarizer: Summarizer) -> None:
         """Record what *summarizer* reads; its name stays, so that its summaries stay valid."""
         self._summarizer = summarizer
+        self.is_code = isinstance(summarizer, DigestSummarizer)
+        """Whether code writes what is passed on, so that it is a record already."""
         self._positions: dict[int, int] = {}
         self._messages: list[Message] = []
         self._counts: Counter[int] = Counter()

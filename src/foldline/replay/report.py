@@ -1,12 +1,14 @@
 """Replays as one page of HTML that opens without a network: no script, no file beside it."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from html import escape
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from string import Template
+from types import MappingProxyType
 
 from foldline.replay.columns import Column, Row, describe, rows, shown_columns
 from foldline.replay.comparison import NEEDS_NO_FOLDING, needs_no_folding
+from foldline.replay.inspection import Inspection
+from foldline.replay.inspection_page import inspected, plain_text
 from foldline.replay.picture import MOST_CURVES, draw, overlay
 from foldline.replay.record import CallRecord, FoldRecord, ReplayReport
 
@@ -19,15 +21,35 @@ MOST_SESSIONS = 12
 
 _MOST_FOLDS = 100
 _MOST_VIOLATIONS = 20
+_NO_SUMMARY: Mapping[str, Inspection] = MappingProxyType({})
 _FOLD_HEADS = (
     "call", "messages folded", "messages read", "tokens read", "view, tokens", "outcome",
 )  # fmt: skip
 
 
-def html_page(sessions: Sequence[Sequence[ReplayReport]], *, title: str = "foldline replay") -> str:
-    """Return a page about *sessions*, each given as its reports, one per configuration."""
-    drawn = sorted(sessions, key=lambda reports: -reports[0].session.messages)[:MOST_SESSIONS]
-    pieces = [piece for number, one in enumerate(drawn) for piece in _session(one, f"s{number}")]
+def html_page(
+    sessions: Sequence[Sequence[ReplayReport]],
+    *,
+    title: str = "foldline replay",
+    summaries: Sequence[Mapping[str, Inspection]] = (),
+) -> str:
+    """
+    Return a page about *sessions*, each given as its reports, one per configuration.
+
+    Args:
+        sessions: The reports.
+        title: The title of the page.
+        summaries: The last summary of each session by the name of its configuration. With them the
+            page holds text of the conversations, without them none.
+    """
+    shown = summaries or [_NO_SUMMARY] * len(sessions)
+    pairs = zip(sessions, shown, strict=True)
+    drawn = sorted(pairs, key=lambda pair: -pair[0][0].session.messages)[:MOST_SESSIONS]
+    pieces = [
+        piece
+        for number, (reports, found) in enumerate(drawn)
+        for piece in _session(reports, f"s{number}", found)
+    ]
     if len(drawn) < len(sessions):
         left_out = len(sessions) - len(drawn)
         note = f"<p>The {MOST_SESSIONS} longest sessions are drawn; {left_out:,} are not.</p>"
@@ -36,19 +58,15 @@ def html_page(sessions: Sequence[Sequence[ReplayReport]], *, title: str = "foldl
     columns = shown_columns(table)
     page = Template((files("foldline.replay") / "page.html").read_text("utf-8"))
     return page.substitute(
-        title=_text(title),
+        title=plain_text(title),
         summary=_summary(sessions),
         totals=_totals(table, columns),
         meanings="\n".join(
-            f"<dt>{_text(column.title)}</dt><dd>{_text(column.meaning)}</dd>" for column in columns
+            f"<dt>{plain_text(column.title)}</dt><dd>{plain_text(column.meaning)}</dd>"
+            for column in columns
         ),
         sessions="\n".join(pieces),
     )
-
-
-def _text(text: str) -> str:
-    """Return *text*, which may hold anything, so that a page only shows it."""
-    return escape("".join(sign if sign.isprintable() else " " for sign in text))
 
 
 def _summary(sessions: Sequence[Sequence[ReplayReport]]) -> str:
@@ -64,27 +82,29 @@ def _totals(table: Iterable[Row], columns: Sequence[Column]) -> str:
     lines = [_head("configuration", *(column.title for column in columns))]
     for row in table:
         kind = ' class="baseline"' if row.is_baseline else ""
-        name = f'<th scope="row">{_text(row.name)}<small>{_text(row.description)}</small></th>'
+        name = f'<th scope="row">{plain_text(row.name)}<small>{plain_text(row.description)}</small></th>'
         lines.append(f"<tr{kind}>{name}{_cells(*(one.show(row.totals) for one in columns))}</tr>")
     return "\n".join((*lines, "</tbody>"))
 
 
 def _head(*titles: str) -> str:
-    heads = "".join(f'<th scope="col">{_text(title)}</th>' for title in titles)
+    heads = "".join(f'<th scope="col">{plain_text(title)}</th>' for title in titles)
     return f"<thead><tr>{heads}</tr></thead><tbody>"
 
 
 def _cells(*texts: str) -> str:
-    return "".join(f"<td>{_text(text)}</td>" for text in texts)
+    return "".join(f"<td>{plain_text(text)}</td>" for text in texts)
 
 
-def _session(reports: Sequence[ReplayReport], id: str) -> Iterator[str]:
+def _session(
+    reports: Sequence[ReplayReport], id: str, summaries: Mapping[str, Inspection]
+) -> Iterator[str]:
     session = reports[0].session
     ceiling = max((call.full_tokens for call in reports[0].calls), default=1)
     heading = " · ".join(part for part in (session.title, session.id) if part) or "session"
-    yield f"<section><h2>{_text(heading)}</h2>"
+    yield f"<section><h2>{plain_text(heading)}</h2>"
     yield (
-        f"<p>{_text(session.format)}, {session.messages:,} messages, {session.exchanges:,} "
+        f"<p>{plain_text(session.format)}, {session.messages:,} messages, {session.exchanges:,} "
         f"exchanges, {session.tokens:,} tokens</p>"
     )
     if needs_no_folding(reports):
@@ -92,12 +112,14 @@ def _session(reports: Sequence[ReplayReport], id: str) -> Iterator[str]:
     yield '<div class="panels">'
     yield from _together(reports, id, ceiling)
     for place, report in enumerate(reports):
-        name, description = _text(report.name), _text(describe(report))
+        name, description = plain_text(report.name), plain_text(describe(report))
         yield f"<article><h3>{name}</h3><p>{description}</p>"
         label = f"{name}: history against view"
         yield draw(report, id=f"{id}p{place}", label=label, description=description, top=ceiling)
         yield from _violations(report)
         yield from _folds(report)
+        if report.kind == "reducer" and report.name in summaries:
+            yield from inspected(summaries[report.name])
         yield "</article>"
     yield "</div></section>"
 
@@ -110,7 +132,7 @@ def _together(reports: Sequence[ReplayReport], id: str, top: int) -> Iterator[st
     yield overlay(drawn, id=f"{id}all", label=label, top=top)
     yield '<ul class="legend">'
     for number, report in enumerate(drawn, start=1):
-        yield f'<li><span class="swatch curve-{number}"></span>{_text(_billed(report))}</li>'
+        yield f'<li><span class="swatch curve-{number}"></span>{plain_text(_billed(report))}</li>'
     yield "</ul></article>"
 
 
@@ -124,7 +146,7 @@ def _violations(report: ReplayReport) -> Iterator[str]:
     if found:
         yield f"<details open><summary>{len(found):,} violations</summary><ul>"
         for number, text in found[:_MOST_VIOLATIONS]:
-            yield f"<li>call {number:,}: {_text(text)}</li>"
+            yield f"<li>call {number:,}: {plain_text(text)}</li>"
         yield "</ul></details>"
 
 

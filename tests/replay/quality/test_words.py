@@ -1,16 +1,13 @@
 """What users said in so many words, and which views have it."""
 
-from msgspec.structs import replace
+from collections.abc import Sequence
 
 from foldline.history.messages import Message
-from foldline.reduction.config import HistoryReductionConfig
-from foldline.replay.quality.moments import Moment, Transcript, moments
-from foldline.replay.quality.words import current_values, first_request, requests, rules
+from foldline.replay.quality.words import current_values, requests, rules
 from foldline.replay.tape import Tape
 from tests.replay.quality.conftest import MakeCall, MakeTape
 
 
-_SHORT = HistoryReductionConfig(counting_unit="messages", target_count=1, summarization_threshold=1)
 _RULE = "Never delete a booking of somebody else."
 
 
@@ -26,61 +23,55 @@ def _tape(tape_of: MakeTape, call: MakeCall) -> Tape:
     return tape_of(said)
 
 
-def _with_front(moment: Moment, text: str) -> Moment:
-    """Return *moment* with nothing but *text* in front."""
-    view = (Message.user(text), *moment.retained)
-    return replace(moment, view=view, state=moment.state)
+def _folded(tape: Tape) -> Sequence[Message]:
+    return tape.messages[:16]
 
 
-def test_the_views_of_a_fold_have_the_words(call: MakeCall, tape_of: MakeTape) -> None:
-    """By default user messages are quoted, so that requests and rules are there."""
-    tape = _tape(tape_of, call)
-    transcript, last = Transcript(tape), list(moments(tape, _SHORT))[-1]
+def test_what_a_view_has_is_kept(call: MakeCall, tape_of: MakeTape) -> None:
+    """A view with all that users said has every request and the rule."""
+    folded = _folded(_tape(tape_of, call))
+    seen = "\n".join(one.text for one in folded)
 
-    kept = list(requests(transcript, last))
-    assert len(kept) == sum(one.role == "user" for one in tape.messages[: last.cut])
-    assert all(kept)
-    assert list(rules(transcript, last)) == [True]
-    assert first_request(transcript, last) is True
+    asked = list(requests(folded, seen))
+
+    assert [one.message for one in asked] == [0, 10, 12, 14]
+    assert all(one.is_kept and one.is_begun for one in asked)
+    assert [(one.text, one.message, one.is_kept) for one in rules(folded, seen)] == [
+        (_RULE, 0, True)
+    ]
 
 
 def test_words_that_are_missing_are_seen(call: MakeCall, tape_of: MakeTape) -> None:
-    """A view with another text in front has neither the request nor the rule."""
-    tape = _tape(tape_of, call)
-    transcript, last = Transcript(tape), list(moments(tape, _SHORT))[-1]
-    other = _with_front(last, "Never delete a booking, the user says.")
+    """A view with another text has neither the request nor the rule."""
+    folded = _folded(_tape(tape_of, call))
+    seen = "Never delete a booking, the user says. And the next?"
 
-    assert next(requests(transcript, other)) is False
-    assert list(rules(transcript, other)) == [False]
-    assert first_request(transcript, other) is False
+    assert [one.is_kept for one in requests(folded, seen)] == [False, True, True, True]
+    assert [one.is_kept for one in rules(folded, seen)] == [False]
+
+
+def test_the_beginning_of_a_request_may_be_there(call: MakeCall, tape_of: MakeTape) -> None:
+    """The first 60 characters are counted by themselves."""
+    folded = _folded(_tape(tape_of, call))
+    (first, *_) = requests(folded, folded[0].text[:61])
+
+    assert first.is_begun
+    assert not first.is_kept
 
 
 def test_a_rule_alone_may_be_there(call: MakeCall, tape_of: MakeTape) -> None:
     """A rule counts by itself; spaces and line breaks do not matter, and questions are no rules."""
-    tape = _tape(tape_of, call)
-    transcript, last = Transcript(tape), list(moments(tape, _SHORT))[-1]
-    some = _with_front(last, _RULE.replace(" booking", "\n  booking"))
+    folded = _folded(_tape(tape_of, call))
+    seen = _RULE.replace(" booking", "\n  booking")
 
-    assert list(rules(transcript, some)) == [True]
-    assert next(requests(transcript, some)) is False
-
-
-def test_without_a_fold_nothing_is_counted(call: MakeCall, tape_of: MakeTape) -> None:
-    """What stands in the view anyway is no merit."""
-    tape = _tape(tape_of, call)
-    last = list(moments(tape, HistoryReductionConfig(enabled=False)))[-1]
-    transcript = Transcript(tape)
-
-    assert not [*requests(transcript, last), *rules(transcript, last)]
-    assert first_request(transcript, last) is None
-    assert not list(current_values(transcript, last))
+    assert [one.is_kept for one in rules(folded, seen)] == [True]
+    assert not next(requests(folded, seen)).is_kept
 
 
 def test_the_current_value_is_wanted(call: MakeCall, tape_of: MakeTape) -> None:
     """The seat changed once, so the newer one counts; texts that edits write do not."""
-    tape = _tape(tape_of, call)
-    transcript, last = Transcript(tape), list(moments(tape, _SHORT))[-1]
-    assert last.cut > 8
+    folded = _folded(_tape(tape_of, call))
 
-    for text, is_kept in (("seat 14C", True), ("seat 12A", False)):
-        assert list(current_values(transcript, _with_front(last, text))) == [is_kept]
+    assert list(current_values(folded, "seat 14C")) == [True]
+    assert list(current_values(folded, "seat 12A")) == [False]
+    assert list(current_values(folded[:3], "")) == []

@@ -9,6 +9,7 @@ import typer
 from foldline.apps.cli.advise import advise
 from foldline.apps.cli.chat.session import chat
 from foldline.apps.cli.formats import formats
+from foldline.apps.cli.inspection import inspect
 from foldline.apps.cli.quality import quality
 from foldline.apps.cli.reduce import plan, reduce
 from foldline.apps.cli.replay import demo, replay
@@ -39,6 +40,7 @@ COMMANDS = (
     replay,
     advise,
     quality,
+    inspect,
     formats,
     verify,
     backup,

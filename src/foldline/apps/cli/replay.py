@@ -39,6 +39,8 @@ from foldline.apps.cli.terminal import (
     progress,
 )
 from foldline.apps.cli.viewing import show_view
+from foldline.errors import UsageError
+from foldline.history.history import History
 from foldline.logs import read_sessions
 from foldline.logs.importer import Session
 from foldline.providers.price_list import prices_of_model
@@ -63,6 +65,8 @@ from foldline.replay.comparison import (
     compare,
     needs_no_folding,
 )
+from foldline.replay.inspection import Inspection, inspect_summary
+from foldline.replay.player import Replay
 from foldline.replay.record import ReplayReport, Totals
 from foldline.replay.report import html_page
 from foldline.replay.tape import Tape
@@ -94,6 +98,14 @@ class _ReplayOptions(ConfigOptions, frozen=True, kw_only=True):
     model: ModelOption = None
     prices: PricesOption = None
     html: HtmlOption = None
+    summaries: Annotated[
+        bool,
+        typer.Option(
+            "--summaries",
+            help="With --html: show the last summary of each configuration beside its messages; "
+            "the page then holds text of the conversation.",
+        ),
+    ] = False
     json: JsonOption = False
 
 
@@ -107,6 +119,9 @@ def replay(options: _ReplayOptions) -> None:
     message. With --json: an object with "sessions", and in each "session" and its "replays".
     """
     check_targets({"--html": options.html}, reads=(options.file, *(options.config or ())))
+    if options.summaries and options.html is None:
+        message = "--summaries has no effect without a page: add --html FILE"
+        raise UsageError(message)
     configs = _configs(options)
     recorded = sessions_of(options)
     note_sessions(recorded)
@@ -117,12 +132,15 @@ def replay(options: _ReplayOptions) -> None:
     calls = len(configs) * sum(len(tape.calls) for tape in tapes)
     terms = terms_of(options.prices, options.model)
     with progress("replaying", calls) as advance:
-        sessions = [
-            compare(tape, configs, check=options.check, terms=terms, on_call=advance).reports
+        compared = [
+            compare(tape, configs, check=options.check, terms=terms, on_call=advance)
             for tape in tapes
         ]
+    sessions = [one.reports for one in compared]
     if options.html is not None:
-        write_files({options.html: html_page(sessions).encode()})
+        pairs = zip(tapes, compared, strict=True) if options.summaries else ()
+        summaries = [_summaries(tape, one.replays) for tape, one in pairs]
+        write_files({options.html: html_page(sessions, summaries=summaries).encode()})
     if options.json:
         print_json(_document(sessions))
     else:
@@ -134,6 +152,16 @@ def replay(options: _ReplayOptions) -> None:
             )
         else:
             console.print(f"the bill is at {source_of(options.prices or options.model)}")
+
+
+def _summaries(tape: Tape, replays: Mapping[str, Replay]) -> dict[str, Inspection]:
+    history = History(tape.messages, counter=tape.counter)
+    states = {name: one.state for name, one in replays.items()}
+    return {
+        name: inspect_summary(history, state)
+        for name, state in states.items()
+        if state is not None and state.summary_content
+    }
 
 
 def terms_of(given: str | None, model: str | None) -> Terms | None:

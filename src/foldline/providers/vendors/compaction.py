@@ -84,8 +84,8 @@ class VendorCompaction:
         else:
             message = f"client must be one of OpenAI or Anthropic, got {type(client).__name__}"
             raise ConfigError(message)
-        self.is_sealed = wire is OpenAIResponses
-        """Whether only the vendor can read what it makes, so that code writes the text."""
+        self.is_code = wire is OpenAIResponses
+        """Whether code writes the text, since only the vendor can read what it makes."""
         self._model = model
         self._asked = ClientModel(client, model, wire=wire, window=window)
         self._name = f"{self._asked.name} compaction" if name is None else name
@@ -111,7 +111,7 @@ class VendorCompaction:
         """Return this summarizer for a view that begins with *sealed*; *digest* writes its text."""
         made = copy(self)
         made._digest = digest  # noqa: SLF001
-        made._before = sealed if self.is_sealed else None  # noqa: SLF001
+        made._before = sealed if self.is_code else None  # noqa: SLF001
         return made
 
     async def summarize(self, request: SummaryRequest) -> str | Summary:
@@ -123,8 +123,8 @@ class VendorCompaction:
             ModelError: The vendor failed.
         """
         asked = instruction(_PROMPT, request).strip()
-        view = tuple(_view(request, self._before, keeps_sealed=self.is_sealed))
-        if not self.is_sealed:
+        view = tuple(_view(request, self._before, keeps_sealed=self.is_code))
+        if not self.is_code:
             wanted = {"type": "summarize", "instructions": asked}
             settings = {"compaction": wanted, "betas": [_BETA]}
             response = await self._asked.respond(ChatRequest(messages=view, settings=settings))

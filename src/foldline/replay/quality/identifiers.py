@@ -38,7 +38,8 @@ _INSIDE = re.compile(r"\w[/@._-]*[/@._]\w")
 _CODE = re.compile(r"[A-Z]{3,8}")
 _CAMEL = re.compile(r"[a-z][A-Z]")
 _DIGIT = re.compile(r"\d")
-_GENERIC = re.compile(r"[^\s\"'`,;()\[\]{}<>=|\\]*[\d@_/#][^\s\"'`,;()\[\]{}<>=|\\]*")
+_PIECE = re.compile(r"[^\s\"'`,;()\[\]{}<>=|\\]+")
+_SIGN = re.compile(r"[\d@_/#]")
 _DIRECTORY = re.compile(r"(?m)^- (\S*/): (.+)$")
 _EDGE = ".:/+-#"
 _LEAST, _LONGEST = 4, 400
@@ -61,8 +62,9 @@ def _is_identifier(value: str) -> bool:
 
 def generic(text: str) -> Iterator[str]:
     """Yield what a plain ledger keeps: each run of characters with a digit, `@`, `_`, `/` or `#`."""
-    for run in _GENERIC.findall(text):
-        if value := run.strip(".:!?"):
+    for run in _PIECE.findall(text):
+        value = run.strip(".:!?")
+        if _SIGN.search(value):
             yield value
 
 

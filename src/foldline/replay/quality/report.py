@@ -22,7 +22,7 @@ from foldline.replay.quality.moments import Moment, Transcript, moments, text_of
 from foldline.replay.quality.needed import Need, needed_later
 from foldline.replay.quality.trail import trail_of
 from foldline.replay.quality.ways import DIGEST, WAYS
-from foldline.replay.quality.words import current_values, first_request, requests, rules
+from foldline.replay.quality.words import current_values, requests, rules
 from foldline.replay.tape import Tape
 
 
@@ -151,17 +151,18 @@ def _measured(tape: Tape, seen: Sequence[Moment], pattern: Pattern, other: str) 
     accounting = Accounting()
     for moment in {one.number: one for one in (*changed, last)}.values():
         accounting = accounting.plus(account(transcript, moment))
-    trail = trail_of(transcript.messages[: last.cut], text_of_all(last.front))
-    first = first_request(transcript, last)
+    folded, view = transcript.messages[: last.cut], text_of_all(last.view)
+    trail = trail_of(folded, text_of_all(last.front))
+    asked = tuple(requests(folded, view))
     kept = {
         "recalled": _counted(_recalled(transcript, needs)),
-        "first requests": (0, 0) if first is None else (int(first), 1),
-        "requests": _counted(requests(transcript, last)),
-        "rules": _counted(rules(transcript, last)),
+        "first requests": _counted(one.is_begun for one in asked[:1]),
+        "requests": _counted(one.is_kept for one in asked),
+        "rules": _counted(one.is_kept for one in rules(folded, view)),
         "edited named": (len(trail.named), len(trail.edited)),
         "edited marked": (len(trail.marked), len(trail.edited)),
         "commits": (len(trail.told), len(trail.commits)),
-        "current": _counted(current_values(transcript, last)),
+        "current": _counted(current_values(folded, view)),
         "provenance": _counted(not is_invented for _, is_invented in sources),
     }
     return _Session(

@@ -19,7 +19,7 @@ _READS = frozenset({"view", "undo_edit", "read", "list"})
 _PATHS = ("path", "file_path", "filepath", "filename", "file", "target_file", "notebook_path")
 _EDITED = re.compile(r"(?i)\b(?:edit|wr[io]t|creat|modif|chang)")
 _ITEM = re.compile(r"[,;] |: ")
-_COMMIT = re.compile(r"git commit\b[^\"']*?(?:-\w*m|--message)[ =]*[\"']([^\"'\n]+)")
+_COMMIT = re.compile(r"git commit\b[^\"'\n]{0,80}?(?:-\w*m|--message)[ =]*[\"']([^\"'\n]{1,200})")
 _WORD = re.compile(r"[^\s,;:()\[\]`\"']+")
 _HASH = re.compile(r"(?m)^\[\S+ (?:\(root-commit\) )?([0-9a-f]{7,40})\]")
 _SUBJECT = 24

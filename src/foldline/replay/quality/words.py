@@ -1,15 +1,17 @@
-"""What users said in so many words: their requests and their rules, and which views have them."""
+"""What users said in so many words: their requests and their rules, and what a view has of them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
+
+from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.replay.quality.identifiers import call_arguments
-from foldline.replay.quality.moments import Moment, Transcript, text_of_all
 from foldline.replay.quality.trail import writes
 
 
-__all__ = ["current_values", "first_request", "requests", "rules"]
+__all__ = ["Told", "current_values", "requests", "rules"]
 
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -21,62 +23,76 @@ _BEGINNING = 60
 _SHORT = 80
 
 
-def requests(transcript: Transcript, moment: Moment) -> Iterator[bool]:
-    """Yield for each user message that is folded away whether the view has it word for word."""
-    seen = _flat(text_of_all(moment.view))
-    for text in _folded(transcript, moment):
-        yield _flat(text) in seen
+class Told(Struct, frozen=True, kw_only=True):
+    """Something that the user said in a message that is folded away."""
+
+    text: str
+
+    message: int
+    """The number of the message."""
+
+    is_kept: bool
+    """Whether the view has it word for word; line breaks do not matter."""
+
+    is_begun: bool
+    """Whether the view has its first 60 characters."""
 
 
-def first_request(transcript: Transcript, moment: Moment) -> bool | None:
-    """Return whether the view has the first 60 characters of the first request; None unless folded."""
-    first = next(_folded(transcript, moment), None)
-    if first is None:
-        return None
-    return _flat(first)[:_BEGINNING] in _flat(text_of_all(moment.view))
+def requests(folded: Sequence[Message], seen: str) -> Iterator[Told]:
+    """Yield the user messages of *folded*, and whether *seen*, the text of a view, has them."""
+    shown = _flat(seen)
+    for index, text in _users(folded):
+        yield _told(index, text, shown)
 
 
-def rules(transcript: Transcript, moment: Moment) -> Iterator[bool]:
+def rules(folded: Sequence[Message], seen: str) -> Iterator[Told]:
     """
-    Yield for each rule in a user message that is folded away whether the view has it word for word.
+    Yield the rules in user messages of *folded*, each once, and whether *seen* has them.
 
-    A rule is a sentence with `never`, `always`, `must`, `do not`, `make sure` and the like; so it is
-    counted in English alone, and some of them are no rules.
+    A rule is a sentence with `never`, `always`, `must`, `do not`, `make sure` and the like; so they
+    are found in English alone, and some are no rules.
     """
-    seen = _flat(text_of_all(moment.view))
-    lines = (line for text in _folded(transcript, moment) for line in _SENTENCE.split(text))
-    for line in dict.fromkeys(map(_flat, lines)):
+    shown = _flat(seen)
+    lines = ((at, line) for at, text in _users(folded) for line in _SENTENCE.split(text))
+    for line, index in {_flat(line): at for at, line in lines}.items():
         is_sized = len(line) <= _LONGEST and line.count(" ") + 1 >= _FEWEST_WORDS
         if is_sized and not line.endswith("?") and _RULE.search(line):
-            yield line in seen
+            yield _told(index, line, shown)
 
 
-def _folded(transcript: Transcript, moment: Moment) -> Iterator[str]:
-    for message in transcript.messages[: moment.cut]:
+def _users(folded: Sequence[Message]) -> Iterator[tuple[int, str]]:
+    for index, message in enumerate(folded):
         if message.role == "user" and message.text.strip():
-            yield message.text
+            yield index, message.text
+
+
+def _told(index: int, text: str, shown: str) -> Told:
+    flat = _flat(text)
+    return Told(
+        text=text, message=index, is_kept=flat in shown, is_begun=flat[:_BEGINNING] in shown
+    )
 
 
 def _flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def current_values(transcript: Transcript, moment: Moment) -> Iterator[bool]:
+def current_values(folded: Sequence[Message], seen: str) -> Iterator[bool]:
     """
-    Yield for each value that changed whether the view has the current one.
+    Yield for each value that changed whether *seen* has the current one.
 
-    A value changed if two calls of one tool that are folded away have the same first argument, and
-    another argument of the same name has two short texts; what calls write into files aside.
+    A value changed if two calls of one tool in *folded* have the same first argument, and another
+    argument of the same name has two short texts; what calls write into files aside.
     """
     known: dict[tuple[str, str, str], list[str]] = {}
-    for message in transcript.messages[: moment.cut]:
+    for message in folded:
         for call in message.tool_calls:
             for key, value in _changeable(call):
                 known.setdefault(key, []).append(value)
-    seen = _flat(text_of_all(moment.view))
+    shown = _flat(seen)
     for values in known.values():
         if len(set(values)) > 1:
-            yield _flat(values[-1]) in seen
+            yield _flat(values[-1]) in shown
 
 
 def _changeable(call: ToolCallPart) -> Iterator[tuple[tuple[str, str, str], str]]:

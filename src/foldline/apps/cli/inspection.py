@@ -1,0 +1,133 @@
+"""`foldline inspect`: a summary beside the messages that it stands for, and what it lost."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from foldline.apps.cli.files import print_json
+from foldline.apps.cli.options import ConfigOptions, JsonOption, ModelOption, takes
+from foldline.apps.cli.sources import (
+    configured,
+    note_sessions,
+    one_session,
+    read_config,
+    read_state,
+)
+from foldline.apps.cli.terminal import clean, counted, first_line, output_console, plain_table
+from foldline.errors import UsageError
+from foldline.history.history import History
+from foldline.reduction.state import HistoryReductionState
+from foldline.replay.inspection import Inspection, Lost, inspect_summary
+from foldline.replay.quality.moments import moments
+from foldline.replay.quality.words import Told
+from foldline.replay.tape import Tape
+
+
+__all__ = ["inspect"]
+
+
+_MOST_LOST = 20
+_LINE = 160
+
+
+class _InspectOptions(ConfigOptions, frozen=True, kw_only=True):
+    config: Annotated[
+        str | None, typer.Option(metavar="FILE", help="A configuration in JSON or TOML.")
+    ] = None
+    model: ModelOption = None
+    state: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="The reduction to show, as reduce --state wrote it, for FILE."
+        ),
+    ] = None
+    fold: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Which fold to show; the last one by default."),
+    ] = None
+    json: JsonOption = False
+
+
+@takes(_InspectOptions)
+def inspect(options: _InspectOptions) -> None:
+    """
+    Show a summary, each line beside the messages that it stands for, and what it lost.
+
+    The conversation is played call by call and the last fold is shown, or that of --fold; with --state the reduction
+    in a file. The messages of a line are those that have it word for word (marked with =), or else the few that together
+    have most of its words. What is lost are identifiers, user messages and rules that the view lacks; the tool recall still
+    finds them. `foldline replay --html FILE --summaries` draws the same. With --json: an object with "covered", "lines", "identifiers", "known", "requests" and "rules".
+    """
+    session = one_session(options)
+    note_sessions([session])
+    history = History(session.messages)
+    state = _state(options, history, Tape(session))
+    found = inspect_summary(history, state)
+    if options.json:
+        print_json(found)
+    else:
+        _print(output_console(), found)
+
+
+def _state(options: _InspectOptions, history: History, tape: Tape) -> HistoryReductionState:
+    if options.state is not None:
+        if options.fold is not None:
+            message = "--fold has no effect with --state: leave one out"
+            raise UsageError(message)
+        state = read_state(options.state)
+        if state.summarized_up_to_index > len(history) or not state.validate_integrity(history):
+            message = f"{options.state} is no reduction of {options.file}, or one was changed"
+            raise UsageError(message)
+        return state
+    base = None if options.config is None else read_config(options.config)
+    config = configured(options, base, model=options.model)
+    folds = [one.state for one in moments(tape, config) if one.folded and one.state is not None]
+    if len(folds) < (options.fold or 1):
+        message = (
+            f"{options.file} has {counted(len(folds), 'fold')} with this configuration: choose a "
+            "smaller --token-target and --token-threshold, or another fold"
+        )
+        raise UsageError(message)
+    return folds[-1 if options.fold is None else options.fold - 1]
+
+
+def _print(console: Console, found: Inspection) -> None:
+    console.print(Text(f"The summary of messages 0 to {found.covered - 1:,}", style="bold"))
+    table = plain_table("messages", "line")
+    for line in found.lines:
+        where = ", ".join(f"{number:,}" for number in line.messages)
+        table.add_row(
+            Text(f"{where} {'=' if line.is_verbatim else ''}".strip(), style="dim"),
+            Text(clean(line.text)),
+        )
+    console.print(table)
+    kept = found.known - len(found.identifiers)
+    console.print(f"\nIdentifiers: {kept:,} of {found.known:,} are in the view. Lost:")
+    for text in _lost(found.identifiers):
+        console.print(Text(f"  {text}"))
+    for name, told in (("User messages", found.requests), ("Rules", found.rules)):
+        gone = [one for one in told if not one.is_kept]
+        rest = " Not:" if gone else ""
+        kept = len(told) - len(gone)
+        console.print(f"{name}: {kept:,} of {len(told):,} are there word for word.{rest}")
+        for text in _told(gone):
+            console.print(Text(f"  {text}"))
+
+
+def _lost(gone: Sequence[Lost]) -> Iterator[str]:
+    for one in gone[:_MOST_LOST]:
+        yield f"{clean(one.text)} (message {one.message:,})"
+    if len(gone) > _MOST_LOST:
+        yield f"and {len(gone) - _MOST_LOST:,} more"
+    if not gone:
+        yield "none"
+
+
+def _told(gone: Sequence[Told]) -> Iterator[str]:
+    for one in gone[:_MOST_LOST]:
+        yield f"message {one.message:,}: {first_line(one.text, most=_LINE)}"
+    if len(gone) > _MOST_LOST:
+        yield f"and {len(gone) - _MOST_LOST:,} more"

@@ -1,0 +1,165 @@
+"""
+A summary beside what it stands for: which messages hold each of its lines, and what it left out.
+
+A line stands for the messages that have it word for word, or else for the few that together have most
+of its words, rare ones first. This is a guess by words: nobody noted where a line came from.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from msgspec import Struct
+
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.reduction.state import HistoryReductionState
+from foldline.reduction.view import view_of
+from foldline.replay.quality.identifiers import identifiers, said, spelled_out, wants
+from foldline.replay.quality.moments import text_of_all
+from foldline.replay.quality.words import Told, requests, rules
+
+
+__all__ = ["Inspection", "Lost", "SummaryLine", "inspect_summary"]
+
+
+_WORD = re.compile(r"[\w./@#:+-]{3,}")
+_EDGE = ".:/+-#_"
+_MARK = re.compile(r"^\s*(?:[-*>] |#+ |\d+[.)] )*(?:(?:user|assistant|tool): )?")
+# A heading, or the count of messages with which a digest begins.
+_HEADING = re.compile(r"\s*(?:#|</?quote\b|Digest of \d|\[[^\]]*\]$|[^\s-].{0,200}:$|$)")
+_SHORTEST = 8
+_MOST_MESSAGES = 6
+_ENOUGH = 0.8
+_COMMON = 0.5
+
+
+class SummaryLine(Struct, frozen=True, kw_only=True):
+    """One line of a summary, and the messages that it stands for."""
+
+    text: str
+
+    messages: tuple[int, ...] = ()
+    """The numbers of the messages, oldest first; none for a heading, or if no message has its words."""
+
+    is_verbatim: bool = False
+    """Whether each of these messages has the line word for word."""
+
+
+class Lost(Struct, frozen=True, kw_only=True):
+    """Something that the folded messages have and the view lacks."""
+
+    text: str
+
+    message: int
+    """The number of the message that had it last."""
+
+
+class Inspection(Struct, frozen=True, kw_only=True):
+    """A summary line by line, and what of the messages it stands for is lost."""
+
+    covered: int
+    """How many messages are folded away: those before this number."""
+
+    lines: tuple[SummaryLine, ...]
+
+    identifiers: tuple[Lost, ...]
+    """Identifiers that the view lacks; those in the arguments of calls first, then the newest."""
+
+    known: int
+    """How many identifiers the folded messages have."""
+
+    requests: tuple[Told, ...]
+    """The user messages that are folded away, kept word for word or not."""
+
+    rules: tuple[Told, ...]
+    """The rules in them."""
+
+
+def inspect_summary(history: History, state: HistoryReductionState) -> Inspection:
+    """
+    Return what stands for the first messages of *history*, line by line, and what is lost.
+
+    Args:
+        history: The history that the reduction was made of.
+        state: The reduction.
+    """
+    folded = history[: state.summarized_up_to_index]
+    seen = text_of_all(view_of(history, state))
+    texts = list(map(said, folded))
+    lines = chain.from_iterable(one.text.splitlines() for one in state.front_messages())
+    origin = _Origins(texts)
+    gone, known = _missing(folded, texts, seen)
+    return Inspection(
+        covered=len(folded),
+        lines=tuple(origin.of(line) for line in lines),
+        identifiers=gone,
+        known=known,
+        requests=tuple(requests(folded, seen)),
+        rules=tuple(rules(folded, seen)),
+    )
+
+
+class _Origins:
+    """Finds the messages that a line was made of."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = [" ".join(text.split()) for text in texts]
+        self._holders: defaultdict[str, list[int]] = defaultdict(list)
+        for index, text in enumerate(self._texts):
+            for word in set(_words(text)):
+                self._holders[word].append(index)
+
+    def of(self, line: str) -> SummaryLine:
+        if _HEADING.match(line):
+            return SummaryLine(text=line)
+        core = " ".join(_MARK.sub("", line).split()).partition(" …")[0]
+        if len(core) >= _SHORTEST and (whole := self._with(core)):
+            return SummaryLine(text=line, messages=whole, is_verbatim=True)
+        return SummaryLine(text=line, messages=tuple(sorted(self._covering(line))))
+
+    def _with(self, core: str) -> tuple[int, ...]:
+        holders = [self._holders.get(word, []) for word in _words(core)]
+        rarest = min(holders, key=len) if holders else ()
+        return tuple(at for at in rarest if core in self._texts[at])[-_MOST_MESSAGES:]
+
+    def _covering(self, line: str) -> Iterator[int]:
+        """Yield few messages that together have most of the words of *line*."""
+        rare = {
+            word: self._holders[word] for word in _words(spelled_out(line)) if self._is_rare(word)
+        }
+        left = {word: 1 / len(holders) for word, holders in rare.items()}
+        total = sum(left.values())
+        for _ in range(_MOST_MESSAGES):
+            if sum(left.values()) <= total * (1 - _ENOUGH):
+                return
+            weights: defaultdict[int, float] = defaultdict(float)
+            for word, weight in left.items():
+                for index in rare[word]:
+                    weights[index] += weight
+            best = max(weights, key=lambda index: (weights[index], index))
+            left = {word: weight for word, weight in left.items() if best not in rare[word]}
+            yield best
+
+    def _is_rare(self, word: str) -> bool:
+        return 0 < len(self._holders.get(word, ())) <= max(1, len(self._texts) * _COMMON)
+
+
+def _words(text: str) -> list[str]:
+    return list(dict.fromkeys(word.strip(_EDGE).lower() for word in _WORD.findall(text)))
+
+
+def _missing(
+    folded: Sequence[Message], texts: Sequence[str], seen: str
+) -> tuple[tuple[Lost, ...], int]:
+    """Return the identifiers of *folded* that *seen* lacks, and how many there are in all."""
+    last: dict[str, int] = {}
+    for index, text in enumerate(texts):
+        for value in identifiers(text):
+            last[value] = index
+    used = {value for message in folded for value in wants(message)}
+    kept = set(identifiers(seen))
+    gone = [value for value in last if value not in kept and value not in seen]
+    gone.sort(key=lambda value: (value not in used, -last[value]))
+    return tuple(Lost(text=value, message=last[value]) for value in gone), len(last)

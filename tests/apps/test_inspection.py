@@ -1,0 +1,94 @@
+"""`foldline inspect`, and the summaries on the page of `foldline replay`."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.apps.conftest import Run
+
+
+_SMALL = ("--unit", "messages", "--target", "6", "--threshold", "4")
+
+
+def test_each_line_stands_beside_its_messages(run: Run, chat: Path) -> None:
+    """The last summary of a session is shown, with the numbers of messages, and what it lost."""
+    outcome = run("inspect", chat, *_SMALL)
+
+    assert outcome.code == 0
+    assert "The summary of messages 0 to " in outcome.out
+    assert "Where is parcel 0?" in outcome.out
+    first, *_ = [line for line in outcome.out.splitlines() if "Where is parcel 0?" in line]
+    assert first.startswith("0 =")
+    assert "User messages: " in outcome.out
+    assert "Identifiers: " in outcome.out
+
+
+def test_the_document_has_lines_and_losses(run: Run, chat: Path) -> None:
+    """As JSON there is each line with its messages, and all that is lost."""
+    document = run("inspect", chat, *_SMALL, "--json").json()
+
+    assert list(document) == ["covered", "lines", "identifiers", "known", "requests", "rules"]
+    assert any(line["messages"] == [0] and line["is_verbatim"] for line in document["lines"])
+    assert all(
+        number < document["covered"] for line in document["lines"] for number in line["messages"]
+    )
+    assert document["requests"][0]["text"].startswith("Where is parcel 0?")
+
+
+def test_a_fold_can_be_chosen(run: Run, chat: Path) -> None:
+    """The first fold covers fewer messages than the last."""
+    first, last = (
+        run("inspect", chat, *_SMALL, *which, "--json").json()["covered"]
+        for which in (("--fold", "1"), ())
+    )
+
+    assert 0 < first < last
+
+
+def test_a_stored_reduction_can_be_shown(run: Run, chat: Path, tmp_path: Path) -> None:
+    """What `reduce --state` wrote is shown; another conversation's is refused."""
+    state, other = tmp_path / "state.json", tmp_path / "other.json"
+    run("reduce", chat, *_SMALL, "--state", state)
+    other.write_text(chat.read_text().replace("parcel", "letter"), encoding="utf-8")
+
+    shown = run("inspect", chat, "--state", state)
+    refused = run("inspect", other, "--state", state)
+    both = run("inspect", chat, "--state", state, "--fold", "1")
+
+    assert shown.code == 0
+    assert "Where is parcel 0?" in shown.out
+    assert (refused.code, both.code) == (2, 2)
+    assert "is no reduction of" in refused.err
+    assert "--fold has no effect with --state" in both.err
+
+
+@pytest.mark.parametrize("options", [(), (*_SMALL, "--fold", "99")])
+def test_without_that_fold_it_says_so(run: Run, chat: Path, options: tuple[str, ...]) -> None:
+    """A session that is never folded, or not so often, has no such summary."""
+    outcome = run("inspect", chat, *options)
+
+    assert outcome.code == 2
+    assert "with this configuration" in outcome.err
+
+
+def test_the_page_of_a_replay_shows_summaries(run: Run, chat: Path, tmp_path: Path) -> None:
+    """Only with `--summaries` the page has text of the conversation."""
+    page = tmp_path / "page.html"
+
+    run("replay", chat, *_SMALL, "--no-check", "--html", page)
+    without = page.read_text(encoding="utf-8")
+    outcome = run("replay", chat, *_SMALL, "--no-check", "--html", page, "--summaries")
+    shown = page.read_text(encoding="utf-8")
+
+    assert outcome.code == 0
+    assert "parcel" not in without
+    assert "The last summary, of messages 0" in shown
+    assert "Where is parcel 0?" in shown
+
+
+def test_summaries_need_a_page(run: Run, chat: Path) -> None:
+    """Without a page the option would have no effect."""
+    outcome = run("replay", chat, *_SMALL, "--summaries")
+
+    assert outcome.code == 2
+    assert "add --html FILE" in outcome.err

@@ -1,0 +1,185 @@
+"""What a model wrote, merged into the record that code has made."""
+
+import pytest
+
+from foldline.history.messages import Message
+from foldline.reduction.delta import merged
+from foldline.reduction.record import Counts, Section, SummaryRecord
+from foldline.reduction.request import SummaryRequest
+
+
+PLAIN = "The user wants to move the printer. The assistant looked for a free socket."
+FACTS = SummaryRecord(Counts(user=2), {Section.USED: ("id: printer_17",)})
+NOTHING = SummaryRecord(Counts(user=2), {})
+
+
+def merge(
+    text: str,
+    *messages: Message,
+    record: SummaryRecord = FACTS,
+    earlier: tuple[str, ...] = (),
+    most: int = 4_000,
+) -> SummaryRecord | None:
+    request = SummaryRequest(messages=messages, earlier=earlier, prompt="", budget=most)
+    return SummaryRecord.read(merged(record, text, request, count=len, most=most))
+
+
+def test_a_plain_text_alone_stays_as_it_is() -> None:
+    """Where code has found nothing, the text of the model is the summary, byte for byte."""
+    request = SummaryRequest(messages=(), prompt="", budget=900)
+
+    assert merged(NOTHING, PLAIN, request, count=len, most=900) == PLAIN
+
+
+def test_a_plain_text_is_the_narrative() -> None:
+    """What code has read stands before it, whatever the model wrote."""
+    record = merge(f"{PLAIN}\n\nSecond part.")
+
+    assert record is not None
+    assert record.identifiers == ("printer_17",)
+    assert record.narrative == f"{PLAIN}\nSecond part."
+
+
+DELTA = """\
+## Decisions
+- Use the socket by the door, because the other one is loose.
+
+**Open tasks:**
+1. Order a longer cable for the printer
+- none
+
+## Done tasks
+None
+
+## Failures tried
+* The socket under the desk had no power.
+
+## Narrative
+The printer is to stand by the door.
+"""
+
+
+def test_a_delta_goes_into_its_sections() -> None:
+    """Headings and list marks of any kind are read, and what says that there is nothing is none."""
+    record = merge(DELTA)
+
+    assert record is not None
+    assert record.lines(Section.DECISIONS) == (
+        "Use the socket by the door, because the other one is loose.",
+    )
+    assert [task.text for task in record.open_tasks] == ["Order a longer cable for the printer"]
+    assert record.done_tasks == ()
+    assert record.lines(Section.FAILED) == ("The socket under the desk had no power.",)
+    assert record.narrative == "The printer is to stand by the door."
+
+
+def test_items_of_earlier_records_stay() -> None:
+    """A decision that the model does not write again stays; one that says the same is replaced."""
+    before = merge(DELTA)
+    assert before is not None
+    again = (
+        "## Decisions\n- Use the socket by the door, because the other one is very loose.\n- Wait."
+    )
+    record = merge(again, earlier=("Some plain text.", before.render()))
+
+    assert record is not None
+    assert record.lines(Section.DECISIONS) == (
+        "Use the socket by the door, because the other one is very loose.",
+        "Wait.",
+    )
+    assert [task.id for task in record.open_tasks] == ["t1"]
+    assert record.narrative == ""
+
+
+CLOSED = "## Done tasks\n- [t1] The longer cable was ordered"
+RESULT = Message.tool("c", "Order placed: longer printer cable, arrives on Monday.")
+SAID = Message.user("I did order the longer cable for the printer myself.")
+ASKED = Message.user("Did you order the longer cable for the printer?")
+CLAIMED = Message.assistant("I did order the longer cable for the printer.")
+
+
+@pytest.mark.parametrize(
+    ("message", "closes"), [(RESULT, True), (SAID, True), (ASKED, False), (CLAIMED, False)]
+)
+def test_only_a_result_or_the_user_closes_a_task(message: Message, *, closes: bool) -> None:
+    """What the model or the assistant says is done stays open, and says that it is only said."""
+    before = merge(DELTA)
+    assert before is not None
+    record = merge(CLOSED, message, earlier=(before.render(),))
+
+    assert record is not None
+    done = [(task.id, task.text) for task in record.done_tasks]
+    still = [(task.id, task.text) for task in record.open_tasks]
+    if closes:
+        assert (done, still) == ([("t1", "The longer cable was ordered")], [])
+    else:
+        assert (done, still) == ([], [("t1", "The longer cable was ordered (said to be done)")])
+
+
+def test_a_request_does_not_close_what_it_asks_for() -> None:
+    """The user's first words about a task are those that ask for it; later ones may close it."""
+    text = "## Done tasks\n- Order a longer cable for the printer"
+    first = merge(text, Message.user("Please order a longer cable for the printer."))
+    second = merge(text, Message.user("Please order a longer cable for the printer."), SAID)
+
+    assert first is not None
+    assert second is not None
+    assert [task.text for task in first.open_tasks] == [
+        "Order a longer cable for the printer (said to be done)"
+    ]
+    assert [task.id for task in second.done_tasks] == ["t1"]
+
+
+def test_a_task_is_reworded_by_its_id_and_never_twice_there() -> None:
+    """An item with a known id, or nearly the words of a known one, is that task."""
+    before = merge(DELTA)
+    assert before is not None
+    record = merge(
+        "## Open tasks\n- [t1] Order a cable of five meters\n- [t9] Paint the wall\n- ok",
+        earlier=(before.render(),),
+    )
+    assert record is not None
+    again = merge("## Open tasks\n- Paint the wall", earlier=(record.render(),))
+
+    assert [(task.id, task.text) for task in record.open_tasks] == [
+        ("t1", "Order a cable of five meters"),
+        ("t2", "Paint the wall"),
+        ("t3", "ok"),
+    ]
+    assert again is not None
+    assert again.open_tasks == record.open_tasks
+
+
+def test_a_done_task_is_not_opened_again_by_its_own_words() -> None:
+    """A model that lists what is done once more changes nothing."""
+    before = merge(DELTA)
+    assert before is not None
+    closed = merge(CLOSED, RESULT, earlier=(before.render(),))
+    assert closed is not None
+    again = merge("## Done tasks\n- The longer cable was ordered", earlier=(closed.render(),))
+
+    assert again is not None
+    assert again.done_tasks == closed.done_tasks
+    assert again.open_tasks == ()
+
+
+def test_the_tasks_of_the_agent_come_before_those_of_the_model() -> None:
+    """Where a tool keeps the tasks, the model's lists do not count."""
+    own = SummaryRecord(Counts(user=2), {Section.OPEN: ("Test it",), Section.DONE: ("Write it",)})
+    record = merge(DELTA, record=own)
+
+    assert record is not None
+    assert (record.lines(Section.OPEN), record.lines(Section.DONE)) == (("Test it",), ("Write it",))
+
+
+def test_the_oldest_items_give_way() -> None:
+    """A record that would be too long loses what matters least, and never an open task."""
+    seen = tuple(f"codes: C-{number}" for number in range(40))
+    facts = SummaryRecord(Counts(user=2), {**FACTS.sections, Section.SEEN: seen})
+    record = merge(DELTA, record=facts, most=500)
+
+    assert record is not None
+    assert len(record.render()) <= 500
+    assert record.lines(Section.SEEN) in {(), seen[-len(record.lines(Section.SEEN)) :]}
+    assert len(record.open_tasks) == 1
+    assert "printer_17" in record.identifiers

@@ -1,0 +1,41 @@
+"""Measuring takes time in proportion to what was said."""
+
+from collections.abc import Callable
+
+import pytest
+
+from foldline.history.messages import Message
+from foldline.history.parts import ToolCallPart
+from foldline.replay.quality.identifiers import generic, identifiers, spelled_out
+from foldline.replay.quality.trail import commits, trail_of
+from foldline.replay.quality.words import rules
+from tests.linearity import is_linear
+
+
+def _committed(text: str) -> object:
+    call = ToolCallPart("1", "bash", f'{{"a": "git commit {text}"}}')
+    return commits([Message.assistant("", tool_calls=[call]), Message.tool("1", text)])
+
+
+def _trail(text: str) -> object:
+    call = ToolCallPart("1", "edit", '{"path": "src/a.py"}')
+    return trail_of([Message.assistant("", tool_calls=[call])], text)
+
+
+READERS: dict[str, tuple[Callable[[str], object], str]] = {
+    "identifiers": (lambda text: list(identifiers(text)), "a.b/"),
+    "generic": (lambda text: list(generic(text)), "a.b-"),
+    "directories": (spelled_out, "- a/b/"),
+    "directory names": (spelled_out, "- a/: b"),
+    "files": (_trail, "a.py, "),
+    "lines": (_trail, "edited: a.py\n"),
+    "subjects": (_committed, "git commit -m "),
+    "hashes": (_committed, "[main (root-commit) "),
+    "rules": (lambda text: list(rules([Message.user(text)], text)), "never ever do that. "),
+}
+
+
+@pytest.mark.parametrize(("read", "pump"), READERS.values(), ids=READERS)
+def test_reading_is_linear(read: Callable[[str], object], pump: str) -> None:
+    """Four times the text takes about four times as long."""
+    assert is_linear(read, "", pump)
