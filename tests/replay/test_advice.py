@@ -60,7 +60,7 @@ def test_what_is_nearly_as_cheap_goes_by_place(chat_tape: MakeTape) -> None:
 
 def test_a_saving_of_3_percent_does_not_outweigh_the_place(chat_tape: MakeTape) -> None:
     """The first candidate is recommended although a later one is slightly cheaper."""
-    counts = {"first": 5, "second": 3}
+    counts = {"first": 7, "second": 6}
     near = {
         name: HistoryReductionConfig(target_count=1, summarization_threshold=count)
         for name, count in counts.items()

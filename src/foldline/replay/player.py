@@ -190,6 +190,8 @@ class ReadingLog:
     def __init__(self, summarizer: Summarizer) -> None:
         """Record what *summarizer* reads; its name stays, so that its summaries stay valid."""
         self._summarizer = summarizer
+        self.is_code = isinstance(summarizer, DigestSummarizer)
+        """Whether code writes what is passed on, so that it is a record already."""
         self._positions: dict[int, int] = {}
         self._messages: list[Message] = []
         self._counts: Counter[int] = Counter()
@@ -206,7 +208,8 @@ class ReadingLog:
         positions = [self._positions[id(message)] for message in request.messages]
         self._counts.update(positions)
         self._news.extend(positions)
-        self._written.append(await self._summarizer.summarize(request))
+        written = await self._summarizer.summarize(request)
+        self._written.append(written if isinstance(written, str) else written.text)
         return self._written[-1]
 
     def follow(self, message: Message) -> None:
