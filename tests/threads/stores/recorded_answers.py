@@ -83,7 +83,7 @@ _HASHES = ("digest", "message_hash", "service_mark", "summary_hash")
 _CHANGED = (
     *("failed_attempts", "failed_hash", "failed_index", "failed_units", "number"),
     *("history_length", "quotes", "sealed_index", "sealed_item", "shortened", "thinking_from"),
-    *("summarizer", "summarizer_calls", "summarizer_usage"),
+    *("summarizer", "summarizer_calls", "summarizer_usage", "readings", "level", "is_stopgap"),
     *("__created_at__", "__summarized_range__", "last_request"),
 )
 
