@@ -15,8 +15,9 @@ from foldline.providers.model import (
 )
 from foldline.providers.summarizer import ModelSummarizer, Summarizer
 from foldline.providers.vendors.client_model import summarizer_from
+from foldline.providers.vendors.compaction import VendorCompaction
 from foldline.providers.vendors.opening import open_model
-from foldline.reduction.request import SummaryRequest
+from foldline.reduction.request import Summary, SummaryRequest
 
 
 __all__ = [
@@ -30,10 +31,12 @@ __all__ = [
     "ReasoningDelta",
     "StreamingChatModel",
     "Summarizer",
+    "Summary",
     "SummaryRequest",
     "TextDelta",
     "ToolCallDelta",
     "ToolDefinition",
+    "VendorCompaction",
     "open_model",
     "summarizer_from",
 ]

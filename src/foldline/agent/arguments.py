@@ -15,6 +15,7 @@ from foldline.providers.book import window_of_model
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.price_list import prices_for, prices_of_model
 from foldline.providers.summarizer import ModelSummarizer, Summarizer
+from foldline.providers.vendors.compaction import VendorCompaction
 from foldline.providers.vendors.opening import check_spelling
 from foldline.reduction.balance import FoldCosts
 from foldline.reduction.budget import DEFAULT_WINDOW, Budget
@@ -174,7 +175,7 @@ def read_at_once(
     """
     windows: list[float] = []
     for one in summarizers:
-        if isinstance(one, ModelSummarizer):
+        if isinstance(one, ModelSummarizer | VendorCompaction):
             is_asked = one.model_name == model
             windows.append(one.context_window or (budget.window if is_asked else DEFAULT_WINDOW))
             if is_asked:

@@ -16,7 +16,7 @@ from foldline.agent.bounded import bounded
 from foldline.agent.recorded import RecordedSummarizer
 from foldline.agent.unfinished import UnfinishedFolds, key_of
 from foldline.errors import SummarizerError
-from foldline.history.messages import Usage, total_usage
+from foldline.history.messages import Message, Usage, total_usage
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.summarizer import Summarizer, metered
 from foldline.reduction.reading import Reading
@@ -24,6 +24,7 @@ from foldline.reduction.request import (
     Flow,
     Remembered,
     Reply,
+    Summary,
     SummaryFailure,
     SummaryRequest,
     Written,
@@ -166,6 +167,7 @@ class FoldCalls:
         self._admitted: dict[int, bool] = {}
         self._answered: Breaker | None = None
         self._place = 0
+        self._sealed: tuple[int, Message] | None = None
         self._unfinished, self._scope = unfinished or (UnfinishedFolds(), "")
         self._texts: dict[bytes, str | Written] = {}
         self._last: tuple[bytes, str | Written] | None = None
@@ -173,6 +175,16 @@ class FoldCalls:
         self._longest = 0.0
         self._is_late = False
         self._asked: dict[int, list[tuple[int, list[Usage]]]] = {}
+
+    def _note_sealed(self, request: SummaryRequest, value: object) -> None:
+        sealed = value.sealed if isinstance(value, Summary | Written) else None
+        self._sealed = None if sealed is None else (len(request.messages), sealed)
+
+    def sealed_for(self, count: int) -> Message | None:
+        """Return what only a vendor can read of the last text, if that was of *count* messages."""
+        if self._sealed is None or self._sealed[0] != count:
+            return None
+        return self._sealed[1]
 
     @property
     def readings(self) -> tuple[Reading, ...]:
@@ -214,6 +226,7 @@ class FoldCalls:
         known = None if request.defects else self._unfinished.take(key)
         if known is not None:
             self._last = key, known
+            self._note_sealed(request, known)
             return Remembered(reply=known)
         now = self._timer()
         left = self._left(request, now)
@@ -262,10 +275,14 @@ class FoldCalls:
             # What a call spends that is still being cancelled counts too.
             self._asked.setdefault(request.summarizer, []).append((request.source, spent))
             outcome = await bounded(lambda: summarizer.summarize(request), seconds=seconds)
+        value = outcome.value
+        self._note_sealed(request, value)
+        if isinstance(value, Summary):
+            value = value.text
         # A custom summarizer may return anything, whatever its annotation says.
-        if isinstance(outcome.value, str | Written):
+        if isinstance(value, str | Written):
             self._answered = breaker
-            return outcome.value
+            return value
         is_slow = False
         failure = SummaryFailure("no text")
         error = outcome.error

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.summarizer import Summarizer
 from foldline.reduction.record import SummaryRecord
-from foldline.reduction.request import SummaryRequest, Written
+from foldline.reduction.request import Summary, SummaryRequest, Written
 
 
 __all__ = ["RecordedSummarizer", "digest_of", "recorded", "written_by_code"]
@@ -44,9 +44,13 @@ class RecordedSummarizer:
         tokens = self._digest.counter.count(record.render()) if record.sections else 0
         budget = max(1, request.budget - tokens)
         given = replace(request, budget=budget)
-        text = cast("object", await self._summarizer.summarize(given))
+        text, sealed = cast("object", await self._summarizer.summarize(given)), None
+        if isinstance(text, Summary):
+            text, sealed = text.text, text.sealed
         # A custom summarizer may return anything, whatever its annotation says.
-        return Written(text=text, record=record, budget=budget) if isinstance(text, str) else text
+        if not isinstance(text, str):
+            return text
+        return Written(text=text, record=record, budget=budget, sealed=sealed)
 
     async def _record(self, request: SummaryRequest) -> SummaryRecord:
         # Another attempt reads the same messages.
@@ -57,7 +61,7 @@ class RecordedSummarizer:
 
 
 def recorded(summarizer: Summarizer, digest: DigestSummarizer) -> Summarizer | RecordedSummarizer:
-    """Return *summarizer* beside the record of *digest*; a digest is a record itself."""
+    """Return *summarizer* beside the record of *digest*; what code writes is one itself."""
     return summarizer if _is_code(summarizer) else RecordedSummarizer(summarizer, digest)
 
 

@@ -22,6 +22,7 @@ from foldline.agent.arguments import (
 )
 from foldline.agent.breaker import NOT_ASKED, FoldCalls, breakers_of, what_failed
 from foldline.agent.cache import ReductionCache
+from foldline.agent.compacting import after, with_item
 from foldline.agent.portal import PORTAL
 from foldline.agent.recorded import digest_of, recorded, written_by_code
 from foldline.agent.reduced import ReducedHistory, ReducerCall, shown
@@ -459,7 +460,7 @@ class HistoryReducer:
         history = call.items.history
         # The digest counts as the history does, so that its text keeps to the budget.
         digest = structs.replace(self._digest, counter=history.counter)
-        writers = list(self._summarizers)
+        writers = [after(one, call.verdict.state, digest) for one in self._summarizers]
         writers[0] = riding(call, writers[0], self._costs)
         chain = [digest if one is self._digest else recorded(one, digest) for one in writers]
         options = FoldOptions(
@@ -478,7 +479,8 @@ class HistoryReducer:
         )
         unfinished = (self._unfinished, call.scope)
         calls = FoldCalls(chain, self._breakers, seconds=self._timeout, unfinished=unfinished)
-        return await calls.run(flow), calls.readings
+        result = await calls.run(flow)
+        return with_item(call, result, calls), calls.readings
 
     def _now(self) -> datetime:
         now = self._clock()

@@ -14,7 +14,7 @@ from foldline.history.messages import Message, Usage
 from foldline.providers.digest.text import clean
 from foldline.providers.model import ChatModel, ChatRequest, ChatResponse, window_of
 from foldline.providers.transcript import write_transcript
-from foldline.reduction.request import SummaryRequest
+from foldline.reduction.request import Summary, SummaryRequest
 
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "ModelSummarizer",
     "RidingSummarizer",
     "Summarizer",
+    "instruction",
     "metered",
     "spend",
 ]
@@ -46,9 +47,11 @@ class Summarizer(Protocol):
         """The identity of the summarizer; a reduction made under another name is not reused."""
         ...
 
-    async def summarize(self, request: SummaryRequest) -> str:
+    async def summarize(self, request: SummaryRequest) -> str | Summary:
         """
         Return a text that represents the request's earlier summaries and messages.
+
+        A `Summary` has beside it what only the vendor can read that wrote both.
 
         Raises:
             Exception: Any failure; the reducer tries again, then the next in its chain.
@@ -225,7 +228,7 @@ class ModelSummarizer:
         transcript, mark = write_transcript(
             request.messages, earlier=request.earlier, most_result=self._most_result
         )
-        asked = f"{transcript}\n\n{_instruction(_FRAME, request, mark=mark)}"
+        asked = f"{transcript}\n\n{instruction(_FRAME, request, mark=mark)}"
         front = Message.system(_SYSTEM)
         sent = ChatRequest(messages=(front, Message.user(asked)), settings=self._settings)
         return await self.written(sent)
@@ -275,12 +278,13 @@ class RidingSummarizer:
         """
         if len(request.messages) != self._span:
             return await self._summarizer.summarize(request)
-        asked = Message.user(_instruction(_RIDE, request, kept=self._kept))
+        asked = Message.user(instruction(_RIDE, request, kept=self._kept))
         sent = structs.replace(self._sent, messages=(*self._sent.messages, asked))
         return await self._summarizer.written(sent)
 
 
-def _instruction(frame: str, request: SummaryRequest, **parts: str) -> str:
+def instruction(frame: str, request: SummaryRequest, **parts: str) -> str:
+    """Return *frame* with what *request* asks for, and *parts*, in its places."""
     listed = "\n".join(f"- {defect}" for defect in request.defects)
     return frame.format(
         prompt=request.prompt.strip(),

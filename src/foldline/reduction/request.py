@@ -20,6 +20,7 @@ __all__ = [
     "Flow",
     "Remembered",
     "Reply",
+    "Summary",
     "SummaryFailure",
     "SummaryRequest",
     "Written",
@@ -87,6 +88,16 @@ class SummaryRequest(Struct, frozen=True, kw_only=True):
     """The place, in the chain of summarizers, of the one that is asked."""
 
 
+class Summary(Struct, frozen=True, kw_only=True):
+    """A text, and what its vendor alone can read of the same messages."""
+
+    text: str
+    """The text; everything but that vendor uses it alone."""
+
+    sealed: Message | None = None
+    """The vendor's own item, which goes in front of the text in requests to it."""
+
+
 # The reason alone is given by position.
 class _Failure(Struct, frozen=True):
     reason: str
@@ -110,6 +121,9 @@ class Written(Struct, frozen=True, kw_only=True):
     record: SummaryRecord
     budget: int
     """The tokens that the model was given."""
+
+    sealed: Message | None = None
+    """What only the vendor can read of the same messages; see `Summary`."""
 
 
 class Remembered(Struct, frozen=True, kw_only=True):

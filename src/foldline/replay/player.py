@@ -208,7 +208,8 @@ class ReadingLog:
         positions = [self._positions[id(message)] for message in request.messages]
         self._counts.update(positions)
         self._news.extend(positions)
-        self._written.append(await self._summarizer.summarize(request))
+        written = await self._summarizer.summarize(request)
+        self._written.append(written if isinstance(written, str) else written.text)
         return self._written[-1]
 
     def follow(self, message: Message) -> None:

@@ -6,13 +6,19 @@ from typing import Any
 import pytest
 
 from foldline.errors import FormatError
-from foldline.history.formats.responses import joined_stream, read_response
+from foldline.history.formats.responses import anthropic_usage, joined_stream, read_response
 from foldline.history.messages import Message, NativeFormat, Usage
 from foldline.history.parts import CompactionPart, ReasoningPart, TextPart, ToolCallPart
 
 
 CHAT, RESPONSES = NativeFormat.OPENAI_CHAT, NativeFormat.OPENAI_RESPONSES
 ANTHROPIC = NativeFormat.ANTHROPIC
+COMPACTION = {
+    "type": "compaction",
+    "input_tokens": 7,
+    "cache_read_input_tokens": 70,
+    "output_tokens": 5,
+}
 
 
 def streamed(native: NativeFormat, *events: Any) -> Message:
@@ -20,6 +26,26 @@ def streamed(native: NativeFormat, *events: Any) -> Message:
     lines = [f"event: x\ndata: {json.dumps(event)}\n" for event in events]
     stream = "\n".join([*lines, "data: [DONE]"])
     return read_response(joined_stream(stream, native), native)[-1]
+
+
+@pytest.mark.parametrize(
+    ("report", "usage"),
+    [
+        ({"input_tokens": 0, "iterations": []}, None),
+        ({"iterations": [{"type": "message", "input_tokens": 9}]}, None),
+        ({"input_tokens": 3, "iterations": [COMPACTION]}, Usage(input_tokens=3)),
+        ({"output_tokens": 0, "iterations": [COMPACTION]}, Usage(input_tokens=77, output_tokens=5)),
+    ],
+)
+def test_a_compaction_on_demand_has_only_what_is_counted_apart(
+    report: dict[str, Any], usage: Usage | None
+) -> None:
+    """Beside an answer it is left out, since it was no part of the request that was answered."""
+    counted = anthropic_usage(report)
+
+    assert (counted and (counted.input_tokens, counted.output_tokens)) == (
+        usage and (usage.input_tokens, usage.output_tokens)
+    )
 
 
 @pytest.mark.parametrize(

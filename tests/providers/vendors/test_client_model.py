@@ -17,13 +17,7 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError, ContextOverflowError, ModelError, SummarizerError
 from foldline.history.messages import Message, Usage
 from foldline.providers.model import ChatRequest
-from foldline.providers.summarizer import (
-    FIRST_LINE,
-    LAST_LINE,
-    ModelSummarizer,
-    Summarizer,
-    metered,
-)
+from foldline.providers.summarizer import FIRST_LINE, LAST_LINE, ModelSummarizer, metered
 from foldline.providers.vendors.client_model import ClientModel, summarizer_from, wire_of
 from foldline.providers.vendors.wire_formats import AnthropicMessages, OpenAIChat, OpenAIResponses
 from foldline.reduction.request import SummaryRequest
@@ -85,7 +79,9 @@ def client_of(kind: Callable[..., Any], vendor: VendorServer) -> Any:
     return kind(api_key=KEY, base_url=f"{vendor.url}/v1" if is_openai else vendor.url)
 
 
-def written(summarizer: Summarizer, *, client: Any = None) -> tuple[str | Exception, list[Usage]]:
+def written(
+    summarizer: ModelSummarizer, *, client: Any = None
+) -> tuple[str | Exception, list[Usage]]:
     """Ask *summarizer*, close *client*, and return what came, and what was spent."""
 
     async def work() -> tuple[str | Exception, list[Usage]]:
@@ -103,7 +99,7 @@ def written(summarizer: Summarizer, *, client: Any = None) -> tuple[str | Except
     return asyncio.run(work())
 
 
-def failure(summarizer: Summarizer, *, client: Any = None) -> Exception:
+def failure(summarizer: ModelSummarizer, *, client: Any = None) -> Exception:
     last, _ = written(summarizer, client=client)
     assert isinstance(last, Exception)
     return last
@@ -263,9 +259,6 @@ def test_the_name_says_who_is_asked() -> None:
     theirs = summarizer_from(openai.OpenAI(api_key=KEY, base_url="https://a.example"), "own-7b")
     given = summarizer_from(fake("messages", print), "own-7b", name="cheap", window=9_000)
 
-    assert isinstance(ours, ModelSummarizer)
-    assert isinstance(theirs, ModelSummarizer)
-    assert isinstance(given, ModelSummarizer)
     assert (ours.name, ours.context_window) == ("anthropic:claude-haiku-4-5", 200_000)
     assert (theirs.name, theirs.context_window) == ("own-7b", None)
     assert (given.name, given.model_name, given.context_window) == ("cheap", "own-7b", 9_000)
@@ -275,7 +268,6 @@ def test_a_client_of_somebody_else_gets_no_fork() -> None:
     """Even if it names the agent's model: it may send elsewhere, and a fork is not redacted."""
     summarizer = summarizer_from(openai.OpenAI(api_key=KEY), "gpt-5-mini")
 
-    assert isinstance(summarizer, ModelSummarizer)
     assert not summarizer.rides
 
 

@@ -248,7 +248,14 @@ def openai_usage(report: Object) -> Usage | None:
 
 
 def anthropic_usage(report: Object) -> Usage | None:
-    """Return the counts of an Anthropic *report*; None without any."""
+    """
+    Return the counts of an Anthropic *report*; None without any.
+
+    What a compaction has read and written is counted apart, and is all that one on demand has.
+    """
+    if not maybe_count(report.get("input_tokens")) + maybe_count(report.get("output_tokens")):
+        apart = map(maybe_object, maybe_list(report.get("iterations")))
+        report = next((one for one in apart if one.get("type") == "compaction"), report)
     cache_read = maybe_count(report.get("cache_read_input_tokens"))
     cache_write = maybe_count(report.get("cache_creation_input_tokens"))
     written = maybe_object(report.get("output_tokens_details"))

@@ -15,7 +15,7 @@ from foldline.errors import ConfigError, ModelError
 from foldline.history.formats.wire import Object, as_object, is_list, is_object
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest, ChatResponse
-from foldline.providers.summarizer import ModelSummarizer, Summarizer
+from foldline.providers.summarizer import ModelSummarizer
 from foldline.providers.vendors.failure import sdk_errors
 from foldline.providers.vendors.opening import vendor_at
 from foldline.providers.vendors.vendor_model import PerLoop, WireModel
@@ -37,7 +37,7 @@ def summarizer_from(
     name: str | None = None,
     window: int | None = None,
     settings: Mapping[str, object] | None = None,
-) -> Summarizer:
+) -> ModelSummarizer:
     """
     Return a summarizer that asks *model* through *client*; no extra has to be installed.
 
@@ -110,13 +110,16 @@ class ClientModel:
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
         """Return what the model says to *request*; raise what `ChatModel.respond` raises."""
-        create = self._wire.method(self._client)
-        given = self._wire.arguments(request)
+        return await self.answered(self._wire.arguments(request))
+
+    async def answered(self, given: Object, *, method: str = "create") -> ChatResponse:
+        """Return what *method* of the client answers to the arguments *given*."""
+        call = self._wire.method(self._client, method)
         if (timeout := getattr(self._client, "timeout", None)) is not None:
             # Without it an SDK refuses a long answer that is not streamed.
             given = {"timeout": timeout, **given}
         with sdk_errors(self._name):
-            answer = await asked(partial(create, **given), name=self._name)
+            answer = await asked(partial(call, **given), name=self._name)
             return self._wire.read(as_object(_plain(answer), "the response"))
 
 
