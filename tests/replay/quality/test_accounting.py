@@ -106,6 +106,19 @@ def test_invented_identifiers_are_found(call: MakeCall, tape_of: MakeTape) -> No
     assert found == {"HAT170": False, "flight_id": False, "2120": False, "XY9999": True}
 
 
+def test_a_listed_file_has_its_path_in_two_places(call: MakeCall, tape_of: MakeTape) -> None:
+    """A directory that was listed and a name in the list make a path; another directory does not."""
+    said = [call(1, "ls", '{"path": "src/core"}'), Message.tool("call-1", "app.py\nweb.py")]
+    tape = tape_of([*_tape(tape_of, call).messages, *said, Message.user("Well?"), *said])
+    last = _last(tape)
+    assert last.state is not None
+    state = replace(last.state, summary_content="x\nsrc/core/app.py, lib/app.py")
+
+    found = dict(invented(Transcript(tape), replace(last, state=state)))
+
+    assert found == {"src/core/app.py": False, "lib/app.py": True}
+
+
 def test_the_digest_invents_nothing(call: MakeCall, tape_of: MakeTape) -> None:
     """Every identifier of every summary of a session has a source; without a fold there is none."""
     tape = _tape(tape_of, call)

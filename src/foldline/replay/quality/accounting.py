@@ -74,7 +74,7 @@ def invented(transcript: Transcript, moment: Moment) -> Iterator[tuple[str, bool
     Yield each identifier of the summaries of *moment*, and whether its sources lack it.
 
     The first line, which counts messages, and the numbers of messages that a summary points to are
-    no identifiers.
+    no identifiers. A path has a source if its directory and its name have one.
     """
     state = moment.state
     texts = (
@@ -87,4 +87,10 @@ def invented(transcript: Transcript, moment: Moment) -> Iterator[tuple[str, bool
     for text in texts:
         lines = spelled_out(_POINTER.sub("", text)).splitlines()[1:]
         for value in dict.fromkeys(identifiers("\n".join(lines))):
-            yield value, value not in source
+            yield value, not _has_source(value, source)
+
+
+def _has_source(value: str, source: str) -> bool:
+    # What a directory lists has its path in two places.
+    directory, slash, name = value.rpartition("/")
+    return value in source or bool(slash and name in source and directory in source)
