@@ -44,9 +44,9 @@ class RecordedSummarizer:
         tokens = self._digest.counter.count(record.render()) if record.sections else 0
         budget = max(1, request.budget - tokens)
         given = replace(request, budget=budget)
-        text, sealed = cast("object", await self._summarizer.summarize(given)), None
-        if isinstance(text, Summary):
-            text, sealed = text.text, text.sealed
+        said = cast("object", await self._summarizer.summarize(given))
+        sealed = said.sealed if isinstance(said, Summary) else None
+        text = said.text if isinstance(said, Summary) else said
         # A custom summarizer may return anything, whatever its annotation says.
         if not isinstance(text, str):
             return text
