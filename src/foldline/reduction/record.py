@@ -95,9 +95,6 @@ class Section(Enum):
     LAST = "Last said"
     """How the span ends."""
 
-    LEFT_OUT = "Left out"
-    """How much of each section had no room; the messages themselves stay in the archive."""
-
 
 Counts: TypeAlias = Counter[str]
 """How many messages of each role a record represents."""
