@@ -15,6 +15,7 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from foldline.history.messages import Message
+from foldline.reduction.language import content, words
 from foldline.reduction.record import Section, SummaryRecord
 from foldline.reduction.request import SummaryRequest
 
@@ -26,7 +27,6 @@ _HEADING = re.compile(r"[#*\s]*([A-Za-z][A-Za-z ]{2,30}?)[*:\s]*").fullmatch
 _MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
 _ID = re.compile(r"\[?\b(t\d{1,6})\b[\]:.]*\s*")
 _NONE = re.compile(r"\W*(?:none|nothing|n/a|-)?\W*", re.IGNORECASE).fullmatch
-_WORDS = re.compile(r"[^\W_]{4,}")
 _SECTIONS = {
     section.value.lower(): section
     for section in (
@@ -94,7 +94,7 @@ def _read(text: str) -> dict[Section, list[str]]:
 
 
 def _words(text: str) -> set[str]:
-    return set(_WORDS.findall(text.lower()))
+    return content(words(text))
 
 
 def _are_same(one: str, other: str) -> bool:
@@ -178,10 +178,10 @@ def _evidence(messages: Iterable[Message]) -> Iterator[_Said]:
 
 
 def _is_shown(task: str, evidence: Iterable[_Said], *, is_new: bool) -> bool:
-    words = _words(task)
+    wanted = _words(task)
     asked = not is_new
     for said in evidence:
-        if words and len(words & said.words) >= _SAYS * len(words):
+        if wanted and len(wanted & said.words) >= _SAYS * len(wanted):
             # The user's first words about a new task are those that ask for it.
             if said.is_result or asked:
                 return True
