@@ -10,6 +10,7 @@ from foldline.history.parts import GenericPart, TextPart, ToolCallPart, ToolCall
 from foldline.logs import read_sessions
 from foldline.providers.digest.calls import offer_calls
 from foldline.providers.digest.failures import failure_of
+from foldline.providers.digest.identifiers import Finder
 from foldline.providers.digest.span import Result, read_span
 from foldline.providers.digest.work import EXTRACTORS, facts_of, uses_of
 
@@ -132,7 +133,8 @@ def test_marks_are_read_from_messages() -> None:
             Message(role="tool", parts=Message.tool("b", "odd").parts, metadata={"isError": True}),
             Message.tool("c", "fine"),
             Message(role="tool", parts=(ToolCallResponsePart("d", (TextPart("fine"),)),)),
-        ]
+        ],
+        Finder(),
     ).results
 
     assert [result.is_error for result in results] == [True, True, False, False]
@@ -145,7 +147,7 @@ def test_an_id_that_comes_again_is_the_last_call() -> None:
     for name, answer in (("first", "Error: odd"), ("second", "fine")):
         messages.append(Message.assistant("", tool_calls=[ToolCallPart("c", name, '{"n": "x1"}')]))
         messages.append(Message.tool("c", answer))
-    uses = uses_of(read_span(messages))
+    uses = uses_of(read_span(messages, Finder()))
     failed = [
         item.text
         for item in offer_calls(uses, facts_of(uses, EXTRACTORS), prior=())
@@ -157,7 +159,7 @@ def test_an_id_that_comes_again_is_the_last_call() -> None:
 
 def recorded(path: Path) -> Iterator[tuple[Message, Result]]:
     for session in read_sessions(path.read_bytes(), name=path.name):
-        for result in read_span(session.messages).results:
+        for result in read_span(session.messages, Finder()).results:
             yield session.messages[result.position], result
 
 

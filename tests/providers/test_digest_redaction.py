@@ -4,8 +4,9 @@ import pytest
 
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
+from foldline.providers.digest.identifiers import Finder
 from foldline.providers.digest.summarizer import write_digest
-from foldline.providers.digest.text import redact
+from foldline.providers.digest.text import PIECE, clean, pieces, redact
 from foldline.reduction.request import SummaryRequest
 
 
@@ -102,3 +103,39 @@ def test_no_secret_reaches_a_digest() -> None:
     assert "ann_1" in text
     assert LONG[:16] not in text
     assert "hunter22x" not in text
+
+
+@pytest.mark.parametrize("separator", [" ", "\n"])
+@pytest.mark.parametrize("name", SECRETS)
+def test_no_cut_goes_through_a_secret(name: str, separator: str) -> None:
+    """A long text is searched in pieces, and a secret is found wherever a piece could end."""
+    secret = SECRETS[name]
+    for before in range(0, len(secret) + 40, 3):
+        text = ("word" + separator) * (PIECE // 5) + separator * (5 - before % 5)
+        text = text[: PIECE - before - 1] + separator + secret + (separator + "word") * PIECE
+
+        assert "[redacted " in redact(text)
+        assert LONG[:20] not in redact(text)
+        assert "MIIE" not in redact(text)
+
+
+def test_pieces_of_a_text() -> None:
+    """No piece of a text with white space is longer than the limit, and none is lost."""
+    text = "so many words,\tand\n12 numbers " * 5_000
+
+    assert "".join(pieces(text)) == text
+    assert max(map(len, pieces(text))) <= PIECE
+    assert list(pieces("x" * 3 * PIECE)) == ["x" * 3 * PIECE]
+    assert "".join(pieces("token " * PIECE)) == "token " * PIECE
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_a_finder_cleans_as_code_without_one_does(name: str) -> None:
+    """What is known of words from other texts changes nothing."""
+    finder = Finder()
+    for text in (
+        f"say {SECRETS[name]} twice",
+        "say it twice",
+        f"{SECRETS[name]} 4111 1111 1111 1111",
+    ):
+        assert finder.clean(text) == finder.clean(text) == clean(text)

@@ -17,11 +17,13 @@ from foldline.reduction.record import Section
 
 
 def ledger_of(*messages: Message, earlier: str = "") -> Ledger:
-    return build_ledger(read_span(messages), read_earlier([earlier] if earlier else []), Finder())
+    finder = Finder()
+    span = read_span(messages, finder)
+    return build_ledger(span, read_earlier([earlier] if earlier else []), finder)
 
 
 def offered(messages: Sequence[Message], *, prior: Sequence[str]) -> list[Item]:
-    uses = uses_of(read_span(messages))
+    uses = uses_of(read_span(messages, Finder()))
     return offer_calls(uses, facts_of(uses, EXTRACTORS), prior=prior)
 
 

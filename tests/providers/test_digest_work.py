@@ -7,6 +7,7 @@ import pytest
 
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
+from foldline.providers.digest.identifiers import Finder
 from foldline.providers.digest.outline import lay_out
 from foldline.providers.digest.span import read_span
 from foldline.providers.digest.summarizer import DigestSummarizer, read_record, write_digest
@@ -22,7 +23,7 @@ def used(name: str, arguments: dict[str, object], result: str = "ok") -> list[Me
 
 
 def read(*messages: list[Message]) -> list[Facts]:
-    return facts_of(uses_of(read_span(chain(*messages))), EXTRACTORS)
+    return facts_of(uses_of(read_span(chain(*messages), Finder())), EXTRACTORS)
 
 
 def files(*messages: list[Message]) -> dict[str, str]:

@@ -6,15 +6,17 @@ words come again and again. What JSON writes as a key is none, and neither is a 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+
+from foldline.providers.digest.text import hints_in, printable, redact
 
 
 __all__ = ["Finder", "Found", "find_identifiers", "is_identifier", "kind_of"]
 
 
-class Found(Struct, frozen=True):
+class Found(Struct, frozen=True, gc=False):
     """One identifier, and the key that it is the value of; empty without one."""
 
     value: str
@@ -37,6 +39,8 @@ _DIGIT = re.compile(r"\d").search
 _OBJECT = re.compile(r"^(?:this|self)\.")
 _SPECIAL = re.compile(rf"[0-9@_/#]|\.(?:{_FILE})$|[a-z][A-Z]").search
 _SOLID = re.compile(r"(?=\S*?[^\W_]\S*?[^\W_])\S+").fullmatch
+# What a word has if anything is in it that is looked for: a digit, an identifier.
+_UNUSUAL = re.compile(r"[\d@_/#]|\.[a-z]|[a-z][A-Z]").search
 _LEFT_EDGE = ",:;!?+-*"
 _RIGHT_EDGE = ".,:;!?~+-*"
 _SHORTEST = 2
@@ -70,13 +74,15 @@ def is_identifier(value: str) -> bool:
 
 
 class Finder:
-    """Finds identifiers in many texts, and looks at each distinct word once."""
+    """Finds secrets and identifiers in many texts, and looks at each distinct word and text once."""
 
     def __init__(self) -> None:
         """Begin without words."""
         self._plain: set[str] = set()
         self._special: dict[str, tuple[str, ...]] = {}
+        self._hints: dict[str, list[str]] = {}
         self._kinds: dict[str, str] = {}
+        self._words: dict[str, list[str]] = {}
 
     def kind(self, value: str) -> str:
         """Return the kind of *value*; see `kind_of`."""
@@ -85,29 +91,58 @@ class Finder:
             kind = self._kinds[value] = kind_of(value)
         return kind
 
+    def clean(self, text: str) -> str:
+        """Return what `text.clean` returns."""
+        text = printable(text)
+        words = self._special_words(text)
+        if not words:
+            return text
+        hinting = self._hints.keys() & words
+        return redact(text, {hint for word in hinting for hint in self._hints[word]})
+
     def find(self, text: str) -> Iterator[Found]:
         """Yield each identifier of *text* once: `"name": "value"` pairs first, then the others."""
-        words = dict.fromkeys(text.split())
-        special, plain = self._special, self._plain
-        for word in [word for word in words if word not in plain and word not in special]:
-            found = tuple(_values(word))
-            if found:
-                special[word] = found
-            else:
-                plain.add(word)
         named: set[str] = set()
         if '":' in text or '" :' in text:
-            for label, written, number in _PAIR.findall(text):
+            for label, written, number in map(re.Match[str].groups, _PAIR.finditer(text)):
                 value = written or number
                 if value not in named and (is_identifier(value) or label.lower().endswith("id")):
                     named.add(value)
                     yield Found(value, label)
-        values = {value: None for word in words if word in special for value in special[word]}
-        if any(map(_MONTH, words)):
-            values |= dict.fromkeys(_MONTH_DAY.findall(text))
+        words = self._special_words(text)
+        if not words:
+            return
+        values = {value: None for word in words for value in self._special[word]}
+        if any(_MONTH(word) for word in words):
+            values |= dict.fromkeys(match[0] for match in _MONTH_DAY.finditer(text))
         for value in values:
             if value not in named:
                 yield Found(value)
+
+    def _special_words(self, text: str) -> list[str]:
+        """Return the words of *text* that have a digit, an identifier, a month or a hint."""
+        known = self._words.get(text)
+        if known is None:
+            known = text.split()
+            if self._plain.issuperset(known):
+                known = []
+            known = [word for word in known if word not in self._plain]
+            new = [word for word in dict.fromkeys(known) if word not in self._special]
+            if new:
+                self._learn(new)
+                known = [word for word in known if word in self._special]
+            self._words[text] = known
+        return known
+
+    def _learn(self, words: Sequence[str]) -> None:
+        if hints_in(" ".join(words)):
+            self._hints.update((word, hints) for word in words if (hints := hints_in(word)))
+        for word in words:
+            is_letters = word.isalpha() and word.islower()
+            if word in self._hints or (not is_letters and (_UNUSUAL(word) or _MONTH(word))):
+                self._special[word] = tuple(_values(word))
+            else:
+                self._plain.add(word)
 
 
 def find_identifiers(text: str) -> Iterator[Found]:

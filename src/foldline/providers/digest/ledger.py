@@ -22,7 +22,7 @@ from foldline.reduction.record import Section
 __all__ = ["Entry", "Ledger", "build_ledger", "offer_entries"]
 
 
-class Entry(Struct, frozen=True):
+class Entry(Struct, frozen=True, gc=False):
     """One identifier, and what is written before it: a name, a directory with its slash, a kind."""
 
     value: str
@@ -36,7 +36,7 @@ class Ledger(Struct, frozen=True):
     seen: Sequence[Entry]
 
 
-class _Tally(Struct):
+class _Tally(Struct, gc=False):
     label: str = ""
     exact: int = 0
     used: int = 0
@@ -146,7 +146,7 @@ def _tallied(span: Span, earlier: Earlier, finder: Finder) -> dict[str, _Tally]:
         role = "user" if speech.role == "user" else "assistant"
         found = list(finder.find(speech.text))
         notes.note(found, role, speech.position)
-        if role == "user":
+        if found and role == "user":
             for said in _OWN.findall(speech.text):
                 own = (one for one in finder.find(said) if one in found)
                 notes.note(islice(own, 1), "own", speech.position)

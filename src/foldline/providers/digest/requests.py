@@ -7,7 +7,7 @@ from itertools import islice
 from foldline.providers.digest.outline import CountTokens, Item
 from foldline.providers.digest.prose import most_telling
 from foldline.providers.digest.span import Speech
-from foldline.providers.digest.text import attribute, distinct, one_line, shorten
+from foldline.providers.digest.text import attribute, distinct, one_line, shorten, words_in
 
 
 __all__ = ["asks", "offer_requests", "offer_tail"]
@@ -19,7 +19,8 @@ _MOST_LAST = 6
 _WHOLE_TOKENS = 600
 # Characters of each of the others.
 _DETAIL = 200
-_WORDS = re.compile(r"[^\W_]+")
+# As much of a text as mostly decides.
+_BEGINNING = 80
 # What only agrees, refuses, thanks or stops for breath.
 _SMALL_TALK = frozenset(
     re.findall(
@@ -37,7 +38,11 @@ _SMALL_TALK = frozenset(
 
 def asks(text: str) -> bool:
     """Whether *text* says more than that its writer agrees, refuses or is polite."""
-    return not _SMALL_TALK.issuperset(_WORDS.findall(text.lower()))
+    # The last word of a beginning may be the half of another.
+    return not (
+        _SMALL_TALK.issuperset(words_in(text[:_BEGINNING])[:-1])
+        and _SMALL_TALK.issuperset(words_in(text))
+    )
 
 
 def offer_requests(

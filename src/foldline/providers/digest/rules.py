@@ -13,7 +13,7 @@ from itertools import zip_longest
 from foldline.providers.digest.outline import Item
 from foldline.providers.digest.prose import split_sentences
 from foldline.providers.digest.span import Speech
-from foldline.providers.digest.text import ELLIPSIS, distinct
+from foldline.providers.digest.text import ELLIPSIS, distinct, words_in
 
 
 __all__ = ["is_rule", "offer_rules"]
@@ -87,6 +87,18 @@ _PREFERENCE = re.compile(rf"{_LEAD}{_CASE}{_LEAD}(?:{_WISH})", re.IGNORECASE).ma
 _WANTED = re.compile(_WANT, re.IGNORECASE).search
 # What is about the writer tells, and does not ask.
 _OWN = re.compile(r"\b(?:i|my|me|we|our)\b", re.IGNORECASE).search
+# One of these is in every English sentence that a pattern here takes, and in most others written
+# without accents; all of them are whole words.
+_SIGNS = frozenset(
+    re.findall(
+        r"\w+",
+        "allowed always avoid cannot cant careful dont ensure have insist instead keep may must mustnt"
+        " need never not only prefer rather shall should shouldnt stop sure t want"
+        " achte auf bevorzuge darfst evita evite ich immer jamais kein keine keinen keinn mai n ne"
+        " nicht nie niemals no non nunca preferisco prefiero prefiro sempre siempre toujours"
+        " vermeide vermeiden",
+    )
+)
 _QUOTED = re.compile(r"(?m)^[ \t]*>.*$")
 _CODE = re.compile(r"[;{}]$|=>|\);|^\W*\d+[:\s]|\w(?:Error|Exception):|\x1b")
 
@@ -95,9 +107,15 @@ def is_rule(sentence: str) -> bool:
     """Whether the user asks in *sentence* that something be done always, never or in a certain way."""
     if len(sentence) not in _LENGTHS or sentence.endswith(("?", "？", ELLIPSIS)):
         return False
+    if not _has_sign(sentence):
+        return False
     is_asked = _is_strict(sentence) or bool(_WANTED(sentence))
     is_wished = bool(_PREFERENCE(sentence)) and not _OWN(sentence)
     return (is_asked or is_wished) and not _CODE.search(sentence)
+
+
+def _has_sign(text: str) -> bool:
+    return not text.isascii() or not _SIGNS.isdisjoint(words_in(text))
 
 
 def _is_strict(sentence: str) -> bool:
@@ -122,10 +140,16 @@ def offer_rules(
 
 def _rules(texts: Iterable[str]) -> Iterator[str]:
     for text in texts:
+        if not _has_sign(text):
+            continue
         is_typed = len(text) <= _TYPED
-        for sentence in split_sentences(_QUOTED.sub("", text), lengths=_LENGTHS):
+        for sentence in split_sentences(_unquoted(text), lengths=_LENGTHS):
             if is_rule(sentence) and (is_typed or _is_strict(sentence)):
                 yield sentence
+
+
+def _unquoted(text: str) -> str:
+    return _QUOTED.sub("", text) if ">" in text else text
 
 
 def _from_both_ends(places: Sequence[int]) -> list[int]:

@@ -13,13 +13,14 @@ from foldline.history.codec import decode_json
 from foldline.history.formats.wire import is_failed
 from foldline.history.messages import Message, Role
 from foldline.history.parts import CompactionPart, TextPart, ToolCallPart, ToolCallResponsePart
-from foldline.providers.digest.text import clean, ends
+from foldline.providers.digest.identifiers import Finder
+from foldline.providers.digest.text import ends
 
 
 __all__ = ["Argument", "Call", "Result", "Span", "Speech", "json_leaves", "read_span"]
 
 
-class Speech(Struct, frozen=True):
+class Speech(Struct, frozen=True, gc=False):
     """The text of the message at an index."""
 
     position: int
@@ -27,7 +28,7 @@ class Speech(Struct, frozen=True):
     text: str
 
 
-class Argument(Struct, frozen=True):
+class Argument(Struct, frozen=True, gc=False):
     """A value in the arguments of a call, and the nearest key around it; empty if they are no JSON."""
 
     label: str
@@ -43,7 +44,7 @@ class Call(Struct, frozen=True):
     arguments: tuple[Argument, ...]
 
 
-class Result(Struct, frozen=True):
+class Result(Struct, frozen=True, gc=False):
     """What a tool returned, and whether the record itself marks it as an error."""
 
     position: int
@@ -68,42 +69,48 @@ _MARKED = "isError"
 _NAME_BREAK = re.compile(r"[\s,:]+")
 
 
-def read_span(messages: Iterable[Message]) -> Span:
+def read_span(messages: Iterable[Message], finder: Finder) -> Span:
     """Flatten *messages*; what has no text, such as images and encrypted reasoning, is left out."""
-    placed = list(enumerate(messages))
-    return Span(
-        Counter(message.role for _, message in placed),
-        tuple(one for place, message in placed for one in _speech(message, place)),
-        tuple(_call(call, place) for place, message in placed for call in message.tool_calls),
-        tuple(one for place, message in placed for one in _results(message, place)),
-    )
+    roles: Counter[str] = Counter()
+    speeches: list[Speech] = []
+    calls: list[Call] = []
+    results: list[Result] = []
+    for place, message in enumerate(messages):
+        roles[message.role] += 1
+        said: list[str] = []
+        for part in message.parts:
+            match part:
+                case TextPart() | CompactionPart():
+                    said.append(part.content)
+                case ToolCallPart():
+                    calls.append(_call(part, place, finder))
+                case ToolCallResponsePart():
+                    results.append(_result(part, message, place, finder))
+                case _:
+                    pass
+        if message.role == "tool":
+            if message.text:
+                # Text beside, or instead of, the result of a known call is a result too.
+                results.append(Result(place, "", finder.clean(ends(message.text))))
+        elif said and (text := finder.clean(ends("\n".join(said)))).strip():
+            speeches.append(Speech(place, message.role, text))
+    return Span(roles, tuple(speeches), tuple(calls), tuple(results))
 
 
-def _speech(message: Message, position: int) -> Iterator[Speech]:
-    parts = (part for part in message.parts if isinstance(part, TextPart | CompactionPart))
-    said = "\n".join(part.content for part in parts)
-    if message.role != "tool" and (text := clean(ends(said))).strip():
-        yield Speech(position, message.role, text)
+def _result(part: ToolCallResponsePart, message: Message, position: int, finder: Finder) -> Result:
+    is_error = (message.metadata or {}).get(_MARKED) is True or is_failed(part)
+    return Result(position, part.id, finder.clean(ends(_response_text(part))), is_error)
 
 
-def _results(message: Message, position: int) -> Iterator[Result]:
-    is_error = (message.metadata or {}).get(_MARKED) is True
-    for part in message.tool_call_responses:
-        text = clean(ends(_response_text(part)))
-        yield Result(position, part.id, text, is_error or is_failed(part))
-    if message.role == "tool" and message.text:
-        # Text beside, or instead of, the result of a known call is a result too.
-        yield Result(position, "", clean(ends(message.text)))
-
-
-def _call(part: ToolCallPart, position: int) -> Call:
+def _call(part: ToolCallPart, position: int, finder: Finder) -> Call:
     # Once as JSON, where a secret is next to its name, and once more without escapes.
-    written = clean(ends(part.arguments))
+    written = finder.clean(ends(part.arguments))
     try:
         leaves = tuple(json_leaves("", decode_json(written)))
     except (FormatError, RecursionError):
         leaves = (("", written),)
-    arguments = tuple(Argument(clean(label), clean(text)) for label, text in leaves)
+    clean = finder.clean
+    arguments = tuple([Argument(clean(label), clean(text)) for label, text in leaves])
     return Call(position, part.id, _NAME_BREAK.sub(" ", clean(part.name)).strip(), arguments)
 
 

@@ -114,10 +114,11 @@ def write_digest(
         text = earlier.records[0].render()
         if count(text) <= request.budget:
             return text
-    span = read_span(request.messages)
+    finder = Finder()
+    span = read_span(request.messages, finder)
     counts = sum((record.counts for record in earlier.records), span.roles)
     budget = _worthwhile(span, earlier, count, most=request.budget)
-    offers = _offer(request, span, earlier, extractors, budget=budget, count=count)
+    offers = _offer(request, span, earlier, extractors, finder, budget=budget, count=count)
     if count(header(counts)) * _ROLES_PART > budget:
         counts = brief(counts)
     text = _word_for_word(counts, offers, budget=budget, count=count)
@@ -134,12 +135,13 @@ def read_record(
     """Return what code reads from *request*, in half of its budget; without sections if nothing."""
     count = cache(count)
     earlier = read_earlier(request.earlier)
-    span = read_span(request.messages)
+    finder = Finder()
+    span = read_span(request.messages, finder)
     counts = sum((record.counts for record in earlier.records), span.roles)
     budget = _worthwhile(span, earlier, count, most=request.budget) * _BESIDE // 100
     if budget < _LEAST_BESIDE:
         return SummaryRecord(counts, {})
-    offers = _offer(request, span, earlier, extractors, budget=budget, count=count)
+    offers = _offer(request, span, earlier, extractors, finder, budget=budget, count=count)
     offers = {section: items for section, items in offers.items() if section in _BY_CODE}
     if not request.shown:
         # A view that quotes no request is not meant to.
@@ -154,6 +156,7 @@ def _offer(
     span: Span,
     earlier: Earlier,
     extractors: Iterable[Extractor],
+    finder: Finder,
     *,
     budget: int,
     count: CountTokens,
@@ -165,9 +168,7 @@ def _offer(
     uses = uses_of(span)
     facts = facts_of(uses, extractors)
     trail = trail_of(earlier.records, facts)
-    ledger = build_ledger(
-        span, earlier, Finder(), shown="\n".join(sorted(shown)), listed=trail.files
-    )
+    ledger = build_ledger(span, earlier, finder, shown="\n".join(sorted(shown)), listed=trail.files)
     asked = [line for line in prior(Section.REQUESTS) if line not in shown]
     requests = offer_requests(speeches, prior=asked, room=_room(span, earlier, budget), count=count)
     detail = min(max(budget * 2 // 3, _LEAST_DETAIL), _MOST_DETAIL)
