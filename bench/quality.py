@@ -58,11 +58,11 @@ def _above(name: str, report: QualityReport, *, is_judged: bool) -> Iterator[Goa
     old = report.cells[list(AGES).index(OLD)]
     ours, ledger = old.shares[DIGEST], old.shares[LEDGER]
     # Above is one value more, unless the ledger has them all.
-    one_more = 100 * (ledger.kept < ledger.total) / max(old.n, 1)
+    of_one = 100 / max(old.n, 1)
     yield Goal(
         name=f"{name}: points above a plain ledger",
-        figure=100 * ((ours.value or 0) - (ledger.value or 0)),
-        least=one_more if is_judged and old.n >= FEW else None,
+        figure=of_one * (ours.kept - ledger.kept),
+        least=of_one * (ledger.kept < old.n) if is_judged and old.n >= FEW else None,
         n=old.n,
     )
     if is_judged:
