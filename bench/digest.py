@@ -48,7 +48,8 @@ def work(count: int = COUNT) -> list[Message]:
     for at in range(0, count, 4):
         name = f"src/part_{rng.randrange(40)}/file_{rng.randrange(90)}.py"
         given = {"path": name, "ticket": f"T-{rng.randrange(10_000)}"}
-        given["reason"] = _sized(workload.words(rng, SIZE), SIZE - len(json.dumps(given)) - 14)
+        reason = workload.words(rng, 2 * SIZE).replace('"', "'").replace("\\", "/")
+        given["reason"] = _sized(reason, SIZE - len(json.dumps({**given, "reason": ""})))
         rows = [
             f"{name}:{rng.randrange(900)} order_{rng.randrange(10_000)} is open" for _ in range(9)
         ]
