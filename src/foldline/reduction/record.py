@@ -19,6 +19,8 @@ from msgspec import Struct
 
 
 __all__ = [
+    "FILES",
+    "LISTS",
     "RECORD_FORMAT",
     "Artefact",
     "Counts",
@@ -95,6 +97,9 @@ class Section(Enum):
     LAST = "Last said"
     """How the span ends."""
 
+    LEFT = "Left out"
+    """How much there was no room for, and of which messages."""
+
 
 Counts: TypeAlias = Counter[str]
 """How many messages of each role a record represents."""
@@ -102,12 +107,18 @@ Counts: TypeAlias = Counter[str]
 FileAction: TypeAlias = Literal["created", "edited", "deleted", "read"]
 """What a tool did to a file."""
 
-_FILES: Mapping[Section, FileAction] = {
+FILES: Mapping[Section, FileAction] = {
     Section.CREATED: "created",
     Section.EDITED: "edited",
     Section.DELETED: "deleted",
     Section.READ: "read",
 }
+"""The sections that list files, and what a tool did to those in each."""
+
+LISTS = frozenset({*FILES, Section.USED, Section.SEEN})
+"""The sections whose lines have a label and several items."""
+
+_FAILURE = " (last call failed)"
 
 
 class Artefact(Struct, frozen=True, kw_only=True):
@@ -117,12 +128,22 @@ class Artefact(Struct, frozen=True, kw_only=True):
     action: FileAction
     failed: bool = False
 
+    @property
+    def line(self) -> str:
+        """The file as an item of its section."""
+        return self.path + _FAILURE * self.failed
+
 
 class Task(Struct, frozen=True, kw_only=True):
     """A task: its id within the record, such as `t3`, and what is to be done or was done."""
 
     id: str
     text: str
+
+    @property
+    def line(self) -> str:
+        """The task as an item of its section."""
+        return f"[{self.id}] {self.text}" if self.id else self.text
 
 
 _ROLES = ("user", "assistant", "tool", "system")
@@ -134,7 +155,7 @@ _HEADING = "## "
 _ITEM = "- "
 _BY_HEADING = {_HEADING + section.value: section for section in Section}
 _SEPARATOR = ", "
-_FAILURE = " (last call failed)"
+_GONE = re.compile(r"(\d{1,9}) ([a-z]{1,20}?)s?(?:,| of )").findall
 _TASK = re.compile(r"\[(t\d{1,6})\] (.*)", re.DOTALL).fullmatch
 
 
@@ -160,7 +181,7 @@ class SummaryRecord(_Items, frozen=True, kw_only=True):
             Artefact(
                 path=path.removesuffix(_FAILURE), action=action, failed=path.endswith(_FAILURE)
             )
-            for section, action in _FILES.items()
+            for section, action in FILES.items()
             for line in self.lines(section)
             for path in _paths(line)
         )
@@ -179,7 +200,15 @@ class SummaryRecord(_Items, frozen=True, kw_only=True):
     def identifiers(self) -> tuple[str, ...]:
         """The identifiers that are listed: those used in calls first."""
         lines = (*self.lines(Section.USED), *self.lines(Section.SEEN))
-        return tuple(value for line in lines for value in _paths(line))
+        return tuple(dict.fromkeys(value for line in lines for value in _paths(line)))
+
+    @property
+    def left_out(self) -> Counter[str]:
+        """How many of each kind there was no room for, such as of `id` and `file`."""
+        gone = Counter[str]()
+        for line in self.lines(Section.LEFT):
+            gone.update({kind: int(number) for number, kind in _GONE(line)})
+        return gone
 
     @property
     def narrative(self) -> str:

@@ -8,8 +8,8 @@ merged item by item, so an identifier survives many folds.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
 from itertools import chain
 
 from msgspec import Struct
@@ -33,6 +33,7 @@ from foldline.providers.digest.span import Span, read_span
 from foldline.providers.digest.text import ELLIPSIS, clean, one_line
 from foldline.providers.digest.trail import offer_trail, trail_of
 from foldline.providers.digest.work import EXTRACTORS, Extractor, facts_of, uses_of
+from foldline.reduction.evicted import LEAST_BUDGET, Lines, evicted, noted
 from foldline.reduction.record import Counts, Section, SummaryRecord, brief, header
 from foldline.reduction.request import SummaryRequest
 
@@ -122,7 +123,8 @@ def write_digest(
     if count(header(counts)) * _ROLES_PART > budget:
         counts = brief(counts)
     text = _word_for_word(counts, offers, budget=budget, count=count)
-    text = text or _fit(counts, offers, budget=budget, count=count)
+    shared = partial(_shared, offers, request, earlier, budget=budget, count=count)
+    text = text or _fit(counts, shared, budget=budget, count=count)
     return text or _shortest(header(counts), budget=request.budget, count=count)
 
 
@@ -147,8 +149,25 @@ def read_record(
         # A view that quotes no request is not meant to.
         offers[Section.REQUESTS] = ()
     limit = budget - count(header(counts))
-    lines = share_out(offers, budget=limit, count=count) if any(offers.values()) else {}
+    if not any(offers.values()):
+        return SummaryRecord(counts, {})
+    lines = _shared(offers, request, earlier, limit, budget=budget, count=count)
     return SummaryRecord(counts, lines)
+
+
+def _shared(
+    offers: Mapping[Section, Sequence[Item]],
+    request: SummaryRequest,
+    earlier: Earlier,
+    limit: int,
+    *,
+    budget: int,
+    count: CountTokens,
+) -> Lines:
+    """Return what *limit* tokens are shared out to, and how much was left out."""
+    lines = share_out(offers, budget=limit, count=count)
+    gone = evicted(offers, lines, before=earlier.records)
+    return noted(lines, gone, request.recallable if budget >= LEAST_BUDGET else None)
 
 
 def _offer(
@@ -237,14 +256,11 @@ def _word_for_word(
     return text if not is_cut and all(fact in text for fact in facts) else ""
 
 
-def _fit(
-    counts: Counts, offers: Mapping[Section, Sequence[Item]], *, budget: int, count: CountTokens
-) -> str:
+def _fit(counts: Counts, shared: Callable[[int], Lines], *, budget: int, count: CountTokens) -> str:
     # The parts may count less than the whole, so the excess is taken off and it is tried again.
     limit = budget - count(header(counts))
     while limit > 0:
-        lines = share_out(offers, budget=limit, count=count)
-        text = SummaryRecord(counts, lines).render()
+        text = SummaryRecord(counts, shared(limit)).render()
         excess = count(text) - budget
         if excess <= 0:
             return text
