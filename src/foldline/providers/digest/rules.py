@@ -92,11 +92,12 @@ _OWN = re.compile(r"\b(?:i|my|me|we|our)\b", re.IGNORECASE).search
 _SIGNS = frozenset(
     re.findall(
         r"\w+",
-        "allowed always avoid cannot cant careful dont ensure have insist instead keep may must mustnt"
-        " need never not only prefer rather shall should shouldnt stop sure t want"
+        # Some write them without the apostrophe; with it the sign is the `t`.
+        "allowed always avoid cannot can't careful don't ensure have insist instead keep may must"
+        " mustn't need never not only prefer rather shall should shouldn't stop sure t want"
         " achte auf bevorzuge darfst evita evite ich immer jamais kein keine keinen keinn mai n ne"
         " nicht nie niemals no non nunca preferisco prefiero prefiro sempre siempre toujours"
-        " vermeide vermeiden",
+        " vermeide vermeiden".replace("'", ""),
     )
 )
 _QUOTED = re.compile(r"(?m)^[ \t]*>.*$")

@@ -93,7 +93,7 @@ REDACTION_RULES = (
         "secret",
         "passw secret token api_key api-key apikey access_key private_key",
         # It begins with characters, since that is searched four times as fast.
-        r"(?P<keep>[AaPpSs\u017fTt](?i:(?<=p)(?:asswo?r?d|rivate_key)|(?<=s)ecret|(?<=t)(?<![a-z].)oken"
+        r"(?P<keep>[AaPpSs\u017fTt](?i:(?<=p)(?:asswo?r?d|rivate_key)|(?<=s)ec(?:ret)|(?<=t)(?<![a-z].)oken"
         r"|(?<=a)(?:pi[_-]?key|ccess_key))"
         r"(?:[\"']\s{0,3}:\s{0,3}[\"']?|\s{0,3}[=:]\s{0,3}[\"']|=))"
         r"(?:\\.|[^\s\"'\[\\,;&]){6,400}",
