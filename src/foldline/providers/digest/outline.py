@@ -123,8 +123,8 @@ _WORK_SHARES = {
     Section.EDITED: 20,
     Section.CREATED: 8,
     Section.DELETED: 3,
-    Section.USED: 34,
-    Section.SEEN: 24,
+    Section.USED: 42,
+    Section.SEEN: 16,
     Section.OPEN: 6,
     Section.COMMITS: 6,
     Section.RULES: 6,
@@ -157,7 +157,7 @@ _WORK = (Section.USED, Section.TOOLS, Section.EDITED, Section.CREATED, Section.R
 # Sections that may repeat a request.
 _REPEATING = (Section.RULES, Section.LAST, Section.SAID)
 # What must not be lost comes first, even in a small budget with up to this many tokens each.
-_LEAST = {Section.RULES: 32, Section.USED: 24, Section.SEEN: 24, Section.TOOLS: 24}
+_LEAST = {Section.RULES: 32, Section.USED: 24, Section.SEEN: 16, Section.TOOLS: 24}
 _LEAST_PART = 3
 # The newest and the very first request are given what they take before anything else is.
 _WHOLE_REQUESTS = 2
