@@ -49,12 +49,26 @@ def judged(
             figure = 100 * (cell.shares[DIGEST].value or 0)
             title = f"{name}: {cell.name}"
             yield Goal(name=title, figure=figure, least=asked, n=cell.n, shares=cell.shares)
-    old = report.cells[list(AGES).index(OLD)]
-    ours, ledger = (100 * (old.shares[way].value or 0) for way in (DIGEST, LEDGER))
-    # A ledger that knows the very pattern that is asked for is an upper bound.
-    above = 0.0 if compare and old.n >= FEW else None
-    yield Goal(name=f"{name}: points above a plain ledger", figure=ours - ledger, least=above)
+    yield from _above(name, report, is_judged=compare)
     yield from honest(name, report)
+
+
+def _above(name: str, report: QualityReport, *, is_judged: bool) -> Iterator[Goal]:
+    """Judge a cell against a plain ledger; one that knows the very pattern is an upper bound."""
+    old = report.cells[list(AGES).index(OLD)]
+    ours, ledger = old.shares[DIGEST], old.shares[LEDGER]
+    # Above is one value more, unless the ledger has them all.
+    of_one = 100 / max(old.n, 1)
+    yield Goal(
+        name=f"{name}: points above a plain ledger",
+        figure=of_one * (ours.kept - ledger.kept),
+        least=of_one * (ledger.kept < old.n) if is_judged and old.n >= FEW else None,
+        n=old.n,
+    )
+    if is_judged:
+        below = [one for one in report.cells if one.n >= FEW and LEDGER in one.losing()]
+        title = f"{name}: ages of {FEW} values and more below a plain ledger"
+        yield Goal(name=title, figure=len(below), most=0)
 
 
 def honest(name: str, report: QualityReport) -> Iterator[Goal]:
@@ -124,7 +138,7 @@ def artefacts(data: Path) -> Iterator[Goal]:
     for part in PARTS_OF_SESSION:
         end = len(tape.messages) * part // 100
         moment = [one for one in seen if one.index <= end][-1]
-        trail = trail_of(tape.messages[: moment.cut], text_of_all(moment.front))
+        trail = trail_of(tape.messages[: moment.cut], text_of_all(moment.front), moment.summaries)
         for what, told, done in (
             ("edited files named", trail.named, trail.edited),
             ("marked as edited", trail.marked, trail.edited),

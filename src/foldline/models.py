@@ -17,6 +17,7 @@ from foldline.providers.summarizer import ModelSummarizer, Summarizer
 from foldline.providers.vendors.client_model import summarizer_from
 from foldline.providers.vendors.compaction import VendorCompaction
 from foldline.providers.vendors.opening import open_model
+from foldline.reduction.record import Section, SummaryRecord
 from foldline.reduction.request import Summary, SummaryRequest
 
 
@@ -29,9 +30,11 @@ __all__ = [
     "ModelSummarizer",
     "PrewarmingModel",
     "ReasoningDelta",
+    "Section",
     "StreamingChatModel",
     "Summarizer",
     "Summary",
+    "SummaryRecord",
     "SummaryRequest",
     "TextDelta",
     "ToolCallDelta",

@@ -9,8 +9,10 @@ from bench import __main__ as program
 from bench import quality
 from bench.goals import Goal
 from bench.quality_page import page
+from foldline.replay.quality.accounting import Accounting
 from foldline.replay.quality.figures import Share
-from foldline.replay.quality.ways import LEDGER, WAYS
+from foldline.replay.quality.report import AGES, Cell, QualityReport
+from foldline.replay.quality.ways import DIGEST, LEDGER, WAYS
 
 
 def _compared(name: str, size: int) -> Goal:
@@ -69,6 +71,42 @@ def test_a_missed_goal_is_the_exit_code(
     assert ended == code
     assert "of recordings" in capsys.readouterr().out
     assert f"{1 - code} of 1 goals are met" in written.read_text()
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "is_above"),
+    [(60, 60, False), (61, 60, True), (80, 80, True), (59, 60, False)],
+)
+def test_above_a_ledger_is_one_value_more(ours: int, theirs: int, is_above: bool) -> None:
+    """As many values as the ledger are not more, unless it has all 80; a cell of it is then lost."""
+    cells = tuple(
+        Cell(
+            name=name,
+            shares={way: Share(((0, size),)) for way in WAYS}
+            | {
+                DIGEST: Share(((min(ours, size), size),)),
+                LEDGER: Share(((min(theirs, size), size),)),
+            },
+        )
+        for name, size in zip(AGES, (0, 80, 80, 8, 0), strict=True)
+    )
+    report = QualityReport(
+        sessions=1,
+        calls=1,
+        folds=1,
+        cells=cells,
+        kept={"recalled": Share(()), "provenance": Share(())},
+        accounting=Accounting(),
+        invented=(),
+    )
+
+    goals = {one.name: one for one in quality.judged("cell", report)}
+
+    assert goals["cell: points above a plain ledger"].is_met is is_above
+    below = goals["cell: ages of 40 values and more below a plain ledger"]
+    assert below.figure == 2 * (ours < theirs)
+    lax = {one.name: one for one in quality.judged("cell", report, compare=False)}
+    assert not lax["cell: points above a plain ledger"].is_asked
 
 
 def test_the_figures_of_shared_recordings(shared_data: Path) -> None:

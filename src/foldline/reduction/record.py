@@ -19,6 +19,7 @@ from msgspec import Struct
 
 
 __all__ = [
+    "FILES",
     "RECORD_FORMAT",
     "Artefact",
     "Counts",
@@ -102,12 +103,15 @@ Counts: TypeAlias = Counter[str]
 FileAction: TypeAlias = Literal["created", "edited", "deleted", "read"]
 """What a tool did to a file."""
 
-_FILES: Mapping[Section, FileAction] = {
+FILES: Mapping[Section, FileAction] = {
     Section.CREATED: "created",
     Section.EDITED: "edited",
     Section.DELETED: "deleted",
     Section.READ: "read",
 }
+"""The sections that list files, and what a tool did to those in each."""
+
+_FAILURE = " (last call failed)"
 
 
 class Artefact(Struct, frozen=True, kw_only=True):
@@ -117,12 +121,22 @@ class Artefact(Struct, frozen=True, kw_only=True):
     action: FileAction
     failed: bool = False
 
+    @property
+    def line(self) -> str:
+        """The file as an item of its section."""
+        return self.path + _FAILURE * self.failed
+
 
 class Task(Struct, frozen=True, kw_only=True):
     """A task: its id within the record, such as `t3`, and what is to be done or was done."""
 
     id: str
     text: str
+
+    @property
+    def line(self) -> str:
+        """The task as an item of its section."""
+        return f"[{self.id}] {self.text}" if self.id else self.text
 
 
 _ROLES = ("user", "assistant", "tool", "system")
@@ -134,7 +148,6 @@ _HEADING = "## "
 _ITEM = "- "
 _BY_HEADING = {_HEADING + section.value: section for section in Section}
 _SEPARATOR = ", "
-_FAILURE = " (last call failed)"
 _TASK = re.compile(r"\[(t\d{1,6})\] (.*)", re.DOTALL).fullmatch
 
 
@@ -160,7 +173,7 @@ class SummaryRecord(_Items, frozen=True, kw_only=True):
             Artefact(
                 path=path.removesuffix(_FAILURE), action=action, failed=path.endswith(_FAILURE)
             )
-            for section, action in _FILES.items()
+            for section, action in FILES.items()
             for line in self.lines(section)
             for path in _paths(line)
         )
@@ -179,7 +192,7 @@ class SummaryRecord(_Items, frozen=True, kw_only=True):
     def identifiers(self) -> tuple[str, ...]:
         """The identifiers that are listed: those used in calls first."""
         lines = (*self.lines(Section.USED), *self.lines(Section.SEEN))
-        return tuple(value for line in lines for value in _paths(line))
+        return tuple(dict.fromkeys(value for line in lines for value in _paths(line)))
 
     @property
     def narrative(self) -> str:

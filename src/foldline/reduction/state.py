@@ -29,8 +29,10 @@ from foldline.history.history import CountingUnit, History
 from foldline.history.messages import SUMMARY_KEY, Message, Usage
 from foldline.history.parts import TextPart
 from foldline.reduction.contract import cleaned
+from foldline.reduction.layered import record_of
 from foldline.reduction.quotes import Quote, joined
 from foldline.reduction.reading import Reading
+from foldline.reduction.record import SummaryRecord
 from foldline.reduction.shortening import Shortened
 from foldline.reduction.spans import Span, SummaryLayer, join_layers, spans_of
 from foldline.reduction.stride import is_kept
@@ -274,6 +276,12 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
         if last is None or last.index < self.summarized_up_to_index:
             return self.summarized_up_to_index, self.message_hash
         return last.index + 1, hash_text(bytes.fromhex(last.digest))
+
+    @cached_property
+    def record(self) -> SummaryRecord | None:
+        """The summary as lists of what it holds; None without one. A free text is its narrative."""
+        end, layers = self.summarized_up_to_index, self.layers
+        return record_of(end, summary=self.summary_content, layers=layers)
 
     @property
     def spans(self) -> tuple[Span, ...]:

@@ -1,5 +1,6 @@
 """Where dropped tokens went, and what summaries made up."""
 
+import pytest
 from msgspec.structs import replace
 
 from foldline.history.messages import Message
@@ -106,17 +107,41 @@ def test_invented_identifiers_are_found(call: MakeCall, tape_of: MakeTape) -> No
     assert found == {"HAT170": False, "flight_id": False, "2120": False, "XY9999": True}
 
 
-def test_a_listed_file_has_its_path_in_two_places(call: MakeCall, tape_of: MakeTape) -> None:
-    """A directory that was listed and a name in the list make a path; another directory does not."""
-    said = [call(1, "ls", '{"path": "src/core"}'), Message.tool("call-1", "app.py\nweb.py")]
-    tape = tape_of([*_tape(tape_of, call).messages, *said, Message.user("Well?"), *said])
+@pytest.mark.parametrize(
+    ("path", "is_invented"),
+    [
+        ("src/core/app.py", False),
+        ("lib/app.py", True),
+        ("rc/core/app.py", True),
+        ("/work/site/src/core/app.py", False),
+        ("/work/site/test/web.py", False),
+        ("/work/site/test/app.py/web.py", True),
+        ("/site/test/web.py", True),
+        ("a/" * 30 + "app.py", True),
+    ],
+)
+def test_a_path_may_have_its_source_in_parts(
+    call: MakeCall, tape_of: MakeTape, path: str, is_invented: bool
+) -> None:
+    """
+    A path may be a folder and what was listed there, or where a command ran, a folder and a name.
+
+    Parts are whole words, and of three the first is absolute; a path of many steps is not taken apart.
+    """
+    said = [
+        call(1, "ls", '{"path": "src/core"}'),
+        Message.tool("call-1", "app.py\nweb.py"),
+        call(2, "bash", '{"command": "cd /work/site && mv web.py test/ && ls a"}'),
+        Message.tool("call-2", "a"),
+    ]
+    tape = tape_of([*said, *_tape(tape_of, call).messages])
     last = _last(tape)
     assert last.state is not None
-    state = replace(last.state, summary_content="x\nsrc/core/app.py, lib/app.py")
+    state = replace(last.state, summary_content=f"x\n{path}")
 
     found = dict(invented(Transcript(tape), replace(last, state=state)))
 
-    assert found == {"src/core/app.py": False, "lib/app.py": True}
+    assert list(found.values()) == [is_invented]
 
 
 def test_the_digest_invents_nothing(call: MakeCall, tape_of: MakeTape) -> None:

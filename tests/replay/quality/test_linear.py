@@ -22,12 +22,19 @@ def _trail(text: str) -> object:
     return trail_of([Message.assistant("", tool_calls=[call])], text)
 
 
+def _record(text: str) -> object:
+    call = ToolCallPart("1", "edit", '{"path": "src/a.py"}')
+    record = f"Record of 2 messages.\n## Files edited\n- src/: {text}a.py"
+    return trail_of([Message.assistant("", tool_calls=[call])], record, (record,))
+
+
 READERS: dict[str, tuple[Callable[[str], object], str]] = {
     "identifiers": (lambda text: list(identifiers(text)), "a.b/"),
     "generic": (lambda text: list(generic(text)), "a.b-"),
     "directories": (spelled_out, "- a/b/"),
     "directory names": (spelled_out, "- a/: b"),
     "files": (_trail, "a.py, "),
+    "records": (_record, "a.py, "),
     "lines": (_trail, "edited: a.py\n"),
     "subjects": (_committed, "git commit -m "),
     "hashes": (_committed, "[main (root-commit) "),

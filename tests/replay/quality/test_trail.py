@@ -43,6 +43,33 @@ def test_a_bare_name_must_tell_one_file(call: MakeCall) -> None:
 
     assert trail_of(said, "edited x.py").named == ()
     assert trail_of(said, "edited b/x.py, zb/x.py.old").named == ("b/x.py",)
+    assert trail_of(said, "edited /w/a/x.py").named == ("a/x.py",)
+
+
+def test_a_record_marks_files_by_its_sections(call: MakeCall) -> None:
+    """What a record lists as created, edited or deleted is marked; what it lists as read is named."""
+    said = [call(at, "edit", f'{{"path": "/w/src/{name}.py"}}') for at, name in enumerate("abcde")]
+    record = (
+        "Record of 9 messages.\n## Asked by the user\n- edit e.py\n"
+        "## Files created\n- /w/src/: a.py (last call failed)\n## Files edited\n- src/: b.py\n"
+        "## Files deleted\n- /w/src/: c.py\n## Files read\n- /w/src/: d.py"
+    )
+
+    trail = trail_of(said, f"[Label]\n{record}", (record,))
+
+    assert trail.named == trail.edited
+    assert trail.marked == ("/w/src/a.py", "/w/src/b.py", "/w/src/c.py")
+
+
+def test_each_layer_marks_in_its_own_way(call: MakeCall) -> None:
+    """Of two summaries one may be a record and one prose; what is quoted beside them marks nothing."""
+    said = [call(at, "edit", f'{{"path": "src/{name}.py"}}') for at, name in enumerate("abc")]
+    layers = ("Record of 2 messages.\n## Files edited\n- src/: a.py", "Then b.py was changed.")
+
+    trail = trail_of(said, "\n".join((*layers, "user: edit c.py")), layers)
+
+    assert trail.named == trail.edited
+    assert trail.marked == ("src/a.py", "src/b.py")
 
 
 def test_commits_are_told_by_subject_or_hash(call: MakeCall) -> None:
@@ -59,3 +86,16 @@ def test_commits_are_told_by_subject_or_hash(call: MakeCall) -> None:
     assert commits(said) == (("Drop the word index", "1a2b3c4"), ("Add a page", "5d6e7f8"))
     assert trail_of(said, "committed 1a2b3c4").told == ("Drop the word index",)
     assert trail_of(said, 'committed "Add a page"').told == ("Add a page",)
+
+
+def test_a_beginning_must_tell_one_commit(call: MakeCall) -> None:
+    """Of two commits whose subjects begin alike each needs its whole subject."""
+    said = [
+        call(1, "bash", '{"command": "git commit -m \\"Correct the page of figures\\""}'),
+        Message.tool("call-1", "[main 1a2b3c4] Correct the page of figures"),
+        call(2, "bash", '{"command": "git commit -m \\"Correct the page of figures again\\""}'),
+        Message.tool("call-2", "[main 5d6e7f8] Correct the page of figures again"),
+    ]
+
+    assert trail_of(said, "Correct the page of fig").told == ()
+    assert trail_of(said, "Correct the page of figures").told == ("Correct the page of figures",)

@@ -3,7 +3,7 @@ The items that each section of a record offers, and the choice among them within
 
 Each section has a share of the budget; what it cannot use goes to the others in a fixed order. A
 span with tool calls depends on its identifiers, one without on what was said, so there are two
-tables. Both were tuned with `bench/digest_quality.py`.
+tables. Both are measured by `python -m bench quality`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -13,13 +13,14 @@ from msgspec import Struct
 
 from foldline.history.signed import without_signed
 from foldline.reduction.state import HistoryReductionState
-from foldline.replay.quality.identifiers import identifiers, said, spelled_out
+from foldline.replay.quality.identifiers import has_word, identifiers, said, spelled_out
 from foldline.replay.quality.moments import Moment, Transcript
 
 
 __all__ = ["Accounting", "account", "invented"]
 
 
+_MOST_STEPS = 24
 _POINTER = re.compile(r"(?i)\b(?:messages?|turns?|span) \d+(?: ?[-–] ?\d+)?")
 
 
@@ -74,23 +75,33 @@ def invented(transcript: Transcript, moment: Moment) -> Iterator[tuple[str, bool
     Yield each identifier of the summaries of *moment*, and whether its sources lack it.
 
     The first line, which counts messages, and the numbers of messages that a summary points to are
-    no identifiers. A path has a source if its directory and its name have one.
+    no identifiers. A path has a source if two parts of it have one, such as the folder of a command and
+    a file in it, or three, the first of which is absolute, as when a file is moved.
     """
-    state = moment.state
-    texts = (
-        () if state is None else [one.summary for one in state.layers] or [state.summary_content]
-    )
     folded = transcript.messages[: moment.cut]
     # Names of arguments and numbers are in their JSON alone.
     calls = (call.arguments for message in folded for call in message.tool_calls)
     source = "\n".join((transcript.text[: transcript.starts[moment.cut]], *calls))
-    for text in texts:
+    for text in moment.summaries:
         lines = spelled_out(_POINTER.sub("", text)).splitlines()[1:]
         for value in dict.fromkeys(identifiers("\n".join(lines))):
             yield value, not _has_source(value, source)
 
 
 def _has_source(value: str, source: str) -> bool:
-    # What a directory lists has its path in two places.
-    directory, slash, name = value.rpartition("/")
-    return value in source or bool(slash and name in source and directory in source)
+    return has_word(source, value) or any(
+        has_word(source, end) and _is_folder(start, source) for start, end in _halves(value)
+    )
+
+
+def _halves(path: str) -> Iterator[tuple[str, str]]:
+    """Yield the beginnings of *path* with what comes after each; none of one with too many steps."""
+    steps = path.split("/")
+    for at in range(1, len(steps) if len(steps) <= _MOST_STEPS else 0):
+        yield "/".join(steps[:at]).removesuffix("/."), "/".join(steps[at:])
+
+
+def _is_folder(start: str, source: str) -> bool:
+    return has_word(source, start) or any(
+        has_word(source, end) and has_word(source, f"/{root}") for root, end in _halves(start)
+    )

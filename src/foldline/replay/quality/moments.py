@@ -75,6 +75,13 @@ class Moment(Struct, frozen=True, kw_only=True):
         return 0 if self.state is None else self.state.summarized_up_to_index
 
     @property
+    def summaries(self) -> tuple[str, ...]:
+        """The texts of the summaries as they were written, the oldest first."""
+        if self.state is None:
+            return ()
+        return tuple(one.summary for one in self.state.layers) or (self.state.summary_content,)
+
+    @property
     def front(self) -> tuple[Message, ...]:
         """What stands for the messages that are folded away: the summary and the quotes."""
         size = 0 if self.state is None else len(self.state.front_messages())

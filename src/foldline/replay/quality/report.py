@@ -152,7 +152,7 @@ def _measured(tape: Tape, seen: Sequence[Moment], pattern: Pattern, other: str) 
     for moment in {one.number: one for one in (*changed, last)}.values():
         accounting = accounting.plus(account(transcript, moment))
     folded, view = transcript.messages[: last.cut], text_of_all(last.view)
-    trail = trail_of(folded, text_of_all(last.front))
+    trail = trail_of(folded, text_of_all(last.front), last.summaries)
     asked = tuple(requests(folded, view))
     kept = {
         "recalled": _counted(_recalled(transcript, needs)),

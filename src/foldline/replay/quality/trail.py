@@ -8,7 +8,8 @@ from msgspec import Struct
 from foldline.history.formats.wire import is_failed
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
-from foldline.replay.quality.identifiers import call_arguments, has_word, said
+from foldline.reduction.record import SummaryRecord
+from foldline.replay.quality.identifiers import call_arguments, has_word, said, spelled_out
 
 
 __all__ = ["Trail", "commits", "edited_files", "trail_of", "writes"]
@@ -35,27 +36,48 @@ class Trail(Struct, frozen=True, kw_only=True):
     """Those that the text names."""
 
     marked: tuple[str, ...] = ()
-    """Those that it names as edited."""
+    """Those that it names as created or edited, or as deleted since."""
 
     commits: tuple[str, ...] = ()
     """The subjects of the commits that succeeded."""
 
     told: tuple[str, ...] = ()
-    """Those that the text names, by the beginning of the subject or by the hash."""
+    """Those that the text names, by the hash or by the subject or its first 24 characters."""
 
 
-def trail_of(messages: Sequence[Message], text: str) -> Trail:
-    """Return what was done in *messages*, and what *text* tells of it."""
+def trail_of(messages: Sequence[Message], text: str, summaries: Sequence[str] = ()) -> Trail:
+    """
+    Return what was done in *messages*, and what *text* tells of it.
+
+    A file is marked as edited by the section of a record that lists it, and in any other summary by
+    the words around its name.
+
+    Args:
+        messages: What was said.
+        text: What stands in their place.
+        summaries: The summaries in *text*; without any the whole of it is one.
+    """
     edited, made = edited_files(messages), commits(messages)
-    items = {path: list(_items(path, edited, text)) for path in edited}
-    told = (subject for subject, name in made if _is_told(subject, name, text))
+    named = (path for path in edited if any(_items(path, edited, text)))
+    marks = [_marked(edited, summary) for summary in summaries or (text,)]
+    told = (subject for subject, name in made if _is_told(subject, name, made, text))
     return Trail(
         edited=edited,
-        named=tuple(path for path in edited if items[path]),
-        marked=tuple(path for path in edited if any(map(_EDITED.search, items[path]))),
+        named=tuple(named),
+        marked=tuple(path for path in edited if any(path in each for each in marks)),
         commits=tuple(subject for subject, _ in made),
         told=tuple(told),
     )
+
+
+def _marked(edited: Sequence[str], summary: str) -> set[str]:
+    """Return which of *edited* the *summary* gives as changed."""
+    record = SummaryRecord.read(summary)
+    if record is None:
+        text = spelled_out(summary)
+        return {path for path in edited if any(map(_EDITED.search, _items(path, edited, text)))}
+    changed = [one.path for one in record.artefacts if one.action != "read"]
+    return {path for path in edited if any(_is_path(one, path, edited) for one in changed)}
 
 
 def edited_files(messages: Sequence[Message]) -> tuple[str, ...]:
@@ -95,14 +117,16 @@ def _plain(call: ToolCallPart) -> str:
     return said(Message(role="assistant", parts=(call,))) if "commit" in call.arguments else ""
 
 
-def _is_told(subject: str, name: str, text: str) -> bool:
-    return has_word(text, name[:7]) or has_word(text, name) or subject[:_SUBJECT] in text
+def _is_told(subject: str, name: str, made: Sequence[tuple[str, str]], text: str) -> bool:
+    beginning = subject[:_SUBJECT]
+    if sum(other.startswith(beginning) for other, _ in made) > 1:
+        beginning = subject
+    return has_word(text, name[:7]) or has_word(text, name) or beginning in text
 
 
 def _items(path: str, edited: Sequence[str], text: str) -> Iterator[str]:
     """Yield what *text* says where it names *path*: the heading, the line's label and the item."""
     name = path.rpartition("/")[2]
-    is_only = sum(other.rpartition("/")[2] == name for other in edited) == 1
     heading = ""
     for line in text.splitlines():
         if line.rstrip().endswith(":"):
@@ -110,11 +134,14 @@ def _items(path: str, edited: Sequence[str], text: str) -> Iterator[str]:
         label, *rest = _ITEM.split(line)
         for piece in (label, *rest):
             words = _WORD.findall(piece) if name in piece else ()
-            if any(_is_path(word, path, is_only=is_only) for word in words):
+            if any(_is_path(word, path, edited) for word in words):
                 yield f"{heading} {label} {piece}"
 
 
-def _is_path(word: str, path: str, *, is_only: bool) -> bool:
-    """Whether *word* is *path*, or an end of it that tells it from the other files."""
-    steps, known = word.removeprefix("./").split("/"), path.split("/")
-    return known[-len(steps) :] == steps and (len(steps) > 1 or is_only)
+def _is_path(word: str, path: str, edited: Sequence[str]) -> bool:
+    """Whether *word* is *path*, or as much of its end or more that no other of *edited* is meant."""
+    short, long = sorted((word.removeprefix("./"), path.removeprefix("./")), key=len)
+    if short == long:
+        return True
+    others = sum(f"/{other}".endswith(f"/{short}") for other in edited)
+    return long.endswith(f"/{short}") and others <= 1
