@@ -120,11 +120,11 @@ def lay_out(items: Sequence[Item]) -> tuple[str, ...]:
 
 # Per cent of the budget, in the order in which left-over tokens are offered.
 _WORK_SHARES = {
-    Section.EDITED: 20,
+    Section.EDITED: 25,
     Section.CREATED: 8,
-    Section.DELETED: 2,
-    Section.COMMITS: 14,
-    Section.USED: 36,
+    Section.DELETED: 4,
+    Section.COMMITS: 13,
+    Section.USED: 30,
     Section.SEEN: 13,
     Section.OPEN: 6,
     Section.RULES: 6,
