@@ -157,7 +157,7 @@ _WORK = (Section.USED, Section.TOOLS, Section.EDITED, Section.CREATED, Section.R
 # Sections that may repeat a request.
 _REPEATING = (Section.RULES, Section.LAST, Section.SAID)
 # What must not be lost comes first, even in a small budget with up to this many tokens each.
-_LEAST = {Section.RULES: 32, Section.USED: 24, Section.SEEN: 16, Section.TOOLS: 24}
+_LEAST = {Section.RULES: 32, Section.USED: 24, Section.SEEN: 24, Section.TOOLS: 24}
 _LEAST_PART = 3
 # The work itself is not given up for what was only named.
 _FIRST = (Section.RULES, Section.EDITED, Section.CREATED, Section.DELETED, Section.COMMITS)
