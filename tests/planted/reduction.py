@@ -170,8 +170,8 @@ a summary may fill the window
 - most = min(self.options.summary_budget, self.room // _SUMMARY_PART)
 + most = self.options.summary_budget
 code merges what models have written
-- last = task.options.summarizers if is_full else None
-+ last = task.options.summarizers
+- places = range(task.options.summarizers) if is_full else None
++ places = range(task.options.summarizers)
 a merge is larger than the window
 - while len(group) > _LEAST_GROUP and sum(layer.tokens for layer in group) > readable:
 + while False:

@@ -15,6 +15,7 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from foldline.history.messages import Message
+from foldline.reduction.evicted import LEAST_BUDGET, noted, sizes
 from foldline.reduction.language import content, words
 from foldline.reduction.record import Section, SummaryRecord
 from foldline.reduction.request import SummaryRequest
@@ -75,7 +76,8 @@ def merged(
     sections = {section: lines for section, lines in sections.items() if lines}
     if sections.keys() <= {Section.NARRATIVE}:
         return text
-    return _within(SummaryRecord(record.counts, sections), count, most)
+    recallable = request.recallable if most >= LEAST_BUDGET else None
+    return _within(SummaryRecord(record.counts, sections), count, most, recallable)
 
 
 def _read(text: str) -> dict[Section, list[str]]:
@@ -189,12 +191,19 @@ def _is_shown(task: str, evidence: Iterable[_Said], *, is_new: bool) -> bool:
     return False
 
 
-def _within(record: SummaryRecord, count: Callable[[str], int], most: int) -> str:
-    text = record.render()
+def _within(
+    record: SummaryRecord,
+    count: Callable[[str], int],
+    most: int,
+    recallable: tuple[int, int] | None,
+) -> str:
+    text, gone = record.render(), record.left_out
     for section in _GIVING_WAY:
         while count(text) > most and record.lines(section):
             lines = record.lines(section)
-            rest = lines[max(1, len(lines) // 4) :]
-            record = SummaryRecord(record.counts, {**record.sections, section: rest})
+            first = max(1, len(lines) // 4)
+            gone += sizes(section, lines[:first])
+            left = noted({**record.sections, section: lines[first:]}, gone, recallable)
+            record = SummaryRecord(record.counts, left)
             text = record.render()
     return text

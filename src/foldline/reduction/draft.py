@@ -138,14 +138,14 @@ class FoldTask(Struct, frozen=True, kw_only=True, dict=True):
         messages: tuple[Message, ...],
         earlier: tuple[str, ...],
         *,
+        span: tuple[int, int],
         source: int,
         before: int = 0,
         budget: int | None = None,
-        first: int = 0,
-        last: int | None = None,
+        places: range | None = None,
         room: int | None = None,
     ) -> Flow[Writing]:
-        """Ask the summarizers from *first* up to *last* for one text; see `write`."""
+        """Ask those at *places*, or all but the last resort, for one text of *span*; see `write`."""
         most = min(self.options.summary_budget, self.room // _SUMMARY_PART)
         request = SummaryRequest(
             messages=messages,
@@ -154,11 +154,12 @@ class FoldTask(Struct, frozen=True, kw_only=True, dict=True):
             focus=self.focus,
             budget=most if budget is None else budget,
             shown=self.shown,
+            recallable=(span[0], span[1] - 1) if self.options.budget.recall else None,
         )
         return write(
             request,
             count=self.history.counter.count,
-            places=range(first, self.readers if last is None else last),
+            places=range(self.readers) if places is None else places,
             room=min(source, self.replaced) if room is None else room,
             source=source,
             before=before,
@@ -219,11 +220,11 @@ def filled(task: FoldTask, draft: Draft) -> Flow[Draft]:
     writing = yield from task.asked(
         tuple(history[draft.end : task.cut]),
         (draft.summary,) if rolls and draft.summary else (),
+        span=(0 if rolls else draft.end, task.cut),
         source=history.tokens(draft.end, task.cut) + before,
         before=before,
         budget=min(task.options.summary_budget, beside) if is_stopgap else None,
-        first=task.readers,
-        last=last,
+        places=range(task.readers, last),
     )
     total = added(draft.writing, writing)
     if writing.text is None:
@@ -273,9 +274,10 @@ def _with_layer(task: FoldTask, draft: Draft, writing: Writing, end: int) -> Flo
 def _read_chunk(task: FoldTask, start: int, end: int, earlier: Writing) -> Flow[Writing]:
     """Have a chunk read, in several readings if nothing shorter can be cut off."""
     history, total = task.history, Writing()
+    first = 0 if task.is_single else start
     while start < end:
         if earlier.tokens > task.room // 2:
-            earlier = yield from _shorter(task, earlier)
+            earlier = yield from _shorter(task, earlier, span=(first, start))
             total = added(total, earlier)
             if earlier.text is None:
                 return total
@@ -283,7 +285,9 @@ def _read_chunk(task: FoldTask, start: int, end: int, earlier: Writing) -> Flow[
         for messages in _readings(task, start, stop, earlier.tokens):
             source = sum(count_message(one, history.counter) for one in messages) + earlier.tokens
             before = (earlier.text,) if earlier.text else ()
-            earlier = yield from task.asked(messages, before, source=source, before=earlier.tokens)
+            earlier = yield from task.asked(
+                messages, before, span=(first, stop), source=source, before=earlier.tokens
+            )
             total = added(total, earlier)
             if earlier.text is None:
                 return total
@@ -301,14 +305,14 @@ def _readings(task: FoldTask, start: int, stop: int, earlier: int) -> list[tuple
     return [(part,) for part in split(history[start], room, history.counter, task.options.clean)]
 
 
-def _shorter(task: FoldTask, earlier: Writing) -> Flow[Writing]:
+def _shorter(task: FoldTask, earlier: Writing, *, span: tuple[int, int]) -> Flow[Writing]:
     """Return an *earlier* summary that leaves too little room for anything else written shorter."""
     counter = task.history.counter
     total = made = Writing()
     for part in slices(earlier.text or "", task.room // 2, counter):
         texts = (made.text, part) if made.text else (part,)
         source = sum(map(counter.count, texts))
-        made = yield from task.asked((), texts, source=source, room=source)
+        made = yield from task.asked((), texts, span=span, source=source, room=source)
         total = added(total, made)
         if made.text is None:
             break
@@ -326,8 +330,11 @@ def _merge(
         source = sum(layer.tokens for layer in group)
         texts = tuple(layer.summary for layer in group)
         # Only where there is no room for them does code merge what others have written.
-        last = task.options.summarizers if is_full else None
-        writing = yield from task.asked((), texts, source=source, room=source, last=last)
+        places = range(task.options.summarizers) if is_full else None
+        span = (group[0].start, group[-1].end)
+        writing = yield from task.asked(
+            (), texts, span=span, source=source, room=source, places=places
+        )
         total = replace(added(total, writing), summarizer=total.summarizer)
         if writing.text is None:
             return layers, total

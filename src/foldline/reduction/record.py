@@ -20,6 +20,7 @@ from msgspec import Struct
 
 __all__ = [
     "FILES",
+    "LISTS",
     "RECORD_FORMAT",
     "Artefact",
     "Counts",
@@ -96,6 +97,9 @@ class Section(Enum):
     LAST = "Last said"
     """How the span ends."""
 
+    LEFT = "Left out"
+    """How much there was no room for, and of which messages."""
+
 
 Counts: TypeAlias = Counter[str]
 """How many messages of each role a record represents."""
@@ -110,6 +114,9 @@ FILES: Mapping[Section, FileAction] = {
     Section.READ: "read",
 }
 """The sections that list files, and what a tool did to those in each."""
+
+LISTS = frozenset({*FILES, Section.USED, Section.SEEN})
+"""The sections whose lines have a label and several items."""
 
 _FAILURE = " (last call failed)"
 
@@ -148,6 +155,7 @@ _HEADING = "## "
 _ITEM = "- "
 _BY_HEADING = {_HEADING + section.value: section for section in Section}
 _SEPARATOR = ", "
+_GONE = re.compile(r"(\d{1,9}) ([a-z]{1,20}?)s?(?:,| of )").findall
 _TASK = re.compile(r"\[(t\d{1,6})\] (.*)", re.DOTALL).fullmatch
 
 
@@ -193,6 +201,14 @@ class SummaryRecord(_Items, frozen=True, kw_only=True):
         """The identifiers that are listed: those used in calls first."""
         lines = (*self.lines(Section.USED), *self.lines(Section.SEEN))
         return tuple(dict.fromkeys(value for line in lines for value in _paths(line)))
+
+    @property
+    def left_out(self) -> Counter[str]:
+        """How many of each kind there was no room for, such as of `id` and `file`."""
+        gone = Counter[str]()
+        for line in self.lines(Section.LEFT):
+            gone.update({kind: int(number) for number, kind in _GONE(line)})
+        return gone
 
     @property
     def narrative(self) -> str:

@@ -81,6 +81,10 @@ class SummaryRequest(Struct, frozen=True, kw_only=True):
     shown: tuple[str, ...] = ()
     """What the view shows word for word beside the text, such as quoted messages of the user."""
 
+    recallable: tuple[int, int] | None = None
+    """The numbers of the first and the last message that the text stands for, if the model that
+    reads it can call `recall`; None if it cannot."""
+
     defects: tuple[str, ...] = ()
     """What was wrong with the previous attempt, one sentence each; empty at first."""
 

@@ -8,8 +8,8 @@ merged item by item, so an identifier survives many folds.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
 from itertools import chain
 
 from msgspec import Struct
@@ -33,6 +33,7 @@ from foldline.providers.digest.span import Span, read_span
 from foldline.providers.digest.text import ELLIPSIS, clean, one_line
 from foldline.providers.digest.trail import offer_trail, trail_of
 from foldline.providers.digest.work import EXTRACTORS, Extractor, facts_of, uses_of
+from foldline.reduction.evicted import LEAST_BUDGET, Lines, evicted, noted
 from foldline.reduction.record import Counts, Section, SummaryRecord, brief, header
 from foldline.reduction.request import SummaryRequest
 
@@ -121,7 +122,8 @@ def write_digest(
     if count(header(counts)) * _ROLES_PART > budget:
         counts = brief(counts)
     text = _word_for_word(counts, offers, budget=budget, count=count)
-    if not text and (record := _fit(counts, offers, budget=budget, count=count)):
+    shared = partial(_shared, offers, request, earlier, budget=budget, count=count)
+    if not text and (record := _fit(counts, shared, budget=budget, count=count)):
         text = record.render()
     return text or _shortest(header(counts), budget=request.budget, count=count)
 
@@ -154,8 +156,24 @@ def read_record(
     if not request.shown:
         # A view that quotes no request is not meant to.
         offers[Section.REQUESTS] = ()
-    found = _fit(counts, offers, budget=budget, count=count) if any(offers.values()) else None
+    shared = partial(_shared, offers, request, earlier, budget=budget, count=count)
+    found = _fit(counts, shared, budget=budget, count=count) if any(offers.values()) else None
     return found or SummaryRecord(counts, {})
+
+
+def _shared(
+    offers: Mapping[Section, Sequence[Item]],
+    request: SummaryRequest,
+    earlier: Earlier,
+    limit: int,
+    *,
+    budget: int,
+    count: CountTokens,
+) -> Lines:
+    """Return what *limit* tokens are shared out to, and how much was left out."""
+    lines = share_out(offers, budget=limit, count=count)
+    gone = evicted(offers, lines, before=earlier.records)
+    return noted(lines, gone, request.recallable if budget >= LEAST_BUDGET else None)
 
 
 def _offer(
@@ -246,27 +264,27 @@ def _word_for_word(
 
 
 def _fit(
-    counts: Counts, offers: Mapping[Section, Sequence[Item]], *, budget: int, count: CountTokens
+    counts: Counts, shared: Callable[[int], Lines], *, budget: int, count: CountTokens
 ) -> SummaryRecord | None:
     # The parts may count less or more than the whole: one more try has what is left over.
     limit = budget - count(header(counts))
-    found, left = _within(counts, offers, limit=limit, budget=budget, count=count)
+    found, left = _within(counts, shared, limit=limit, budget=budget, count=count)
     if found is None or left <= budget // 32:
         return found
-    more, unused = _within(counts, offers, limit=limit + left, budget=budget, count=count)
+    more, unused = _within(counts, shared, limit=limit + left, budget=budget, count=count)
     return more if unused < left else found
 
 
 def _within(
     counts: Counts,
-    offers: Mapping[Section, Sequence[Item]],
+    shared: Callable[[int], Lines],
     *,
     limit: int,
     budget: int,
     count: CountTokens,
 ) -> tuple[SummaryRecord | None, int]:
     while limit > 0:
-        found = SummaryRecord(counts, share_out(offers, budget=limit, count=count))
+        found = SummaryRecord(counts, shared(limit))
         excess = count(found.render()) - budget
         if excess <= 0:
             return found, -excess
