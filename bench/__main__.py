@@ -20,6 +20,7 @@ from typing import Any
 from bench import (
     bill,
     conversations,
+    digest,
     first_fold,
     fits,
     imports,
@@ -32,7 +33,7 @@ from bench import (
 )
 
 
-MODULES = (imports, memory, prepare, first_fold, store, conversations, turn)
+MODULES = (imports, memory, prepare, first_fold, digest, store, conversations, turn)
 RUNS = {one.__name__.removeprefix("bench."): one.run for one in MODULES}
 RATIOS = frozenset({"prepare", "first_fold"})
 TIMES = 3
@@ -60,7 +61,8 @@ def goals(figures: dict[str, dict[str, Any]]) -> list[tuple[str, float, float]]:
         if one["history_times_trim"]:
             worst = max(one["history_times_trim"])
             rows.append(("the first fold of a History, times trim_messages", worst, 1.5))
-    for name, module in (("store", store), ("conversations", conversations), ("turn", turn)):
+    own = {"digest": digest, "store": store, "conversations": conversations, "turn": turn}
+    for name, module in own.items():
         if name in figures:
             rows += module.goals(figures[name])
     return rows

@@ -8,12 +8,12 @@ Goals: no errors, at most 20 file handles, 10 threads and 100 MB at the peak; at
 turns per second of the sessions.
 """
 
-import os
 import statistics
 import sys
 import tempfile
 from typing import Any
 
+from bench import measure
 from bench.peers.child import PYTHON, Child
 
 
@@ -22,8 +22,7 @@ NUMBER, ROUNDS = 1_000, 5
 
 def run() -> dict[str, Any]:
     """Measure foldline, and the peer where its environment exists."""
-    before = _spread_out()
-    with tempfile.TemporaryDirectory() as folder:
+    with measure.all_processors(), tempfile.TemporaryDirectory() as folder:
         given = (folder, str(NUMBER))
         field = {"foldline": Child(sys.executable, "bench.peers.foldline_crowd", *given)}
         if PYTHON.exists():
@@ -34,7 +33,6 @@ def run() -> dict[str, Any]:
         for child in field.values():
             child.ask("stop")
             child.close()
-    _gather(before)
     figures: dict[str, Any] = {"conversations": NUMBER}
     for name in field:
         taken = [one[name] for one in rounds]
@@ -47,20 +45,6 @@ def run() -> dict[str, Any]:
         both = [(one["openai"]["turns_s"], one["foldline"]["turns_s"]) for one in rounds]
         figures["openai_speed"] = statistics.median(theirs / ours for theirs, ours in both)
     return figures
-
-
-def _spread_out() -> set[int]:
-    """Use every processor, and return those that were used before."""
-    if not hasattr(os, "sched_setaffinity"):
-        return set()
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, range(os.cpu_count() or 1))
-    return before
-
-
-def _gather(processors: set[int]) -> None:
-    if processors:
-        os.sched_setaffinity(0, processors)
 
 
 def goals(figures: dict[str, Any]) -> list[tuple[str, float, float]]:

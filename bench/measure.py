@@ -5,7 +5,8 @@ import math
 import os
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 
 
 ROUNDS = 7
@@ -15,6 +16,20 @@ def pin() -> None:
     """Stay on one processor, where the system lets us choose."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+@contextmanager
+def all_processors() -> Generator[None]:
+    """Use every processor inside, and afterwards those that were used before."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def rounds(block: Callable[[], int], *, count: int = ROUNDS) -> float:
