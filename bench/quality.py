@@ -19,7 +19,7 @@ from foldline import HistoryReductionConfig
 from foldline.replay.quality.identifiers import generic
 from foldline.replay.quality.mixing import interleaved
 from foldline.replay.quality.moments import moments, text_of_all
-from foldline.replay.quality.report import AGES, FEW, QualityReport, quality_of
+from foldline.replay.quality.report import FEW, QualityReport, quality_of
 from foldline.replay.quality.trail import trail_of
 from foldline.replay.quality.ways import DIGEST, LEDGER
 from foldline.replay.tape import Tape
@@ -55,7 +55,7 @@ def judged(
 
 def _above(name: str, report: QualityReport, *, is_judged: bool) -> Iterator[Goal]:
     """Judge a cell against a plain ledger; one that knows the very pattern is an upper bound."""
-    old = report.cells[list(AGES).index(OLD)]
+    old = report.cell(OLD)
     ours, ledger = old.shares[DIGEST], old.shares[LEDGER]
     # Above is one value more, unless the ledger has them all.
     of_one = 100 / max(old.n, 1)

@@ -15,7 +15,28 @@ FRONT = """\
 
 Recorded conversations are played call by call; before each call foldline prepares the view, and the
 offline digest writes the summaries. No model is asked and nothing is fetched. `foldline quality FILE…`
-measures your own recordings in the same way.
+measures your own recordings in the same way, and so does the library:
+
+<!--- invisible-code-block: python
+import gzip
+from importlib.resources import files
+from pathlib import Path
+
+packed = files("foldline.apps.cli").joinpath("data/session.jsonl.gz").read_bytes()
+_ = Path("session.jsonl").write_bytes(gzip.decompress(packed))
+-->
+```python
+from pathlib import Path
+from foldline import HistoryReductionConfig
+from foldline.logs import read_sessions
+from foldline.replay.quality import quality_of
+
+sessions = read_sessions(Path("session.jsonl").read_bytes())
+report = quality_of(sessions, HistoryReductionConfig(ceiling=8_000))
+old = report.cell("old values")
+print(f"{old.n} old values, of which a view has {old.shares['foldline'].value:.0%}")
+print("better ways:", ", ".join(old.losing()) or "none", "- edited files:", report.kept["edited marked"].value)
+```
 
 Every figure is an **upper bound**: what stands in a view need not be used, and no model was asked
 whether it would have been. A value is *needed* if it is an identifier in the arguments of a call and

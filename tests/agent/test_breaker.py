@@ -41,6 +41,10 @@ async def write() -> str:
     return "what was said so far"
 
 
+async def invent() -> str:
+    return "Many words were said so far. Call AB12CD34. More words were said then."
+
+
 async def babble() -> str:
     return ""
 
@@ -152,6 +156,24 @@ async def test_a_good_text_ends_a_row_of_failures() -> None:
     await folds.fold()
 
     assert asked.count == 5
+
+
+async def test_a_dropped_statement_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
+    """Whose statements are left out has written all the same, and is asked again each time."""
+    asked = Asked(invent)
+    folds = Folds(asked, seconds=9.0)
+    with caplog.at_level(logging.INFO, logger="foldline"):
+        assert [await folds.fold() for _ in range(5)] == [("asked", ())] * 5
+    assert folds.reduced is not None
+    event = folds.reduced.event
+
+    assert asked.count == 5
+    assert event.dropped_statements == 1
+    assert "AB12CD34" not in str(event.summary)
+    assert {one.levelname for one in caplog.records if one.name == "foldline"} == {"INFO"}
+    assert caplog.messages[-1] == (
+        "statements of the summary by asked that name what was never said, left out: 1"
+    )
 
 
 async def test_a_rest_ends_after_ten_folds() -> None:

@@ -101,9 +101,46 @@ def test_unknown_files_are_noted(run: Run, booking: Path, tmp_path: Path) -> Non
     """A file in no known format is left out; if nothing is left, that is an error."""
     (tmp_path / "other.json").write_text('{"a": 1}', encoding="utf-8")
 
-    both, alone = (run("quality", *files) for files in ((booking, "other.json"), ("other.json",)))
+    both, neither = (
+        run("quality", *files) for files in ((booking, "other.json"), ("other.json", "other.json"))
+    )
 
     assert both.code == 0
     assert "note: other.json" in both.err
-    assert alone.code == 2
-    assert "the files hold no model call" in alone.err
+    assert neither.code == 2
+    assert "the files hold no model call" in neither.err
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (None, "cannot read alone.json: No such file"),
+        ("", "alone.json: empty input"),
+        ("Dear diary", "alone.json: not JSON"),
+        ('{"a": 1}', "alone.json: no known format fits"),
+    ],
+)
+def test_a_single_bad_file_is_an_error_of_one_line(
+    run: Run, tmp_path: Path, text: str | None, reason: str
+) -> None:
+    """A file that is missing, empty or in no known format is said to be that."""
+    if text is not None:
+        (tmp_path / "alone.json").write_text(text, encoding="utf-8")
+
+    outcome = run("quality", "alone.json")
+
+    assert outcome.code == 2
+    assert outcome.err.count("\n") == 1
+    assert reason in outcome.err
+    assert not outcome.out
+
+
+def test_without_needed_values_there_is_no_table(run: Run, tmp_path: Path) -> None:
+    """A talk without tools has no row, and a line says so."""
+    said = [{"role": "user", "content": "Hello?"}, {"role": "assistant", "content": "Yes?"}]
+    (tmp_path / "talk.json").write_text(json.dumps(said), encoding="utf-8")
+
+    out = run("quality", "talk.json").out
+
+    assert "No call needs a value that was said before." in out
+    assert "recency" not in out

@@ -208,3 +208,46 @@ def test_code_adds_nothing_to_a_small_talk() -> None:
     request = SummaryRequest(messages=talk, prompt="", budget=600)
 
     assert read_record(request) == SummaryRecord(Counts(user=1, assistant=1), {})
+
+
+def test_older_commits_keep_their_hash() -> None:
+    """Of commits that are not among the newest the hash stays, through a record and back."""
+    names = [f"{number:07x}" for number in range(10, 22)]
+    new = [Facts(commits=(f"{name} Change {name}",)) for name in names]
+    items = offer_trail(trail_of((), new))[Section.COMMITS]
+    lines = lay_out(items)
+    assert lines == (
+        f"before: {', '.join(names[:-2])}",
+        *(f"{name} Change {name}" for name in names[-2:]),
+    )
+    record = SummaryRecord(Counts(user=1), {Section.COMMITS: lines})
+    again = lay_out(offer_trail(trail_of([record], new[-1:]))[Section.COMMITS])
+    assert again == lines
+
+
+def test_a_long_request_leaves_room_for_what_was_edited() -> None:
+    """A request that takes half of the budget does not push files and commits out of the record."""
+    calls = [
+        *used("edit", {"path": "src/app/main.py", "oldText": "a", "newText": "b"}),
+        *used("bash", {"command": "git commit -m 'Add it'"}, "[main 1a2b3c4] Add it\n 1 file"),
+        *(
+            one
+            for number in range(90)
+            for one in used("look", {"id": f"ORDER-{number:05}", "of": f"customer_{number:05}"})
+        ),
+    ]
+    asked = Message.user("Please do the following thing, carefully. " * 40)
+    text = write_digest(SummaryRequest(messages=(asked, *calls), prompt="", budget=700))
+    record = SummaryRecord.read(text)
+    assert record is not None
+    assert record.artefacts == (Artefact(path="src/app/main.py", action="edited"),)
+    assert record.lines(Section.COMMITS) == ("1a2b3c4 Add it",)
+
+
+def test_a_record_has_what_the_text_of_a_model_leaves() -> None:
+    """Beside a short text of a model code has more of the budget than before it was written."""
+    calls = [one for number in range(99) for one in used("look", {"id": f"ORDER-{number:05}"})]
+    request = SummaryRequest(messages=tuple(calls), prompt="", budget=600)
+    before, after = read_record(request), read_record(request, text="They looked at orders.")
+    long = read_record(request, text="They looked at orders. " * 100)
+    assert len(after.identifiers) > len(before.identifiers) == len(long.identifiers)

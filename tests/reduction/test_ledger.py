@@ -12,6 +12,7 @@ from foldline.history.parts import ToolCallPart
 from foldline.reduction.ledger import billed, stats_of
 from foldline.reduction.prices import MILLION, Prices, PriceTier
 from foldline.reduction.reading import Reading
+from foldline.reduction.spans import SummaryLayer
 from foldline.reduction.state import LABEL_TOKENS, HistoryReductionState
 from tests.history.words import WordCount
 from tests.reduction.records import START, record
@@ -167,6 +168,23 @@ def test_a_batch_costs_no_summarizer_and_a_fold_reads_the_summary_before_it() ->
     assert [one.calls for one in stats.entries] == [2, 2, 3]
     assert (stats.folds, stats.unpriced_folds) == (3, 0)
     assert stats_of(history, [second], PRICES).unpriced_folds == 2
+
+
+def test_a_fold_that_reads_what_had_a_stopgap_is_not_free() -> None:
+    """It leaves the cut where it was; each of the two folds pays for what it has read."""
+    history = said(9)
+    kept = SummaryLayer(summary="a", start=0, end=4, message_hash="", tokens=10)
+    stopgap = SummaryLayer(summary="b", start=4, end=8, message_hash="", tokens=8, is_stopgap=True)
+    first = fold(history, 8, length=9, summarizer="writer", layers=(kept, stopgap))
+    second = fold(history, 8, length=11, number=2, summarizer="writer")
+    alone = structs.replace(first, layers=(stopgap,))
+    free = Prices(input=MILLION, output=0)
+
+    prices = [
+        [one.price for one in stats_of(history, pair, PRICES, summarizer=free).entries]
+        for pair in ([first, second], [alone, second])
+    ]
+    assert prices == [[220 + 600, 220 + 10 + 600], [220 + 600, 220 + 600]]
 
 
 def test_a_fold_after_the_last_call_has_saved_nothing_yet() -> None:

@@ -41,7 +41,7 @@ __all__ = [
     "Breaker",
     "FoldCalls",
     "breakers_of",
-    "what_failed",
+    "log_writing",
 ]
 
 
@@ -128,13 +128,22 @@ def breakers_of(
     )
 
 
-def what_failed(chain: Sequence[Summarizer], writing: Writing, failures: Sequence[str]) -> str:
-    """Return one line about a fold in which summarizers of *chain* have failed."""
+def log_writing(chain: Sequence[Summarizer], writing: Writing) -> None:
+    """Log what went wrong in a fold whose summarizers are those of *chain*, if anything did."""
+    failures = [one for one in writing.failures if one not in NOT_ASKED]
     wrote, names = writing.summarizer, [one.name for one in chain]
-    failed = ", ".join(names[: wrote or 1] if wrote is not None else names)
-    why = "; ".join(dict.fromkeys(one.rstrip(".") for one in failures))
-    end = "no summary was written" if wrote is None else f"{names[wrote]} wrote the summary"
-    return f"summarizer {failed} failed ({why}): {end}"
+    author = "" if wrote is None else names[wrote]
+    if failures:
+        failed = ", ".join(names[: wrote or 1] if author else names)
+        why = "; ".join(dict.fromkeys(one.rstrip(".") for one in failures))
+        end = f"{author} wrote the summary" if author else "no summary was written"
+        _LOG.warning("summarizer %s failed (%s): %s", failed, why, end)
+    if writing.dropped:
+        _LOG.info(
+            "statements of the summary by %s that name what was never said, left out: %d",
+            author,
+            writing.dropped,
+        )
 
 
 class FoldCalls:

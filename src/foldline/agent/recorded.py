@@ -40,7 +40,7 @@ class RecordedSummarizer:
         Raises:
             Exception: What the summarizer raises.
         """
-        record = await self._record(request)
+        record = await self._known(request)
         tokens = self._digest.counter.count(record.render()) if record.sections else 0
         budget = max(1, request.budget - tokens)
         given = replace(request, budget=budget)
@@ -50,9 +50,12 @@ class RecordedSummarizer:
         # A custom summarizer may return anything, whatever its annotation says.
         if not isinstance(text, str):
             return text
+        if tokens:
+            # What the text leaves of its part is for what code has read.
+            record = await self._digest.record(request, text=text)
         return Written(text=text, record=record, budget=budget, sealed=sealed)
 
-    async def _record(self, request: SummaryRequest) -> SummaryRecord:
+    async def _known(self, request: SummaryRequest) -> SummaryRecord:
         # Another attempt reads the same messages.
         same = replace(request, defects=(), summarizer=0)
         if self._read is None or self._read[0] != same:

@@ -20,7 +20,7 @@ from foldline.agent.arguments import (
     read_at_once,
     summarizer_chain,
 )
-from foldline.agent.breaker import NOT_ASKED, FoldCalls, breakers_of, what_failed
+from foldline.agent.breaker import FoldCalls, breakers_of, log_writing
 from foldline.agent.cache import ReductionCache
 from foldline.agent.compacting import after, with_item
 from foldline.agent.portal import PORTAL
@@ -434,9 +434,7 @@ class HistoryReducer:
                 )
                 if self._cache is not None:
                     self._cache.put(state, scope=call.scope)
-            failures = [one for one in writing.failures if one not in NOT_ASKED]
-            if failures:
-                _LOG.warning("%s", what_failed(self._summarizers, writing, failures))
+            log_writing(self._summarizers, writing)
             reduced = shown(
                 call,
                 self.config,
@@ -451,6 +449,7 @@ class HistoryReducer:
                 readings=readings,
                 left_out=result.left_out,
                 failures=writing.failures,
+                dropped_statements=writing.dropped,
             )
             if made is not None:
                 made(reduced.event)

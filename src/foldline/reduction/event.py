@@ -192,3 +192,6 @@ class HistoryReductionEvent(
 
     failures: tuple[str, ...] = ()
     """What went wrong before there was a summary: kinds of errors, and defects of texts."""
+
+    dropped_statements: int = 0
+    """How many statements a summary lost for what the conversation does not have; no failure."""

@@ -369,11 +369,12 @@ def _price(
     prices = rates(reduction.summarizer)
     if reduction.summarizer_usage is not None:
         return billed(reduction.summarizer_usage, prices, calls=reduction.summarizer_calls)
-    start = 0 if before is None else before.summarized_up_to_index
-    end = reduction.summarized_up_to_index
+    # A stopgap is read again by the fold after it, which may leave the cut where it was.
+    start, end = 0 if before is None else before.read_up_to, reduction.read_up_to
+    known = None if before is None else before.read_part
     if end <= start or not reduction.summary_content or reduction.summarizer == _FREE:
         return 0.0
-    read = history.tokens(start, end) + (0 if before is None else before.summary_tokens)
+    read = history.tokens(start, end) + (0 if known is None else known.summary_tokens)
     return prices.alone(read + INSTRUCTION_TOKENS, output=reduction.summary_tokens)
 
 

@@ -24,9 +24,6 @@ ATTEMPTS = 2
 """How often one summarizer is asked for one text."""
 
 
-_DROPPED = "{} statements were dropped: the conversation does not have what they name."
-
-
 class Writing(Struct, frozen=True, kw_only=True):
     """The text that was asked for, None if every summarizer failed, and what it cost."""
 
@@ -43,7 +40,10 @@ class Writing(Struct, frozen=True, kw_only=True):
     """The tokens that were given to read, over all calls."""
 
     failures: tuple[str, ...] = ()
-    """What went wrong: kinds of errors, defects of texts, and how much of the text was left out."""
+    """What went wrong: kinds of errors, and defects of texts."""
+
+    dropped: int = 0
+    """How many statements of accepted texts were left out, for what they say was never said."""
 
 
 def added(total: Writing, writing: Writing) -> Writing:
@@ -54,6 +54,7 @@ def added(total: Writing, writing: Writing) -> Writing:
         calls=total.calls + writing.calls,
         tokens_read=total.tokens_read + writing.tokens_read,
         failures=total.failures + writing.failures,
+        dropped=total.dropped + writing.dropped,
         summarizer=other if one is None or other is None else max(one, other),
     )
 
@@ -132,11 +133,10 @@ def _reviewed(
 
 
 def _with_text(cost: Writing, review: Review, summarizer: int) -> Writing:
-    notes = (_DROPPED.format(review.dropped),) if review.dropped else ()
     return replace(
         cost,
         text=review.text,
         tokens=review.tokens,
         summarizer=summarizer,
-        failures=cost.failures + notes,
+        dropped=review.dropped,
     )

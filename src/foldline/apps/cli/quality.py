@@ -63,8 +63,12 @@ def quality(options: _QualityOptions, how: ConfigOptions) -> None:
     Every session is played call by call, and the offline digest writes the summaries. A value is needed if it is an
     identifier in the arguments of a call and was said before; it is old if that was folded away. Beside that: what users
     asked and ruled word for word, edited files, commits, dropped tokens that nothing covers, and identifiers that summaries
-    made up. Each figure is an upper bound: what stands in a view need not be used. Files in unknown formats are
-    noted and left out. With --json: an object with "sessions", "calls", "folds", "needed", "kept", "accounting" and
+    made up. Each figure is an upper bound: what stands in a view need not be used.
+
+    Of the other ways, ledger, random and first keep the same newest messages, and for the summary a plain list of identifiers,
+    lines by chance or those of the beginning; none has nothing there, and chance the summary of another conversation. mask
+    and recency keep more messages, mask with old tool results cut. Short sessions are folded with a low --ceiling, such as
+    4000. Of several files, those in unknown formats are noted and left out. With --json: an object with "sessions", "calls", "folds", "needed", "kept", "accounting" and
     "invented".
     """
     base = None if options.config is None else read_config(options.config)
@@ -89,7 +93,9 @@ def _sessions(options: _QualityOptions, how: ConfigOptions) -> Iterator[Session]
         try:
             sessions = sessions_in(data, SourceOptions(file=file, format=how.format))
         except FormatError as error:
-            note(f"{error}"[:200])
+            if len(options.files) == 1:
+                raise
+            note(str(error))
             continue
         note_sessions(sessions)
         yield from sessions
@@ -126,7 +132,18 @@ def _print(console: Console, report: QualityReport, size: int) -> None:
         f"{counted(report.folds, 'fold')}{mixed}"
     )
     if not report.folds:
-        console.print("Nothing was folded, so all of it stands in the views.")
+        console.print(
+            "Nothing was folded, so all of it stands in the views; a low --ceiling folds."
+        )
+    _print_needed(console, report)
+    _print_kept(console, report)
+    console.print(f"\n{_UPPER_BOUND}")
+
+
+def _print_needed(console: Console, report: QualityReport) -> None:
+    if not any(cell.n for cell in report.cells):
+        console.print("\nNo call needs a value that was said before.")
+        return
     console.print("\nNeeded values that a view has, in percent:")
     others = [way for way in WAYS if way != DIGEST]
     table = plain_table("", "n", DIGEST, "95 %", *others, numbers={"n", DIGEST, "95 %", *others})
@@ -141,8 +158,6 @@ def _print(console: Console, report: QualityReport, size: int) -> None:
     console.print(table)
     if any(cell.losing() for cell in report.cells):
         console.print("* keeps more than foldline's view does")
-    _print_kept(console, report)
-    console.print(f"\n{_UPPER_BOUND}")
 
 
 def _print_kept(console: Console, report: QualityReport) -> None:
@@ -156,7 +171,7 @@ def _print_kept(console: Console, report: QualityReport) -> None:
     sums = report.accounting
     lost = sums.dropped - sums.accounted - sums.twice
     console.print(
-        f"\nDropped tokens of the views after folds: {sums.dropped:,}; not covered: {lost:,}; "
+        f"\nTokens that the views drop: {sums.dropped:,}; not covered: {lost:,}; "
         f"covered twice: {sums.twice:,}",
         style="red" if lost or sums.twice else "",
     )

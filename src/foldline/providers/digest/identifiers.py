@@ -35,7 +35,7 @@ _PAIR = re.compile(r'"(\w{1,40})"\s{0,4}:\s{0,4}(?:"([^"\\\s]{2,120})"|(\d{4,20}
 # A run that a closing quote and a colon follow is the key of a value.
 _RUN = re.compile(r"(https?://[^\s\"'<>()\[\]{}\\|`]{3,300}|[\w.~$€£%@/#+:-]++)([\"']\s?:)?")
 _LINE = re.compile(rf"(\.(?:{_FILE})):\d.*")
-_DIGIT = re.compile(r"\d").search
+_FILED = re.compile(r"\d{2}|[A-Z]\d|\d[A-Z]").search
 _OBJECT = re.compile(r"^(?:this|self)\.")
 _SPECIAL = re.compile(rf"[0-9@_/#]|\.(?:{_FILE})$|[a-z][A-Z]").search
 _SOLID = re.compile(r"(?=\S*?[^\W_]\S*?[^\W_])\S+").fullmatch
@@ -152,8 +152,8 @@ def find_identifiers(text: str) -> Iterator[Found]:
 
 def _values(word: str) -> Iterator[str]:
     for run, key in _RUN.findall(word):
-        # A key with a digit in it is an id that something is filed under.
-        if (not key or _DIGIT(run)) and _SPECIAL(run):
+        # A key with more than a number at its end is an id that something is filed under.
+        if (not key or _FILED(run)) and _SPECIAL(run):
             value = _LINE.sub(r"\1", _OBJECT.sub("", run.lstrip(_LEFT_EDGE).rstrip(_RIGHT_EDGE)))
             if _SHORTEST < len(value) <= _LONGEST and _SPECIAL(value) and _SOLID(value):
                 yield value

@@ -55,8 +55,9 @@ _SEPARATOR = ", "
 _LABEL = re.compile(r"[\w.-]{1,40}").fullmatch
 _KIND_LABELS = {"clock": "times", "path": "files"}
 _KIND_SCORES = {"clock": -40, "number": -8, "amount": -24, "url": -4, "version": -60}
-# What means little without its sentence comes last.
-_WEAK_LABELS = ("times", "numbers", "versions")
+# What means little without its sentence comes last: a number of fewer digits than an id has.
+_WEAK_KINDS = ("clock", "version", "amount")
+_FEW_DIGITS = 6
 _SMALL_KINDS = ("clock", "number", "amount", "version")
 # What the user calls their own ("my order number is ..."): the subject of the conversation.
 _OWN = re.compile(r"\b(?:my|our)\b[^!?\n]{0,80}", re.IGNORECASE)
@@ -93,9 +94,9 @@ def build_ledger(
     ranked = _ranked({value: tallies[value] for value in wanted}, finder)
     used = [entry for entry in ranked if tallies[entry.value].used]
     seen = [entry for entry in ranked if not tallies[entry.value].used]
-    all_used = _take_in_turn(_renamed(prior.used, paths, finder, hidden), used)
+    all_used = _take_in_turn(_renamed(prior.used, paths, finder, hidden), used, finder)
     is_used = {entry.value for entry in all_used}
-    all_seen = _take_in_turn(_renamed(prior.seen, paths, finder, hidden), seen)
+    all_seen = _take_in_turn(_renamed(prior.seen, paths, finder, hidden), seen, finder)
     return Ledger(all_used, [entry for entry in all_seen if entry.value not in is_used])
 
 
@@ -239,9 +240,15 @@ def _entry(kind: str, value: str, label: str) -> Entry:
     return Entry(value, label if _LABEL(label) else _KIND_LABELS.get(kind, f"{kind}s"))
 
 
-def _take_in_turn(old: Iterable[Entry], new: Iterable[Entry]) -> list[Entry]:
+def _take_in_turn(old: Iterable[Entry], new: Iterable[Entry], finder: Finder) -> list[Entry]:
     known = {entry.value: entry for pair in zip_longest(old, new) for entry in pair if entry}
-    return sorted(known.values(), key=lambda entry: entry.label in _WEAK_LABELS)[:_MOST]
+    return sorted(known.values(), key=lambda entry: _is_weak(entry.value, finder))[:_MOST]
+
+
+def _is_weak(value: str, finder: Finder) -> bool:
+    kind = finder.kind(value)
+    is_short = kind == "number" and sum(map(str.isdigit, value)) < _FEW_DIGITS
+    return is_short or kind in _WEAK_KINDS
 
 
 def _is_noise(kind: str, value: str, tally: _Tally) -> bool:

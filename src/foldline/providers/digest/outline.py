@@ -120,13 +120,13 @@ def lay_out(items: Sequence[Item]) -> tuple[str, ...]:
 
 # Per cent of the budget, in the order in which left-over tokens are offered.
 _WORK_SHARES = {
-    Section.EDITED: 20,
+    Section.EDITED: 25,
     Section.CREATED: 8,
-    Section.DELETED: 3,
-    Section.USED: 34,
-    Section.SEEN: 24,
+    Section.DELETED: 4,
+    Section.COMMITS: 13,
+    Section.USED: 30,
+    Section.SEEN: 13,
     Section.OPEN: 6,
-    Section.COMMITS: 6,
     Section.RULES: 6,
     Section.DECISIONS: 6,
     Section.FAILED: 4,
@@ -159,6 +159,8 @@ _REPEATING = (Section.RULES, Section.LAST, Section.SAID)
 # What must not be lost comes first, even in a small budget with up to this many tokens each.
 _LEAST = {Section.RULES: 32, Section.USED: 24, Section.SEEN: 24, Section.TOOLS: 24}
 _LEAST_PART = 3
+# The work itself is not given up for what was only named.
+_FIRST = (Section.RULES, Section.EDITED, Section.CREATED, Section.DELETED, Section.COMMITS)
 # The newest and the very first request are given what they take before anything else is.
 _WHOLE_REQUESTS = 2
 
@@ -184,8 +186,9 @@ def share_out(
     pick(Section.REQUESTS, budget, offers[Section.REQUESTS][:_WHOLE_REQUESTS])
     least = {name: min(tokens, budget // _LEAST_PART) for name, tokens in _LEAST.items()}
     least[Section.REQUESTS] = taken[Section.REQUESTS].cost
-    for section in dict.fromkeys((*least, *shares)):
-        limit = max(budget * shares.get(section, 0) // 100, least.get(section, 0))
+    rest = budget - taken[Section.REQUESTS].cost
+    for section in dict.fromkeys((*_FIRST, *least, *shares)):
+        limit = max(rest * shares.get(section, 0) // 100, least.get(section, 0))
         pick(section, limit, offers[section])
     left = [section for section in shares if section is not Section.RULES]
     for section in left:

@@ -90,10 +90,10 @@ class DigestSummarizer(Struct, frozen=True, kw_only=True):
             write_digest, request, count=self.counter.count, extractors=self.extractors
         )
 
-    async def record(self, request: SummaryRequest) -> SummaryRecord:
-        """Return what code reads from *request*, to stand beside the text of a model."""
+    async def record(self, request: SummaryRequest, *, text: str | None = None) -> SummaryRecord:
+        """Return what code reads from *request*, to stand beside the *text* of a model."""
         return await asyncio.to_thread(
-            read_record, request, count=self.counter.count, extractors=self.extractors
+            read_record, request, text=text, count=self.counter.count, extractors=self.extractors
         )
 
 
@@ -124,23 +124,33 @@ def write_digest(
         counts = brief(counts)
     text = _word_for_word(counts, offers, budget=budget, count=count)
     shared = partial(_shared, offers, request, earlier, budget=budget, count=count)
-    text = text or _fit(counts, shared, budget=budget, count=count)
+    if not text and (record := _fit(counts, shared, budget=budget, count=count)):
+        text = record.render()
     return text or _shortest(header(counts), budget=request.budget, count=count)
 
 
 def read_record(
     request: SummaryRequest,
     *,
+    text: str | None = None,
     count: CountTokens = _ESTIMATOR.count,
     extractors: Sequence[Extractor] = EXTRACTORS,
 ) -> SummaryRecord:
-    """Return what code reads from *request*, in half of its budget; without sections if nothing."""
+    """
+    Return what code reads from *request*; without sections if there is no room.
+
+    It takes what the *text* of a model leaves of the budget; before there is one, a part of it.
+    """
     count = cache(count)
     earlier = read_earlier(request.earlier)
     finder = Finder()
     span = read_span(request.messages, finder)
     counts = sum((record.counts for record in earlier.records), span.roles)
-    budget = _worthwhile(span, earlier, count, most=request.budget) * _BESIDE // 100
+    most = _worthwhile(span, earlier, count, most=request.budget)
+    kept = [line for section in _WRITTEN for line in earlier.lines(section)]
+    budget = most * _BESIDE // 100
+    if text is not None:
+        budget = max(budget, most - count("\n".join([text, *kept])) * 9 // 8 - _SMALL)
     if budget < _LEAST_BESIDE:
         return SummaryRecord(counts, {})
     offers = _offer(request, span, earlier, extractors, finder, budget=budget, count=count)
@@ -148,11 +158,9 @@ def read_record(
     if not request.shown:
         # A view that quotes no request is not meant to.
         offers[Section.REQUESTS] = ()
-    limit = budget - count(header(counts))
-    if not any(offers.values()):
-        return SummaryRecord(counts, {})
-    lines = _shared(offers, request, earlier, limit, budget=budget, count=count)
-    return SummaryRecord(counts, lines)
+    shared = partial(_shared, offers, request, earlier, budget=budget, count=count)
+    found = _fit(counts, shared, budget=budget, count=count) if any(offers.values()) else None
+    return found or SummaryRecord(counts, {})
 
 
 def _shared(
@@ -256,16 +264,33 @@ def _word_for_word(
     return text if not is_cut and all(fact in text for fact in facts) else ""
 
 
-def _fit(counts: Counts, shared: Callable[[int], Lines], *, budget: int, count: CountTokens) -> str:
-    # The parts may count less than the whole, so the excess is taken off and it is tried again.
+def _fit(
+    counts: Counts, shared: Callable[[int], Lines], *, budget: int, count: CountTokens
+) -> SummaryRecord | None:
+    # The parts may count less or more than the whole: one more try has what is left over.
     limit = budget - count(header(counts))
+    found, left = _within(counts, shared, limit=limit, budget=budget, count=count)
+    if found is None or left <= budget // 32:
+        return found
+    more, unused = _within(counts, shared, limit=limit + left, budget=budget, count=count)
+    return more if unused < left else found
+
+
+def _within(
+    counts: Counts,
+    shared: Callable[[int], Lines],
+    *,
+    limit: int,
+    budget: int,
+    count: CountTokens,
+) -> tuple[SummaryRecord | None, int]:
     while limit > 0:
-        text = SummaryRecord(counts, shared(limit)).render()
-        excess = count(text) - budget
+        found = SummaryRecord(counts, shared(limit))
+        excess = count(found.render()) - budget
         if excess <= 0:
-            return text
+            return found, -excess
         limit -= excess + limit // 64
-    return ""
+    return None, budget
 
 
 def _shortest(text: str, *, budget: int, count: CountTokens) -> str:

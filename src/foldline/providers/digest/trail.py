@@ -4,6 +4,7 @@ The trail of the work: files, commits, tasks and values as the last call left th
 A record that is absorbed has the trail so far; the facts of the new calls change it one by one.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
@@ -19,6 +20,10 @@ __all__ = ["Trail", "offer_trail", "trail_of"]
 _MOST_VALUES = 60
 _MOST_COMMITS = 100
 _SAYS = ": "
+# Commits that are told with their subject, and before the hashes of those that are older.
+_TOLD_COMMITS = 2
+_OLDER = "before"
+_HASH = re.compile(r"[0-9a-f]{7,40}(?= |$)").match
 _SECTIONS: dict[FileAction, Section] = {
     "created": Section.CREATED,
     "edited": Section.EDITED,
@@ -52,7 +57,9 @@ def trail_of(records: Iterable[SummaryRecord], facts: Iterable[Facts]) -> Trail:
     for record in records:
         for one in reversed(record.artefacts):
             _touch(trail.files, one)
-        trail.commits.extend(record.lines(Section.COMMITS))
+        for line in record.lines(Section.COMMITS):
+            older = line.removeprefix(_OLDER + _SAYS)
+            trail.commits.extend([line] if older == line else older.split(", "))
         trail.open_tasks = record.lines(Section.OPEN)
         trail.done_tasks = record.lines(Section.DONE)
         trail.values.update(_pairs(record.lines(Section.VALUES)))
@@ -107,15 +114,22 @@ def offer_trail(trail: Trail) -> dict[Section, Sequence[Item]]:
         folder, slash, name = one.path.rpartition("/")
         text = name + _FAILURE * one.failed if name else one.path
         items.append(Item(text, len(items), folder + slash if name and slash else "./"))
-    commits = list(dict.fromkeys(trail.commits))[-_MOST_COMMITS:]
     values = [f"{name}{_SAYS}{value}" for name, value in trail.values.items()][-_MOST_VALUES:]
     return {
         **offers,
-        Section.COMMITS: _newest(commits),
+        Section.COMMITS: _commits(trail.commits),
         Section.VALUES: _newest(values),
         Section.OPEN: [Item(text, place) for place, text in enumerate(trail.open_tasks)],
         Section.DONE: _newest(trail.done_tasks),
     }
+
+
+def _commits(lines: Iterable[str]) -> list[Item]:
+    """Offer the newest with what they are about, and of the others the hash."""
+    items = _newest(list(dict.fromkeys(lines))[-_MOST_COMMITS:])
+    older = [(item, _HASH(item.text)) for item in items[_TOLD_COMMITS:]]
+    hashes = [Item(found[0], item.order, _OLDER) for item, found in older if found]
+    return [*items[:_TOLD_COMMITS], *hashes, *(item for item, found in older if not found)]
 
 
 def _newest(lines: Sequence[str]) -> list[Item]:

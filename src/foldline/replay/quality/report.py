@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from foldline.agent.recall import recall
 from foldline.history.messages import Message
+from foldline.logs.importer import Session
 from foldline.providers.summarizer import Summarizer
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.replay.quality.accounting import Accounting, account, invented
@@ -98,6 +99,10 @@ class QualityReport(Struct, frozen=True, kw_only=True):
     invented: tuple[str, ...]
     """The identifiers of summaries that their sources lack."""
 
+    def cell(self, name: str) -> Cell:
+        """Return the row *name* of `AGES`, such as `old values`."""
+        return self.cells[list(AGES).index(name)]
+
 
 class _Session(Struct, frozen=True, kw_only=True):
     calls: int
@@ -110,7 +115,7 @@ class _Session(Struct, frozen=True, kw_only=True):
 
 
 def quality_of(
-    tapes: Sequence[Tape],
+    sessions: Iterable[Session | Tape],
     config: HistoryReductionConfig,
     *,
     summarizer: Summarizer | None = None,
@@ -119,10 +124,10 @@ def quality_of(
     on_call: Callable[[], None] | None = None,
 ) -> QualityReport:
     """
-    Play every one of *tapes* under *config*, and count what its views keep.
+    Play every one of *sessions* under *config*, and count what its views keep.
 
     Args:
-        tapes: The sessions.
+        sessions: What `foldline.logs.read_sessions` returns; a tape of one is not prepared again.
         config: How and when to reduce.
         summarizer: What writes summaries; the offline digest by default.
         budget: The most tokens of a summary; what the reducer chooses by default.
@@ -130,7 +135,8 @@ def quality_of(
         on_call: Is called after each model call, to show progress.
     """
     found: list[_Session] = []
-    for tape in tapes:
+    for one in sessions:
+        tape = one if isinstance(one, Tape) else Tape(one)
         seen: list[Moment] = []
         for moment in moments(tape, config, summarizer=summarizer, budget=budget):
             seen.append(moment)

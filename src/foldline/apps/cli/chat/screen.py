@@ -208,6 +208,8 @@ def _fold_line(event: HistoryReductionEvent) -> str:
         facts.append(f"not word for word: {', '.join(event.left_out)}")
     if event.failures:
         facts.append(f"on the way: {', '.join(event.failures)}")
+    if event.dropped_statements:
+        facts.append(f"{counted(event.dropped_statements, 'statement')} left out as never said")
     return "; ".join(first_line(fact, most=_MOST_SHOWN) for fact in facts)
 
 
