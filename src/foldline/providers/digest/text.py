@@ -150,7 +150,7 @@ def pieces(text: str) -> Iterator[str]:
         cut = next((place for place in range(end, end - _CUTS, -1) if _is_safe(text, place)), 0)
         if cut:
             yield text[start:cut]
-        start, end = cut or start, cut + PIECE if cut else end + _CUTS
+        start, end = cut or start, (cut or end) + PIECE
     yield text[start:]
 
 
