@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from foldline import HistoryReducer, Message, Reason, SQLiteStore
+from foldline import HistoryReducer, Reason, SQLiteStore
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.threads.change import Change
 from tests.agent.test_unfinished import Reader, marked
