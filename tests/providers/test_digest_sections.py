@@ -206,3 +206,13 @@ def test_cuts_only_the_first() -> None:
     assert [item.order for item in chosen.items] == [0]
     assert chosen.items[0].text.endswith("word …")
     assert chosen.cost <= 30
+
+
+def test_what_means_little_alone_gives_way() -> None:
+    """Ids come before amounts and short numbers, a price that something names beside them."""
+    said = "I was told that it costs $12.50 or $77 or 7421. Order ZX81QA is open."
+    answered = call("look", "{}"), Message.tool("c", '{"price": 1859, "order": "QW12ER"}')
+    values = [entry.value for entry in ledger_of(Message.user(said), *answered).seen]
+
+    assert set(values[:3]) == {"ZX81QA", "QW12ER", "1859"}
+    assert set(values[3:]) == {"$12.50", "$77", "7421"}

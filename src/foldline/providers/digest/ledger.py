@@ -53,11 +53,13 @@ _DEEPEST = 12
 _NUMBER_LENGTH = 4
 _SEPARATOR = ", "
 _LABEL = re.compile(r"[\w.-]{1,40}").fullmatch
-_KIND_LABELS = {"clock": "times", "path": "files"}
+_KIND_LABELS = {"clock": "times", "path": "files", "number": "numbers"}
 _KIND_SCORES = {"clock": -40, "number": -8, "amount": -24, "url": -4, "version": -60}
-# What means little without its sentence comes last: a number of fewer digits than an id has.
+# What means little without its sentence comes last: a number that has fewer digits than an id, or
+# than a price if something names it.
 _WEAK_KINDS = ("clock", "version", "amount")
 _FEW_DIGITS = 6
+_FEW_NAMED_DIGITS = 4
 _SMALL_KINDS = ("clock", "number", "amount", "version")
 # What the user calls their own ("my order number is ..."): the subject of the conversation.
 _OWN = re.compile(r"\b(?:my|our)\b[^!?\n]{0,80}", re.IGNORECASE)
@@ -242,12 +244,13 @@ def _entry(kind: str, value: str, label: str) -> Entry:
 
 def _take_in_turn(old: Iterable[Entry], new: Iterable[Entry], finder: Finder) -> list[Entry]:
     known = {entry.value: entry for pair in zip_longest(old, new) for entry in pair if entry}
-    return sorted(known.values(), key=lambda entry: _is_weak(entry.value, finder))[:_MOST]
+    return sorted(known.values(), key=lambda entry: _is_weak(entry, finder))[:_MOST]
 
 
-def _is_weak(value: str, finder: Finder) -> bool:
-    kind = finder.kind(value)
-    is_short = kind == "number" and sum(map(str.isdigit, value)) < _FEW_DIGITS
+def _is_weak(entry: Entry, finder: Finder) -> bool:
+    kind = finder.kind(entry.value)
+    few = _FEW_DIGITS if entry.label == _KIND_LABELS["number"] else _FEW_NAMED_DIGITS
+    is_short = kind == "number" and sum(map(str.isdigit, entry.value)) < few
     return is_short or kind in _WEAK_KINDS
 
 

@@ -48,7 +48,7 @@ CountTokens: TypeAlias = Callable[[str], int]
 # Fewer characters per token than usual text has, so that what is cut also fits.
 _CHARACTERS = 2
 # A shorter beginning says nothing.
-_SHORTEST_CUT = 24
+_SHORTEST_CUT = 48
 
 
 class Item(Struct, frozen=True):
