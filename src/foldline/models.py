@@ -1,6 +1,7 @@
 """What a model or a summarizer of your own implements, receives and returns."""
 
 from foldline.providers.digest.summarizer import DigestSummarizer
+from foldline.providers.digest.work import EXTRACTORS, Extractor, Facts, ToolUse
 from foldline.providers.model import (
     ChatDelta,
     ChatModel,
@@ -17,16 +18,20 @@ from foldline.providers.summarizer import ModelSummarizer, Summarizer
 from foldline.providers.vendors.client_model import summarizer_from
 from foldline.providers.vendors.compaction import VendorCompaction
 from foldline.providers.vendors.opening import open_model
-from foldline.reduction.record import Section, SummaryRecord
+from foldline.reduction.record import Artefact, Section, SummaryRecord, Task
 from foldline.reduction.request import Summary, SummaryRequest
 
 
 __all__ = [
+    "EXTRACTORS",
+    "Artefact",
     "ChatDelta",
     "ChatModel",
     "ChatRequest",
     "ChatResponse",
     "DigestSummarizer",
+    "Extractor",
+    "Facts",
     "ModelSummarizer",
     "PrewarmingModel",
     "ReasoningDelta",
@@ -36,9 +41,11 @@ __all__ = [
     "Summary",
     "SummaryRecord",
     "SummaryRequest",
+    "Task",
     "TextDelta",
     "ToolCallDelta",
     "ToolDefinition",
+    "ToolUse",
     "VendorCompaction",
     "open_model",
     "summarizer_from",

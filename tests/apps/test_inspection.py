@@ -58,7 +58,7 @@ def test_a_stored_reduction_can_be_shown(run: Run, chat: Path, tmp_path: Path) -
     assert shown.code == 0
     assert "Where is parcel 0?" in shown.out
     assert (refused.code, both.code) == (2, 2)
-    assert "is no reduction of" in refused.err
+    assert "is not a reduction of" in refused.err
     assert "--fold has no effect with --state" in both.err
 
 
@@ -68,7 +68,7 @@ def test_without_that_fold_it_says_so(run: Run, chat: Path, options: tuple[str, 
     outcome = run("inspect", chat, *options)
 
     assert outcome.code == 2
-    assert "with this configuration" in outcome.err
+    assert "with a summary in this configuration" in outcome.err
 
 
 def test_the_page_of_a_replay_shows_summaries(run: Run, chat: Path, tmp_path: Path) -> None:

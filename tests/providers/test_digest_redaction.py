@@ -139,3 +139,35 @@ def test_a_finder_cleans_as_code_without_one_does(name: str) -> None:
         f"{SECRETS[name]} 4111 1111 1111 1111",
     ):
         assert finder.clean(text) == finder.clean(text) == clean(text)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "SECRET_KEY=django-insecure-8f7d6s5a4g3h",
+        "api_key: 9f8e7d6c5b4a39281706",
+        '{"accessToken":"abc123def456ghi789"}',
+        "X-Api-Key: 9a8b7c6d5e4f3322",
+        "password = hunter22x",
+        "export DB_PASS=hunter22x",
+        "mysql --password hunter22x",
+        "AccountKey=Zm9vYmFyYmF6cXV4Zm9vYmFy1==",
+    ],
+)
+def test_secrets_of_settings_are_hidden(line: str) -> None:
+    """What a line of settings, a header or an option gives as a secret is not sent."""
+    assert "[redacted secret]" in redact(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "token: Optional[str]",
+        "password = form.password",
+        "max_tokens: 12345678",
+        "the secret of 2024",
+    ],
+)
+def test_what_only_names_a_secret_stays(line: str) -> None:
+    """A type, a variable and a count are no secrets."""
+    assert redact(line) == line

@@ -50,9 +50,8 @@ class RecordedSummarizer:
         # A custom summarizer may return anything, whatever its annotation says.
         if not isinstance(text, str):
             return text
-        if tokens:
-            # What the text leaves of its part is for what code has read.
-            record = await self._digest.record(request, text=text)
+        # What the text leaves of its part is for what code has read.
+        record = await self._digest.record(request, text=text)
         return Written(text=text, record=record, budget=budget, sealed=sealed)
 
     async def _known(self, request: SummaryRequest) -> SummaryRecord:

@@ -7,16 +7,17 @@ order, is left out, and the rest stays.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
-from foldline.reduction.orders import frames, is_order
+from foldline.reduction.orders import frames, imitates, is_order
 from foldline.reduction.provenance import Source
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.shape import shape_defects
 from foldline.reduction.speech import calls_tool, is_turn
 from foldline.reduction.statements import kept, statements
+from foldline.reduction.wishes import Wishes
 
 
 __all__ = ["BUDGET_TOLERANCE", "Review", "cleaned", "reviewed", "sendable"]
@@ -87,8 +88,7 @@ def reviewed(
     if faults or by_code:
         return Review(text=text, tokens=tokens, defects=faults)
     said = statements(text)
-    orders = {one for one in said if is_order(one)}
-    bad = orders | Source(request).lacking(said)
+    bad = _unfounded(said, request) | Source(request).lacking(said)
     left = kept(text, bad.__contains__)
     faults = tuple(_kind_faults(text, left.text)) or tuple(shape_defects(text, request))
     if not faults and (not left.text or left.dropped > max(_SOME_BAD, left.statements * _MOST_BAD)):
@@ -98,6 +98,16 @@ def reviewed(
     if left.dropped:
         return Review(text=left.text, tokens=count(left.text), dropped=left.dropped)
     return Review(text=text, tokens=tokens)
+
+
+def _unfounded(said: Iterable[str], request: SummaryRequest) -> set[str]:
+    """Return the orders among *said* that are not the user's, and wishes that only a tool told."""
+    wishes = Wishes(request)
+    return {
+        one
+        for one in said
+        if imitates(one) or (is_order(one) and not wishes.is_of_user(one)) or wishes.is_foreign(one)
+    }
 
 
 def _size_faults(text: str, request: SummaryRequest, tokens: int, room: int) -> Iterator[str]:

@@ -19,6 +19,7 @@ from foldline.reduction.evicted import LEAST_BUDGET, noted, sizes
 from foldline.reduction.language import content, words
 from foldline.reduction.record import Section, SummaryRecord
 from foldline.reduction.request import SummaryRequest
+from foldline.reduction.statements import statements
 
 
 __all__ = ["merged"]
@@ -41,6 +42,15 @@ _SECTIONS = {
 _UNPROVEN = " (said to be done)"
 # So much of the words of two items makes them the same one, and of a task, says something of it.
 _SAME = 0.6
+# A sentence that asks or denies, and a result that tells of a failure.
+_IS_OPEN = re.compile(
+    r"\?\s*\Z|\b(?:not|never|no|nor|without|cannot|stop)\b|n['’]t\b", re.IGNORECASE
+).search
+_HAS_FAILED = re.compile(
+    r"[^a-z]{0,20}(?:[a-z]{0,30}error|[a-z]{0,30}exception|traceback|fail|fatal|refused|denied|forbidden"
+    r"|unauthori[sz]ed|not found|permission denied)",
+    re.IGNORECASE,
+).match
 _SAYS = 0.5
 # What gives way first, the oldest item first.
 _GIVING_WAY = (Section.DONE, Section.READ, Section.FAILED, Section.SEEN, Section.DECISIONS)
@@ -74,7 +84,8 @@ def merged(
     sections |= {Section.OPEN: tuple(opened), Section.DONE: tuple(done)}
     sections[Section.NARRATIVE] = tuple(written.get(Section.NARRATIVE, ()))
     sections = {section: lines for section, lines in sections.items() if lines}
-    if sections.keys() <= {Section.NARRATIVE}:
+    # Only code writes a record: a text in its form is a narrative like any other.
+    if sections.keys() <= {Section.NARRATIVE} and SummaryRecord.read(text) is None:
         return text
     recallable = request.recallable if most >= LEAST_BUDGET else None
     return _within(SummaryRecord(record.counts, sections), count, most, recallable)
@@ -88,6 +99,9 @@ def _read(text: str) -> dict[Section, list[str]]:
         named = _SECTIONS.get(heading[1].lower()) if heading else None
         if named is not None:
             section = named
+        elif heading and line.lstrip().startswith("#"):
+            # What is under a heading of its own is neither a task nor a decision.
+            section = Section.NARRATIVE
         elif section is Section.NARRATIVE:
             found.setdefault(section, []).extend([line.strip()] if line.strip() else [])
         elif not _NONE(line):
@@ -122,15 +136,10 @@ def _tasks(
     messages: Sequence[Message],
 ) -> tuple[list[str], list[str]]:
     """Return the lines of the open and of the done tasks."""
-    if record.open_tasks or record.done_tasks:
-        # The agent keeps a list of its own.
+    if not all(task.id for task in (*record.open_tasks, *record.done_tasks)):
+        # The agent keeps a list of its own, which has no ids of ours.
         return [*record.lines(Section.OPEN)], [*record.lines(Section.DONE)]
-    known = [task for one in before for task in one.open_tasks]
-    closed = [task for one in before for task in one.done_tasks]
-    numbers = (int(task.id[1:]) for task in (*known, *closed) if task.id)
-    number = max(numbers, default=0)
-    opened = {task.id or task.text: task.text.removesuffix(_UNPROVEN) for task in known}
-    done = {task.id or task.text: task.text for task in closed}
+    number, opened, done = _known(before)
     evidence = [*_evidence(messages)]
     for section in (Section.OPEN, Section.DONE):
         for line in written.get(section, ()):
@@ -154,6 +163,19 @@ def _tasks(
     return [*_listed(opened)], [*_listed(done)]
 
 
+def _known(before: Iterable[SummaryRecord]) -> tuple[int, dict[str, str], dict[str, str]]:
+    """Return the highest number of a task, and the open and the done tasks by id."""
+    number, opened, done = 0, dict[str, str](), dict[str, str]()
+    for one in before:
+        for tasks, into in ((one.open_tasks, opened), (one.done_tasks, done)):
+            for task in tasks:
+                # The records of several layers may have used the same id.
+                is_free = bool(task.id) and task.id not in opened and task.id not in done
+                number = max(number, int(task.id[1:])) if is_free else number + 1
+                into[task.id if is_free else f"t{number}"] = task.text.removesuffix(_UNPROVEN)
+    return number, opened, done
+
+
 def _listed(tasks: Mapping[str, str]) -> Iterator[str]:
     for key, text in tasks.items():
         yield f"[{key}] {text}" if _ID.fullmatch(key) else text
@@ -169,14 +191,15 @@ class _Said(NamedTuple):
 
 
 def _evidence(messages: Iterable[Message]) -> Iterator[_Said]:
-    """Yield what users state and results of tools say, in order."""
+    """Yield what users state and results of tools say, in order; not what is denied or has failed."""
     for message in messages:
-        if message.role == "user" and not message.text.rstrip().endswith("?"):
-            yield _Said(_words(message.text), is_result=False)
-        elif message.role == "tool":
-            yield _Said(_words(message.text), is_result=True)
-        for part in message.tool_call_responses:
-            yield _Said(_words(str(part.response)), is_result=True)
+        if message.role == "user":
+            said = [one for one in statements(message.text) if not _IS_OPEN(one)]
+            yield _Said(_words("\n".join(said)), is_result=False)
+        results = [str(part.response) for part in message.tool_call_responses]
+        for text in [*results, *([message.text] if message.role == "tool" else [])]:
+            if not _HAS_FAILED(text):
+                yield _Said(_words(text), is_result=True)
 
 
 def _is_shown(task: str, evidence: Iterable[_Said], *, is_new: bool) -> bool:

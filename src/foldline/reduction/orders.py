@@ -9,7 +9,7 @@ import re
 import unicodedata
 
 
-__all__ = ["frames", "is_order"]
+__all__ = ["frames", "imitates", "is_order"]
 
 
 _UNSEEN = dict.fromkeys(
@@ -93,13 +93,15 @@ def frames(text: str) -> bool:
     )
 
 
-def is_order(statement: str) -> bool:
-    """Whether *statement* gives an order to who reads it, or speaks as somebody else."""
-    if _LOUD(statement):
-        return True
+def imitates(statement: str) -> bool:
+    """Whether *statement* speaks as somebody else, or looks like a part of a request."""
     text = _plain(statement)
-    if _TEMPLATE.search(text) or _ROLE(text) or _TURN(text):
-        return True
+    return bool(_LOUD(statement) or _TEMPLATE.search(text) or _ROLE(text) or _TURN(text))
+
+
+def is_order(statement: str) -> bool:
+    """Whether *statement* gives an order to who reads it."""
+    text = _plain(statement)
     found = _ORDER(text)
     return found is not None and not _REPORTED(_ENDED.split(text[: found.start() + 2])[-1])
 

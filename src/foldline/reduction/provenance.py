@@ -80,7 +80,6 @@ _MEASURE = re.compile(
 ).fullmatch
 _WORD_AND_NUMBER = re.compile(r"[A-Z]?[a-z]{2,}\d{1,2}[a-z]{0,3}\d?").fullmatch
 _WITH_UNIT = re.compile(r"(\d+)[a-z]{1,4}|\d+(?:x\d+)+[a-z]{0,3}\d*").fullmatch
-_THOUSANDS = "k"
 _CAMEL = re.compile(r"[a-z][A-Z]").search
 _LETTERS = re.compile(r"[A-Za-z]*")
 _CAPITALS = re.compile(r"[A-Z]{3,8}").fullmatch
@@ -98,8 +97,8 @@ class Source:
 
     def __init__(self, request: SummaryRequest) -> None:
         """Read what *request* gives to read, and what its instruction names."""
-        texts = (request.prompt, request.focus, *request.earlier, *texts_of(request.messages))
-        self._text = _read(folded("\n".join(texts)))
+        given = (request.prompt, request.focus, *request.earlier, *request.shown)
+        self._text = _read(folded("\n".join((*given, *texts_of(request.messages)))))
 
     def lacking(self, statements: Iterable[str]) -> frozenset[str]:
         """Return those of *statements* with a name, a number or a day that was never said."""

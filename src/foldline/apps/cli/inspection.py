@@ -79,16 +79,20 @@ def _state(options: _InspectOptions, history: History, tape: Tape) -> HistoryRed
             raise UsageError(message)
         state = read_state(options.state)
         if state.summarized_up_to_index > len(history) or not state.validate_integrity(history):
-            message = f"{options.state} is no reduction of {options.file}, or one was changed"
+            message = (
+                f"{options.state} is not a reduction of {options.file}, or one of them was changed"
+            )
             raise UsageError(message)
         return state
     base = None if options.config is None else read_config(options.config)
     config = configured(options, base, model=options.model)
-    folds = [one.state for one in moments(tape, config) if one.folded and one.state is not None]
+    states = [one.state for one in moments(tape, config) if one.folded and one.state is not None]
+    folds = [state for state in states if state.summarized_up_to_index]
     if len(folds) < (options.fold or 1):
+        known = f"choose one of 1 to {len(folds)}" if folds else "choose a smaller --token-target"
         message = (
-            f"{options.file} has {counted(len(folds), 'fold')} with this configuration: choose a "
-            "smaller --token-target and --token-threshold, or another fold"
+            f"{options.file} has {counted(len(folds), 'fold')} with a summary in this "
+            f"configuration: {known}"
         )
         raise UsageError(message)
     return folds[-1 if options.fold is None else options.fold - 1]

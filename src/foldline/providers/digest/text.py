@@ -98,6 +98,14 @@ REDACTION_RULES = (
         r"(?:[\"']\s{0,3}:\s{0,3}[\"']?|\s{0,3}[=:]\s{0,3}[\"']|=))"
         r"(?:\\.|[^\s\"'\[\\,;&]){6,400}",
     ),
+    # Without quotes what stands after a name is a secret only if it has a digit, and is no code.
+    _rule(
+        "secret",
+        "passw _pass secret token api_key api-key apikey access_key accesskey account_key accountkey",
+        r"(?P<keep>[AaPpSsTt_-](?i:(?<=p)assw(?:or)?d|(?<=[_-])pass|(?<=s)ecret(?:_?key)?|(?<=t)oken"
+        r"|(?<=a)(?:pi[_-]?key|cc(?:ess|ount)_?key))[\"']?(?:\s{0,3}[:=]\s{0,3}|\s)[\"']?)"
+        r"(?=[^\s\"'\\,;&(){}<>]{0,80}\d)(?!\[)[^\s\"'\[\\,;&(){}<>]{8,400}",
+    ),
 )
 """The shapes, in the order in which they are tried."""
 
