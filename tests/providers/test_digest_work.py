@@ -2,6 +2,7 @@
 
 import json
 from itertools import chain
+from typing import cast
 
 import pytest
 
@@ -12,7 +13,7 @@ from foldline.providers.digest.outline import lay_out
 from foldline.providers.digest.span import read_span
 from foldline.providers.digest.summarizer import DigestSummarizer, read_record, write_digest
 from foldline.providers.digest.trail import offer_trail, trail_of
-from foldline.providers.digest.work import EXTRACTORS, Facts, ToolUse, facts_of, uses_of
+from foldline.providers.digest.work import EXTRACTORS, Extractor, Facts, ToolUse, facts_of, uses_of
 from foldline.reduction.record import Artefact, Counts, Section, SummaryRecord
 from foldline.reduction.request import SummaryRequest
 
@@ -251,3 +252,23 @@ def test_a_record_has_what_the_text_of_a_model_leaves() -> None:
     before, after = read_record(request), read_record(request, text="They looked at orders.")
     long = read_record(request, text="They looked at orders. " * 100)
     assert len(after.identifiers) > len(before.identifiers) == len(long.identifiers)
+
+
+def _broken(use: ToolUse) -> Facts | None:
+    raise ZeroDivisionError(use.name)
+
+
+def _wrong(use: ToolUse) -> Facts | None:
+    return cast("Facts", use.name)
+
+
+@pytest.mark.parametrize("own", [_broken, _wrong])
+def test_a_broken_extractor_is_left_out(own: Extractor, caplog: pytest.LogCaptureFixture) -> None:
+    """The built-in ones read its calls, and the log names it once, by the type of the error."""
+    calls = used("edit", {"path": "src/a.py", "oldText": "a", "newText": "b"}) * 2
+    uses = uses_of(read_span(calls, Finder()))
+    found = facts_of(uses, (own, *EXTRACTORS))
+
+    assert [one.files[0].path for one in found] == ["src/a.py"] * 2
+    assert len(caplog.messages) == 1
+    assert caplog.messages[0].startswith(f"extractor {own.__name__} is left out: ")

@@ -6,12 +6,13 @@ editor with a path and an old and a new text, a patch, a shell, git, a list of t
 them knows is not lost: its identifiers are in the ledger, and its answer is beside its call.
 """
 
+import logging
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from foldline.providers.digest.failures import failure_of
 from foldline.providers.digest.span import Argument, Result, Span
@@ -55,6 +56,7 @@ class Facts(Struct, frozen=True, kw_only=True):
 Extractor: TypeAlias = Callable[[ToolUse], Facts | None]
 """Reads the facts of a call; None if it does not know the schema."""
 
+_log = logging.getLogger("foldline")
 _LINE_LENGTH = 160
 _PATH_LENGTH = 300
 _MOST_PATHS = 20
@@ -327,6 +329,20 @@ def _use(
 
 def facts_of(uses: Sequence[ToolUse], extractors: Iterable[Extractor]) -> list[Facts]:
     """Return the facts of each of *uses*; of an unknown schema nothing."""
-    known = tuple(extractors)
-    none = Facts()
-    return [next((facts for one in known if (facts := one(use)) is not None), none) for use in uses]
+    known = list(extractors)
+    return [_facts(use, known) for use in uses]
+
+
+def _facts(use: ToolUse, known: list[Extractor]) -> Facts:
+    for one in tuple(known):
+        try:
+            facts = convert(one(use), Facts | None)
+        except Exception as error:  # noqa: BLE001 - an extractor of a user may raise anything
+            # The summary must not depend on it; once in a digest is enough to say so.
+            known.remove(one)
+            name = getattr(one, "__name__", type(one).__name__)
+            _log.warning("extractor %s is left out: %s", name, type(error).__name__)
+        else:
+            if facts is not None:
+                return facts
+    return Facts()
