@@ -102,7 +102,7 @@ REDACTION_RULES = (
     _rule(
         "secret",
         "passw _pass secret token api_key api-key apikey access_key accesskey account_key accountkey",
-        r"(?P<keep>[AaPpSsTt_-](?i:(?<=p)assw(?:or)?d|(?<=[_-])pass|(?<=s)ecret(?:_?key)?|(?<=t)oken"
+        r"(?P<keep>[AaPpSsTt_-](?i:(?<=p)assw(?:or)?d|(?<=[_-])pass|(?<=s)ec(?:ret)(?:_?key)?|(?<=t)oken"
         r"|(?<=a)(?:pi[_-]?key|cc(?:ess|ount)_?key))[\"']?(?:\s{0,3}[:=]\s{0,3}|\s)[\"']?)"
         r"(?=[^\s\"'\\,;&(){}<>]{0,80}\d)(?!\[)[^\s\"'\[\\,;&(){}<>]{8,400}",
     ),
