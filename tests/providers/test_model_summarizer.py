@@ -39,7 +39,7 @@ def reduce(
     *steps: ModelStep, state: HistoryReductionState | None = None, count: int = 9
 ) -> tuple[ReducedHistory[Message], ScriptedModel]:
     model = ScriptedModel(steps)
-    timeout = 0.05 if _late in steps else 60
+    timeout = 1.0 if _late in steps else 60
     reducer = HistoryReducer(CONFIG, summarizer=ModelSummarizer(model), timeout=timeout)
     return asyncio.run(reducer.reduce(talk(count), state=state)), model
 
