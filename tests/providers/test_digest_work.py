@@ -16,6 +16,7 @@ from foldline.providers.digest.trail import offer_trail, trail_of
 from foldline.providers.digest.work import EXTRACTORS, Extractor, Facts, ToolUse, facts_of, uses_of
 from foldline.reduction.record import Artefact, Counts, Section, SummaryRecord
 from foldline.reduction.request import SummaryRequest
+from tests.linearity import is_linear
 
 
 def used(name: str, arguments: dict[str, object], result: str = "ok") -> list[Message]:
@@ -69,6 +70,13 @@ EDITORS: dict[str, tuple[str, dict[str, object], dict[str, str]]] = {
     "diff": ("patch", {"diff": "--- a/x.py\n+++ b/x.py\n@@"}, {"x.py": "edited"}),
     "unknown": ("run", {"path": "/a/x.py"}, {}),
     "no path": ("read_file", {"path": "what is in here?"}, {}),
+    "sentence": ("read_file", {"path": "see it here. Then go"}, {}),
+    "address": ("read_file", {"path": "https://example.com/a.py"}, {}),
+    "lines": ("write", {"path": "a.py\nb.py", "content": "x"}, {}),
+    "list": ("read_file", {"path": "src/a.py, src/b.py"}, {}),
+    "group": ("Read", {"file_path": "app/(auth)/page.tsx"}, {"app/(auth)/page.tsx": "read"}),
+    "dollar": ("Read", {"file_path": "users.$userId.tsx"}, {"users.$userId.tsx": "read"}),
+    "space": ("Read", {"file_path": "/a/My Project/x.py"}, {"/a/My Project/x.py": "read"}),
 }
 
 
@@ -97,6 +105,13 @@ SHELLS: dict[str, dict[str, str]] = {
     "cat > x.py <<'EOF'\nrm y.py\nEOF": {"x.py": "created"},
     "node -e 'a => b'": {},
     "make test > /dev/null": {},
+    'git commit -am "Clean up; rm legacy.py"': {},
+    "python -c \"\nif a.b > c.limit:\n    print('x')\n\" && rm a.py": {"a.py": "deleted"},
+    'psql -c "select id from t where total > credit_limit; rm x"': {},
+    'echo "a \\" > b.py" # > c.py\nrm d.py': {"d.py": "deleted"},
+    "cat > x.py <<'EOF'\nit's\nEOF\nrm \\\n  y.py": {"x.py": "created", "y.py": "deleted"},
+    'git commit -m "$(cat <<\'EOF\'\nSay "rm; rm a.py"\nEOF\n)" && rm b.py': {"b.py": "deleted"},
+    "tr a b <<< word > x.py; rm y.py": {"x.py": "created", "y.py": "deleted"},
 }
 
 
@@ -117,6 +132,126 @@ def test_commits_are_named() -> None:
         ("Fix it",),
         (),
     ]
+
+
+FAILED_LINES: dict[str, list[Artefact]] = {
+    "sed -i 's/a/b/' src/app.py && pytest -q": [Artefact(path="src/app.py", action="edited")],
+    "touch a.py; rm b.py": [
+        Artefact(path="a.py", action="created"),
+        Artefact(path="b.py", action="read", failed=True),
+    ],
+    "cat > x.py <<'EOF'\n1/0\nEOF\npython x.py": [Artefact(path="x.py", action="created")],
+    "cat > x.py <<'EOF'\n1/0\nEOF": [Artefact(path="x.py", action="read", failed=True)],
+}
+
+
+@pytest.mark.parametrize("command", FAILED_LINES)
+def test_only_the_last_command_of_a_line_failed(command: str) -> None:
+    """Of a line that failed the commands before the last one have done their part."""
+    trail = trail_of((), read(used("bash", {"command": command}, "Error: it failed")))
+
+    assert list(trail.files.values()) == FAILED_LINES[command]
+
+
+UNCLOSED = ('"\\"', "'\\'", '"\\\\', "<<A\n", "cat <<A\nA\n", '"$(cat <<', '# "\\\n', "\"')\n")
+
+
+def test_a_long_line_is_read_in_linear_time() -> None:
+    """Quotes, escapes and marks that nothing closes are not looked for again and again."""
+    for unit in UNCLOSED:
+        assert is_linear(lambda text: files(used("bash", {"command": text})), "", unit), unit
+
+
+LOOKING: dict[str, dict[str, object]] = {
+    "git_diff": {"path": "a.py", "old": "HEAD~1", "new": "HEAD"},
+    "search_in_file": {"path": "a.py", "text": "TODO"},
+    "listDirectory": {"path": "a", "text": "x"},
+    "add_review_comment": {"path": "a.py", "body": "nice"},
+    "http_post": {"path": "/api/users", "content": "{}"},
+    "send_message": {"file": "a.pdf", "text": "here"},
+    "validate_patch": {"patch": PATCH, "path": "a.py"},
+}
+
+
+@pytest.mark.parametrize("name", LOOKING)
+def test_tools_that_look_change_no_file(name: str) -> None:
+    """A tool that searches, compares or sends has edited nothing, whatever it is given."""
+    assert files(used(name, LOOKING[name])) == {}
+
+
+def test_tools_that_replace_are_no_tools_that_look() -> None:
+    """The history of edits is read; what searches and replaces or applies a diff has edited."""
+    change: dict[str, object] = {"path": "a.py", "search": "1", "replace": "2"}
+
+    assert files(used("view_edit_history", {"path": "a.py"})) == {"a.py": "read"}
+    assert files(used("search_and_replace", change)) == {"a.py": "edited"}
+    assert files(used("apply_diff", {"path": "a.py", "diff": "@@"})) == {"a.py": "edited"}
+
+
+COMMITS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("git commit -am 'Fix it'", "On branch main\nnothing to commit, working tree clean"): (),
+    ("git commit -am 'Fix it'", "ruff....Failed\n- hook id: ruff\n- exit code: 1"): (),
+    ("git commit -qm 'Fix it' && git log", "1a2b3c4 Fix it"): ("Fix it",),
+    ("git commit --quiet -m 'Fix it'; ls", "a.py"): ("Fix it",),
+    ("git commit -qm 'Fix it'", "fatal: not a git repository"): (),
+    ("git commit -m 'Fix it' && git push", "[main 1a2b3c4] Fix it\nfatal: no remote"): (
+        "1a2b3c4 Fix it",
+    ),
+}
+
+
+@pytest.mark.parametrize(("command", "result"), COMMITS)
+def test_a_commit_needs_a_sign_of_it(command: str, result: str) -> None:
+    """Without the line of git a message counts only if git was quiet and nothing failed."""
+    assert read(used("bash", {"command": command}, result))[0].commits == COMMITS[command, result]
+
+
+def test_other_tools_leave_the_tasks_alone() -> None:
+    """Neither a search for what is open nor a list that was refused changes the tasks."""
+    plan = used("TodoWrite", {"todos": [{"content": "One", "status": "pending"}]})
+    issues = used("list_issues", {"state": "open", "text": "crash"})
+    search = used("search_tasks", {"status": "done", "text": "crash"})
+    refused = used(
+        "TodoWrite", {"todos": [{"content": "One", "status": "completed"}]}, "Error: invalid list"
+    )
+    trail = trail_of((), read(plan, issues, search, refused))
+
+    assert (trail.open_tasks, trail.done_tasks) == (("One",), ())
+
+
+def test_a_record_without_tasks_keeps_those_before() -> None:
+    """Tasks of an older record stay if a newer one has none of its own."""
+    older = SummaryRecord(Counts(user=1), {Section.OPEN: ("One",), Section.DONE: ("Two",)})
+    trail = trail_of([older, SummaryRecord(Counts(user=1), {})], ())
+
+    assert (trail.open_tasks, trail.done_tasks) == (("One",), ("Two",))
+
+
+def test_values_of_two_files_stay_apart() -> None:
+    """A value is named with the last two parts of the path of its file."""
+    edits = [
+        used("edit", {"path": path, "oldText": "timeout: 30", "newText": f"timeout: {new}"})
+        for path, new in (("/r/api/config.yaml", 60), ("./worker/config.yaml", 9))
+    ]
+
+    assert trail_of((), read(*edits)).values == {
+        "timeout (api/config.yaml)": "60",
+        "timeout (worker/config.yaml)": "9",
+    }
+
+
+def test_a_file_that_failed_last_stays_edited() -> None:
+    """A record that is absorbed says of its files what was done to them, not of the last call."""
+    record = SummaryRecord(
+        Counts(user=1), {Section.EDITED: ("src/: a.py (last call failed)", "b/: ")}
+    )
+    trail = trail_of([record], ())
+
+    assert trail.files["src/a.py"] == Artefact(path="src/a.py", action="edited", failed=True)
+    assert lay_out(offer_trail(trail)[Section.EDITED]) == (
+        "src/: a.py (last call failed)",
+        "./: b/",
+    )
 
 
 def test_lists_of_tasks_replace_each_other() -> None:
@@ -147,7 +282,7 @@ def test_the_newest_value_counts() -> None:
         "edit", {"path": "a.ts", "oldText": "size: 3", "newText": "size: 4"}, "Error: no match"
     )
 
-    assert trail_of((), read(*edits, failed)).values == {"color": "#333"}
+    assert trail_of((), read(*edits, failed)).values == {"color (a.ts)": "#333"}
 
 
 def test_the_trail_goes_on_from_a_record() -> None:

@@ -9,10 +9,11 @@ from msgspec.structs import replace
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.messages import Message
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.layered import record_of
+from foldline.reduction.layered import files_of, record_of
 from foldline.reduction.record import Artefact, Counts, Section, SummaryRecord, Task
 from foldline.reduction.spans import SummaryLayer
 from foldline.threads.stores.sqlite.store import SQLiteStore
+from tests.linearity import is_linear
 
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -108,6 +109,46 @@ def test_a_file_of_several_layers_is_listed_once() -> None:
         Artefact(path="a/y.py", action="deleted"),
         Artefact(path="./r", action="read"),
     )
+
+
+def paths(*named: str) -> list[str]:
+    return [one.path for one in files_of(Artefact(path=path, action="read") for path in named)]
+
+
+def test_two_files_of_one_name_stay_apart() -> None:
+    """A name alone is that of its own file, as is an end that several files have."""
+    assert paths("web/a.json", "a.json", "./a.json") == ["web/a.json", "a.json"]
+    assert paths("/r/a.json", "a.json") == ["/r/a.json", "a.json"]
+    several = ["/one/src/a.py", "/two/src/a.py", "src/a.py", "/three/src/a.py"]
+    assert paths(*several) == several
+
+
+def test_a_path_is_the_end_of_a_whole_one() -> None:
+    """A relative path with a folder and the absolute path that ends with it are one file."""
+    assert paths("/r/src/a.py", "./src/a.py", "/r/src/a.py") == ["/r/src/a.py"]
+    assert paths("src/a.py", "/r/src/a.py", "/other/src/a.py") == ["/r/src/a.py", "/other/src/a.py"]
+    assert paths("C:\\r\\src\\a.py", "src/a.py") == ["C:\\r\\src\\a.py"]
+
+
+def test_files_are_joined_in_linear_time() -> None:
+    """Four times as many files take about four times as long."""
+
+    def join(text: str) -> None:
+        files_of(
+            Artefact(path=f"{folder}/src/{at}.py", action="read")
+            for at in range(len(text))
+            for folder in ("/r", ".")
+        )
+
+    assert is_linear(join, "", "x")
+
+
+def test_a_file_that_was_read_and_written_again_was_edited() -> None:
+    """In layers as in one digest: what was there before it was written is not created."""
+    older = record({Section.READ: ["a/: x.py"], Section.EDITED: ["a/: y.py"]})
+    newer = record({Section.CREATED: ["a/: x.py, y.py"]})
+
+    assert {one.action for one in joined(older, newer).artefacts} == {"edited"}
 
 
 def test_tasks_of_several_layers_have_ids_of_their_own() -> None:

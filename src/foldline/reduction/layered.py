@@ -5,15 +5,34 @@ Of layers the newer one decides: what was last done to a file, the newest value 
 task is done. Everything else is listed once, oldest first.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 
-from msgspec.structs import replace
-
-from foldline.reduction.record import FILES, Artefact, Counts, Section, SummaryRecord, Task
+from foldline.reduction.record import (
+    FILES,
+    Artefact,
+    Counts,
+    FileAction,
+    Section,
+    SummaryRecord,
+    Task,
+)
 from foldline.reduction.spans import SummaryLayer
 
 
-__all__ = ["record_of"]
+__all__ = ["files_of", "record_of"]
+
+
+_IS_WHOLE = re.compile(r"[/~]|[A-Za-z]:/").match
+_DEEPEST = 20
+# What a file that was made or changed before is said to be after the next call.
+_STAYS: dict[tuple[FileAction, FileAction], FileAction] = {
+    ("created", "read"): "created",
+    ("edited", "read"): "edited",
+    ("deleted", "read"): "deleted",
+    ("edited", "created"): "edited",
+    ("read", "created"): "edited",
+}
 
 
 def record_of(cut: int, *, summary: str, layers: Sequence[SummaryLayer]) -> SummaryRecord | None:
@@ -48,7 +67,7 @@ def _joined(records: Sequence[SummaryRecord]) -> SummaryRecord:
     lines[Section.LAST] = dict.fromkeys(records[-1].lines(Section.LAST))
     values = {line.partition(": ")[0]: line for line in lines[Section.VALUES]}
     lines[Section.VALUES] = dict.fromkeys(values.values())
-    files = _files(one for record in records for one in reversed(record.artefacts))
+    files = files_of(one for record in records for one in reversed(record.artefacts))[::-1]
     for section, action in FILES.items():
         lines[section] = dict.fromkeys(one.line for one in files if one.action == action)
     lines[Section.OPEN], lines[Section.DONE] = _tasks(records)
@@ -59,14 +78,42 @@ def _joined(records: Sequence[SummaryRecord]) -> SummaryRecord:
     return SummaryRecord(sum((one.counts for one in records), Counts()), sections)
 
 
-def _files(artefacts: Iterable[Artefact]) -> list[Artefact]:
+def files_of(artefacts: Iterable[Artefact]) -> list[Artefact]:
+    """
+    Return each file once, what was last touched last, with what was done to it in all.
+
+    A relative path with a folder is the file of the one absolute path that ends with it.
+
+    Args:
+        artefacts: What was done, oldest first.
+    """
     files: dict[str, Artefact] = {}
-    for one in artefacts:
-        old = files.pop(one.path, one)
-        # Who reads a file changes nothing of it.
-        action = old.action if one.action == "read" else one.action
-        files[one.path] = replace(one, action=action)
-    return [*reversed(files.values())]
+    wholes: dict[str, str] = {}
+    for new in artefacts:
+        path = new.path.replace("\\", "/").removeprefix("./")
+        ends = _ends(path)
+        known = path
+        if path not in files:
+            # An end that several files have is that of none.
+            own = (end for end in ends if end in files and end not in wholes)
+            known = wholes.get(path) or next(own, path)
+        old = files.pop(known, None)
+        for end in ends:
+            wholes[end] = path if wholes.get(end, path) == path else ""
+        action = _STAYS.get((old.action, new.action), new.action) if old else new.action
+        is_longer = old is None or len(path) > len(known)
+        files[path if is_longer else known] = Artefact(
+            path=new.path if old is None or is_longer else old.path,
+            action=action,
+            failed=new.failed,
+        )
+    return [*files.values()]
+
+
+def _ends(path: str) -> list[str]:
+    """Return the ends of an absolute path that have a folder, longest first; of others none."""
+    parts = path.split("/")[-_DEEPEST:] if _IS_WHOLE(path) else []
+    return ["/".join(parts[at:]) for at in range(1, len(parts) - 1)]
 
 
 def _tasks(records: Iterable[SummaryRecord]) -> tuple[dict[str, None], dict[str, None]]:

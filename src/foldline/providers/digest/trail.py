@@ -8,10 +8,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from foldline.providers.digest.outline import Item
 from foldline.providers.digest.work import Facts
-from foldline.reduction.record import Artefact, FileAction, Section, SummaryRecord
+from foldline.reduction.layered import files_of
+from foldline.reduction.record import FILES, Artefact, Section, SummaryRecord
 
 
 __all__ = ["Trail", "offer_trail", "trail_of"]
@@ -24,21 +26,6 @@ _SAYS = ": "
 _TOLD_COMMITS = 2
 _OLDER = "before"
 _HASH = re.compile(r"[0-9a-f]{7,40}(?= |$)").match
-_SECTIONS: dict[FileAction, Section] = {
-    "created": Section.CREATED,
-    "edited": Section.EDITED,
-    "deleted": Section.DELETED,
-    "read": Section.READ,
-}
-_FAILURE = " (last call failed)"
-# What a file that was made or changed before is said to be after the next call.
-_STAYS: dict[tuple[FileAction, FileAction], FileAction] = {
-    ("created", "read"): "created",
-    ("edited", "read"): "edited",
-    ("deleted", "read"): "deleted",
-    ("edited", "created"): "edited",
-    ("read", "created"): "edited",
-}
 
 
 class Trail(Struct):
@@ -54,50 +41,27 @@ class Trail(Struct):
 def trail_of(records: Iterable[SummaryRecord], facts: Iterable[Facts]) -> Trail:
     """Return the trail of *records*, oldest first, and then of *facts*."""
     trail = Trail({}, [], (), (), {})
+    files: list[Artefact] = []
     for record in records:
-        for one in reversed(record.artefacts):
-            _touch(trail.files, one)
+        files.extend(reversed(record.artefacts))
         for line in record.lines(Section.COMMITS):
             older = line.removeprefix(_OLDER + _SAYS)
             trail.commits.extend([line] if older == line else older.split(", "))
-        trail.open_tasks = record.lines(Section.OPEN)
-        trail.done_tasks = record.lines(Section.DONE)
+        if record.open_tasks or record.done_tasks:
+            trail.open_tasks = record.lines(Section.OPEN)
+            trail.done_tasks = record.lines(Section.DONE)
         trail.values.update(_pairs(record.lines(Section.VALUES)))
     for fact in facts:
-        for one in fact.files:
-            _touch(trail.files, one)
+        # A call that failed has changed nothing.
+        files.extend(replace(one, action="read") if one.failed else one for one in fact.files)
         trail.commits.extend(fact.commits)
         if fact.has_tasks:
             trail.open_tasks, trail.done_tasks = fact.open_tasks, fact.done_tasks
         for name, value in fact.values:
             trail.values.pop(name, None)
             trail.values[name] = value
+    trail.files = {one.path: one for one in files_of(files)}
     return trail
-
-
-def _touch(files: dict[str, Artefact], new: Artefact) -> None:
-    path = _known(files, new.path)
-    old = files.pop(path, None)
-    if old is None:
-        # A call that failed has changed nothing.
-        action: FileAction = "read" if new.failed and new.action != "deleted" else new.action
-    elif new.failed:
-        action = old.action
-    else:
-        action = _STAYS.get((old.action, new.action), new.action)
-    longest = max(path, new.path, key=len)
-    files[longest] = Artefact(path=longest, action=action, failed=new.failed)
-
-
-def _known(files: dict[str, Artefact], path: str) -> str:
-    """Return how *path* is written in *files*: whole, or as the end of a longer one."""
-    if path in files:
-        return path
-    end = "/" + path.lstrip("./")
-    for known in files:
-        if known.endswith(end) or (known[:1] != "/" and path.endswith("/" + known.lstrip("./"))):
-            return known
-    return path
 
 
 def _pairs(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -108,12 +72,12 @@ def _pairs(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 def offer_trail(trail: Trail) -> dict[Section, Sequence[Item]]:
     """Offer the sections of *trail*, in each the newest first."""
-    offers: dict[Section, list[Item]] = {section: [] for section in _SECTIONS.values()}
+    offers: dict[Section, list[Item]] = {section: [] for section in FILES}
+    sections = {action: section for section, action in FILES.items()}
     for one in reversed(trail.files.values()):
-        items = offers[_SECTIONS[one.action]]
-        folder, slash, name = one.path.rpartition("/")
-        text = name + _FAILURE * one.failed if name else one.path
-        items.append(Item(text, len(items), folder + slash if name and slash else "./"))
+        items = offers[sections[one.action]]
+        end = 0 if one.path.endswith("/") else one.path.rfind("/") + 1
+        items.append(Item(one.line[end:], len(items), one.path[:end] or "./"))
     values = [f"{name}{_SAYS}{value}" for name, value in trail.values.items()][-_MOST_VALUES:]
     return {
         **offers,

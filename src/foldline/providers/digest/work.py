@@ -10,6 +10,7 @@ import logging
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TypeAlias
 
 from msgspec import Struct, convert
@@ -58,7 +59,6 @@ Extractor: TypeAlias = Callable[[ToolUse], Facts | None]
 
 _log = logging.getLogger("foldline")
 _LINE_LENGTH = 160
-_PATH_LENGTH = 300
 _MOST_PATHS = 20
 _PATH_LABELS = (
     "path",
@@ -79,6 +79,7 @@ _OLD_LABELS = ("old_string", "oldText", "old_str", "old_text", "oldString", "sea
 _NEW_LABELS = ("new_string", "newText", "new_str", "new_text", "newString", "replace", "new")
 _CONTENT_LABELS = ("content", "contents", "text", "file_text", "code_edit", "new_content")
 _COMMAND_LABELS = ("command", "cmd", "script", "CommandLine")
+_READS = frozenset({"read", "view", "open", "cat", "show", "get", "load", "goto"})
 _VERBS: tuple[tuple[FileAction, frozenset[str]], ...] = (
     (
         "edited",
@@ -86,10 +87,28 @@ _VERBS: tuple[tuple[FileAction, frozenset[str]], ...] = (
     ),
     ("created", frozenset({"write", "create", "save", "new", "add"})),
     ("deleted", frozenset({"delete", "remove", "unlink"})),
-    ("read", frozenset({"read", "view", "open", "cat", "show", "get", "load", "goto"})),
+    ("read", _READS),
 )
 _NAME_PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])").findall
-_PATHLIKE = re.compile(r"[^\s\"'`<>|;&$(){}*?]{1,300}").fullmatch
+# Tools that look or talk, whatever else their name says, except those that replace or apply.
+_LOOKING = r"search|find|grep|list|diff|history|validate|check|review|comment|http|fetch|request"
+_LOOKS = frozenset({*_LOOKING.split("|"), "send"})
+_LOOKS_FIRST = re.compile(_LOOKING, re.IGNORECASE).match
+_CHANGES = frozenset({"replace", "apply"})
+# Neither an address nor a sentence; a record parts its files at commas and colons.
+_PATHLIKE = re.compile(
+    r"(?!\w+://| |.*[,:] )(?=\S*$|.*[/\\.]\S)(?:[^\s\"'`<>|;&{}*?]| ){1,300}(?<! )"
+).fullmatch
+
+
+def _words(name: str) -> set[str]:
+    return {part.lower() for part in _NAME_PARTS(name)}
+
+
+def _is_looking(name: str) -> bool:
+    words = _words(name)
+    looks = _LOOKS_FIRST(name) is not None or not words.isdisjoint(_LOOKS)
+    return looks and words.isdisjoint(_CHANGES)
 
 
 def _editor(use: ToolUse) -> Facts | None:
@@ -100,25 +119,28 @@ def _editor(use: ToolUse) -> Facts | None:
     action = _action(use)
     if action is None:
         return None
-    values = _changed(use.argument(*_OLD_LABELS), use.argument(*_NEW_LABELS))
-    return Facts(files=(_artefact(path, action, use),), values=() if use.failure else values)
+    artefact = Artefact(path=path, action=action, failed=bool(use.failure))
+    if use.failure or action == "read":
+        return Facts(files=(artefact,))
+    place = "/".join([part for part in re.split(r"[/\\]", path) if part not in {"", "."}][-2:])
+    changed = _changed(use.argument(*_OLD_LABELS), use.argument(*_NEW_LABELS))
+    values = tuple((f"{name} ({place})", value) for name, value in changed)
+    return Facts(files=(artefact,), values=values)
 
 
 def _action(use: ToolUse) -> FileAction | None:
+    if _is_looking(use.name):
+        return None if _words(use.name).isdisjoint(_READS) else "read"
     labels = {one.label for one in use.arguments}
     if not labels.isdisjoint(_OLD_LABELS) and not labels.isdisjoint(_NEW_LABELS):
         return "edited"
     # A tool that does several things is told by an argument which one.
     for said in (use.argument("command")[:40], use.name):
-        verbs = {part.lower() for part in _NAME_PARTS(said)}
+        verbs = _words(said)
         for action, words in _VERBS:
             if not verbs.isdisjoint(words):
                 return action
     return None if labels.isdisjoint(_CONTENT_LABELS) else "created"
-
-
-def _artefact(path: str, action: FileAction, use: ToolUse) -> Artefact:
-    return Artefact(path=path, action=action, failed=bool(use.failure))
 
 
 _SETTING = re.compile(
@@ -147,12 +169,19 @@ _PATCH_ACTIONS: dict[str, FileAction] = {"Add": "created", "Update": "edited", "
 
 def _patch(use: ToolUse) -> Facts | None:
     """Read patches of Codex, and unified diffs that a tool applies."""
-    files: list[Artefact] = []
+    if _is_looking(use.name):
+        return None
+    found: list[tuple[str, FileAction]] = []
     for argument in use.arguments:
         for verb, path in _PATCHED.findall(argument.value):
-            files.append(_artefact(path.strip(), _PATCH_ACTIONS[verb], use))
-        if "patch" in use.name.lower() and not files:
-            files.extend(_artefact(path, "edited", use) for path in _DIFFED.findall(argument.value))
+            found.append((path.strip(), _PATCH_ACTIONS[verb]))
+        if "patch" in use.name.lower() and not found:
+            found.extend((path, "edited") for path in _DIFFED.findall(argument.value))
+    files = [
+        Artefact(path=path, action=action, failed=bool(use.failure))
+        for path, action in found
+        if _PATHLIKE(path)
+    ]
     return Facts(files=tuple(files[:_MOST_PATHS])) if files else None
 
 
@@ -171,7 +200,17 @@ _SHELL_VERBS: dict[str, FileAction] = {
 }
 _PREFIXES = re.compile(r"^(?:sudo +|git +(?=rm\b|mv\b))")
 _SUBSTITUTED = re.compile(r"^(?:sed|perl)\b[^|]{0,400}? -i")
-_QUOTED = re.compile(r"\"[^\"]{0,2000}\"|'[^']{0,2000}'")
+# What is no command: an escape, a comment, quoted text, and the text of a file up to its mark.
+_UNSAID = re.compile(
+    r"\\.|(?<!\S)\#[^\n]*"
+    r"|(?:\"\$\(cat\ +)?(?<!<)<<(?!<)-?[ \t]*[\"']?(?P<mark>[A-Za-z_]\w{0,60})[\"']?"
+    r"|^\)\"|\"(?:[^\"\\]|\\.)*\"|'[^']*'|\n",
+    re.DOTALL | re.MULTILINE,
+)
+_BLANK = ("#", "<<", ")", "\\\n")
+_QUIET = re.compile(
+    r"\bgit\b[^\n|;&]{0,80} commit\b[^\n|;&]{0,200}? -(?:-quiet|[a-z]{0,9}q[a-z]{0,9})(?!\S)"
+).search
 _COMMITTED = re.compile(
     r"^\[[\w./-]{1,100}(?: \([\w -]{1,30}\))? ([0-9a-f]{7,40})\] (.{1,300})$", re.MULTILINE
 )
@@ -186,30 +225,49 @@ def _shell(use: ToolUse) -> Facts | None:
     command = use.argument(*_COMMAND_LABELS)
     if not command or use.argument(*_PATH_LABELS):
         return None
-    files = tuple(
-        _artefact(path, action, use)
-        for path, action in dict.fromkeys(_shell_files(command))
-        if not path.startswith(_DEVICES) and re.search(r"[^\W\d]", path)
-    )
-    return Facts(files=files[:_MOST_PATHS], commits=tuple(_commits(use, command)))
+    bare = _bare(command)
+    files = [
+        one
+        for one in dict.fromkeys(_shell_files(bare, is_failed=bool(use.failure)))
+        if not one.path.startswith(_DEVICES) and re.search(r"[^\W\d]", one.path)
+    ]
+    commits = tuple(_commits(use, command, is_quiet=_QUIET(bare) is not None))
+    return Facts(files=tuple(files[:_MOST_PATHS]), commits=commits)
 
 
-def _shell_files(command: str) -> Iterator[tuple[str, FileAction]]:
-    heredoc = command.find("<<")
-    if heredoc >= 0:
-        # What follows the first line is the text of a file.
-        command = command[: command.find("\n", heredoc) if "\n" in command[heredoc:] else None]
+def _bare(command: str) -> str:
+    """Return the commands of *command* alone, without what they quote or write to a file."""
+    kept: list[str] = []
+    at, mark = 0, ""
+    while found := _UNSAID.search(command, at):
+        kept.append(command[at : found.start()])
+        at = found.end()
+        mark = mark or found["mark"] or ""
+        if found[0] != "\n":
+            kept.append(" " if found[0].startswith(_BLANK) else "''")
+            continue
+        kept.append("\n")
+        if mark:
+            end = re.compile(rf"^[ \t]*{mark}[ \t]*$", re.MULTILINE).search(command, at)
+            at, mark = end.end() if end else len(command), ""
+    return "".join(kept) + command[at:]
+
+
+def _shell_files(bare: str, *, is_failed: bool) -> Iterator[Artefact]:
+    commands = [one.strip() for one in _COMMANDS.split(bare) if one.strip()]
     folder = ""
-    for one in _COMMANDS.split(command):
-        plain = _QUOTED.sub("''", _PREFIXES.sub("", one.strip()))
+    for place, one in enumerate(commands, 1):
+        plain = _PREFIXES.sub("", one)
         name, *named = _ARGUMENT.findall(_WRITTEN.sub("", plain.partition("|")[0])) or [""]
         if name == "cd":
             folder = _joined(folder, named[0]) if named else ""
             continue
-        for path in _WRITTEN.findall(plain):
-            yield _joined(folder, path), "edited" if ">>" in plain else "created"
-        for path, action in _changes(name, named, plain):
-            yield _joined(folder, path), action
+        written: FileAction = "edited" if ">>" in plain else "created"
+        # Most often the last command is reached because the ones before it have done their part.
+        failed = is_failed and place == len(commands)
+        made: list[tuple[str, FileAction]] = [(path, written) for path in _WRITTEN.findall(plain)]
+        for path, action in chain(made, _changes(name, named, plain)):
+            yield Artefact(path=_joined(folder, path), action=action, failed=failed)
 
 
 def _joined(folder: str, path: str) -> str:
@@ -234,16 +292,19 @@ def _changes(name: str, named: Sequence[str], plain: str) -> Iterator[tuple[str,
             yield path, _SHELL_VERBS[name]
 
 
-def _commits(use: ToolUse, command: str) -> Iterator[str]:
-    if "commit" not in command or use.failure:
+def _commits(use: ToolUse, command: str, *, is_quiet: bool) -> Iterator[str]:
+    if "commit" not in command:
         return
     found = [f"{commit} {subject}" for commit, subject in _COMMITTED.findall(use.result)]
-    said = [first or other for first, other in _MESSAGE.findall(command)]
-    for line in found or said:
+    # Whoever commits and answers something else has most often not committed.
+    if not found and not use.failure and (is_quiet or not use.result.strip()):
+        found = [first or other for first, other in _MESSAGE.findall(command)]
+    for line in found:
         yield shorten(one_line(line), limit=_LINE_LENGTH)
 
 
 _TASK_LABELS = ("content", "step", "task", "title", "description", "text", "subject")
+_TASK_TOOL = re.compile(r"(?:^|[^a-z])(?:todo|task|plan|step)|(?:Todo|Task|Plan|Step)").search
 _STATUS_LABELS = ("status", "state")
 _DONE = frozenset({"completed", "complete", "done", "finished", "closed", "cancelled", "canceled"})
 _OPEN = frozenset(
@@ -263,6 +324,8 @@ _OPEN = frozenset(
 
 def _tasks(use: ToolUse) -> Facts | None:
     """Read a whole list of tasks: texts, each with a status of its own."""
+    if use.failure or _LOOKS_FIRST(use.name) or not _TASK_TOOL(use.name):
+        return None
     text, tasks = "", list[tuple[str, str]]()
     before = ""
     for one in use.arguments:
