@@ -19,6 +19,7 @@ CATCHERS = {
     "agent/tools/running.py",  # a tool may fail in any way, and the model is told
     "agent/bounded.py",  # hands what any work raises to its caller
     "apps/cli/main.py",  # a program ends with one line, not with a traceback
+    "providers/digest/work.py",  # an extractor of a user may fail, and the summary stays
     "providers/worker.py",  # hands what any work raises to its caller
     "threads/store.py",  # closes what it has opened, and raises again
     "threads/stores/sqlite/file.py",  # undoes what it began, and raises again
