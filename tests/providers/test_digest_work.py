@@ -407,3 +407,16 @@ def test_a_broken_extractor_is_left_out(own: Extractor, caplog: pytest.LogCaptur
     assert [one.files[0].path for one in found] == ["src/a.py"] * 2
     assert len(caplog.messages) == 1
     assert caplog.messages[0].startswith(f"extractor {own.__name__} is left out: ")
+
+
+def test_the_tasks_of_several_layers_stay() -> None:
+    """Tasks with ids are a model's, and those of a later layer do not end those of an earlier one."""
+    layers = [
+        SummaryRecord(Counts(user=1), {Section.OPEN: (line,)})
+        for line in ("[t1] Paint the door", "[t2] Order a cable")
+    ]
+
+    assert trail_of([*layers, SummaryRecord(Counts(user=1), {})], ()).open_tasks == (
+        "[t1] Paint the door",
+        "[t2] Order a cable",
+    )

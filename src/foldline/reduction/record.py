@@ -125,8 +125,13 @@ class Artefact(Struct, frozen=True, kw_only=True):
     """A file that tools worked on: what was done to it, and whether the last call for it failed."""
 
     path: str
+    """The path, as a call gave it."""
+
     action: FileAction
+    """The strongest thing that was done to it."""
+
     failed: bool = False
+    """Whether the last call for it failed."""
 
     @property
     def line(self) -> str:
@@ -138,7 +143,10 @@ class Task(Struct, frozen=True, kw_only=True):
     """A task: its id within the record, such as `t3`, and what is to be done or was done."""
 
     id: str
+    """Its id; empty for one of a list that the agent keeps."""
+
     text: str
+    """What is to be done, in one line."""
 
     @property
     def line(self) -> str:

@@ -47,9 +47,11 @@ def trail_of(records: Iterable[SummaryRecord], facts: Iterable[Facts]) -> Trail:
         for line in record.lines(Section.COMMITS):
             older = line.removeprefix(_OLDER + _SAYS)
             trail.commits.extend([line] if older == line else older.split(", "))
-        if record.open_tasks or record.done_tasks:
-            trail.open_tasks = record.lines(Section.OPEN)
-            trail.done_tasks = record.lines(Section.DONE)
+        # A list of the agent takes the place of the one before; tasks of a model have ids.
+        is_own = not all(task.id for task in (*record.open_tasks, *record.done_tasks))
+        before = ((), ()) if is_own else (trail.open_tasks, trail.done_tasks)
+        trail.open_tasks = (*before[0], *record.lines(Section.OPEN))
+        trail.done_tasks = (*before[1], *record.lines(Section.DONE))
         trail.values.update(_pairs(record.lines(Section.VALUES)))
     for fact in facts:
         # A call that failed has changed nothing.

@@ -28,9 +28,17 @@ class ToolUse(Struct, frozen=True, kw_only=True):
     """One call of a tool, and what it answered; the result is empty if there was none."""
 
     position: int
+    """The place of its message among those of the fold, from 0."""
+
     name: str
+    """The name of the tool; empty for a result without its call."""
+
     arguments: tuple[Argument, ...]
+    """The values of its arguments as text, each with the name that it stands under."""
+
     result: str = ""
+    """What it answered, as text; empty if it has not yet."""
+
     failure: str = ""
     """The line in which the result says that the call failed; empty if it did not."""
 
@@ -43,9 +51,17 @@ class Facts(Struct, frozen=True, kw_only=True):
     """What one call shows: each of them one line without breaks, or less."""
 
     files: tuple[Artefact, ...] = ()
+    """The files that it worked on, and what it did to each."""
+
     commits: tuple[str, ...] = ()
+    """The commits that it made: the hash and the subject of each."""
+
     open_tasks: tuple[str, ...] = ()
+    """The tasks that are to be done."""
+
     done_tasks: tuple[str, ...] = ()
+    """The tasks that are done."""
+
     has_tasks: bool = False
     """Whether the two lists of tasks take the place of the ones before."""
     values: tuple[tuple[str, str], ...] = ()
