@@ -312,7 +312,7 @@ def _commits(use: ToolUse, command: str, *, is_quiet: bool) -> Iterator[str]:
     if "commit" not in command:
         return
     found = [f"{commit} {subject}" for commit, subject in _COMMITTED.findall(use.result)]
-    # Whoever commits and answers something else has most often not committed.
+    # A commit that answers something else has most often not been made.
     if not found and not use.failure and (is_quiet or not use.result.strip()):
         found = [first or other for first, other in _MESSAGE.findall(command)]
     for line in found:
