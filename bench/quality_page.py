@@ -35,7 +35,8 @@ sessions = read_sessions(Path("session.jsonl").read_bytes())
 report = quality_of(sessions, HistoryReductionConfig(ceiling=8_000))
 old = report.cell("old values")
 print(f"{old.n} old values, of which a view has {old.shares['foldline'].value:.0%}")
-print("better ways:", ", ".join(old.losing()) or "none", "- edited files:", report.kept["edited marked"].value)
+better = ", ".join(old.losing()) or "none"
+print("better ways:", better, "- edited files:", report.kept["edited marked"].value)
 ```
 
 Every figure is an **upper bound**: what stands in a view need not be used, and no model was asked
