@@ -289,3 +289,21 @@ def test_a_counter_that_fails_is_named_as_it_is() -> None:
 
     with pytest.raises(TypeError, match="hi"):
         History([Message.user("hi")], counter=Broken())
+
+
+def test_a_copy_grows_on_its_own() -> None:
+    """What is appended to a copy, also the answer to a call, leaves the first history as it was."""
+    call = Message.assistant(tool_calls=[ToolCallPart("c", "f", "{}")])
+    history = History([Message.user("hi"), call])
+    copied = history.copy()
+    copied.extend([Message.tool("c", "r"), Message.system("rules"), Message.user("so")])
+    grown = History([Message.user("hi"), call])
+    history.append(Message.tool("c", "r"))
+    grown.append(Message.tool("c", "r"))
+
+    assert len(copied) == 4
+    assert copied.reach(2) == 1
+    assert history.everything() == grown.everything()
+    assert history.digest() == grown.digest()
+    assert (history.reach(2), history.is_damaged(0)) == (grown.reach(2), grown.is_damaged(0))
+    assert (history.system_tokens, history.first_open_call()) == (0, grown.first_open_call())

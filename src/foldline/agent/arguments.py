@@ -8,9 +8,11 @@ from typing import TypeAlias, TypedDict, cast
 
 from msgspec import structs
 
+from foldline.agent.cache import ReductionCache
 from foldline.checks import expect, expect_whole
 from foldline.errors import ConfigError
 from foldline.history.messages import Message, NativeFormat
+from foldline.history.tokens import TokenCounter
 from foldline.providers.book import window_of_model
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.price_list import prices_for, prices_of_model
@@ -28,6 +30,7 @@ __all__ = [
     "RequestOptions",
     "TurnInput",
     "by_hand",
+    "check_reducer",
     "checked_input",
     "fold_costs",
     "is_blocking",
@@ -204,3 +207,11 @@ def report_assumed_window(
             model,
             f"{DEFAULT_WINDOW:,}",
         )
+
+
+def check_reducer(config: object, model: object, counter: object, cache: object) -> None:
+    """Check what a reducer is made of."""
+    expect("config", config, HistoryReductionConfig, hint="see config_from_mapping")
+    expect("model", model, str | None)
+    expect("counter", counter, TokenCounter | None, hint="it needs a method count(text)")
+    expect("cache", cache, ReductionCache | None)

@@ -15,6 +15,7 @@ from msgspec import structs
 from foldline.agent.arguments import (
     RequestOptions,
     by_hand,
+    check_reducer,
     fold_costs,
     named_window,
     read_at_once,
@@ -23,6 +24,7 @@ from foldline.agent.arguments import (
 from foldline.agent.breaker import FoldCalls, breakers_of, log_writing
 from foldline.agent.cache import ReductionCache
 from foldline.agent.compacting import after, with_item
+from foldline.agent.known import KNOWN_BYTES, KnownLists
 from foldline.agent.portal import PORTAL
 from foldline.agent.recorded import digest_of, recorded, written_by_code
 from foldline.agent.reduced import ReducedHistory, ReducerCall, shown
@@ -89,6 +91,7 @@ class HistoryReducer:
         summary_budget: int | None = None,
         summarizer_window: int | None = None,
         timeout: float = DEFAULT_TIMEOUT,
+        known_bytes: int = KNOWN_BYTES,
         clock: Callable[[], datetime] | None = None,
     ) -> None:
         """
@@ -104,16 +107,19 @@ class HistoryReducer:
             summary_budget: How many tokens a summary may have: at most an eighth of a request.
             summarizer_window: How many tokens a summarizer reads at once; by default 0.6 of its window.
             timeout: How many seconds a fold may wait for summarizers; the digest has no limit.
+            known_bytes: About how much memory the dictionaries of earlier calls may take, so that a
+                longer list is compared with them and only what is new is read; 0 for none.
             clock: Gives the creation time of reductions.
 
         Raises:
             ConfigError: An argument is wrong, or a model is configured and no summarizer is given.
         """
-        _check(config, model, counter, cache)
+        check_reducer(config, model, counter, cache)
         sizes = {"window": window, "summary_budget": summary_budget}
         for name, size in (sizes | {"summarizer_window": summarizer_window}).items():
             expect_whole(name, size, 1, optional=True)
         expect_seconds("timeout", timeout)
+        expect_whole("known_bytes", known_bytes, 0)
         self._given = given = summarizer_chain(summarizer, config)
         self.config, self._digest = config, digest_of(given)
         self._summarizers: tuple[Summarizer, ...] = (*given, self._digest)
@@ -121,6 +127,7 @@ class HistoryReducer:
         self.config_fingerprint = fingerprint(config, names)
         """What identifies the reductions made here; those with another fingerprint are not used."""
         self._cache, self._counter, self._unfinished = cache, counter, UnfinishedFolds()
+        self._known = KnownLists(known_bytes)
         self._summary_budget, self._window = summary_budget, summarizer_window
         self.model, self.window = model, named_window(model, window, config)
         """The name of the model that is asked, and its window in tokens; None if it is unknown."""
@@ -343,7 +350,7 @@ class HistoryReducer:
             expect("overrides", overrides, AgentRunConfig)
         if scope != "":
             expect("scope", scope, str)
-        items = read_items(messages, format, self._counter)
+        items = read_items(messages, format, self._counter, self._known)
         history = items.history
         call = ReducerCall(
             items=items,
@@ -490,10 +497,3 @@ class HistoryReducer:
         active = call.verdict.state
         status: ReductionStatus = "skipped" if active is None else "cache_hit"
         return shown(call, self.config, active, status, self._now)
-
-
-def _check(config: object, model: object, counter: object, cache: object) -> None:
-    expect("config", config, HistoryReductionConfig, hint="see config_from_mapping")
-    expect("model", model, str | None)
-    expect("counter", counter, TokenCounter | None, hint="it needs a method count(text)")
-    expect("cache", cache, ReductionCache | None)

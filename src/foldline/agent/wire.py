@@ -1,5 +1,7 @@
 """The caller's own form of messages: read on the way in, written on the way out."""
 
+from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, takewhile
 from types import MappingProxyType
@@ -7,9 +9,10 @@ from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from foldline.agent.known import Conversion, KnownList, KnownLists
 from foldline.errors import FormatError
 from foldline.history.formats.anthropic import ANTHROPIC
-from foldline.history.formats.detect import detect_items
+from foldline.history.formats.detect import detect_items, witnesses_in
 from foldline.history.formats.openai_chat import OPENAI_CHAT
 from foldline.history.formats.openai_responses import OPENAI_RESPONSES
 from foldline.history.formats.renderings.anthropic import render_anthropic
@@ -62,6 +65,7 @@ def _is_either(message: Message, original: _Original) -> bool:
 
 
 _CONVERTERS = (ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES)
+_CONVERTER_OF = MappingProxyType({one.format: one for one in _CONVERTERS})
 _WRITERS: Mapping[NativeFormat, _Writer] = MappingProxyType(
     {
         NativeFormat.ANTHROPIC: _anthropic_messages,
@@ -69,6 +73,10 @@ _WRITERS: Mapping[NativeFormat, _Writer] = MappingProxyType(
         NativeFormat.OPENAI_RESPONSES: render_openai_responses,
     }
 )
+
+
+# System messages, which each view has, are mostly in front.
+_FRONT = 8
 
 
 class Items(Struct, frozen=True, kw_only=True):
@@ -81,11 +89,14 @@ class Items(Struct, frozen=True, kw_only=True):
     writer: _Writer | None = None
     """Writes a view in the format that was given; None if messages were given."""
 
+    wire: NativeFormat = NativeFormat.OPENAI_CHAT
+    """The format of the dictionaries."""
+
     messages: Sequence[Message] = ()
     """What was read from dictionaries."""
 
-    sources: Sequence[_Dict | list[_Dict]] = ()
-    """The dictionary that each of these was read from, or a list of them."""
+    places: Sequence[int] = ()
+    """The place of the first dictionary of each of these."""
 
     def given(self) -> list[Any]:
         """Return what was passed in."""
@@ -97,27 +108,66 @@ class Items(Struct, frozen=True, kw_only=True):
         """Return *view* in the caller's form; what is unchanged is the caller's own object."""
         if self.writer is None:
             return view
-        sources = dict(zip(map(id, self.messages), self.sources, strict=True))
-
-        def original(message: Message) -> list[_Dict] | None:
-            source = sources.get(id(message))
-            return [source] if isinstance(source, dict) else source
-
-        written = self.writer(view, original=original)
+        sources = _Sources(self, view)
+        written = self.writer(view, original=sources.of)
         if not any(message.native is not None and message.native.continues for message in view):
             return written
         # An item that was read as several messages is the caller's own if all of them are here.
-        own = {_first_block(item): item for item in self.kept}
+        own = {_first_block(item): item for item in sources.first_items()}
         same = (own.get(_first_block(item), item) for item in written)
         return [one if one == item else item for item, one in zip(written, same, strict=True)]
+
+
+class _Sources:
+    """The caller's own items of the messages of a view."""
+
+    def __init__(self, items: Items, view: list[Message]) -> None:
+        self._items = items
+        self._split = _CONVERTER_OF[items.wire].split
+        self._pieces: dict[int, list[_Dict]] = {}
+        self._indexes = _indexes(items.messages, view)
+
+    def of(self, message: Message) -> Sequence[_Dict] | None:
+        """Return what *message* was read from; None if it is a new one."""
+        index = self._indexes.get(id(message))
+        if index is None:
+            return None
+        places, given = self._items.places, self._items.kept
+        at = places[index]
+        end = places[index + 1] if index + 1 < len(places) else len(given)
+        if end > at and (index == 0 or places[index - 1] < at):
+            return given[at:end]
+        if at not in self._pieces:
+            self._pieces[at] = self._split(given[at])
+        return [self._pieces[at][index - bisect_left(places, at)]]
+
+    def first_items(self) -> list[_Dict]:
+        """Return the first item of each message."""
+        places, given = self._items.places, self._items.kept
+        return [given[places[index]] for index in self._indexes.values()]
+
+
+def _indexes(messages: Sequence[Message], view: list[Message]) -> dict[int, int]:
+    """Return where the messages of *view* are in *messages*, by their identities."""
+    wanted = {id(message) for message in view}
+    ends = (
+        range(min(_FRONT, len(messages))),
+        range(max(0, len(messages) - len(view)), len(messages)),
+    )
+    found = {id(messages[at]): at for at in chain(*ends) if id(messages[at]) in wanted}
+    # Most views are the newest messages, and not worth a walk over all of them.
+    if all(id(message) in found or message.is_summary for message in view):
+        return found
+    return {id(one): at for at, one in enumerate(messages) if id(one) in wanted}
 
 
 def read_items(
     messages: Any,
     format: NativeFormat | None,
     counter: TokenCounter | None,
+    known: KnownLists | None = None,
 ) -> Items:
-    """Read *messages* in whatever form they are."""
+    """Read *messages* in whatever form they are; what is *known* of them is not read again."""
     if isinstance(messages, History):
         return Items(history=messages, kept=messages)
     if not isinstance(messages, Iterable) or isinstance(messages, str | bytes | Mapping):
@@ -125,29 +175,93 @@ def read_items(
         raise FormatError(text)
     # The caller's list may grow while a summary is written.
     given: list[Any] = list(messages)  # pyright: ignore[reportUnknownArgumentType] - any object
-    are_read = not given or isinstance(given[0], Message)
-    kind = Message if are_read else Mapping
-    for index, one in enumerate(given):
-        if not isinstance(one, kind):
-            what = "a Message like the first" if are_read else "a dictionary"
-            hint = "" if are_read else " (use model_dump of an SDK's object)"
-            text = f"messages[{index}] must be {what}, got {type(one).__name__}{hint}"
-            raise FormatError(text)
-    if are_read:
+    if not given or isinstance(given[0], Message):
+        _check_kinds(given, Message, "a Message like the first")
         return Items(history=History(given, counter=counter), kept=given)
-    wire = detect_items(given) if format is None else format
+    return _read_dictionaries(given, format, counter, KnownLists(0) if known is None else known)
+
+
+def _read_dictionaries(
+    given: list[Any], format: NativeFormat | None, counter: TokenCounter | None, known: KnownLists
+) -> Items:
+    before = known.find(given, format)
+    made = None if before is None else _grown(before, given)
+    if made is None:
+        before, made = None, _converted(given, format, counter)
+    if before is None or before.size < len(given):
+        known.keep(given, format, made, grown_from=before)
+    # A caller who names a format knows what is to come.
+    is_detected = format is None and made.wire is NativeFormat.OPENAI_CHAT
+    return Items(
+        history=made.history,
+        kept=given,
+        writer=_detected_chat_messages if is_detected else _WRITERS[made.wire],
+        wire=made.wire,
+        messages=made.messages,
+        places=made.places,
+    )
+
+
+def _converted(
+    given: list[Any], format: NativeFormat | None, counter: TokenCounter | None
+) -> Conversion:
+    _check_kinds(given, Mapping, "a dictionary", " (use model_dump of an SDK's object)")
+    witnesses = witnesses_in(given) if format is None else None
+    wire = format if witnesses is None else witnesses.format
     fitting = (one for one in _CONVERTERS if wire in (one.format, one.format.value))
     converter = next(fitting, None)
     if converter is None:
-        known = ", ".join(one.format.value for one in _CONVERTERS)
-        text = f"format must be one of {known}, got {getattr(wire, 'value', wire)!r}"
+        names = ", ".join(one.format.value for one in _CONVERTERS)
+        text = f"format must be one of {names}, got {getattr(wire, 'value', wire)!r}"
         raise FormatError(text)
-    read, sources = converter.read(given)
-    # A caller who names a format knows what is to come.
-    is_detected = format is None and wire is NativeFormat.OPENAI_CHAT
-    writer = _detected_chat_messages if is_detected else _WRITERS[converter.format]
-    history = History(read, counter=counter)
-    return Items(history=history, kept=given, writer=writer, messages=read, sources=sources)
+    read, places = converter.read(given)
+    return Conversion(
+        history=History(read, counter=counter),
+        wire=converter.format,
+        witnesses=witnesses,
+        messages=read,
+        places=array("q", places),
+    )
+
+
+def _grown(known: KnownList, given: list[Any]) -> Conversion | None:
+    """
+    Return what *given* are, of which the beginning is *known*; None if all has to be read.
+
+    That is so if the new items show another format, go on with the last answer, or are wrong: the
+    error names their place in the whole list.
+    """
+    old, new = known.conversion, given[known.size :]
+    if not new:
+        return old
+    try:
+        _check_kinds(new, Mapping, "")
+        witnesses = None if old.witnesses is None else witnesses_in(new, old.witnesses)
+        if witnesses is not None and witnesses.format is not old.wire:
+            return None
+        read, places = _CONVERTER_OF[old.wire].read(new)
+        last = old.messages[-1]
+        if last.role == read[0].role == "assistant" and last.name == read[0].name:
+            return None
+        history, grown = old.history.copy(), old.places[:]
+        history.extend(read)
+        grown.extend(known.size + at for at in places)
+    except FormatError:
+        return None
+    return Conversion(
+        history=history,
+        wire=old.wire,
+        witnesses=witnesses,
+        messages=[*old.messages, *read],
+        places=grown,
+    )
+
+
+def _check_kinds(given: list[Any], kind: type, what: str, hint: str = "") -> None:
+    for index, one in enumerate(given):
+        if not isinstance(one, kind):
+            text = f"messages[{index}] must be {what}, got {type(one).__name__}{hint}"
+            raise FormatError(text)
 
 
 def _first_block(item: _Dict) -> int:

@@ -3,8 +3,9 @@
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from itertools import takewhile
-from typing import Literal, TypeAlias, get_args, overload
+from typing import Literal, TypeAlias, cast, get_args, overload
 
 from msgspec import Struct
 
@@ -30,6 +31,10 @@ the newest user message opens counts too. `tokens`: as the history's token count
 
 COUNTING_UNITS: tuple[CountingUnit, ...] = get_args(CountingUnit)
 """Every unit."""
+
+
+# Of such are the fields of a history that appending changes.
+_GROWING = (list, dict, set, array, bytearray)
 
 
 class Prefix(Struct, frozen=True, kw_only=True):
@@ -134,6 +139,16 @@ class History(Sequence[Message]):
             self._hold_system(message, tokens)
         else:
             self._hold(message, tokens, digest)
+
+    def copy(self) -> "History":
+        """Return a history of the same messages that grows on its own."""
+        made = copy(self)
+        fields: dict[str, object] = vars(made)
+        for name, value in fields.items():
+            if isinstance(value, _GROWING):
+                fields[name] = copy(cast("object", value))
+        fields["_calls"] = {one: [*waiting] for one, waiting in self._calls.items()}
+        return made
 
     def append_known(self, message: Message, *, tokens: int, digest: bytes) -> None:
         """

@@ -27,9 +27,10 @@ def read_with_originals(
     converter: Converter, items: list[dict[str, Any]]
 ) -> tuple[list[Message], Original]:
     """Return what *items* say, and what gives a rendering the items of a message."""
-    messages, sources = converter.read(items)
-    originals = {
-        id(message): source if isinstance(source, list) else [source]
-        for message, source in zip(messages, sources, strict=True)
-    }
+    messages, places = converter.read(items)
+    originals: dict[int, list[dict[str, Any]]] = {}
+    for message, at, end in zip(messages, places, [*places[1:], len(items)], strict=True):
+        pieces = converter.split(items[at]) if places.count(at) > 1 else []
+        piece = sum(places[index] == at for index in range(len(originals)))
+        originals[id(message)] = [pieces[piece]] if pieces else items[at:end]
     return messages, lambda message: originals[id(message)]

@@ -12,7 +12,7 @@ beside the parts as JSON text.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -109,12 +109,12 @@ class Converter(Struct, frozen=True, kw_only=True):
         kept = decode_json(native.item)
         return [as_object(item, "the kept item") for item in (kept if is_list(kept) else [kept])]
 
-    def read(self, items: object) -> tuple[list[Message], list[Object | list[Object]]]:
+    def read(self, items: object) -> tuple[list[Message], list[int]]:
         """
-        Read *items* as `messages` does, with what each message was read from.
+        Read *items* as `messages` does, with the place of the first item of each message.
 
-        That is an item, a list of items that are one answer, or a piece of an item that is several
-        messages, which holds the item's own blocks.
+        A message may be an item, several items that are one answer, or a piece of an item that is
+        several messages: those have the same place.
 
         Raises:
             FormatError: An item has the wrong shape; the error names its place and the field.
@@ -123,23 +123,25 @@ class Converter(Struct, frozen=True, kw_only=True):
             text = "the messages are not a list"
             raise FormatError(text)
         messages: list[Message] = []
-        sources: list[Object | list[Object]] = []
+        pieces: list[Object] = []
+        places: list[int] = []
         # Where the last answer begins, and whether its items have to be looked at together.
-        start, is_open, place = -1, False, -1
+        start, is_open = -1, False
         for place, message, item, is_plain in self._pieces(items):
             is_answer = message.role == "assistant"
             if is_answer and start >= 0 and messages[start].name == message.name:
                 is_open = True
             else:
                 if is_open:
-                    self._join(messages, sources, start, place)
+                    self._join(messages, pieces, places, start)
                 start = len(messages) if is_answer else -1
                 is_open = is_answer and not is_plain
             messages.append(message)
-            sources.append(item)
+            pieces.append(item)
+            places.append(place)
         if is_open:
-            self._join(messages, sources, start, place + 1)
-        return messages, sources
+            self._join(messages, pieces, places, start)
+        return messages, places
 
     def split(self, item: Object) -> list[Object]:
         """Divide *item* so that each result in it is an item of its own, as is what is between."""
@@ -235,9 +237,9 @@ class Converter(Struct, frozen=True, kw_only=True):
             yield message, piece
 
     def _join(
-        self, messages: list[Message], sources: list[Object | list[Object]], start: int, place: int
+        self, messages: list[Message], pieces: list[Object], places: list[int], start: int
     ) -> None:
-        """Make one message of those from *start* on: the answer that ends before *place*."""
+        """Make one message of those from *start* on, an answer."""
         joined, run = messages[start], messages[start:]
         if len(run) > 1:
             joined = Message(
@@ -246,9 +248,10 @@ class Converter(Struct, frozen=True, kw_only=True):
                 id=next((message.id for message in run if message.id is not None), None),
                 name=joined.name,
             )
-        items = cast("list[Object]", sources[start:])
-        messages[start:] = [self._kept(joined, items, place - len(items))]
-        sources[start:] = [items]
+        messages[start:] = [self._kept(joined, pieces[start:], places[start])]
+        # What they were read from is not looked at again.
+        pieces[start:] = pieces[start : start + 1]
+        places[start:] = places[start : start + 1]
 
     def _kept(self, message: Message, items: list[Object], start: int | None = None) -> Message:
         """Return *message* with its *items* beside it, unless its parts give the same JSON."""

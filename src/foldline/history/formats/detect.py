@@ -8,12 +8,14 @@ format; where nothing is left, the list is in none or in two, and its owner has 
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
+from msgspec import Struct
+
 from foldline.errors import FormatError
 from foldline.history.formats.wire import is_list
 from foldline.history.messages import NativeFormat
 
 
-__all__ = ["BLOCKS", "detect_items"]
+__all__ = ["BLOCKS", "Witnesses", "detect_items", "witnesses_in"]
 
 
 _Formats: TypeAlias = frozenset[NativeFormat]
@@ -65,6 +67,31 @@ _PLAIN_SIZE = 2
 """A role and a content."""
 
 
+class Witnesses(Struct, frozen=True, kw_only=True):
+    """What the items of a list say of its format."""
+
+    possible: frozenset[NativeFormat] = _VENDORS | _OTEL
+    """The formats that all of them can be in."""
+
+    has_rules: bool = False
+    """Whether one is neither the user's nor the assistant's."""
+
+    @property
+    def format(self) -> NativeFormat:
+        """The format of the list; see `detect_items`."""
+        if self.possible >= _VENDORS and not self.has_rules:
+            return NativeFormat.ANTHROPIC
+        preferred = (
+            NativeFormat.OPENAI_CHAT,
+            NativeFormat.OPENAI_RESPONSES,
+            NativeFormat.ANTHROPIC,
+        )
+        return next((one for one in preferred if one in self.possible), NativeFormat.OTEL)
+
+
+_NONE = Witnesses()
+
+
 def detect_items(items: Iterable[Mapping[str, Any]]) -> NativeFormat:
     """
     Return the wire format that *items* are written in.
@@ -77,7 +104,17 @@ def detect_items(items: Iterable[Mapping[str, Any]]) -> NativeFormat:
     Raises:
         FormatError: The items contradict each other.
     """
-    possible, has_rules = _VENDORS | _OTEL, False
+    return witnesses_in(items).format
+
+
+def witnesses_in(items: Iterable[Mapping[str, Any]], before: Witnesses = _NONE) -> Witnesses:
+    """
+    Return what *items* say of their format, those *before* them included.
+
+    Raises:
+        FormatError: The items contradict each other.
+    """
+    possible, has_rules = before.possible, before.has_rules
     for index, item in enumerate(items):
         found = _formats_of(item)
         if not possible & found:
@@ -88,18 +125,11 @@ def detect_items(items: Iterable[Mapping[str, Any]]) -> NativeFormat:
         possible &= found
         # A role that nobody has is reported with the roles of OpenAI Chat, which has the most.
         has_rules = has_rules or item.get("role") not in _TURNS
-    return _chosen(possible, has_rules=has_rules)
+    return Witnesses(possible=possible, has_rules=has_rules)
 
 
 def _named(formats: _Formats) -> str:
     return " or ".join(sorted(one.value for one in formats))
-
-
-def _chosen(possible: _Formats, *, has_rules: bool) -> NativeFormat:
-    if possible >= _VENDORS and not has_rules:
-        return NativeFormat.ANTHROPIC
-    preferred = (NativeFormat.OPENAI_CHAT, NativeFormat.OPENAI_RESPONSES, NativeFormat.ANTHROPIC)
-    return next((one for one in preferred if one in possible), NativeFormat.OTEL)
 
 
 def _formats_of(item: Mapping[str, Any]) -> _Formats:

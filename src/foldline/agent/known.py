@@ -1,0 +1,258 @@
+"""What was read from plain lists of dictionaries, so that the next call reads what is new only."""
+
+import marshal
+from array import array
+from collections import OrderedDict
+from collections.abc import Sequence
+from itertools import count
+from threading import Lock
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from foldline.history.formats.detect import Witnesses
+from foldline.history.history import History
+from foldline.history.messages import Message, NativeFormat
+
+
+__all__ = ["KNOWN_BYTES", "Conversion", "KnownList", "KnownLists"]
+
+
+KNOWN_BYTES = 128 * 1024 * 1024
+"""How many bytes of plain lists a reducer remembers by default."""
+
+_LEAST = 8
+"""A shorter list is read faster than it is looked up."""
+
+_BLOCK = 128
+"""How many items are compared at once: enough for speed, few enough to write the last ones again."""
+
+_HEAD = 2
+"""By how many items the lists are told apart first."""
+
+_MESSAGE_BYTES = 300
+"""What a message takes beside its text, and its item beside its bytes."""
+
+_ROW_BYTES = 120
+"""What is the list's own of a message that a longer list holds as well."""
+
+_FORMAT = NativeFormat | str | None
+_ENCODER = msgspec.msgpack.Encoder()
+_UNENCODED = (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError)
+# No msgpack begins with this byte.
+_MARSHAL = b"\xc1"
+# The version without references: equal values give equal bytes.
+_MARSHAL_VERSION = 2
+
+
+class Conversion(Struct, frozen=True, kw_only=True, eq=False):
+    """What was read from a list of dictionaries; nothing in it is the caller's own."""
+
+    history: History
+    """The messages; never appended to."""
+
+    wire: NativeFormat
+    witnesses: Witnesses | None
+    """What the items say of their format; None if the caller named it."""
+
+    messages: Sequence[Message]
+    """The messages, system messages at their places."""
+
+    places: "array[int]"
+    """The place of the first item of each message; several messages of one item have the same."""
+
+
+class KnownList(Struct, frozen=True, kw_only=True, eq=False):
+    """
+    A list of a call, as bytes, and what was read from it.
+
+    A caller may change a dictionary in place, so the bytes are all that tells whether it is the same.
+    They tell `1`, `True` and `1.0` apart, and the order of keys. What is no JSON at all, like a
+    subclass of str, has none: such a list is not remembered.
+    """
+
+    number: int
+    head: tuple[_FORMAT, bytes]
+    size: int
+    """The number of items."""
+
+    sample: bytes
+    blocks: Sequence[bytes]
+    conversion: Conversion
+    grown_from: int | None
+    """The number of the list that is the beginning of this one."""
+
+    weight: int
+    """About how many bytes it takes."""
+
+    def begins(self, items: list[Any]) -> bool:
+        """Whether *items* begin with this list."""
+        buffer = bytearray()
+        for place, block in enumerate(self.blocks):
+            at = place * _BLOCK
+            if not _written(items[at : min(at + _BLOCK, self.size)], buffer):
+                return False
+            if len(buffer) != len(block) or not buffer.startswith(block):
+                return False
+        return True
+
+
+class KnownLists:
+    """
+    A bounded memory of the lists that a reducer was called with; the least recently used go first.
+
+    Of a conversation it has the newest list and the one that it has grown from, since the last
+    message is what callers take back.
+    """
+
+    def __init__(self, most_bytes: int = KNOWN_BYTES) -> None:
+        """Remember lists of about *most_bytes* together."""
+        self._most_bytes = most_bytes
+        self._lists: OrderedDict[int, KnownList] = OrderedDict()
+        self._weights: dict[int, int] = {}
+        self._heads: dict[tuple[_FORMAT, bytes], dict[int, KnownList]] = {}
+        self._numbers = count()
+        self._weight = 0
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._lists)
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes the lists take."""
+        return self._weight
+
+    def find(self, items: list[Any], format: _FORMAT) -> KnownList | None:
+        """Return the longest list that *items*, read as *format*, begin with; None if none is known."""
+        if len(items) < _LEAST or not self._lists:
+            return None
+        head = _head(items, format)
+        with self._lock:
+            of_head = [*self._heads.get(head, {}).values()] if head else []
+        fitting = sorted((one for one in of_head if one.size <= len(items)), key=_size)
+        samples = {size: _sample(items, size) for size in {one.size for one in fitting}}
+        alike = (one for one in reversed(fitting) if one.sample == samples[one.size])
+        found = next((one for one in alike if one.begins(items)), None)
+        if found is not None:
+            self._use(found)
+        return found
+
+    def _use(self, known: KnownList) -> None:
+        with self._lock:
+            if known.number in self._lists:
+                self._lists.move_to_end(known.number)
+
+    def keep(
+        self,
+        items: list[Any],
+        format: _FORMAT,
+        conversion: Conversion,
+        *,
+        grown_from: KnownList | None = None,
+    ) -> None:
+        """Remember that *items*, read as *format*, are *conversion*; *grown_from* is their beginning."""
+        if len(items) < _LEAST or self._most_bytes < _MESSAGE_BYTES * len(items):
+            return
+        kept = 0 if grown_from is None else grown_from.size // _BLOCK
+        blocks = [] if grown_from is None else [*grown_from.blocks[:kept]]
+        buffer = bytearray()
+        for at in range(kept * _BLOCK, len(items), _BLOCK):
+            if not _written(items[at : at + _BLOCK], buffer):
+                return
+            blocks.append(bytes(buffer))
+        head, sample = _head(items, format), _sample(items, len(items))
+        if head is None or sample is None:
+            return
+        known = KnownList(
+            number=next(self._numbers),
+            head=head,
+            size=len(items),
+            sample=sample,
+            blocks=blocks,
+            conversion=conversion,
+            grown_from=None if grown_from is None else grown_from.number,
+            weight=_weight(blocks, conversion, grown_from),
+        )
+        with self._lock:
+            self._put(known, grown_from)
+
+    def _put(self, known: KnownList, grown_from: KnownList | None) -> None:
+        if grown_from is not None and grown_from.number in self._lists:
+            of_head = [*self._heads[grown_from.head].values()]
+            for one in of_head:
+                is_sibling = one.grown_from == grown_from.number
+                if is_sibling or one.number == grown_from.grown_from:
+                    self._drop(one)
+            self._weigh(grown_from, _ROW_BYTES * grown_from.size)
+        self._lists[known.number] = known
+        self._heads.setdefault(known.head, {})[known.number] = known
+        self._weigh(known, known.weight)
+        while self._weight > self._most_bytes:
+            oldest = next(iter(self._lists.values()))
+            before = self._lists.get(-1 if oldest.grown_from is None else oldest.grown_from)
+            self._drop(oldest)
+            # It was weighed as a part of the longer one.
+            if before is not None:
+                self._drop(before)
+
+    def _weigh(self, known: KnownList, weight: int) -> None:
+        self._weight += weight - self._weights.get(known.number, 0)
+        self._weights[known.number] = weight
+
+    def _drop(self, known: KnownList) -> None:
+        del self._lists[known.number]
+        self._weight -= self._weights.pop(known.number)
+        of_head = self._heads[known.head]
+        del of_head[known.number]
+        if not of_head:
+            del self._heads[known.head]
+
+
+def _written(items: list[Any], buffer: bytearray) -> bool:
+    """Write *items* into *buffer*, in place of what it holds; False if they are no JSON."""
+    try:
+        _ENCODER.encode_into(items, buffer)
+    except _UNENCODED:
+        try:
+            # Lone surrogates and numbers of any length.
+            buffer[:] = _MARSHAL + marshal.dumps(items, _MARSHAL_VERSION)
+        except ValueError:
+            return False
+    return True
+
+
+def _size(known: KnownList) -> int:
+    return known.size
+
+
+def _head(items: list[Any], format: object) -> tuple[_FORMAT, bytes] | None:
+    buffer = bytearray()
+    # Another format is refused when the items are read.
+    if not isinstance(format, _FORMAT):
+        return None
+    return (format, bytes(buffer)) if _written(items[:_HEAD], buffer) else None
+
+
+def _sample(items: list[Any], size: int) -> bytes | None:
+    """Return some of the first *size* items as bytes: other lists differ mostly at the end."""
+    buffer = bytearray()
+    some = [items[size * part // 4] for part in range(1, 4)]
+    return bytes(buffer) if _written([*some, *items[size - 3 : size]], buffer) else None
+
+
+def _weight(blocks: Sequence[bytes], conversion: Conversion, before: KnownList | None) -> int:
+    """Return about how many bytes they take: the items as bytes, and the texts of the messages."""
+    old = 0 if before is None else len(before.conversion.messages)
+    new = conversion.messages[old:]
+    native = sum(len(one.native.item) for one in new if one.native is not None)
+    kept = 0 if before is None else before.size // _BLOCK
+    written = sum(map(len, blocks[kept:]))
+    tail = 0 if before is None else sum(map(len, before.blocks[kept:]))
+    return (
+        (0 if before is None else before.weight)
+        + 2 * (written - tail)
+        + native
+        + _MESSAGE_BYTES * len(new)
+    )

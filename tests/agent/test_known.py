@@ -1,0 +1,482 @@
+"""Plain lists that are compared with those of earlier calls, not read again."""
+
+import copy
+import enum
+import gc
+import json
+import random
+import tracemalloc
+import weakref
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import pytest
+
+from foldline.agent.known import KNOWN_BYTES, KnownLists
+from foldline.agent.reducer import HistoryReducer
+from foldline.agent.wire import Items, read_items
+from foldline.errors import ConfigError, FormatError
+from foldline.history.messages import Message, NativeFormat
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.testing.summarizer import ScriptedSummarizer
+
+
+Item: TypeAlias = dict[str, Any]
+
+CONFIG = HistoryReductionConfig(
+    enabled=True,
+    strategy="summarizing",
+    counting_unit="messages",
+    target_count=10,
+    summarization_threshold=10,
+)
+RULES: Item = {"role": "system", "content": "Be brief."}
+
+
+class Words(str):
+    """A str of another type."""
+
+    __slots__ = ()
+
+
+class Counting:
+    """A counter that knows how many texts it was asked for."""
+
+    def __init__(self) -> None:
+        self.texts = 0
+
+    def count(self, text: str) -> int:
+        """Count the words of *text*."""
+        self.texts += 1
+        return len(text.split()) + 1
+
+
+def text(count: int, name: str = "it") -> list[Item]:
+    """Make a conversation about *name* in plain text."""
+    return [
+        {"role": "assistant" if at % 2 else "user", "content": f"{at} was said of {name} in 1900"}
+        for at in range(count)
+    ]
+
+
+def tools(count: int, name: str = "it") -> list[Item]:
+    """Make a conversation of OpenAI Chat with calls, whose arguments and fields are nested."""
+    items: list[Item] = []
+    for at in range(count):
+        function = {"name": "find", "arguments": json.dumps({"n": at, "of": name})}
+        call = {"id": f"c{at}", "type": "function", "function": function, "index": 1}
+        content = [{"type": "text", "text": f"find {at}", "weight": 1, "share": 0.0}]
+        items += [
+            {"role": "user", "content": content},
+            {"role": "assistant", "content": None, "tool_calls": [call], "more": [1, {"a": True}]},
+            {"role": "tool", "tool_call_id": f"c{at}", "content": f"{name} {at}"},
+            {"role": "assistant", "content": f"That is {at}."},
+        ]
+    return items[:count]
+
+
+def anthropic(count: int, name: str = "it") -> list[Item]:
+    """Make a conversation of Anthropic with two results and words in one item."""
+    items: list[Item] = []
+    for at in range(count):
+        uses = [
+            {"type": "tool_use", "id": f"t{at}{n}", "name": "find", "input": {"n": n, "x": [1]}}
+            for n in range(2)
+        ]
+        results = [
+            {"type": "tool_result", "tool_use_id": f"t{at}{n}", "content": f"{name} {at}"}
+            for n in range(2)
+        ]
+        items += [
+            {"role": "user", "content": f"find {at}"},
+            {"role": "assistant", "content": [{"type": "text", "text": "I look."}, *uses]},
+            {"role": "user", "content": [*results, {"type": "text", "text": "So?"}]},
+            {"role": "assistant", "content": f"That is {at}."},
+        ]
+    return items[:count]
+
+
+KINDS: list[Callable[..., list[Item]]] = [text, tools, anthropic]
+
+
+def reducer(**options: Any) -> HistoryReducer:
+    """Make a reducer whose summarizer answers at once."""
+    return HistoryReducer(CONFIG, summarizer=ScriptedSummarizer(repeat="It was said."), **options)
+
+
+def read(items: list[Item], known: KnownLists, format: NativeFormat | None = None) -> Items:
+    """Read *items* as a reducer does that has been asked before."""
+    return read_items(items, format, None, known)
+
+
+def facts(items: Items) -> tuple[object, ...]:
+    """Return all that a reduction of *items* depends on."""
+    history = items.history
+    return (
+        history.everything(),
+        [history.digest(at) for at in range(len(history) + 1)],
+        [history.tokens(at) for at in range(len(history))],
+        [history.largest(at) for at in range(len(history))],
+        [history.reach(at) for at in range(len(history))],
+        list(history.whole_indexes(len(history), 0)),
+        [history.is_damaged(at) for at in range(len(history))],
+        history.exchanges(),
+        history.first_open_call(),
+        history.has_reasoning(0),
+        history.system_tokens,
+        history.last_user(),
+        items.wire,
+        list(items.messages),
+        list(items.places),
+        items.writer,
+    )
+
+
+def leaves(value: Any) -> list[tuple[Any, Any]]:
+    """Return the container and the key of each value in *value*, however deep."""
+    pairs = list(value.items() if isinstance(value, dict) else enumerate(value))
+    inner = [leaf for _, one in pairs if isinstance(one, dict | list) for leaf in leaves(one)]
+    return [(value, key) for key, _ in pairs] + inner
+
+
+def edit(items: list[Item], rng: random.Random) -> None:
+    """Change one value of *items* in place, perhaps its type alone, or the keys around it."""
+    place = rng.randrange(len(items))
+    holder, key = rng.choice(leaves(items[place]))
+    value = holder[key]
+    if isinstance(value, dict) and len(value) > 1 and rng.random() < 0.5:
+        holder[key] = dict(reversed(value.items()))
+    elif isinstance(value, bool):
+        holder[key] = rng.choice([int(value), float(value), not value])
+    elif isinstance(value, int):
+        holder[key] = rng.choice([bool(value), float(value), value + 1, -value - 1])
+    elif isinstance(value, float):
+        holder[key] = rng.choice([-value, int(value), bool(value), float("nan")])
+    elif isinstance(value, str):
+        edited = "".join([*value[:-1], "\ud800"])
+        holder[key] = rng.choice([value + ".", edited, Words(value), None, [value]])
+    elif rng.random() < 0.5:
+        holder[key] = rng.choice([None, "new", 0])
+    else:
+        del items[place]
+
+
+def outcome(items: list[Item], known: KnownLists) -> object:
+    """Return the facts of *items*, or the error that they are refused with."""
+    try:
+        return facts(read(items, known))
+    except FormatError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(60))
+def test_every_edit_of_a_known_list_is_noticed(kind: Callable[..., list[Item]], seed: int) -> None:
+    """What was edited in place, also its type alone, reads as if no list had been known."""
+    rng, known = random.Random(seed), KnownLists()
+    items = kind(150 if seed % 10 == 0 else 20)
+    read(items, known)
+    for _ in range(4):
+        edit(items, rng)
+        more = rng.choice([[], [{"role": "user", "content": f"more {rng.random()}"}]])
+        items += more
+
+        assert repr(outcome(items, known)) == repr(outcome(items, KnownLists(0)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("value", [True, 1.0, Words("one"), "1", None, [1], 2**70, -1])
+def test_an_edit_of_type_alone_is_another_list(kind: Callable[..., list[Item]], value: Any) -> None:
+    """A nested 1 that became true, 1.0 or a str is not the list that was known."""
+    known, items = KnownLists(), kind(12)
+    items[4]["extra"] = {"deep": [0, {"n": 1}]}
+    read(items, known)
+    found = known.find(items, None)
+    items[4]["extra"]["deep"][1]["n"] = value
+
+    assert found is not None
+    assert known.find(items, None) is None
+
+
+def test_the_order_of_keys_and_a_nan_are_compared() -> None:
+    """Keys in another order are an edit, though the dictionaries are equal; the same NaN is none."""
+    known, items = KnownLists(), text(12)
+    items[4]["extra"] = {"a": float("nan"), "b": -0.0}
+    read(items, known)
+    copied = copy.deepcopy(items)
+    copied[4]["extra"] = {"a": float("nan"), "b": -0.0}
+
+    assert known.find(copied, None) is not None
+    copied[4]["extra"] = {"b": -0.0, "a": float("nan")}
+    assert known.find(copied, None) is None
+    copied[4]["extra"] = {"a": float("nan"), "b": 0.0}
+    assert known.find(copied, None) is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("start", [8, 31, 127, 128, 129])
+def test_a_list_that_grows_reads_as_if_it_were_new(
+    kind: Callable[..., list[Item]], start: int
+) -> None:
+    """Whatever is appended, by one, two and three items, also what goes on with an answer."""
+    known, whole = KnownLists(), [RULES, *kind(start + 60)]
+    for step, stop in enumerate(range(start, len(whole), 3)):
+        items = copy.deepcopy(whole[: stop - step % 2])
+
+        assert facts(read(items, known)) == facts(read(items, KnownLists(0)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_known_is_not_counted_again(kind: Callable[..., list[Item]]) -> None:
+    """A call that knows the beginning counts the texts of the new items alone."""
+    items, counter = kind(201), Counting()
+    one = reducer(counter=counter)
+    state = one.reduce_sync(items).state
+    before = counter.texts
+    one.reduce_sync(items, state=state)
+    once = counter.texts - before
+    items += kind(205)[201:]
+    one.reduce_sync(items, state=state)
+
+    assert before > 150
+    assert once <= 5
+    assert counter.texts - before - once <= 40
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_views_are_the_same_bytes_with_and_without_memory(
+    kind: Callable[..., list[Item]],
+) -> None:
+    """A reducer that remembers sends what one without memory sends, in the caller's own objects."""
+    remembers, forgets = reducer(), reducer(known_bytes=0)
+    whole, state, other = kind(90), None, None
+    for stop in range(20, len(whole), 3):
+        items = copy.deepcopy(whole[:stop])
+        ours, theirs = (
+            remembers.reduce_sync(items, state=state),
+            forgets.reduce_sync(items, state=other),
+        )
+        state, other = ours.state, theirs.state
+
+        assert json.dumps(ours.messages) == json.dumps(theirs.messages)
+        assert [id(one) in map(id, items) for one in ours.messages] == [
+            id(one) in map(id, items) for one in theirs.messages
+        ]
+
+
+def test_a_list_may_be_taken_back_and_go_on_otherwise() -> None:
+    """The list that the newest has grown from is known too, so another answer is read alone."""
+    known, items = KnownLists(), text(30)
+    read(items, known)
+    for word in ("one", "two", "three"):
+        branch = [*items, *text(2, word)]
+        found = known.find(branch, None)
+
+        assert found is not None
+        assert found.size == 30
+        assert facts(read(branch, known)) == facts(read(branch, KnownLists(0)))
+        assert len(known) == 2
+
+
+def test_a_list_that_goes_on_is_held_twice_at_most() -> None:
+    """Of a conversation that grows for long, the last two lists are kept."""
+    known, items = KnownLists(), text(10)
+    for at in range(50):
+        read(items, known)
+        items.append({"role": "user", "content": f"more {at}"})
+
+    assert len(known) == 2
+
+
+def test_conversations_alternate() -> None:
+    """Several conversations, also with the same beginning and length, are each known."""
+    known = KnownLists()
+    lists = [[RULES, RULES, *kind(20, name)] for kind in KINDS for name in ("a", "b", "c")]
+    for _ in range(3):
+        for items in lists:
+            read(items, known)
+            items.append({"role": "user", "content": "and now?"})
+    for items in lists:
+        found = known.find(items, None)
+        assert found is not None
+        assert found.size == len(items) - 1
+
+
+def test_the_least_recently_used_lists_go_first() -> None:
+    """What is remembered stays below its bound, and what was used last stays."""
+    one = KnownLists()
+    read(text(100), one)
+    known = KnownLists(int(one.weight * 3.5))
+    first, *others = [text(100, name) for name in "abcdef"]
+    for items in others:
+        read(first, known)
+        read(items, known)
+
+        assert known.weight <= one.weight * 3.5
+    assert known.find(first, None) is not None
+    assert [known.find(items, None) is not None for items in others] == [False] * 3 + [True] * 2
+
+
+def test_lists_that_grew_go_together() -> None:
+    """The list that another has grown from does not stay when that one is dropped."""
+    one = KnownLists()
+    read(text(100), one)
+    known = KnownLists(one.weight * 3 // 2)
+    read(text(100, "a"), known)
+    read([*text(100, "a"), {"role": "user", "content": "more"}], known)
+    shorter = known.find(text(100, "a"), None)
+    read(text(100, "b"), known)
+
+    assert shorter is not None
+    assert known.find(text(100, "a"), None) is None
+    assert len(known) == 1
+
+
+def test_a_list_over_the_bound_is_not_kept() -> None:
+    """One list alone over the bound leaves nothing behind."""
+    known = KnownLists(40_000)
+    read(text(100, "so many words " * 50), known)
+
+    assert (len(known), known.weight) == (0, 0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_weight_is_about_the_memory(kind: Callable[..., list[Item]]) -> None:
+    """What the lists take in memory, beside the caller's own, is not over what is said of it."""
+    items = kind(2_000, "some words of a usual length that were said here " * 6)
+    known = KnownLists()
+    gc.collect()
+    tracemalloc.start()
+    read(items, known)
+    read([*items, RULES], known)
+    gc.collect()
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert 0.4 * known.weight < taken <= known.weight
+
+
+def test_what_is_remembered_goes_with_the_reducer() -> None:
+    """Nothing else refers to the messages that were read."""
+    one, items = reducer(), text(12)
+    one.reduce_sync(items)
+    known = weakref.ref(one._known)
+    del one
+    gc.collect()
+
+    assert known() is None
+
+
+def test_a_list_with_what_is_no_json_is_not_remembered() -> None:
+    """A subclass of str is refused as before, and leaves nothing behind."""
+    known, items = KnownLists(), text(12)
+    items[5]["content"] = Words("so")
+
+    with pytest.raises(FormatError, match="message 5"):
+        read(items, known)
+    items[5] = {"role": "user", "content": "so", "extra": enum.auto()}
+    with pytest.raises(FormatError, match="message 5"):
+        read(items, known)
+    assert len(known) == 0
+
+
+@pytest.mark.parametrize("value", ["\ud800", 2**80])
+def test_a_list_with_surrogates_and_long_numbers_is_remembered(value: Any) -> None:
+    """What msgpack has no form for is compared all the same."""
+    known, items = KnownLists(), text(12)
+    items[5] = {"role": "user", "content": [{"type": "x", "value": value}]}
+    read(items, known)
+
+    assert known.find(copy.deepcopy(items), None) is not None
+    items[5]["content"][0]["value"] = "\ud801"
+    assert known.find(items, None) is None
+
+
+@pytest.mark.parametrize(
+    ("new", "words"),
+    [
+        ("text", "messages[12] must be a dictionary, got str"),
+        ({"role": "nobody", "content": ""}, "message 12"),
+        ({"parts": [], "role": "user"}, "message 12 is otel"),
+        ({"role": "user", "content": Words("so")}, "message 12"),
+    ],
+)
+def test_an_error_in_what_is_new_names_its_place_in_the_whole(new: Any, words: str) -> None:
+    """The same error is raised whether the beginning is known or not."""
+    known, items = KnownLists(), text(12)
+    read(items, known)
+    with pytest.raises(FormatError) as with_memory:
+        read([*items, new], known)
+    with pytest.raises(FormatError) as without:
+        read([*items, new], KnownLists(0))
+
+    assert str(with_memory.value) == str(without.value)
+    assert words in str(with_memory.value)
+
+
+def test_the_format_may_be_known_later() -> None:
+    """Plain text that turns out to be OpenAI's is read again; a named format is another list."""
+    known, items = KnownLists(), text(13)
+    read(items, known)
+    tool = {"role": "tool", "tool_call_id": "c", "content": "r"}
+
+    assert facts(read([*items, tool], known)) == facts(read([*items, tool], KnownLists(0)))
+    assert known.find(items, NativeFormat.OPENAI_CHAT) is None
+    read(items, known, NativeFormat.OPENAI_CHAT)
+    longer = [*items, tool]
+    named = read(longer, known, NativeFormat.OPENAI_CHAT)
+    assert facts(named) == facts(read(longer, KnownLists(0), NativeFormat.OPENAI_CHAT))
+
+
+@pytest.mark.parametrize("format", ["other", [], 5])
+def test_a_wrong_format_is_refused_as_before(format: Any) -> None:
+    """A format that is none is a FormatError, also if the list is known."""
+    known, items = KnownLists(), text(12)
+    read(items, known)
+
+    with pytest.raises(FormatError, match="format must be one of"):
+        read(items, known, format)
+
+
+def test_an_answer_that_goes_on_is_one_message() -> None:
+    """Items that continue the answer at the end of a known list join it."""
+    known, items = KnownLists(), text(12)
+    read(items, known)
+    longer = [*items, {"role": "assistant", "content": "and more"}]
+
+    assert read(longer, known).messages[-1].text.endswith("and more")
+    assert facts(read(longer, known)) == facts(read(longer, KnownLists(0)))
+
+
+def test_a_history_that_was_known_is_not_changed_by_a_longer_call() -> None:
+    """Each call has a history of its own length, so a fold that is under way is not disturbed."""
+    known, items = KnownLists(), tools(21)
+    first = read(items, known)
+    before = facts(first)
+    read([*items, *tools(29)[21:]], known)
+    read([*items, *tools(25)[21:]], known)
+
+    assert facts(first) == before
+
+
+def test_short_lists_are_not_remembered() -> None:
+    """A list that is read faster than looked up leaves nothing behind."""
+    known = KnownLists()
+    read(text(7), known)
+
+    assert len(known) == 0
+
+
+def test_the_bound_is_a_whole_number() -> None:
+    """The default is a constant, and 0 turns the memory off."""
+    assert KNOWN_BYTES == 128 * 1024 * 1024
+    with pytest.raises(ConfigError, match="known_bytes"):
+        reducer(known_bytes=-1)
+
+
+def test_messages_are_not_remembered() -> None:
+    """Lists of messages are read as before."""
+    one = reducer()
+    one.reduce_sync([Message.user(f"{at}") for at in range(12)])
+
+    assert len(one._known) == 0
