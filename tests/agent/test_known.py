@@ -189,10 +189,11 @@ def test_every_edit_of_a_known_list_is_noticed(kind: Callable[..., list[Item]], 
 def test_an_edit_of_type_alone_is_another_list(kind: Callable[..., list[Item]], value: Any) -> None:
     """A nested 1 that became true, 1.0 or a str is not the list that was known."""
     known, items = KnownLists(), kind(12)
-    items[4]["extra"] = {"deep": [0, {"n": 1}]}
+    inner: Item = {"n": 1}
+    items[4]["extra"] = {"deep": [0, inner]}
     read(items, known)
     found = known.find(items, None)
-    items[4]["extra"]["deep"][1]["n"] = value
+    inner["n"] = value
 
     assert found is not None
     assert known.find(items, None) is None
@@ -218,7 +219,7 @@ def test_the_order_of_keys_and_a_nan_are_compared() -> None:
 def test_a_list_that_grows_reads_as_if_it_were_new(
     kind: Callable[..., list[Item]], start: int
 ) -> None:
-    """Whatever is appended, by one, two and three items, also what goes on with an answer."""
+    """Whatever is appended, by one, two and three items, also the next part of an answer."""
     known, whole = KnownLists(), [RULES, *kind(start + 60)]
     for step, stop in enumerate(range(start, len(whole), 3)):
         items = copy.deepcopy(whole[: stop - step % 2])
@@ -360,7 +361,7 @@ def test_what_is_remembered_goes_with_the_reducer() -> None:
     """Nothing else refers to the messages that were read."""
     one, items = reducer(), text(12)
     one.reduce_sync(items)
-    known = weakref.ref(one._known)
+    known = weakref.ref(one._known)  # pyright: ignore[reportPrivateUsage]
     del one
     gc.collect()
 
@@ -384,11 +385,12 @@ def test_a_list_with_what_is_no_json_is_not_remembered() -> None:
 def test_a_list_with_surrogates_and_long_numbers_is_remembered(value: Any) -> None:
     """What msgpack has no form for is compared all the same."""
     known, items = KnownLists(), text(12)
-    items[5] = {"role": "user", "content": [{"type": "x", "value": value}]}
+    block = {"type": "x", "value": value}
+    items[5] = {"role": "user", "content": [block]}
     read(items, known)
 
     assert known.find(copy.deepcopy(items), None) is not None
-    items[5]["content"][0]["value"] = "\ud801"
+    block["value"] = "\ud801"
     assert known.find(items, None) is None
 
 
@@ -479,4 +481,4 @@ def test_messages_are_not_remembered() -> None:
     one = reducer()
     one.reduce_sync([Message.user(f"{at}") for at in range(12)])
 
-    assert len(one._known) == 0
+    assert len(one._known) == 0  # pyright: ignore[reportPrivateUsage]
