@@ -3,17 +3,22 @@ Preparing a turn on a valid cached reduction: two messages arrive, the view is w
 
 The full history is kept, tokens are counted, integrity is checked. The floor is the least that plain
 Python can do the same job with: a list, a sum of characters / 4, a SHA-256 chain, and a slice. The
-last row is for callers who send plain dictionaries every time, so that everything is read again.
+other rows are for callers who send plain dictionaries every time; their floor is `known == items`,
+`known` being a deep copy, which is the least that notices an edit of any of them.
 
-Goals: growth exponent at most 0.05 from 1,000 to 100,000 messages; at most 5 times the floor.
+Goals: growth exponent at most 0.02 from 1,000 to 100,000 messages; at most 4 times the floor; plain
+dictionaries at most 3 times theirs.
 """
 
+import copy
 import hashlib
+import statistics
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from bench import measure, workload
+from bench import measure, plain_lists, workload
 from foldline import (
     History,
     HistoryReducer,
@@ -119,16 +124,34 @@ def on_history(texts: list[Text], new: list[Text]) -> Callable[[Text, Text], int
     return turn
 
 
-def on_dictionaries(texts: list[Text]) -> Callable[[Text, Text], int]:
-    """Return one turn of a caller who keeps nothing and sends every message as a dictionary."""
+def on_dictionaries(items: list[dict[str, Any]], new: list[dict[str, Any]]) -> Callable[[], int]:
+    """
+    Return one turn of a caller who sends every message as a dictionary each time.
+
+    The conversation *items* gets those of *new* in turn, and they are taken back at the next turn.
+    """
     reducer = reducer_of(ReductionCache())
-    items: list[dict[str, Any]] = [{"role": role, "content": text} for role, text in texts]
+    size, turns = len(items), 0
     reducer.reduce_sync(items)
 
-    def turn(*new: Text) -> int:
-        del items[len(texts) :]
-        items.extend({"role": role, "content": text} for role, text in new)
+    def turn() -> int:
+        nonlocal turns
+        del items[size:]
+        items.append(new[turns % len(new)])
+        turns += 1
         return _hit(reducer.reduce_sync(items))
+
+    return turn
+
+
+def comparison(items: list[dict[str, Any]]) -> Callable[[], int]:
+    """Return the least that notices any edit of *items*."""
+    known = copy.deepcopy(items)
+
+    def turn() -> int:
+        if known != items:
+            raise ValueError
+        return len(known)
 
     return turn
 
@@ -150,21 +173,45 @@ def seconds(turn: Callable[[Text, Text], int], new: list[Text], turns: int) -> f
     return measure.rounds(block, count=ROUNDS)
 
 
+def plain(size: int, kind: plain_lists.Kind) -> tuple[float, float]:
+    """Return the median seconds of a comparison and of a turn, on *size* dictionaries of *kind*."""
+    items, times = kind(size), max(3, 30_000 // size)
+    new: list[dict[str, Any]] = [
+        {"role": "user", "content": f"and now {at}?"} for at in range(times)
+    ]
+    least, ours = comparison(kind(size)), on_dictionaries(items, new)
+    ours()
+    pairs = [(_once(least, times), _once(ours, times)) for _ in range(ROUNDS)]
+    return statistics.median(p[0] for p in pairs), statistics.median(p[1] for p in pairs)
+
+
+def _once(turn: Callable[[], int], times: int) -> float:
+    started = time.process_time()
+    for _ in range(times):
+        turn()
+    return (time.process_time() - started) / times
+
+
 def run() -> dict[str, Any]:
     """Measure all rows at all sizes and return the figures."""
     new = workload.texts(2 * TURNS, seed=9)
-    floors, ours, plain = [], [], []
+    floors, ours = [], []
+    lists: dict[str, list[tuple[float, float]]] = {name: [] for name in plain_lists.KINDS}
     for size in SIZES:
         texts = workload.texts(size)
         floors.append(seconds(floor(texts), new, TURNS))
         ours.append(seconds(on_history(texts, new), new, TURNS))
-        plain.append(seconds(on_dictionaries(texts), new, max(1, 3_000 // size)))
-    return {
+        for name, kind in plain_lists.KINDS.items():
+            lists[name].append(plain(size, kind))
+    figures: dict[str, Any] = {
         "sizes": list(SIZES),
         "floor_us": [one * 1e6 for one in floors],
         "history_us": [one * 1e6 for one in ours],
-        "dictionaries_us": [one * 1e6 for one in plain],
         "history_exponent": measure.exponent(SIZES, ours),
-        "dictionaries_exponent": measure.exponent(SIZES, plain),
         "times_floor": [ours[at] / floors[at] for at in range(len(SIZES))],
     }
+    for name, rows in lists.items():
+        figures[f"{name}_compare_us"] = [row[0] * 1e6 for row in rows]
+        figures[f"{name}_us"] = [row[1] * 1e6 for row in rows]
+        figures[f"{name}_times"] = [row[1] / row[0] for row in rows]
+    return figures

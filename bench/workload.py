@@ -5,9 +5,18 @@ from pydoc_data.topics import topics
 
 
 SUMMARY = (
-    "The user and the assistant went through the language reference together: names and binding, "
-    "expressions, the data model, imports and exceptions, with examples for each of them. "
-) * 7
+    "The user and the assistant went through the language reference together. "
+    "They began with names and how a block binds them to objects, and with what a scope hides. "
+    "Then came expressions: which operators bind tighter, and in which order operands are evaluated. "
+    "The data model took longest, since the user asked what each special method is called for. "
+    "Imports followed, with the search for a module and what a package adds to that search. "
+    "Of exceptions they read how a handler is found, and what a clause at the end always does. "
+    "Formatting of text was tried with short examples, and so was slicing of sequences. "
+    "The assistant explained what mappings and sets ask of their keys, and why a list cannot be one. "
+    "Class definitions were read twice, because the order in which bases are searched was not clear. "
+    "At the end the user wanted to see how a generator is resumed and closed. "
+    "The assistant quoted the reference each time, and added no opinion of its own."
+)
 """A summary of usual length: about 1,200 characters."""
 
 _WORDS = "\n".join(topics[key] for key in sorted(topics)).split()

@@ -1,7 +1,7 @@
 """What callers pass in, checked once: one line says what is wrong with it."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from inspect import iscoroutinefunction, isfunction, ismethod, unwrap
 from typing import TypeAlias, TypedDict, cast
@@ -9,7 +9,7 @@ from typing import TypeAlias, TypedDict, cast
 from msgspec import structs
 
 from foldline.agent.cache import ReductionCache
-from foldline.checks import expect, expect_whole
+from foldline.checks import expect, expect_seconds, expect_whole
 from foldline.errors import ConfigError
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.tokens import TokenCounter
@@ -31,6 +31,7 @@ __all__ = [
     "TurnInput",
     "by_hand",
     "check_reducer",
+    "check_sizes",
     "checked_input",
     "fold_costs",
     "is_blocking",
@@ -215,3 +216,11 @@ def check_reducer(config: object, model: object, counter: object, cache: object)
     expect("model", model, str | None)
     expect("counter", counter, TokenCounter | None, hint="it needs a method count(text)")
     expect("cache", cache, ReductionCache | None)
+
+
+def check_sizes(sizes: Mapping[str, int | None], known_bytes: int, timeout: float) -> None:
+    """Check the numbers that a reducer is given; those of *sizes* may be None."""
+    for name, size in sizes.items():
+        expect_whole(name, size, 1, optional=True)
+    expect_seconds("timeout", timeout)
+    expect_whole("known_bytes", known_bytes, 0)

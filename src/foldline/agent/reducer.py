@@ -16,6 +16,7 @@ from foldline.agent.arguments import (
     RequestOptions,
     by_hand,
     check_reducer,
+    check_sizes,
     fold_costs,
     named_window,
     read_at_once,
@@ -33,7 +34,7 @@ from foldline.agent.riding import may_ride, riding
 from foldline.agent.telemetry import Observer
 from foldline.agent.unfinished import UnfinishedFolds
 from foldline.agent.wire import Items, read_items
-from foldline.checks import expect, expect_seconds, expect_whole
+from foldline.checks import expect
 from foldline.errors import BlockingCallError
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
@@ -107,8 +108,7 @@ class HistoryReducer:
             summary_budget: How many tokens a summary may have: at most an eighth of a request.
             summarizer_window: How many tokens a summarizer reads at once; by default 0.6 of its window.
             timeout: How many seconds a fold may wait for summarizers; the digest has no limit.
-            known_bytes: About how much memory the dictionaries of earlier calls may take, so that a
-                longer list is compared with them and only what is new is read; 0 for none.
+            known_bytes: About how much memory what was read from dictionaries may take; 0 for none.
             clock: Gives the creation time of reductions.
 
         Raises:
@@ -116,18 +116,14 @@ class HistoryReducer:
         """
         check_reducer(config, model, counter, cache)
         sizes = {"window": window, "summary_budget": summary_budget}
-        for name, size in (sizes | {"summarizer_window": summarizer_window}).items():
-            expect_whole(name, size, 1, optional=True)
-        expect_seconds("timeout", timeout)
-        expect_whole("known_bytes", known_bytes, 0)
+        check_sizes(sizes | {"summarizer_window": summarizer_window}, known_bytes, timeout)
         self._given = given = summarizer_chain(summarizer, config)
-        self.config, self._digest = config, digest_of(given)
+        self.config, self._digest, self._known = config, digest_of(given), KnownLists(known_bytes)
         self._summarizers: tuple[Summarizer, ...] = (*given, self._digest)
         names = [one.name for one in given or self._summarizers]
         self.config_fingerprint = fingerprint(config, names)
         """What identifies the reductions made here; those with another fingerprint are not used."""
         self._cache, self._counter, self._unfinished = cache, counter, UnfinishedFolds()
-        self._known = KnownLists(known_bytes)
         self._summary_budget, self._window = summary_budget, summarizer_window
         self.model, self.window = model, named_window(model, window, config)
         """The name of the model that is asked, and its window in tokens; None if it is unknown."""
@@ -354,7 +350,7 @@ class HistoryReducer:
         history = items.history
         call = ReducerCall(
             items=items,
-            given=state,
+            given=self._cached(history, scope) if state is None else state,
             overrides=overrides,
             scope=scope,
             budget=request.budget(self.config, self.window, history, state),
@@ -367,7 +363,7 @@ class HistoryReducer:
             if carried is not state:
                 call = self._decided(structs.replace(call, given=carried))
         if self._cache is not None:
-            call = self._looked_up(call, self._cache)
+            call = self._looked_up(call)
         active = call.verdict.state
         if active is None:
             return call
@@ -395,16 +391,19 @@ class HistoryReducer:
         )
         return structs.replace(call, verdict=verdict)
 
-    def _looked_up(self, call: ReducerCall, cache: ReductionCache) -> ReducerCall:
-        """Return *call* decided with the reduction in *cache*, if that one covers more."""
+    def _looked_up(self, call: ReducerCall) -> ReducerCall:
+        """Return *call* decided with the reduction in the cache, if that one covers more."""
         history, active = call.items.history, call.verdict.state
         if active is not None and not call.verdict.folds:
             return call
-        made = self.config_fingerprint
-        found = cache.find(history, config_fingerprint=made, scope=call.scope)
+        found = self._cached(history, call.scope)
         if found is None or (active is not None and found.covered[0] <= active.covered[0]):
             return call
         return self._decided(structs.replace(call, given=found))
+
+    def _cached(self, history: History, scope: str) -> HistoryReductionState | None:
+        made, cache = self.config_fingerprint, self._cache
+        return None if cache is None else cache.find(history, config_fingerprint=made, scope=scope)
 
     async def _settled(self, call: ReducerCall) -> ReducedHistory[Any]:
         """Fold as *call* asks; if the same fold is being made already, wait for it and look again."""
@@ -413,7 +412,7 @@ class HistoryReducer:
         while call.verdict.folds:
             place = self._place(call)
             async with self._cache.folds.alone(place):
-                call = self._looked_up(call, self._cache)
+                call = self._looked_up(call)
                 if call.verdict.folds and self._place(call) == place:
                     return await self._made(call)
         return self._served(call)
