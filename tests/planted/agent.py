@@ -200,8 +200,8 @@ spaces in a docstring take quadratic time
 
 agent/wire.py: agent/test_wire.py
 the first tool call changes the front
-- writer = _detected_chat_messages if is_detected else _WRITERS[converter.format]
-+ writer = _WRITERS[converter.format]
+- writer=_detected_chat_messages if is_detected else _WRITERS[made.wire]
++ writer=_WRITERS[made.wire]
 
 agent/config.py: agent/test_agent.py
 edits of the vendor give no warning

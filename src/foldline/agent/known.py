@@ -85,7 +85,7 @@ class KnownList(Struct, frozen=True, kw_only=True, eq=False):
     weight: int
     """About how many bytes it takes."""
 
-    def begins(self, items: list[object]) -> bool:
+    def begins(self, items: Sequence[object]) -> bool:
         """Whether *items* begin with this list."""
         buffer = bytearray()
         for place, block in enumerate(self.blocks):
@@ -123,7 +123,7 @@ class KnownLists:
         """About how many bytes the lists take."""
         return self._weight
 
-    def find(self, items: list[object], format: _FORMAT) -> KnownList | None:
+    def find(self, items: Sequence[object], format: _FORMAT) -> KnownList | None:
         """Return the longest list that *items*, read as *format*, begin with; None if none is known."""
         if len(items) < _LEAST or not self._lists:
             return None
@@ -145,7 +145,7 @@ class KnownLists:
 
     def keep(
         self,
-        items: list[object],
+        items: Sequence[object],
         format: _FORMAT,
         conversion: Conversion,
         *,
@@ -209,7 +209,7 @@ class KnownLists:
             del self._heads[known.head]
 
 
-def _written(items: list[object], buffer: bytearray) -> bool:
+def _written(items: Sequence[object], buffer: bytearray) -> bool:
     """Write *items* into *buffer*, in place of what it holds; False if they are no JSON."""
     try:
         _ENCODER.encode_into(items, buffer)
@@ -226,7 +226,7 @@ def _size(known: KnownList) -> int:
     return known.size
 
 
-def _head(items: list[object], format: object) -> tuple[_FORMAT, bytes] | None:
+def _head(items: Sequence[object], format: object) -> tuple[_FORMAT, bytes] | None:
     buffer = bytearray()
     # Another format is refused when the items are read.
     if not isinstance(format, _FORMAT):
@@ -234,7 +234,7 @@ def _head(items: list[object], format: object) -> tuple[_FORMAT, bytes] | None:
     return (format, bytes(buffer)) if _written(items[:_HEAD], buffer) else None
 
 
-def _sample(items: list[object], size: int) -> bytes | None:
+def _sample(items: Sequence[object], size: int) -> bytes | None:
     """Return some of the first *size* items as bytes: other lists differ mostly at the end."""
     buffer = bytearray()
     some = [items[size * part // 4] for part in range(1, 4)]
