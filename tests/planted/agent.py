@@ -266,8 +266,8 @@ a list that goes on is dropped too late
 
 agent/wire.py: agent/test_known.py
 a longer call changes the history of a shorter one
-- history, grown = old.history.copy(), old.places[:]
-+ history, grown = old.history, old.places[:]
+- history, grown = old.history.copy(), array("q", old.places)
++ history, grown = old.history, array("q", old.places)
 an answer that goes on is another message
 - if last.role == read[0].role == "assistant" and last.name == read[0].name:
 + if False:

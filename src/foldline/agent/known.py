@@ -1,11 +1,11 @@
 """What was read from plain lists of dictionaries, so that the next call reads what is new only."""
 
 import marshal
-from array import array
 from collections import OrderedDict
 from collections.abc import Sequence
 from itertools import count
 from threading import Lock
+from typing import cast
 
 import msgspec
 from msgspec import Struct
@@ -58,7 +58,7 @@ class Conversion(Struct, frozen=True, kw_only=True, eq=False):
     messages: Sequence[Message]
     """The messages, system messages at their places."""
 
-    places: "array[int]"
+    places: Sequence[int]
     """The place of the first item of each message; several messages of one item have the same."""
 
 
@@ -216,7 +216,7 @@ def _written(items: Sequence[object], buffer: bytearray) -> bool:
     except _UNENCODED:
         try:
             # Lone surrogates and numbers of any length.
-            buffer[:] = _MARSHAL + marshal.dumps(items, _MARSHAL_VERSION)
+            buffer[:] = _MARSHAL + marshal.dumps(cast("list[str]", items), _MARSHAL_VERSION)
         except ValueError:
             return False
     return True

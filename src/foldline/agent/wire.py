@@ -243,7 +243,7 @@ def _grown(known: KnownList, given: list[Any]) -> Conversion | None:
         last = old.messages[-1]
         if last.role == read[0].role == "assistant" and last.name == read[0].name:
             return None
-        history, grown = old.history.copy(), old.places[:]
+        history, grown = old.history.copy(), array("q", old.places)
         history.extend(read)
         grown.extend(known.size + at for at in places)
     except FormatError:
