@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from bench import __main__ as program
-from bench import measure
+from bench import measure, plain_lists
 
 
 def _figures(ratio: float) -> dict[str, Any]:
-    return {"history_exponent": 0.01, "times_floor": [1.0, ratio]}
+    lists = {f"{name}_times": [1.0] for name in plain_lists.KINDS}
+    return {"history_exponent": 0.01, "times_floor": [1.0, ratio], **lists}
 
 
 def _runs(*ratios: float) -> Callable[[], dict[str, Any]]:
