@@ -54,13 +54,15 @@ def test_a_word_of_many_sentences_weighs_more() -> None:
 def test_offers_sentences() -> None:
     """Sentences carry their speaker; shown and repeated ones are left out."""
     speeches = said("The parser reads the file twice.", "The parser reads the file twice.")
-    items = offer_sentences(speeches, prior=["assistant: The old parser was slow."], shown=())
+    items = offer_sentences(
+        speeches, prior=["assistant: The old parser was slow."], shown=(), budget=600
+    )
 
     assert {item.text for item in items} == {
         "user: The parser reads the file twice.",
         "assistant: The old parser was slow.",
     }
-    assert offer_sentences(speeches, prior=(), shown=[speeches[0].text]) == []
+    assert offer_sentences(speeches, prior=(), shown=[speeches[0].text], budget=600) == []
 
 
 def test_of_a_long_talk_the_longest_speeches_are_read() -> None:
@@ -68,7 +70,7 @@ def test_of_a_long_talk_the_longest_speeches_are_read() -> None:
     short = "Nothing new is here."
     speeches = said(*(f"Speech number{n} is the long one. {'word ' * 300}" for n in range(100)))
     talk = [one for speech in speeches for one in (*said(*[short] * 300), speech)]
-    offered = {item.text for item in offer_sentences(talk, prior=(), shown=())}
+    offered = {item.text for item in offer_sentences(talk, prior=(), shown=(), budget=600)}
 
     assert offered == {
         "user: Nothing new is here.",

@@ -7,16 +7,17 @@ mean least. So "Okay." is never chosen, nothing is said twice, and no language n
 the most frequent English words are left out. All weights are whole numbers, so the order is the same
 everywhere.
 
-Time is linear in the length of the text: of more than `_MOST_READ` characters the longest speech of
-each of as many equal strata is read, and at most `_MOST_OFFERED` sentences are chosen.
+Time is linear in the length of the text: of more than a digest's budget can tell of, the longest speech
+of each of equal strata is read, and at most `_MOST_OFFERED` sentences are chosen.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from heapq import heapify, heappop, heapreplace
 from itertools import chain, pairwise
+from typing import TypeVar
 
 from foldline.providers.digest.outline import Item
 from foldline.providers.digest.span import Speech
@@ -25,6 +26,7 @@ from foldline.providers.digest.text import attribute, bare, words_in
 
 __all__ = [
     "focused",
+    "longest_of_strata",
     "most_telling",
     "offer_quotes",
     "offer_sentences",
@@ -33,7 +35,11 @@ __all__ = [
 ]
 
 
-_MOST_READ = 300_000
+T = TypeVar("T")
+
+# Characters that are read for each token of the budget, at least and at most.
+_READ_A_TOKEN = 50
+_LEAST_READ, _MOST_READ = 60_000, 300_000
 _MOST_OFFERED = 200
 _LENGTHS = range(20, 601)
 _MARKUP = " \t#>*-•|"
@@ -70,12 +76,17 @@ def split_sentences(text: str, *, lengths: range = _LENGTHS) -> Iterator[str]:
 
 def words_of(text: str) -> set[str]:
     """Return the words of *text* that say what it is about, in lower case."""
+    return {word for word in _content(text) if len(word) >= _SHORTEST_WORD}
+
+
+def _content(text: str) -> set[str]:
+    """Return the words of *text* but the most frequent ones, however short."""
     words = set(words_in(text)) - _STOPWORDS
-    if max(map(len, words), default=0) > _LONGEST_WORD:
+    if not text.isascii() and max(map(len, words), default=0) > _LONGEST_WORD:
         # Where no spaces are written, a run of letters is many words.
         starts = ((word, start) for word in words for start in range(0, len(word), _LONGEST_WORD))
         words = {word[start : start + _LONGEST_WORD] for word, start in starts} - _STOPWORDS
-    return {word for word in words if len(word) >= _SHORTEST_WORD}
+    return words
 
 
 def most_telling(texts: Sequence[str], *, known: Iterable[str] = (), most: int) -> list[int]:
@@ -84,12 +95,15 @@ def most_telling(texts: Sequence[str], *, known: Iterable[str] = (), most: int) 
 
     What says nothing that the ones before it, and the *known* words, do not say, is left out.
     """
-    lacking = [words_of(text) for text in texts]
+    lacking = [_content(text) for text in texts]
     uses: Counter[str] = Counter()
     for words in lacking:
         # One by one: what goes over all of them at once holds up the other threads.
         uses.update(words)
-    weights = {word: n.bit_length() * min(len(word), _LONG_WORD) for word, n in uses.items()}
+    weights = {
+        word: n.bit_length() * min(len(word), _LONG_WORD) if len(word) >= _SHORTEST_WORD else 0
+        for word, n in uses.items()
+    }
     covered = set(known)
 
     def worth(index: int) -> float:
@@ -123,16 +137,18 @@ def offer_sentences(
     *,
     prior: Sequence[str],
     shown: Iterable[str],
+    budget: int,
     focus: AbstractSet[str] = frozenset(),
 ) -> list[Item]:
     """
     Offer new and *prior* sentences, the most telling first, beside what is *shown* elsewhere.
 
-    Those with words of *focus* come before them.
+    Those with words of *focus* come before them. The more tokens the *budget* has, the more is read.
     """
+    most = min(max(budget * _READ_A_TOKEN, _LEAST_READ), _MOST_READ)
     new = (
         attribute(speech.role, sentence)
-        for speech in _sampled(speeches)
+        for speech in _sampled(speeches, most)
         for sentence in split_sentences(speech.text)
     )
     texts = list(dict.fromkeys([*prior, *new]))
@@ -144,16 +160,17 @@ def offer_sentences(
     return list(dict.fromkeys([*focused(wanted, focus), *ranked]))[:_MOST_OFFERED]
 
 
-def _sampled(speeches: Sequence[Speech]) -> Sequence[Speech]:
+def _sampled(speeches: Sequence[Speech], most: int) -> Sequence[Speech]:
     size = sum(len(speech.text) for speech in speeches)
-    if size <= _MOST_READ:
+    if size <= most:
         return speeches
-    strata = len(speeches) * _MOST_READ // size
-    edges = [stratum * len(speeches) // strata for stratum in range(strata + 1)]
-    return [
-        max(speeches[start:end], key=lambda speech: len(speech.text))
-        for start, end in pairwise(edges)
-    ]
+    return longest_of_strata(speeches, len(speeches) * most // size, key=lambda one: len(one.text))
+
+
+def longest_of_strata(items: Sequence[T], strata: int, *, key: Callable[[T], int]) -> list[T]:
+    """Return the longest by *key* of each of so many equal *strata* of *items*."""
+    edges = [stratum * len(items) // strata for stratum in range(strata + 1)]
+    return [max(items[start:end], key=key) for start, end in pairwise(edges)]
 
 
 def offer_quotes(foreign: Iterable[str], *, prior: Sequence[str]) -> list[Item]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from foldline.providers.digest.outline import CountTokens, Item
-from foldline.providers.digest.prose import most_telling
+from foldline.providers.digest.prose import longest_of_strata, most_telling
 from foldline.providers.digest.span import Speech
 from foldline.providers.digest.text import attribute, distinct, one_line, shorten, words_in
 
@@ -14,6 +14,8 @@ __all__ = ["asks", "offer_requests", "offer_tail"]
 
 
 _MOST_REQUESTS = 200
+# How many of the others are ranked by what they say.
+_MOST_RANKED = 400
 _MOST_LAST = 6
 # What the newest and the very first request may have each.
 _WHOLE_TOKENS = 600
@@ -63,8 +65,12 @@ def offer_requests(
     oldest = _within(oldest, min(room - count(newest), _WHOLE_TOKENS), count)
     others = [shorten(text, limit=_DETAIL) for text in texts[1:-1]]
     # What repeats others comes last, the newest of it first.
-    telling = most_telling(others, most=_MOST_REQUESTS)
-    ranked = dict.fromkeys([*telling, *reversed(range(len(others)))])
+    places: Sequence[int] = range(len(others))
+    if len(others) > _MOST_RANKED:
+        places = longest_of_strata(places, _MOST_RANKED, key=lambda place: len(others[place]))
+    telling = most_telling([others[place] for place in places], most=_MOST_REQUESTS)
+    best = (places[index] for index in telling)
+    ranked = dict.fromkeys([*best, *reversed(range(len(others)))])
     items = [
         Item(newest, len(texts) - 1),
         *([Item(oldest, 0)] if len(texts) > 1 else []),

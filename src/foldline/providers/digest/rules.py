@@ -108,8 +108,10 @@ def is_rule(sentence: str) -> bool:
     """Whether the user asks in *sentence* that something be done always, never or in a certain way."""
     if len(sentence) not in _LENGTHS or sentence.endswith(("?", "？", ELLIPSIS)):
         return False
-    if not _has_sign(sentence):
-        return False
+    return _has_sign(sentence) and _is_asked(sentence)
+
+
+def _is_asked(sentence: str) -> bool:
     is_asked = _is_strict(sentence) or bool(_WANTED(sentence))
     is_wished = bool(_PREFERENCE(sentence)) and not _OWN(sentence)
     return (is_asked or is_wished) and not _CODE.search(sentence)

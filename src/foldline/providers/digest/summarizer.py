@@ -212,7 +212,9 @@ def _offer(
         **{section: _kept(prior(section)) for section in _WRITTEN},
         Section.TOOLS: offer_calls(uses, facts, prior=prior(Section.TOOLS)),
         Section.EARLIER: offer_quotes(earlier.foreign, prior=prior(Section.EARLIER)),
-        Section.SAID: offer_sentences(speeches, prior=said, shown=known, focus=focus),
+        Section.SAID: offer_sentences(
+            speeches, prior=said, shown=known, budget=budget, focus=focus
+        ),
         Section.LAST: tail,
     }
     return (

@@ -229,6 +229,9 @@ def ends(text: str) -> str:
 
 def one_line(text: str) -> str:
     """Return *text* with every run of white space, line breaks included, as one space."""
+    if text.isprintable() and "  " not in text:
+        # No white space but single spaces, as in most texts.
+        return text.strip()
     return " ".join(text.split())
 
 
