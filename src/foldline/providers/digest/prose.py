@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 # Characters that are read for each token of the budget, at least and at most.
 _READ_A_TOKEN = 50
@@ -167,7 +167,7 @@ def _sampled(speeches: Sequence[Speech], most: int) -> Sequence[Speech]:
     return longest_of_strata(speeches, len(speeches) * most // size, key=lambda one: len(one.text))
 
 
-def longest_of_strata(items: Sequence[T], strata: int, *, key: Callable[[T], int]) -> list[T]:
+def longest_of_strata(items: Sequence[_T], strata: int, *, key: Callable[[_T], int]) -> list[_T]:
     """Return the longest by *key* of each of so many equal *strata* of *items*."""
     edges = [stratum * len(items) // strata for stratum in range(strata + 1)]
     return [max(items[start:end], key=key) for start, end in pairwise(edges)]
