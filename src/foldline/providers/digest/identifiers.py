@@ -36,7 +36,8 @@ _PAIR = re.compile(r'"(\w{1,40})"\s{0,4}:\s{0,4}(?:"([^"\\\s]{2,120})"|(\d{4,20}
 _RUN = re.compile(r"(https?://[^\s\"'<>()\[\]{}\\|`]{3,300}|[\w.~$€£%@/#+:-]++)([\"']\s?:)?")
 _LINE = re.compile(rf"(\.(?:{_FILE})):\d.*")
 _FILED = re.compile(r"\d{2}|[A-Z]\d|\d[A-Z]").search
-_OBJECT = re.compile(r"^(?:this|self)\.")
+_OBJECTS = ("this.", "self.")
+_OBJECT_LENGTH = len("this.")
 _SPECIAL = re.compile(rf"[0-9@_/#]|\.(?:{_FILE})$|[a-z][A-Z]").search
 _SOLID = re.compile(r"(?=\S*?[^\W_]\S*?[^\W_])\S+").fullmatch
 # What a word has if anything is in it that is looked for: a digit, an identifier.
@@ -97,8 +98,9 @@ class Finder:
         words = self._special_words(text)
         if not words:
             return text
-        hinting = self._hints.keys() & words
-        return redact(text, {hint for word in hinting for hint in self._hints[word]})
+        if self._hints.keys().isdisjoint(words):
+            return redact(text, ())
+        return redact(text, {hint for word in words for hint in self._hints.get(word, ())})
 
     def find(self, text: str) -> Iterator[Found]:
         """Yield each identifier of *text* once: `"name": "value"` pairs first, then the others."""
@@ -154,6 +156,10 @@ def _values(word: str) -> Iterator[str]:
     for run, key in _RUN.findall(word):
         # A key with more than a number at its end is an id that something is filed under.
         if (not key or _FILED(run)) and _SPECIAL(run):
-            value = _LINE.sub(r"\1", _OBJECT.sub("", run.lstrip(_LEFT_EDGE).rstrip(_RIGHT_EDGE)))
+            value = run.lstrip(_LEFT_EDGE).rstrip(_RIGHT_EDGE)
+            if value.startswith(_OBJECTS):
+                value = value[_OBJECT_LENGTH:]
+            if ":" in value:
+                value = _LINE.sub(r"\1", value)
             if _SHORTEST < len(value) <= _LONGEST and _SPECIAL(value) and _SOLID(value):
                 yield value

@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from foldline.providers.digest.outline import Item
 from foldline.providers.digest.span import Speech
-from foldline.providers.digest.text import attribute, bare, words_in
+from foldline.providers.digest.text import attribute, bare, one_line, words_in
 
 
 __all__ = [
@@ -43,8 +43,9 @@ _LEAST_READ, _MOST_READ = 60_000, 300_000
 _MOST_OFFERED = 200
 _LENGTHS = range(20, 601)
 _MARKUP = " \t#>*-•|"
-# A pattern that begins with characters is searched several times as fast as with a condition.
-_SENTENCE_END = re.compile(r"\s(?:(?<=[.!?。！？]\s)(?<!\be\.g\.\s)(?<!\bi\.e\.\s)\s*|(?<=\n)\n*)")
+# A sentence ends where white space follows one of these.
+_ENDS = tuple(f"{mark} " for mark in ".!?。！？")
+_ABBREVIATED = ("e.g.", "i.e.")
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _SHORTEST_WORD, _LONGEST_WORD = 3, 40
 _STOPWORDS = frozenset(
@@ -68,10 +69,14 @@ def split_sentences(text: str, *, lengths: range = _LENGTHS) -> Iterator[str]:
     """Yield the sentences of *text* that have one of *lengths*, without code."""
     if "```" in text:
         text = _FENCE.sub("\n", text)
-    for piece in _SENTENCE_END.split(text):
-        sentence = " ".join(piece.strip(_MARKUP).split())
-        if len(sentence) in lengths:
-            yield sentence
+    # Many times as fast as a pattern.
+    for end in _ENDS:
+        text = text.replace(end, f"{end[0]}\n")
+    for word in _ABBREVIATED:
+        text = text.replace(f"{word}\n", f"{word} ")
+    for piece in text.split("\n"):
+        if len(piece) >= lengths.start and len(said := one_line(piece.strip(_MARKUP))) in lengths:
+            yield said
 
 
 def words_of(text: str) -> set[str]:

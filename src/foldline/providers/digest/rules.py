@@ -8,6 +8,7 @@ don't have the number"), a question ("what if we don't stream?"), a line of past
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import zip_longest
 
 from foldline.providers.digest.outline import Item
@@ -77,8 +78,9 @@ _ABROAD = (
 )
 _STRICT = re.compile(rf"{_LEAD}{_CASE}{_LEAD}{_ORDER}|{_ABROAD}", re.IGNORECASE).match
 # What begins inside a sentence.
-_INSIDE = re.compile(
-    rf"[(;–—-] ?(?:{_NOT} (?!{_REPORT})\w|never |always )|\b(?:nicht|niemals|keine?n?)\b[^,]*!$"
+_INSIDE = re.compile(rf"[(;–—-] ?(?:{_NOT} (?!{_REPORT})\w|never |always )", re.IGNORECASE).search
+_ANYWHERE = re.compile(
+    r"\b(?:nicht|niemals|keine?n?)\b[^,]*!$"
     r"|不要|不得|禁止|必须|必須|务必|请勿|請勿|一定要|ないで|てはいけない|必ず|常に|絶対に"
     r"|하지 ?마|마세요|항상|반드시|절대",
     re.IGNORECASE,
@@ -100,6 +102,10 @@ _SIGNS = frozenset(
         " vermeide vermeiden".replace("'", ""),
     )
 )
+# Most sentences have none of the signs of a pattern that searches them whole.
+_NOWHERE = frozenset(["kein", "keine", "keinen", "keinn", "nicht", "niemals"])
+_WANTS = frozenset(["insist", "need", "prefer", "rather", "want"])
+_WISHES = frozenset(["instead", "keep", "must", "should"])
 _QUOTED = re.compile(r"(?m)^[ \t]*>.*$")
 _CODE = re.compile(r"[;{}]$|=>|\);|^\W*\d+[:\s]|\w(?:Error|Exception):|\x1b")
 
@@ -108,21 +114,25 @@ def is_rule(sentence: str) -> bool:
     """Whether the user asks in *sentence* that something be done always, never or in a certain way."""
     if len(sentence) not in _LENGTHS or sentence.endswith(("?", "？", ELLIPSIS)):
         return False
-    return _has_sign(sentence) and _is_asked(sentence)
+    signs = _signs(sentence)
+    return bool(signs) and _is_asked(sentence, signs)
 
 
-def _is_asked(sentence: str) -> bool:
-    is_asked = _is_strict(sentence) or bool(_WANTED(sentence))
-    is_wished = bool(_PREFERENCE(sentence)) and not _OWN(sentence)
-    return (is_asked or is_wished) and not _CODE.search(sentence)
+def _is_asked(sentence: str, signs: AbstractSet[str]) -> bool:
+    is_asked = _is_strict(sentence, signs) or (signs & _WANTS and _WANTED(sentence))
+    is_wished = not is_asked and signs & _WISHES and _PREFERENCE(sentence)
+    return bool(is_asked or (is_wished and not _OWN(sentence))) and not _CODE.search(sentence)
 
 
-def _has_sign(text: str) -> bool:
-    return not text.isascii() or not _SIGNS.isdisjoint(words_in(text))
+def _signs(text: str) -> AbstractSet[str]:
+    """Return the signs in *text*; beyond ASCII each of them may be there."""
+    return _SIGNS.intersection(words_in(text)) if text.isascii() else _SIGNS
 
 
-def _is_strict(sentence: str) -> bool:
-    return bool(_STRICT(sentence) or _INSIDE(sentence))
+def _is_strict(sentence: str, signs: AbstractSet[str]) -> bool:
+    return bool(
+        _STRICT(sentence) or _INSIDE(sentence) or (signs & _NOWHERE and _ANYWHERE(sentence))
+    )
 
 
 def offer_rules(
@@ -135,7 +145,7 @@ def offer_rules(
     """
     new = (speech.text for speech in speeches if speech.role == "user")
     texts = distinct([*_rules(asked), *filter(is_rule, prior), *_rules(new)])
-    strict = [place for place, text in enumerate(texts) if _is_strict(text)]
+    strict = [place for place, text in enumerate(texts) if _is_strict(text, _signs(text))]
     others = sorted(set(range(len(texts))).difference(strict))
     ranked = _from_both_ends(strict) + _from_both_ends(others)
     return [Item(texts[place], place) for place in ranked[:_MOST_RULES]]
@@ -143,11 +153,9 @@ def offer_rules(
 
 def _rules(texts: Iterable[str]) -> Iterator[str]:
     for text in texts:
-        if not _has_sign(text):
-            continue
         is_typed = len(text) <= _TYPED
         for sentence in split_sentences(_unquoted(text), lengths=_LENGTHS):
-            if is_rule(sentence) and (is_typed or _is_strict(sentence)):
+            if is_rule(sentence) and (is_typed or _is_strict(sentence, _signs(sentence))):
                 yield sentence
 
 
