@@ -120,7 +120,7 @@ endef
 # No header and no index: a lock names packages and hashes, never a machine or a host. A
 # package that is younger than a week is left out, since a poisoned one is found by then.
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra cli \
-	--exclude-newer P7D --generate-hashes --no-header --annotation-style line --system-certs
+	--exclude-newer P7D --generate-hashes --no-strip-extras --no-header --annotation-style line --system-certs
 
 # What is installed with dev.lock holds all of demo.lock in the same versions.
 $(VENV)/.dev: requirements/dev.lock pyproject.toml
