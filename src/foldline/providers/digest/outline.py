@@ -137,8 +137,9 @@ _WORK_SHARES = {
     Section.NARRATIVE: 8,
     Section.EARLIER: 6,
     Section.DONE: 4,
-    Section.SAID: 4,
     Section.LAST: 4,
+    # Only what is left over: to an agent a sentence is worth less than the ids in its place.
+    Section.SAID: 0,
 }
 _TALK_SHARES = {
     Section.SAID: 54,
