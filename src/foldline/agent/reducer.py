@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from copy import copy
 from datetime import UTC, datetime
@@ -15,6 +15,7 @@ from msgspec import structs
 from foldline.agent.arguments import (
     RequestOptions,
     by_hand,
+    check_call,
     check_reducer,
     check_sizes,
     fold_costs,
@@ -25,6 +26,7 @@ from foldline.agent.arguments import (
 from foldline.agent.breaker import FoldCalls, breakers_of, log_writing
 from foldline.agent.cache import ReductionCache
 from foldline.agent.compacting import after, with_item
+from foldline.agent.fed_back import check_not_fed_back
 from foldline.agent.known import KNOWN_BYTES, KnownLists
 from foldline.agent.portal import PORTAL
 from foldline.agent.recorded import digest_of, recorded, written_by_code
@@ -66,7 +68,7 @@ _LOG = logging.getLogger("foldline")
 _DEFAULTS = HistoryReductionConfig()
 _UNPRICED = "the prices of {} are unknown, so that the ceiling alone decides: set `prices`"
 
-_Item = TypeVar("_Item", Message, dict[str, Any])
+_Item = TypeVar("_Item")
 
 
 class HistoryReducer:
@@ -103,7 +105,7 @@ class HistoryReducer:
             model: The model that is asked, such as `anthropic:claude-sonnet-4-6`, for its window.
             window: Its window in tokens, if the book of models does not know it.
             summarizer: What writes summaries; several are tried in order, the offline digest last.
-            cache: Where to look if no state is passed in; a fold that several calls need is made once.
+            cache: Where to look without a state, and where calls share a fold; its own by default.
             counter: Counts tokens; an estimator by default. A `History` has its own.
             summary_budget: How many tokens a summary may have: at most an eighth of a request.
             summarizer_window: How many tokens a summarizer reads at once; by default 0.6 of its window.
@@ -123,7 +125,8 @@ class HistoryReducer:
         names = [one.name for one in given or self._summarizers]
         self.config_fingerprint = fingerprint(config, names)
         """What identifies the reductions made here; those with another fingerprint are not used."""
-        self._cache, self._counter, self._unfinished = cache, counter, UnfinishedFolds()
+        self._counter, self._unfinished = counter, UnfinishedFolds()
+        self._shared, self._cache = cache, ReductionCache() if cache is None else cache
         self._summary_budget, self._window = summary_budget, summarizer_window
         self.model, self.window = model, named_window(model, window, config)
         """The name of the model that is asked, and its window in tokens; None if it is unknown."""
@@ -163,8 +166,9 @@ class HistoryReducer:
 
         Args:
             messages: The full history each time: a `History` (which is not hashed and counted
-                again), messages, or OpenAI or Anthropic dictionaries. The same kind is returned,
-                and unchanged dictionaries are the very objects that were given.
+                again), messages, or what OpenAI and Anthropic take: dictionaries and the objects of
+                their SDKs, also mixed. The same kind is returned, and what is unchanged are the very
+                objects that were given.
             state: What the previous call returned; None looks into the cache, if there is one. If it
                 was lost, or is undone by its `previous`, signed thinking may be sent that fits no
                 longer: have the vendor drop it (`drop_block`).
@@ -181,7 +185,8 @@ class HistoryReducer:
                 `ThreadWindow.pins`; by default those made with `pin=True`.
 
         Raises:
-            FormatError: A dictionary is not a message of its format.
+            FormatError: An item is not a message of its format.
+            ViewGivenError: The messages are a view that was made before, not the full history.
             RequestTooLargeError: The request does not fit its ceiling, whatever is folded, cleared
                 or clipped: the instructions, tools and system messages alone are too large.
         """
@@ -220,7 +225,7 @@ class HistoryReducer:
 
     def plan(  # noqa: PLR0913 - one name for each part of a request
         self,
-        messages: Sequence[Message] | Sequence[Mapping[str, Any]],
+        messages: Sequence[object],
         *,
         state: HistoryReductionState | None = None,
         overrides: AgentRunConfig | None = None,
@@ -314,6 +319,7 @@ class HistoryReducer:
                 items=Items(history=history, kept=history),
                 given=state,
                 overrides=overrides,
+                cache=self._shared,
                 scope="",
                 budget=structs.replace(budget, system=history.system_tokens),
                 pins=pins,
@@ -331,7 +337,7 @@ class HistoryReducer:
 
     def _begin(
         self,
-        messages: Sequence[Message | Mapping[str, Any]],
+        messages: Sequence[object],
         state: HistoryReductionState | None,
         overrides: AgentRunConfig | None,
         format: NativeFormat | None,
@@ -339,19 +345,16 @@ class HistoryReducer:
         request: RequestFacts,
     ) -> ReducerCall:
         started = perf_counter()
-        if state is not None:
-            hint = "read JSON with HistoryReductionState.from_json"
-            expect("state", state, HistoryReductionState, hint=hint)
-        if overrides is not None:
-            expect("overrides", overrides, AgentRunConfig)
-        if scope != "":
-            expect("scope", scope, str)
+        check_call(state, overrides, scope)
         items = read_items(messages, format, self._counter, self._known)
         history = items.history
+        check_not_fed_back(history, state, self._cache, scope)
+        made = self.config_fingerprint
         call = ReducerCall(
             items=items,
-            given=self._cached(history, scope) if state is None else state,
+            given=state or self._cache.find(history, config_fingerprint=made, scope=scope),
             overrides=overrides,
+            cache=self._cache if state is None else self._shared,
             scope=scope,
             budget=request.budget(self.config, self.window, history, state),
             pins=request.pinned(history),
@@ -362,8 +365,7 @@ class HistoryReducer:
             carried = carried_over(state, history)
             if carried is not state:
                 call = self._decided(structs.replace(call, given=carried))
-        if self._cache is not None:
-            call = self._looked_up(call)
+        call = self._looked_up(call)
         active = call.verdict.state
         if active is None:
             return call
@@ -393,25 +395,23 @@ class HistoryReducer:
 
     def _looked_up(self, call: ReducerCall) -> ReducerCall:
         """Return *call* decided with the reduction in the cache, if that one covers more."""
-        history, active = call.items.history, call.verdict.state
-        if active is not None and not call.verdict.folds:
+        active = call.verdict.state
+        if call.cache is None or (active is not None and not call.verdict.folds):
             return call
-        found = self._cached(history, call.scope)
+        made = self.config_fingerprint
+        found = call.cache.find(call.items.history, config_fingerprint=made, scope=call.scope)
         if found is None or (active is not None and found.covered[0] <= active.covered[0]):
             return call
         return self._decided(structs.replace(call, given=found))
 
-    def _cached(self, history: History, scope: str) -> HistoryReductionState | None:
-        made, cache = self.config_fingerprint, self._cache
-        return None if cache is None else cache.find(history, config_fingerprint=made, scope=scope)
-
     async def _settled(self, call: ReducerCall) -> ReducedHistory[Any]:
         """Fold as *call* asks; if the same fold is being made already, wait for it and look again."""
-        if self._cache is None:
+        cache = call.cache
+        if cache is None:
             return await self._made(call)
         while call.verdict.folds:
             place = self._place(call)
-            async with self._cache.folds.alone(place):
+            async with cache.folds.alone(place):
                 call = self._looked_up(call)
                 if call.verdict.folds and self._place(call) == place:
                     return await self._made(call)
@@ -438,8 +438,8 @@ class HistoryReducer:
                     summarizer_usage=usage,
                     readings=readings,
                 )
-                if self._cache is not None:
-                    self._cache.put(state, scope=call.scope)
+                if call.cache is not None:
+                    call.cache.put(state, scope=call.scope)
             log_writing(self._summarizers, writing)
             reduced = shown(
                 call,
