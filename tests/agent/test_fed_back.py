@@ -48,7 +48,7 @@ def test_a_view_is_not_taken_for_the_history(
     """It is refused in every form, with or without a state, also with more said after it."""
     reducer = HistoryReducer(config(single=single))
     first = reducer.reduce_sync([*rules, *talk(20)])
-    # What a caller sends, and goes on with.
+    # What a caller sends, and appends to.
     view = [*form(first.messages), *form([Message.user("And now?")])]
     state = first.state if keeps_state else None
 

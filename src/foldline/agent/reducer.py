@@ -122,8 +122,7 @@ class HistoryReducer:
         self._given = given = summarizer_chain(summarizer, config)
         self.config, self._digest, self._known = config, digest_of(given), KnownLists(known_bytes)
         self._summarizers: tuple[Summarizer, ...] = (*given, self._digest)
-        names = [one.name for one in given or self._summarizers]
-        self.config_fingerprint = fingerprint(config, names)
+        self.config_fingerprint = fingerprint(config, [w.name for w in given or self._summarizers])
         """What identifies the reductions made here; those with another fingerprint are not used."""
         self._counter, self._unfinished = counter, UnfinishedFolds()
         self._shared, self._cache = cache, ReductionCache() if cache is None else cache
