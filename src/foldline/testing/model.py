@@ -69,14 +69,12 @@ class ScriptedModel(Script[ModelStep]):
     """
     A `StreamingChatModel` that gives the answers of a script, and remembers what it was asked.
 
-    An agent never asks it for a summary, which the script knows nothing of.
-
     As a context manager it fails at the end if it was asked too often or too seldom. One model may
     answer several conversations at once; the steps are taken in the order of the requests.
     """
 
     writes_summaries = False
-    """Whether an agent asks it for summaries; False leaves them to the digest."""
+    """Whether an agent asks it for summaries, then in the script too; False leaves them to the digest."""
 
     def __init__(
         self,
