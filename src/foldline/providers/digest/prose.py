@@ -169,7 +169,8 @@ def _sampled(speeches: Sequence[Speech], most: int) -> Sequence[Speech]:
     size = sum(len(speech.text) for speech in speeches)
     if size <= most:
         return speeches
-    return longest_of_strata(speeches, len(speeches) * most // size, key=lambda one: len(one.text))
+    strata = max(len(speeches) * most // size, 1)
+    return longest_of_strata(speeches, strata, key=lambda one: len(one.text))
 
 
 def longest_of_strata(items: Sequence[_T], strata: int, *, key: Callable[[_T], int]) -> list[_T]:
