@@ -114,7 +114,9 @@ def quoted(
             known[at] = (
                 _quote(at, kind, message, history.counter, config, budget)
                 if is_read
-                else Quote(index=at, kind=kind, role=message.role, text="", tokens=0, is_whole=False)
+                else Quote(
+                    index=at, kind=kind, role=message.role, text="", tokens=0, is_whole=False
+                )
             )
         room -= known[at].tokens if known[at].kind == "user" else 0
     return within([known[at] for at in sorted(known)], budget.beside, "user")

@@ -6,12 +6,11 @@ for all texts, since most words come again and again. What JSON writes as a key 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Sequence
 from itertools import filterfalse
 
 from foldline.providers.digest.text import (
-    PIECE,
+    batches,
     hints_in,
     is_printable,
     may_have_card,
@@ -34,7 +33,9 @@ _FILE = (
 )
 _PAIR = re.compile(r'"(\w{1,40})"\s{0,4}:\s{0,4}(?:"([^"\\\s]{2,120})"|(\d{4,20})\b)')
 # A run that a closing quote and a colon follow is the key of a value.
-_RUN = re.compile(r"(https?://[^\s\"'<>()\[\]{}\\|`]{3,300}|[\w.~$€£%@/#+:-]++)([\"']\s?:)?").findall
+_RUN = re.compile(
+    r"(https?://[^\s\"'<>()\[\]{}\\|`]{3,300}|[\w.~$€£%@/#+:-]++)([\"']\s?:)?"
+).findall
 _LINE = re.compile(rf"(\.(?:{_FILE})):\d").search
 _FILED = re.compile(r"\d{2}|[A-Z]\d|\d[A-Z]").search
 _OBJECTS = ("this.", "self.")
@@ -100,7 +101,7 @@ class Finder:
 
     def clean(self, texts: Iterable[str]) -> list[str]:
         """Return what `text.clean` returns of each of *texts*."""
-        return [text for batch in _batches(texts) for text in self._cleaned(batch)]
+        return [text for batch in batches(texts) for text in self._cleaned(batch)]
 
     def _cleaned(self, texts: list[str]) -> list[str]:
         joined = _JOINT.join(texts)
@@ -108,17 +109,23 @@ class Finder:
             texts = list(map(printable, texts))
             joined = _JOINT.join(texts)
         special = [*self._special_words(joined), _BETWEEN]
+        is_hinted = not self._hints.keys().isdisjoint(special)
         # Every word with a digit is special.
-        is_safe = self._hints.keys().isdisjoint(special) and not may_have_card(" ".join(special))
+        has_card = may_have_card(" ".join(special))
         start = 0
         for place, text in enumerate(texts):
             end = special.index(_BETWEEN, start)
             words = self._words[text] = special[start:end]
             start = end + 1
-            if words and not is_safe:
-                hints = {hint for word in words for hint in self._hints.get(word, ())}
-                texts[place] = redact(text, hints)
+            hints = self._hints_of(words) if is_hinted else None
+            if words and (hints or has_card):
+                texts[place] = redact(text, hints or ())
         return texts
+
+    def _hints_of(self, words: Sequence[str]) -> set[str]:
+        if self._hints.keys().isdisjoint(words):
+            return set()
+        return {hint for word in words for hint in self._hints.get(word, ())}
 
     def find(self, text: str) -> dict[str, str]:
         """Return the identifiers of *text* and their labels, `"name": "value"` pairs first."""
@@ -159,7 +166,7 @@ class Finder:
         self._learn(new)
         return list(filter(self._special.__contains__, words))
 
-    def _learn(self, words: AbstractSet[str]) -> None:
+    def _learn(self, words: set[str]) -> None:
         text = " ".join(words)
         for hint in hints_in(text):
             for word, lowered in zip(words, text.lower().split(" "), strict=True):
@@ -171,19 +178,6 @@ class Finder:
         special.update(filter(_UNUSUAL, others))
         self._special.update(dict.fromkeys(special))
         self._plain |= words - special
-
-
-def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    size = 0
-    for text in texts:
-        batch.append(text)
-        size += len(text)
-        if size >= PIECE:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 def find_identifiers(text: str) -> dict[str, str]:
@@ -202,10 +196,10 @@ def _values(word: str) -> list[str]:
             value = value[_OBJECT_LENGTH:]
         if ":" in value and (line := _LINE(value)):
             value = value[: line.end(1)]
-        if _SHORTEST < len(value) <= _LONGEST and _is_solid(value):
-            # What was cut off may have been what was special.
-            if value is run or _SPECIAL(value):
-                values.append(value)
+        # What was cut off may have been what was special.
+        is_special = value is run or _SPECIAL(value)
+        if is_special and _SHORTEST < len(value) <= _LONGEST and _is_solid(value):
+            values.append(value)
     return values
 
 

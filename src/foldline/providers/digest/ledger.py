@@ -101,7 +101,11 @@ def build_ledger(
     wanted = [value for value in tallies if value not in hidden]
     length = 1 + max((tallies[value].last for value in wanted), default=0)
     used, seen = (
-        _ranked({one: tallies[one] for one in wanted if (tallies[one].used > 0) is is_used}, length, finder)
+        _ranked(
+            {one: tallies[one] for one in wanted if (tallies[one].used > 0) is is_used},
+            length,
+            finder,
+        )
         for is_used in (True, False)
     )
     all_used = _take_in_turn(_renamed(prior.used, paths, finder, hidden), used, finder)
@@ -224,9 +228,7 @@ def _renamed(
 
 def _ranked(tallies: Mapping[str, _Tally], length: int, finder: Finder) -> list[Entry]:
     """Return the entries of *tallies*, the best first, at least `_MOST` that mean something."""
-    rough = sorted(
-        (-_score(tally, length), -tally.last, value) for value, tally in tallies.items()
-    )
+    rough = sorted((-_score(tally, length), -tally.last, value) for value, tally in tallies.items())
     ranked: list[tuple[int, int, str, Entry]] = []
     strong, limit = 0, 0
     for score, last, value in rough:

@@ -128,8 +128,7 @@ def most_telling(texts: Sequence[str], *, known: Iterable[str] = (), most: int) 
     covered = set(known)
 
     def worth(index: int) -> float:
-        # Not in place, where each word that is covered would be looked up.
-        lacking[index] = lacking[index] - covered  # noqa: PLR6104
+        lacking[index] -= covered
         # Only the order of the words is chance, not their sum.
         return sum(map(weights.__getitem__, lacking[index])) / (len(texts[index]) + _OVERHEAD)
 

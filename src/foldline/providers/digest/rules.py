@@ -9,20 +9,18 @@ don't have the number"), a question ("what if we don't stream?"), a line of past
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import groupby, islice, zip_longest
+from itertools import chain, groupby, zip_longest
 
 from foldline.providers.digest.outline import Item
 from foldline.providers.digest.prose import lines_of, sentence_in
 from foldline.providers.digest.span import Speech
-from foldline.providers.digest.text import ELLIPSIS, distinct, letters_in, untypeset
+from foldline.providers.digest.text import ELLIPSIS, batches, distinct, letters_in, untypeset
 
 
 __all__ = ["is_rule", "offer_rules"]
 
 
 _MOST_RULES = 200
-# How many texts are read at once.
-_TOGETHER = 50
 _LENGTHS = range(8, 241)
 # A person types less; what is longer was pasted, and its sentences tell of other things.
 _TYPED = 1_500
@@ -105,13 +103,16 @@ _SIGNS = frozenset(
     )
 )
 # Signs that are none without a word beside them, and those words.
-_WEAK = frozenset(
-    "allowed cannot cant have may mustnt need no not shall shouldnt t want auf ich".split()
+_WEAK = re.findall(
+    r"\w+",
+    "allowed auf cannot can't have ich may mustn't need no not shall shouldn't t want".replace(
+        "'", ""
+    ),
 )
-_BESIDE = frozenset(
-    "do don you quiero uses hagas toques borres cambies modifiques escribas olvides".split()
+_BESIDE = re.findall(
+    r"\w+", "borres cambies do don escribas hagas modifiques olvides quiero toques uses you"
 )
-_FIRST_SIGNS = _SIGNS - _WEAK | _BESIDE
+_FIRST_SIGNS = _SIGNS.difference(_WEAK).union(_BESIDE)
 # Most sentences have none of the signs of a pattern that searches them whole.
 _NOWHERE = frozenset(["kein", "keine", "keinen", "keinn", "nicht", "niemals"])
 _WANTS = frozenset(["insist", "need", "prefer", "rather", "want"])
@@ -134,17 +135,15 @@ def _is_asked(sentence: str, signs: AbstractSet[str]) -> bool:
 
 
 def _signed(lines: Sequence[str]) -> Iterator[tuple[str, AbstractSet[str]]]:
-    """Yield those of *lines* that have signs, and the signs; beyond ASCII each may be there."""
+    """Yield those of *lines* that may be rules, and their signs; beyond ASCII each may be there."""
     joined = untypeset("\n".join(lines))
-    letters = letters_in(joined)
-    for line, plain, read in zip(lines, joined.split("\n"), letters.split("\n"), strict=True):
-        if len(line) < _LENGTHS.start:
-            continue
+    letters = letters_in(joined).split("\n")
+    for line, plain, read in zip(lines, joined.split("\n"), letters, strict=True):
+        words = read.split()
         if not plain.isascii():
             yield line, _SIGNS
-        elif not _FIRST_SIGNS.isdisjoint(words := read.split()):
-            if signs := _SIGNS.intersection(words):
-                yield line, signs
+        elif not _FIRST_SIGNS.isdisjoint(words) and (signs := _SIGNS.intersection(words)):
+            yield line, signs
 
 
 def _is_strict(sentence: str, signs: AbstractSet[str]) -> bool:
@@ -171,12 +170,12 @@ def offer_rules(
 
 def _rules(texts: Iterable[str]) -> Iterator[str]:
     for is_typed, alike in groupby(texts, key=lambda text: len(text) <= _TYPED):
-        while few := list(islice(alike, _TOGETHER)):
-            for line, signs in _signed(lines_of(map(_unquoted, few))):
-                sentence = sentence_in(line, _LENGTHS)
-                if sentence and _is_asked(sentence, signs):
-                    if is_typed or _is_strict(sentence, signs):
-                        yield sentence
+        few = (_signed(lines_of(map(_unquoted, batch))) for batch in batches(alike))
+        for line, signs in chain.from_iterable(few):
+            sentence = sentence_in(line, _LENGTHS)
+            is_asked = sentence and _is_asked(sentence, signs)
+            if is_asked and (is_typed or _is_strict(sentence, signs)):
+                yield sentence
 
 
 def _unquoted(text: str) -> str:

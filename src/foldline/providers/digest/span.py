@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -64,6 +64,7 @@ class Span(Struct, frozen=True):
     results: tuple[Result, ...]
 
 
+_Read = TypeVar("_Read", Speech, Result)
 _Json: TypeAlias = "dict[str, _Json] | list[_Json] | str | float | bool | None"
 
 # The metadata in which formats keep the flag that a tool has failed, if it is no part.
@@ -97,14 +98,14 @@ def read_span(messages: Iterable[Message], finder: Finder) -> Span:
         elif text:
             # Text beside, or instead of, the result of a known call is a result too.
             results.append(Result(place, "", text))
-    spoken = zip(speeches, finder.clean([one.text for one in speeches]), strict=True)
-    returned = zip(results, finder.clean([one.text for one in results]), strict=True)
-    return Span(
-        roles,
-        tuple([replace(one, text=text) for one, text in spoken if text.strip()]),
-        _calls(calls, finder),
-        tuple([replace(one, text=text) for one, text in returned]),
-    )
+    spoken = [one for one in _cleaned(speeches, finder) if one.text.strip()]
+    return Span(roles, tuple(spoken), _calls(calls, finder), tuple(_cleaned(results, finder)))
+
+
+def _cleaned(read: Sequence[_Read], finder: Finder) -> Iterator[_Read]:
+    for one, text in zip(read, finder.clean([one.text for one in read]), strict=True):
+        # Most texts come back as they are.
+        yield one if text is one.text else replace(one, text=text)
 
 
 def _calls(parts: Sequence[tuple[int, ToolCallPart]], finder: Finder) -> tuple[Call, ...]:
@@ -118,13 +119,13 @@ def _calls(parts: Sequence[tuple[int, ToolCallPart]], finder: Finder) -> tuple[C
         arguments = [Argument(names[label], next(values)) for label, _ in each]
         if any(map(finder.has_hint, chain.from_iterable(each))):
             # A secret is next to its name only in JSON.
-            arguments = _cleaned(text, finder)
+            arguments = _arguments(text, finder)
         name = _NAME_BREAK.sub(" ", names[part.name]).strip()
         calls.append(Call(place, part.id, name, tuple(arguments)))
     return tuple(calls)
 
 
-def _cleaned(written: str, finder: Finder) -> list[Argument]:
+def _arguments(written: str, finder: Finder) -> list[Argument]:
     leaves = _leaves(*finder.clean([written]))
     texts = finder.clean(chain.from_iterable(leaves))
     return [Argument(label, value) for label, value in zip(texts[::2], texts[1::2], strict=True)]

@@ -22,6 +22,7 @@ __all__ = [
     "REDACTION_RULES",
     "attribute",
     "bare",
+    "batches",
     "clean",
     "distinct",
     "ends",
@@ -153,6 +154,20 @@ def _redacted(text: str, rules: Iterable[_Rule]) -> str:
     # A count costs much less than a search.
     count = len(text.encode(errors="replace").translate(None, _NO_DIGITS))
     return text if count < _CARD_LENGTHS.start else _CARD.sub(_card_marker, text)
+
+
+def batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Yield *texts* in lists that have about `PIECE` characters each, or one long text."""
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        batch.append(text)
+        size += len(text)
+        if size >= PIECE:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def may_have_card(text: str) -> bool:

@@ -185,8 +185,6 @@ _PATCH_ACTIONS: dict[str, FileAction] = {"Add": "created", "Update": "edited", "
 
 def _patch(use: ToolUse) -> Facts | None:
     """Read patches of Codex, and unified diffs that a tool applies."""
-    if _is_looking(use.name):
-        return None
     found: list[tuple[str, FileAction]] = []
     for argument in use.arguments:
         if " File: " in argument.value:
@@ -194,6 +192,8 @@ def _patch(use: ToolUse) -> Facts | None:
                 found.append((path.strip(), _PATCH_ACTIONS[verb]))
         if "patch" in use.name.lower() and not found:
             found.extend((path, "edited") for path in _DIFFED.findall(argument.value))
+    if not found or _is_looking(use.name):
+        return None
     files = [
         Artefact(path=path, action=action, failed=bool(use.failure))
         for path, action in found
