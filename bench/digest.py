@@ -111,8 +111,8 @@ async def delays(history: History) -> list[float]:
     await asyncio.sleep(0)
     reduced = await HistoryReducer(_CONFIG).reduce(history)
     other.cancel()
-    if reduced.event.status != "performed":
-        message = "nothing was folded"
+    if reduced.event.status != "performed" or reduced.event.failures:
+        message = "no digest was written"
         raise RuntimeError(message)
     return found
 

@@ -7,6 +7,7 @@ import pytest
 
 from bench import digest
 from foldline import History, Message
+from foldline.providers.digest import summarizer
 from foldline.replay.quality.identifiers import said
 
 
@@ -32,6 +33,18 @@ def test_another_task_runs_while_a_digest_is_written() -> None:
 
     assert found
     assert min(found) > -digest.NAP * 1e3
+
+
+def test_a_digest_that_fails_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fold whose digest has failed is an error, though the fold itself is performed."""
+
+    def fail(*_: object, **__: object) -> str:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(summarizer, "write_digest", fail)
+
+    with pytest.raises(RuntimeError, match="no digest was written"):
+        asyncio.run(digest.delays(History(digest.talk(40))))
 
 
 def test_a_goal_is_missed_by_the_figure_of_its_name() -> None:

@@ -76,3 +76,12 @@ def test_of_a_long_talk_the_longest_speeches_are_read() -> None:
         "user: Nothing new is here.",
         *(f"user: Speech number{n} is the long one." for n in range(100)),
     }
+
+
+def test_of_a_few_long_speeches_one_is_read() -> None:
+    """Where each speech is longer than all that is read, the longest of them is."""
+    speeches = said(*(f"Speech number{n} is long. {'word ' * 20_000}" for n in (1, 2, 3)))
+    speeches += said(f"Speech number4 is longer. {'word ' * 20_001}")
+    offered = [item.text for item in offer_sentences(speeches, prior=(), shown=(), budget=600)]
+
+    assert offered == ["user: Speech number4 is longer."]

@@ -138,7 +138,23 @@ def test_a_finder_cleans_as_code_without_one_does(name: str) -> None:
         "say it twice",
         f"{SECRETS[name]} 4111 1111 1111 1111",
     ):
-        assert finder.clean(text) == finder.clean(text) == clean(text)
+        assert finder.clean([text]) == finder.clean([text]) == [clean(text)]
+
+
+def test_texts_that_are_read_together_keep_apart() -> None:
+    """Many texts are cleaned as each alone: nothing goes over from one to the next."""
+    texts = [
+        "pay 4111 1111",
+        "1111 1111 now",
+        "a\0b \ud800 c",
+        "",
+        *SECRETS.values(),
+        "api_key:",
+        "abc12345 said 4111 1111 1111 1111",
+        "plain words",
+    ]
+
+    assert Finder().clean(texts) == [clean(text) for text in texts]
 
 
 @pytest.mark.parametrize(

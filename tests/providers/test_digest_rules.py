@@ -100,3 +100,11 @@ def test_what_was_pasted_gives_no_wishes() -> None:
 
     assert [item.text for item in items] == ["Don't translate the names."]
     assert offer_rules(said("It is late."), prior=["I don't have it here."], asked=()) == []
+
+
+def test_texts_that_are_read_together_are_sentences_of_their_own() -> None:
+    """What one message ends with is no part of the next, whatever it is."""
+    speeches = said("Use tabs, e.g.", "Never push to main", "```\ncode", "Always run the tests.")
+    items = offer_rules(speeches, prior=(), asked=())
+
+    assert {item.text for item in items} == {"Never push to main", "Always run the tests."}

@@ -75,7 +75,7 @@ def test_kinds(kind: str) -> None:
 def test_finds_identifiers() -> None:
     """Pairs give names, tokens with a digit or a sign are found, keys and words are not."""
     text = '{"order_id": "HATHAT", "count": 12345, "note": "plain"} see ./src/a.py, (#12) "B-7"!'
-    found = [(one.label, one.value) for one in find_identifiers(text)]
+    found = [(label, value) for value, label in find_identifiers(text).items()]
 
     assert found == [
         ("order_id", "HATHAT"),

@@ -205,6 +205,32 @@ def test_the_oldest_give_way() -> None:
     assert joined("Summary", left).startswith("Summary\n\nQuoted word for word")
 
 
+def test_what_does_not_fit_is_not_counted() -> None:
+    """Of a thousand user messages those are read that fit, and the others have no text."""
+
+    class Counter:
+        def __init__(self) -> None:
+            self.calls = 0
+
+        def count(self, text: str) -> int:
+            self.calls += 1
+            return len(text)
+
+    counter = Counter()
+    history = History([Message.user("a word")] * 1_000, counter=counter)
+    before = counter.calls
+    budget = replace(BUDGET, limit=4_000, instructions=0, tools=0, system=0)
+    found = quoted(
+        history, (), aged=range(1_000), cut=1_000, pins=None, config=CONFIG, budget=budget
+    )
+
+    texts = [one.text for one in found]
+    assert len(texts) == 1_000
+    assert texts[-3:] == ["a word"] * 3
+    assert not any(texts[1:900])
+    assert counter.calls - before < 100
+
+
 def test_the_users_words_still_apply() -> None:
     """The header of a summary calls it a record; what is quoted below it is more than that."""
     (quote,) = quotes(pins=pinned(0))

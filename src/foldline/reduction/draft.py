@@ -28,7 +28,7 @@ from foldline.history.tokens import count_message
 from foldline.reduction.budget import LEAST_BUDGET, Budget
 from foldline.reduction.case import leaving_tokens
 from foldline.reduction.pieces import chunk_end, slices, split
-from foldline.reduction.quotes import Pins
+from foldline.reduction.quotes import Pins, Quote
 from foldline.reduction.request import Flow, SummaryRequest
 from foldline.reduction.spans import SummaryLayer, join_layers
 from foldline.reduction.state import HistoryReductionState, hash_of
@@ -91,6 +91,9 @@ class FoldTask(Struct, frozen=True, kw_only=True, dict=True):
 
     quoted: int = 0
     """The tokens of the messages that the fold quotes: what replaces them has that much less room."""
+
+    quotes: tuple[Quote, ...] | None = None
+    """Those messages, if they are known for this cut."""
 
     shown: tuple[str, ...] = ()
     """The texts that the view shows word for word beside the summary."""
@@ -282,8 +285,8 @@ def _read_chunk(task: FoldTask, start: int, end: int, earlier: Writing) -> Flow[
             if earlier.text is None:
                 return total
         stop = min(end, history.index_within(start, task.room - earlier.tokens))
-        for messages in _readings(task, start, stop, earlier.tokens):
-            source = sum(count_message(one, history.counter) for one in messages) + earlier.tokens
+        for messages, tokens in _readings(task, start, stop, earlier.tokens):
+            source = tokens + earlier.tokens
             before = (earlier.text,) if earlier.text else ()
             earlier = yield from task.asked(
                 messages, before, span=(first, stop), source=source, before=earlier.tokens
@@ -295,14 +298,18 @@ def _read_chunk(task: FoldTask, start: int, end: int, earlier: Writing) -> Flow[
     return total
 
 
-def _readings(task: FoldTask, start: int, stop: int, earlier: int) -> list[tuple[Message, ...]]:
-    """Return the messages from *start* up to *stop*; of one that is too long, its parts."""
+def _readings(
+    task: FoldTask, start: int, stop: int, earlier: int
+) -> list[tuple[tuple[Message, ...], int]]:
+    """Return the messages from *start* up to *stop* and their tokens; of one too long, its parts."""
     history = task.history
-    if history.tokens(start, stop) <= task.room - earlier:
-        return [tuple(history[start:stop])]
+    tokens = history.tokens(start, stop)
+    if tokens <= task.room - earlier:
+        return [(tuple(history[start:stop]), tokens)]
     # What each part is read beside is known when the one before it was.
     room = min(task.room - earlier, task.room * 2 // 3)
-    return [(part,) for part in split(history[start], room, history.counter, task.options.clean)]
+    parts = split(history[start], room, history.counter, task.options.clean)
+    return [((part,), count_message(part, history.counter)) for part in parts]
 
 
 def _shorter(task: FoldTask, earlier: Writing, *, span: tuple[int, int]) -> Flow[Writing]:

@@ -85,7 +85,7 @@ def fold(
             if verdict.reason is not Reason.CEILING_REACHED:
                 return FoldResult(state=None, reason=Reason.SUMMARIZERS_FAILED, writing=writing)
             # The request has to fit all the same: what is there is shortened.
-            task = replace(task, cut=task.above, base=active)
+            task = replace(task, cut=task.above, base=active, quotes=None)
             draft = replace(unchanged(active), writing=writing)
     made = _fitted(task, config, _reduction(task, config, draft, verdict))
     if given is active:
@@ -127,7 +127,7 @@ def _drafted(
     """Have everything read; if the summarizers stop before, end there, or fill in the rest."""
     draft = yield from read(task)
     if draft.end < task.cut:
-        part = replace(task, cut=draft.end)
+        part = replace(task, cut=draft.end, quotes=None)
         if draft.end > task.above and (
             view_tokens(task.history, _reduction(part, config, draft, verdict))
             <= task.options.budget.full
@@ -165,7 +165,7 @@ def _reduction(
         summary_tokens=draft.tokens,
         config_fingerprint=task.options.config_fingerprint,
         history_length=len(history),
-        quotes=_quotes(task, config),
+        quotes=_quotes(task, config) if task.quotes is None else task.quotes,
         shortened=fitting(history, verdict.shortened, cut=cut, pinned=pinned),
         sealed_item=sealed,
         sealed_index=sealed_at,
@@ -188,7 +188,7 @@ def _quotes(task: FoldTask, config: HistoryReductionConfig) -> tuple[Quote, ...]
     passed = None if task.active is None else task.active.pinned_index
     again = [] if passed is None or passed >= task.start else [passed]
     aged = [*again, *range(task.start, task.cut)]
-    quotes = quoted(
+    return quoted(
         task.history,
         () if base is None else base.quotes,
         aged=[at for at in aged if at != pinned],
@@ -197,7 +197,6 @@ def _quotes(task: FoldTask, config: HistoryReductionConfig) -> tuple[Quote, ...]
         config=config,
         budget=budget,
     )
-    return within(quotes, budget.beside, "user")
 
 
 def _quoting(task: FoldTask, config: HistoryReductionConfig) -> FoldTask:
@@ -209,6 +208,7 @@ def _quoting(task: FoldTask, config: HistoryReductionConfig) -> FoldTask:
         shown.append(task.history[pinned].text)
     return replace(
         task,
+        quotes=quotes,
         quoted=sum(one.tokens for one in quotes if one not in known),
         shown=tuple(shown),
     )

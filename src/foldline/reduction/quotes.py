@@ -79,7 +79,7 @@ def quoted(
     budget: Budget,
 ) -> tuple[Quote, ...]:
     """
-    Return the quotes of a fold, oldest first.
+    Return the quotes of a fold, oldest first; of user messages those that fit, the newest first.
 
     Args:
         history: The full history.
@@ -104,10 +104,22 @@ def quoted(
         kind = _kind(history, at, config, pins)
         if kind is not None:
             taken.setdefault(at, (kind, history[at]))
-    for at, (kind, message) in taken.items():
-        if at < cut and (kind == "pin" or at not in known or at in again):
-            known[at] = _quote(at, kind, message, history.counter, config, budget)
-    return tuple(known[at] for at in sorted(known))
+    new = {at for at, (kind, _) in taken.items() if kind == "pin" or at not in known or at in again}
+    room = budget.beside
+    for at in sorted(filter(cut.__gt__, new.union(known)), reverse=True):
+        if at in new:
+            kind, message = taken[at]
+            # What does not fit is not even read.
+            is_read = kind != "user" or room >= 0
+            known[at] = (
+                _quote(at, kind, message, history.counter, config, budget)
+                if is_read
+                else Quote(
+                    index=at, kind=kind, role=message.role, text="", tokens=0, is_whole=False
+                )
+            )
+        room -= known[at].tokens if known[at].kind == "user" else 0
+    return within([known[at] for at in sorted(known)], budget.beside, "user")
 
 
 def _unpinned(

@@ -1,29 +1,29 @@
 """
 Identifiers in text: ids, codes, files, dates, amounts, addresses, names of code.
 
-A text is split at white space, and each distinct word is looked at once for all texts, since most
-words come again and again. What JSON writes as a key is none, and neither is a version number.
+Texts are joined and split at white space, many at a time, and each distinct word is looked at once
+for all texts, since most words come again and again. What JSON writes as a key is none, and neither is a version number.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import filterfalse
 
-from msgspec import Struct
+from foldline.providers.digest.text import (
+    batches,
+    hints_in,
+    is_printable,
+    may_have_card,
+    printable,
+    redact,
+)
 
-from foldline.providers.digest.text import hints_in, printable, redact
 
-
-__all__ = ["Finder", "Found", "find_identifiers", "is_identifier", "kind_of"]
-
-
-class Found(Struct, frozen=True, gc=False):
-    """One identifier, and the key that it is the value of; empty without one."""
-
-    value: str
-    label: str = ""
+__all__ = ["Finder", "find_identifiers", "is_identifier", "kind_of"]
 
 
 _MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
+_MONTH_STARTS = frozenset(_MONTHS.split("|"))
 _MONTH = re.compile(rf"(?:{_MONTHS})[a-z]{{0,6}}\.?").fullmatch
 _MONTH_DAY = re.compile(rf"\b(?:{_MONTHS})[a-z]{{0,6}}\.? \d{{1,2}}(?:st|nd|rd|th)?\b")
 _FILE = (
@@ -33,8 +33,10 @@ _FILE = (
 )
 _PAIR = re.compile(r'"(\w{1,40})"\s{0,4}:\s{0,4}(?:"([^"\\\s]{2,120})"|(\d{4,20})\b)')
 # A run that a closing quote and a colon follow is the key of a value.
-_RUN = re.compile(r"(https?://[^\s\"'<>()\[\]{}\\|`]{3,300}|[\w.~$€£%@/#+:-]++)([\"']\s?:)?")
-_LINE = re.compile(rf"(\.(?:{_FILE})):\d.*")
+_RUN = re.compile(
+    r"(https?://[^\s\"'<>()\[\]{}\\|`]{3,300}|[\w.~$€£%@/#+:-]++)([\"']\s?:)?"
+).findall
+_LINE = re.compile(rf"(\.(?:{_FILE})):\d").search
 _FILED = re.compile(r"\d{2}|[A-Z]\d|\d[A-Z]").search
 _OBJECTS = ("this.", "self.")
 _OBJECT_LENGTH = len("this.")
@@ -44,6 +46,9 @@ _SOLID = re.compile(r"(?=\S*?[^\W_]\S*?[^\W_])\S+").fullmatch
 _UNUSUAL = re.compile(r"[\d@_/#]|\.[a-z]|[a-z][A-Z]").search
 _LEFT_EDGE = ",:;!?+-*"
 _RIGHT_EDGE = ".,:;!?~+-*"
+# What stands between texts that are read together; no printable text has it.
+_BETWEEN = "\0"
+_JOINT = f" {_BETWEEN} "
 _SHORTEST = 2
 _LONGEST = 160
 
@@ -80,10 +85,12 @@ class Finder:
     def __init__(self) -> None:
         """Begin without words."""
         self._plain: set[str] = set()
-        self._special: dict[str, tuple[str, ...]] = {}
+        # What a word names is looked for when it is asked.
+        self._special: dict[str, Sequence[str] | None] = {_BETWEEN: ()}
         self._hints: dict[str, list[str]] = {}
+        self._months: set[str] = set()
         self._kinds: dict[str, str] = {}
-        self._words: dict[str, list[str]] = {}
+        self._words: dict[str, Sequence[str]] = {}
 
     def kind(self, value: str) -> str:
         """Return the kind of *value*; see `kind_of`."""
@@ -92,74 +99,110 @@ class Finder:
             kind = self._kinds[value] = kind_of(value)
         return kind
 
-    def clean(self, text: str) -> str:
-        """Return what `text.clean` returns."""
-        text = printable(text)
-        words = self._special_words(text)
-        if not words:
-            return text
-        if self._hints.keys().isdisjoint(words):
-            return redact(text, ())
-        return redact(text, {hint for word in words for hint in self._hints.get(word, ())})
+    def clean(self, texts: Iterable[str]) -> list[str]:
+        """Return what `text.clean` returns of each of *texts*."""
+        return [text for batch in batches(texts) for text in self._cleaned(batch)]
 
-    def find(self, text: str) -> Iterator[Found]:
-        """Yield each identifier of *text* once: `"name": "value"` pairs first, then the others."""
-        named: set[str] = set()
+    def _cleaned(self, texts: list[str]) -> list[str]:
+        joined = _JOINT.join(texts)
+        if not is_printable(joined, nulls=len(texts) - 1):
+            texts = list(map(printable, texts))
+            joined = _JOINT.join(texts)
+        special = [*self._special_words(joined), _BETWEEN]
+        is_hinted = not self._hints.keys().isdisjoint(special)
+        # Every word with a digit is special.
+        has_card = may_have_card(" ".join(special))
+        start = 0
+        for place, text in enumerate(texts):
+            end = special.index(_BETWEEN, start)
+            words = self._words[text] = special[start:end]
+            start = end + 1
+            hints = self._hints_of(words) if is_hinted else None
+            if words and (hints or has_card):
+                texts[place] = redact(text, hints or ())
+        return texts
+
+    def _hints_of(self, words: Sequence[str]) -> set[str]:
+        if self._hints.keys().isdisjoint(words):
+            return set()
+        return {hint for word in words for hint in self._hints.get(word, ())}
+
+    def find(self, text: str) -> dict[str, str]:
+        """Return the identifiers of *text* and their labels, `"name": "value"` pairs first."""
+        found: dict[str, str] = {}
         if '":' in text or '" :' in text:
-            for label, written, number in map(re.Match[str].groups, _PAIR.finditer(text)):
+            for label, written, number in _PAIR.findall(text):
                 value = written or number
-                if value not in named and (is_identifier(value) or label.lower().endswith("id")):
-                    named.add(value)
-                    yield Found(value, label)
-        words = self._special_words(text)
-        if not words:
-            return
-        values = {value: None for word in words for value in self._special[word]}
-        if any(_MONTH(word) for word in words):
-            values |= dict.fromkeys(match[0] for match in _MONTH_DAY.finditer(text))
-        for value in values:
-            if value not in named:
-                yield Found(value)
+                if value not in found and (is_identifier(value) or label.lower().endswith("id")):
+                    found[value] = label
+        words = self._words_of(text)
+        for word in words:
+            values = self._special[word]
+            if values is None:
+                values = self._special[word] = _values(word)
+            for value in values:
+                found.setdefault(value, "")
+        if not self._months.isdisjoint(words):
+            for value in _MONTH_DAY.findall(text):
+                found.setdefault(value, "")
+        return found
+
+    def has_hint(self, text: str) -> bool:
+        """Whether something in *text* hints at a secret; card numbers have no hint."""
+        return not self._hints.keys().isdisjoint(self._words_of(text))
+
+    def _words_of(self, text: str) -> Sequence[str]:
+        words = self._words.get(text)
+        if words is None:
+            words = self._words[text] = self._special_words(text)
+        return words
 
     def _special_words(self, text: str) -> list[str]:
         """Return the words of *text* that have a digit, an identifier, a month or a hint."""
-        known = self._words.get(text)
-        if known is None:
-            known = text.split()
-            if self._plain.issuperset(known):
-                known = []
-            known = [word for word in known if word not in self._plain]
-            new = [word for word in dict.fromkeys(known) if word not in self._special]
-            if new:
-                self._learn(new)
-                known = [word for word in known if word in self._special]
-            self._words[text] = known
-        return known
+        words = list(filterfalse(self._plain.__contains__, text.split()))
+        new = set(words).difference(self._special)
+        if not new:
+            return words
+        self._learn(new)
+        return list(filter(self._special.__contains__, words))
 
-    def _learn(self, words: Sequence[str]) -> None:
-        if hints_in(" ".join(words)):
-            self._hints.update((word, hints) for word in words if (hints := hints_in(word)))
-        for word in words:
-            is_letters = word.isalpha() and word.islower()
-            if word in self._hints or (not is_letters and (_UNUSUAL(word) or _MONTH(word))):
-                self._special[word] = tuple(_values(word))
-            else:
-                self._plain.add(word)
+    def _learn(self, words: set[str]) -> None:
+        text = " ".join(words)
+        for hint in hints_in(text):
+            for word, lowered in zip(words, text.lower().split(" "), strict=True):
+                if hint in lowered:
+                    self._hints.setdefault(word, []).append(hint)
+        others = [word for word in words if not (word.isalpha() and word.islower())]
+        self._months.update(word for word in others if word[:3] in _MONTH_STARTS and _MONTH(word))
+        special = words & self._hints.keys() | self._months.intersection(others)
+        special.update(filter(_UNUSUAL, others))
+        self._special.update(dict.fromkeys(special))
+        self._plain |= words - special
 
 
-def find_identifiers(text: str) -> Iterator[Found]:
-    """Yield the identifiers of *text* once each; see `Finder`."""
+def find_identifiers(text: str) -> dict[str, str]:
+    """Return the identifiers of *text* and their labels; see `Finder`."""
     return Finder().find(text)
 
 
-def _values(word: str) -> Iterator[str]:
-    for run, key in _RUN.findall(word):
+def _values(word: str) -> list[str]:
+    values: list[str] = []
+    for run, key in _RUN(word):
         # A key with more than a number at its end is an id that something is filed under.
-        if (not key or _FILED(run)) and _SPECIAL(run):
-            value = run.lstrip(_LEFT_EDGE).rstrip(_RIGHT_EDGE)
-            if value.startswith(_OBJECTS):
-                value = value[_OBJECT_LENGTH:]
-            if ":" in value:
-                value = _LINE.sub(r"\1", value)
-            if _SHORTEST < len(value) <= _LONGEST and _SPECIAL(value) and _SOLID(value):
-                yield value
+        if (key and not _FILED(run)) or not _SPECIAL(run):
+            continue
+        value = run.lstrip(_LEFT_EDGE).rstrip(_RIGHT_EDGE)
+        if value.startswith(_OBJECTS):
+            value = value[_OBJECT_LENGTH:]
+        if ":" in value and (line := _LINE(value)):
+            value = value[: line.end(1)]
+        # What was cut off may have been what was special.
+        is_special = value is run or _SPECIAL(value)
+        if is_special and _SHORTEST < len(value) <= _LONGEST and _is_solid(value):
+            values.append(value)
+    return values
+
+
+def _is_solid(value: str) -> bool:
+    # The first is the same as the second for most, and much faster.
+    return (value[0].isalnum() and value[-1].isalnum()) or _SOLID(value) is not None

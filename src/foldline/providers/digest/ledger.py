@@ -9,13 +9,13 @@ new ones and come first, so what mattered most survives many folds and the rest 
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice, zip_longest
+from itertools import zip_longest
 
 from msgspec import Struct
 
-from foldline.providers.digest.identifiers import Finder, Found, is_identifier
+from foldline.providers.digest.identifiers import Finder, is_identifier
 from foldline.providers.digest.outline import Earlier, Item
-from foldline.providers.digest.span import Argument, Span
+from foldline.providers.digest.span import Argument, Span, Speech
 from foldline.reduction.record import Section
 
 
@@ -54,15 +54,19 @@ _NUMBER_LENGTH = 4
 _SEPARATOR = ", "
 _LABEL = re.compile(r"[\w.-]{1,40}").fullmatch
 _KIND_LABELS = {"clock": "times", "path": "files", "number": "numbers"}
-_KIND_SCORES = {"clock": -40, "number": -8, "amount": -24, "url": -4, "version": -60}
+_KIND_COSTS = {"clock": 40, "number": 8, "amount": 24, "url": 4, "version": 60}
 # What means little without its sentence comes last: a number that has fewer digits than an id, or
 # than a price if something names it.
 _WEAK_KINDS = ("clock", "version", "amount")
 _FEW_DIGITS = 6
 _FEW_NAMED_DIGITS = 4
+_HIGHEST_COST = max(cost for kind, cost in _KIND_COSTS.items() if kind not in _WEAK_KINDS)
 _SMALL_KINDS = ("clock", "number", "amount", "version")
 # What the user calls their own ("my order number is ..."): the subject of the conversation.
-_OWN = re.compile(r"\b(?:my|our)\b[^!?\n]{0,80}", re.IGNORECASE)
+# It begins with characters, since that is searched several times as fast.
+_OWN = re.compile(
+    r"[mMoO][yYuU](?<!\w..)(?:(?<=[mM][yY])|(?<=[oO][uU])[rR])\b[^!?\n]{0,80}"
+).findall
 _ID_ENDINGS = ("id", "code", "number", "key", "date", "email", "path", "dob", "ref")
 # The path of an import is relative to a file that is not known.
 _RELATIVE = ("./", "../")
@@ -89,13 +93,21 @@ def build_ledger(
     prior = _prior(earlier, finder)
     tallies = _tallied(span, earlier, finder)
     known = {entry.value for entry in (*prior.used, *prior.seen)} | tallies.keys() | {*listed}
-    paths = _canonical_paths(value for value in known if finder.kind(value) == "path")
+    # Only what has one of these can be a path, which is seen faster than the kind.
+    likely = (value for value in known if "/" in value or "." in value)
+    paths = _canonical_paths(value for value in likely if finder.kind(value) == "path")
     tallies = _merged(tallies, paths)
-    hidden = {*listed, *(one.value for one in finder.find(shown))}
+    hidden = {*listed, *finder.find(shown)}
     wanted = [value for value in tallies if value not in hidden]
-    ranked = _ranked({value: tallies[value] for value in wanted}, finder)
-    used = [entry for entry in ranked if tallies[entry.value].used]
-    seen = [entry for entry in ranked if not tallies[entry.value].used]
+    length = 1 + max((tallies[value].last for value in wanted), default=0)
+    used, seen = (
+        _ranked(
+            {one: tallies[one] for one in wanted if (tallies[one].used > 0) is is_used},
+            length,
+            finder,
+        )
+        for is_used in (True, False)
+    )
     all_used = _take_in_turn(_renamed(prior.used, paths, finder, hidden), used, finder)
     is_used = {entry.value for entry in all_used}
     all_seen = _take_in_turn(_renamed(prior.seen, paths, finder, hidden), seen, finder)
@@ -107,9 +119,9 @@ def _prior(earlier: Earlier, finder: Finder) -> Ledger:
     lines = earlier.lines
     kept = "\n".join([*lines(Section.REQUESTS), *lines(Section.RULES)])
     named = (
-        _entry(finder.kind(one.value), one.value, one.label)
-        for one in finder.find(kept)
-        if not _is_noise(finder.kind(one.value), one.value, _Tally(one.label))
+        _entry(finder.kind(value), value, label)
+        for value, label in finder.find(kept).items()
+        if not _is_noise(finder.kind(value), value, _Tally(label))
     )
     return Ledger(_listed(lines(Section.USED)), [*_listed(lines(Section.SEEN)), *named])
 
@@ -130,12 +142,12 @@ def _read_line(line: str) -> Iterator[Entry]:
 class _Notes(dict[str, _Tally]):
     """The tallies by value."""
 
-    def note(self, found: Iterable[Found], role: str, position: int) -> None:
-        for one in found:
-            tally = self.get(one.value)
+    def note(self, found: Mapping[str, str], role: str, position: int) -> None:
+        for value, label in found.items():
+            tally = self.get(value)
             if tally is None:
-                tally = self[one.value] = _Tally(one.label)
-            tally.label = tally.label or one.label
+                tally = self[value] = _Tally(label)
+            tally.label = tally.label or label
             setattr(tally, role, getattr(tally, role) + 1)
             tally.last = max(tally.last, position)
 
@@ -146,33 +158,37 @@ def _tallied(span: Span, earlier: Earlier, finder: Finder) -> dict[str, _Tally]:
     for result in span.results:
         notes.note(finder.find(result.text), "tool", result.position)
     for speech in span.speeches:
-        role = "user" if speech.role == "user" else "assistant"
-        found = list(finder.find(speech.text))
-        notes.note(found, role, speech.position)
-        if found and role == "user":
-            for said in _OWN.findall(speech.text):
-                own = (one for one in finder.find(said) if one in found)
-                notes.note(islice(own, 1), "own", speech.position)
+        if found := finder.find(speech.text):
+            role = "user" if speech.role == "user" else "assistant"
+            notes.note(found, role, speech.position)
+            if role == "user":
+                _note_own(notes, found, speech, finder)
     for call in span.calls:
         for argument in call.arguments:
             _note_argument(notes, argument, call.position, finder)
     return notes
 
 
+def _note_own(notes: _Notes, found: Mapping[str, str], speech: Speech, finder: Finder) -> None:
+    for said in _OWN(speech.text):
+        own = [pair for pair in finder.find(said).items() if pair in found.items()]
+        notes.note(dict(own[:1]), "own", speech.position)
+
+
 def _note_argument(notes: _Notes, argument: Argument, position: int, finder: Finder) -> None:
     value = argument.value
     if is_identifier(value):
-        notes.note([Found(value, argument.label)], "used", position)
+        notes.note({value: argument.label}, "used", position)
         notes[value].exact += 1
         return
-    found = list(finder.find(value))
+    found = finder.find(value)
     # A long value is content, such as a file; what it names was said, not used.
     if len(value) > _MENTIONED:
         notes.note(found, "assistant", position)
         return
-    small = [one for one in found if finder.kind(one.value) in _SMALL_KINDS]
+    small = {one: found[one] for one in found if finder.kind(one) in _SMALL_KINDS}
     notes.note(small, "assistant", position)
-    notes.note([one for one in found if one not in small], "used", position)
+    notes.note({one: found[one] for one in found if one not in small}, "used", position)
 
 
 def _canonical_paths(values: Iterable[str]) -> Mapping[str, str]:
@@ -210,29 +226,35 @@ def _renamed(
             yield _entry(finder.kind(value), value, entry.label)
 
 
-def _ranked(tallies: Mapping[str, _Tally], finder: Finder) -> list[Entry]:
-    length = 1 + max((tally.last for tally in tallies.values()), default=0)
-    scored: list[tuple[int, int, str]] = []
-    for value, tally in tallies.items():
-        kind = finder.kind(value)
+def _ranked(tallies: Mapping[str, _Tally], length: int, finder: Finder) -> list[Entry]:
+    """Return the entries of *tallies*, the best first, at least `_MOST` that mean something."""
+    rough = sorted((-_score(tally, length), -tally.last, value) for value, tally in tallies.items())
+    ranked: list[tuple[int, int, str, Entry]] = []
+    strong, limit = 0, 0
+    for score, last, value in rough:
+        # A kind only takes from a score, so what follows cannot come before these.
+        if strong >= _MOST and score > limit:
+            break
+        kind, tally = finder.kind(value), tallies[value]
         if not _is_noise(kind, value, tally):
-            scored.append((-_score(tally, length, kind), -tally.last, value))
-    return [_entry(finder.kind(value), value, tallies[value].label) for *_, value in sorted(scored)]
+            entry = _entry(kind, value, tally.label)
+            ranked.append((score + _KIND_COSTS.get(kind, 0), last, value, entry))
+            if strong < _MOST and not _is_weak(entry, finder):
+                strong, limit = strong + 1, score + _HIGHEST_COST
+    return [entry for *_, entry in sorted(ranked)]
 
 
-def _score(tally: _Tally, length: int, kind: str) -> int:
-    total = tally.used + tally.user + tally.assistant + tally.tool
-    return (
-        40 * bool(tally.used)
-        + 8 * min(tally.used, 4)
-        + 80 * bool(tally.own)
-        + 24 * bool(tally.user)
-        + 24 * bool(tally.assistant)
-        + 16 * tally.label.lower().endswith(_ID_ENDINGS)
-        + 4 * min(total, 16).bit_length()
-        + 48 * tally.last // length
-        + _KIND_SCORES.get(kind, 0)
-    )
+def _score(tally: _Tally, length: int) -> int:
+    used, user, assistant = tally.used, tally.user, tally.assistant
+    score = 4 * min(used + user + assistant + tally.tool, 16).bit_length()
+    score += 48 * tally.last // length
+    if used:
+        score += 40 + 8 * min(used, 4)
+    if user or assistant:
+        score += 24 * (bool(user) + bool(assistant)) + 80 * bool(tally.own)
+    if tally.label.lower().endswith(_ID_ENDINGS):
+        score += 16
+    return score
 
 
 def _entry(kind: str, value: str, label: str) -> Entry:

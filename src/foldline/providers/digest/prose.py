@@ -26,10 +26,12 @@ from foldline.providers.digest.text import attribute, bare, one_line, words_in
 
 __all__ = [
     "focused",
+    "lines_of",
     "longest_of_strata",
     "most_telling",
     "offer_quotes",
     "offer_sentences",
+    "sentence_in",
     "split_sentences",
     "words_of",
 ]
@@ -44,7 +46,7 @@ _MOST_OFFERED = 200
 _LENGTHS = range(20, 601)
 _MARKUP = " \t#>*-•|"
 # A sentence ends where white space follows one of these.
-_ENDS = tuple(f"{mark} " for mark in ".!?。！？")
+_ENDS = ".!?。！？"
 _ABBREVIATED = ("e.g.", "i.e.")
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _SHORTEST_WORD, _LONGEST_WORD = 3, 40
@@ -67,16 +69,30 @@ _OVERHEAD = 80
 
 def split_sentences(text: str, *, lengths: range = _LENGTHS) -> Iterator[str]:
     """Yield the sentences of *text* that have one of *lengths*, without code."""
-    if "```" in text:
-        text = _FENCE.sub("\n", text)
+    for line in lines_of([text]):
+        if said := sentence_in(line, lengths):
+            yield said
+
+
+def lines_of(texts: Iterable[str]) -> list[str]:
+    """Return *texts* without code, in lines of one sentence at most."""
+    # The empty line between two texts keeps an abbreviation at the end of one away from the other.
+    text = "\n\n".join([_FENCE.sub("\n", one) if "```" in one else one for one in texts])
     # Many times as fast as a pattern.
-    for end in _ENDS:
-        text = text.replace(end, f"{end[0]}\n")
+    for mark in _ENDS:
+        if mark in text:
+            text = text.replace(f"{mark} ", f"{mark}\n")
     for word in _ABBREVIATED:
         text = text.replace(f"{word}\n", f"{word} ")
-    for piece in text.split("\n"):
-        if len(piece) >= lengths.start and len(said := one_line(piece.strip(_MARKUP))) in lengths:
-            yield said
+    return text.split("\n")
+
+
+def sentence_in(line: str, lengths: range) -> str:
+    """Return the sentence in *line* if it has one of *lengths*, else nothing."""
+    if len(line) < lengths.start:
+        return ""
+    said = one_line(line.strip(_MARKUP))
+    return said if len(said) in lengths else ""
 
 
 def words_of(text: str) -> set[str]:
@@ -169,7 +185,8 @@ def _sampled(speeches: Sequence[Speech], most: int) -> Sequence[Speech]:
     size = sum(len(speech.text) for speech in speeches)
     if size <= most:
         return speeches
-    return longest_of_strata(speeches, len(speeches) * most // size, key=lambda one: len(one.text))
+    strata = max(len(speeches) * most // size, 1)
+    return longest_of_strata(speeches, strata, key=lambda one: len(one.text))
 
 
 def longest_of_strata(items: Sequence[_T], strata: int, *, key: Callable[[_T], int]) -> list[_T]:

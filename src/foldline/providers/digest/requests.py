@@ -14,8 +14,9 @@ __all__ = ["asks", "offer_requests", "offer_tail"]
 
 
 _MOST_REQUESTS = 200
-# How many of the others are ranked by what they say.
-_MOST_RANKED = 400
+# How many of the others are ranked by what they say: many more than there is room for.
+_LEAST_RANKED, _MOST_RANKED = 100, 400
+_SHORT_TOKENS, _RANKED_FOR_ONE = 4, 4
 _MOST_LAST = 6
 # What the newest and the very first request may have each.
 _WHOLE_TOKENS = 600
@@ -63,20 +64,23 @@ def offer_requests(
     second = min(room // 2, _WHOLE_TOKENS, count(oldest)) if len(texts) > 1 else 0
     newest = _within(newest, min(room - second, _WHOLE_TOKENS), count)
     oldest = _within(oldest, min(room - count(newest), _WHOLE_TOKENS), count)
-    others = [shorten(text, limit=_DETAIL) for text in texts[1:-1]]
     # What repeats others comes last, the newest of it first.
-    places: Sequence[int] = range(len(others))
-    if len(others) > _MOST_RANKED:
-        places = longest_of_strata(places, _MOST_RANKED, key=lambda place: len(others[place]))
-    telling = most_telling([others[place] for place in places], most=_MOST_REQUESTS)
-    best = (places[index] for index in telling)
-    ranked = dict.fromkeys([*best, *reversed(range(len(others)))])
+    places: Sequence[int] = range(1, len(texts) - 1)
+    most = min(_MOST_RANKED, max(room // _SHORT_TOKENS, _LEAST_RANKED))
+    if len(places) > most:
+        places = longest_of_strata(places, most, key=lambda place: len(texts[place]))
+    others = [shorten(texts[place], limit=_DETAIL) for place in places]
+    best = [places[index] for index in most_telling(others, most=most // _RANKED_FOR_ONE)]
+    ranked = dict.fromkeys([*best, *range(len(texts) - 2, 0, -1)])
     items = [
         Item(newest, len(texts) - 1),
         *([Item(oldest, 0)] if len(texts) > 1 else []),
-        *(Item(others[place], place + 1) for place in ranked),
+        *(
+            Item(shorten(texts[place], limit=_DETAIL), place)
+            for place in islice(ranked, _MOST_REQUESTS)
+        ),
     ]
-    return [item for item in items[:_MOST_REQUESTS] if item.text]
+    return [item for item in items if item.text]
 
 
 def _within(text: str, limit: int, count: CountTokens) -> str:

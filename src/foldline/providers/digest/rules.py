@@ -9,12 +9,12 @@ don't have the number"), a question ("what if we don't stream?"), a line of past
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import zip_longest
+from itertools import chain, groupby, zip_longest
 
 from foldline.providers.digest.outline import Item
-from foldline.providers.digest.prose import split_sentences
+from foldline.providers.digest.prose import lines_of, sentence_in
 from foldline.providers.digest.span import Speech
-from foldline.providers.digest.text import ELLIPSIS, distinct, words_in
+from foldline.providers.digest.text import ELLIPSIS, batches, distinct, letters_in, untypeset
 
 
 __all__ = ["is_rule", "offer_rules"]
@@ -102,6 +102,17 @@ _SIGNS = frozenset(
         " vermeide vermeiden".replace("'", ""),
     )
 )
+# Signs that are none without a word beside them, and those words.
+_WEAK = re.findall(
+    r"\w+",
+    "allowed auf cannot can't have ich may mustn't need no not shall shouldn't t want".replace(
+        "'", ""
+    ),
+)
+_BESIDE = re.findall(
+    r"\w+", "borres cambies do don escribas hagas modifiques olvides quiero toques uses you"
+)
+_FIRST_SIGNS = _SIGNS.difference(_WEAK).union(_BESIDE)
 # Most sentences have none of the signs of a pattern that searches them whole.
 _NOWHERE = frozenset(["kein", "keine", "keinen", "keinn", "nicht", "niemals"])
 _WANTS = frozenset(["insist", "need", "prefer", "rather", "want"])
@@ -112,21 +123,27 @@ _CODE = re.compile(r"[;{}]$|=>|\);|^\W*\d+[:\s]|\w(?:Error|Exception):|\x1b")
 
 def is_rule(sentence: str) -> bool:
     """Whether the user asks in *sentence* that something be done always, never or in a certain way."""
-    if len(sentence) not in _LENGTHS or sentence.endswith(("?", "？", ELLIPSIS)):
-        return False
-    signs = _signs(sentence)
-    return bool(signs) and _is_asked(sentence, signs)
+    return len(sentence) in _LENGTHS and any(_is_asked(*one) for one in _signed([sentence]))
 
 
 def _is_asked(sentence: str, signs: AbstractSet[str]) -> bool:
+    if sentence.endswith(("?", "？", ELLIPSIS)):
+        return False
     is_asked = _is_strict(sentence, signs) or (signs & _WANTS and _WANTED(sentence))
     is_wished = not is_asked and signs & _WISHES and _PREFERENCE(sentence)
     return bool(is_asked or (is_wished and not _OWN(sentence))) and not _CODE.search(sentence)
 
 
-def _signs(text: str) -> AbstractSet[str]:
-    """Return the signs in *text*; beyond ASCII each of them may be there."""
-    return _SIGNS.intersection(words_in(text)) if text.isascii() else _SIGNS
+def _signed(lines: Sequence[str]) -> Iterator[tuple[str, AbstractSet[str]]]:
+    """Yield those of *lines* that may be rules, and their signs; beyond ASCII each may be there."""
+    joined = untypeset("\n".join(lines))
+    letters = letters_in(joined).split("\n")
+    for line, plain, read in zip(lines, joined.split("\n"), letters, strict=True):
+        words = read.split()
+        if not plain.isascii():
+            yield line, _SIGNS
+        elif not _FIRST_SIGNS.isdisjoint(words) and (signs := _SIGNS.intersection(words)):
+            yield line, signs
 
 
 def _is_strict(sentence: str, signs: AbstractSet[str]) -> bool:
@@ -145,17 +162,19 @@ def offer_rules(
     """
     new = (speech.text for speech in speeches if speech.role == "user")
     texts = distinct([*_rules(asked), *filter(is_rule, prior), *_rules(new)])
-    strict = [place for place, text in enumerate(texts) if _is_strict(text, _signs(text))]
+    strict = [place for place, text in enumerate(texts) if _is_strict(text, _SIGNS)]
     others = sorted(set(range(len(texts))).difference(strict))
     ranked = _from_both_ends(strict) + _from_both_ends(others)
     return [Item(texts[place], place) for place in ranked[:_MOST_RULES]]
 
 
 def _rules(texts: Iterable[str]) -> Iterator[str]:
-    for text in texts:
-        is_typed = len(text) <= _TYPED
-        for sentence in split_sentences(_unquoted(text), lengths=_LENGTHS):
-            if is_rule(sentence) and (is_typed or _is_strict(sentence, _signs(sentence))):
+    for is_typed, alike in groupby(texts, key=lambda text: len(text) <= _TYPED):
+        few = (_signed(lines_of(map(_unquoted, batch))) for batch in batches(alike))
+        for line, signs in chain.from_iterable(few):
+            sentence = sentence_in(line, _LENGTHS)
+            is_asked = sentence and _is_asked(sentence, signs)
+            if is_asked and (is_typed or _is_strict(sentence, signs)):
                 yield sentence
 
 

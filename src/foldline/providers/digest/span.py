@@ -3,10 +3,12 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import TypeAlias, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json
@@ -14,7 +16,7 @@ from foldline.history.formats.wire import is_failed
 from foldline.history.messages import Message, Role
 from foldline.history.parts import CompactionPart, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.providers.digest.identifiers import Finder
-from foldline.providers.digest.text import ends
+from foldline.providers.digest.text import ends, printable
 
 
 __all__ = ["Argument", "Call", "Result", "Span", "Speech", "json_leaves", "read_span"]
@@ -62,6 +64,7 @@ class Span(Struct, frozen=True):
     results: tuple[Result, ...]
 
 
+_Read = TypeVar("_Read", Speech, Result)
 _Json: TypeAlias = "dict[str, _Json] | list[_Json] | str | float | bool | None"
 
 # The metadata in which formats keep the flag that a tool has failed, if it is no part.
@@ -73,7 +76,7 @@ def read_span(messages: Iterable[Message], finder: Finder) -> Span:
     """Flatten *messages*; what has no text, such as images and encrypted reasoning, is left out."""
     roles: Counter[str] = Counter()
     speeches: list[Speech] = []
-    calls: list[Call] = []
+    calls: list[tuple[int, ToolCallPart]] = []
     results: list[Result] = []
     for place, message in enumerate(messages):
         roles[message.role] += 1
@@ -83,35 +86,56 @@ def read_span(messages: Iterable[Message], finder: Finder) -> Span:
                 case TextPart() | CompactionPart():
                     said.append(part.content)
                 case ToolCallPart():
-                    calls.append(_call(part, place, finder))
+                    calls.append((place, part))
                 case ToolCallResponsePart():
-                    results.append(_result(part, message, place, finder))
+                    is_error = (message.metadata or {}).get(_MARKED) is True or is_failed(part)
+                    results.append(Result(place, part.id, ends(_response_text(part)), is_error))
                 case _:
                     pass
-        if message.role == "tool":
-            if message.text:
-                # Text beside, or instead of, the result of a known call is a result too.
-                results.append(Result(place, "", finder.clean(ends(message.text))))
-        elif said and (text := finder.clean(ends("\n".join(said)))).strip():
+        text = ends("\n".join(said))
+        if message.role != "tool":
             speeches.append(Speech(place, message.role, text))
-    return Span(roles, tuple(speeches), tuple(calls), tuple(results))
+        elif text:
+            # Text beside, or instead of, the result of a known call is a result too.
+            results.append(Result(place, "", text))
+    spoken = [one for one in _cleaned(speeches, finder) if one.text.strip()]
+    return Span(roles, tuple(spoken), _calls(calls, finder), tuple(_cleaned(results, finder)))
 
 
-def _result(part: ToolCallResponsePart, message: Message, position: int, finder: Finder) -> Result:
-    is_error = (message.metadata or {}).get(_MARKED) is True or is_failed(part)
-    return Result(position, part.id, finder.clean(ends(_response_text(part))), is_error)
+def _cleaned(read: Sequence[_Read], finder: Finder) -> Iterator[_Read]:
+    for one, text in zip(read, finder.clean([one.text for one in read]), strict=True):
+        # Most texts come back as they are.
+        yield one if text is one.text else replace(one, text=text)
 
 
-def _call(part: ToolCallPart, position: int, finder: Finder) -> Call:
-    # Once as JSON, where a secret is next to its name, and once more without escapes.
-    written = finder.clean(ends(part.arguments))
+def _calls(parts: Sequence[tuple[int, ToolCallPart]], finder: Finder) -> tuple[Call, ...]:
+    written = [printable(ends(part.arguments)) for _, part in parts]
+    leaves = list(map(_leaves, written))
+    labels = {*(label for each in leaves for label, _ in each), *(part.name for _, part in parts)}
+    names = dict(zip(labels, finder.clean(labels), strict=True))
+    values = iter(finder.clean([value for each in leaves for _, value in each]))
+    calls: list[Call] = []
+    for (place, part), text, each in zip(parts, written, leaves, strict=True):
+        arguments = [Argument(names[label], next(values)) for label, _ in each]
+        if any(map(finder.has_hint, chain.from_iterable(each))):
+            # A secret is next to its name only in JSON.
+            arguments = _arguments(text, finder)
+        name = _NAME_BREAK.sub(" ", names[part.name]).strip()
+        calls.append(Call(place, part.id, name, tuple(arguments)))
+    return tuple(calls)
+
+
+def _arguments(written: str, finder: Finder) -> list[Argument]:
+    leaves = _leaves(*finder.clean([written]))
+    texts = finder.clean(chain.from_iterable(leaves))
+    return [Argument(label, value) for label, value in zip(texts[::2], texts[1::2], strict=True)]
+
+
+def _leaves(written: str) -> list[tuple[str, str]]:
     try:
-        leaves = tuple(json_leaves("", decode_json(written)))
+        return list(json_leaves("", decode_json(written)))
     except (FormatError, RecursionError):
-        leaves = (("", written),)
-    clean = finder.clean
-    arguments = tuple([Argument(clean(label), clean(text)) for label, text in leaves])
-    return Call(position, part.id, _NAME_BREAK.sub(" ", clean(part.name)).strip(), arguments)
+        return [("", written)]
 
 
 def json_leaves(label: str, value: _Json) -> Iterator[tuple[str, str]]:

@@ -185,14 +185,15 @@ _PATCH_ACTIONS: dict[str, FileAction] = {"Add": "created", "Update": "edited", "
 
 def _patch(use: ToolUse) -> Facts | None:
     """Read patches of Codex, and unified diffs that a tool applies."""
-    if _is_looking(use.name):
-        return None
     found: list[tuple[str, FileAction]] = []
     for argument in use.arguments:
-        for verb, path in _PATCHED.findall(argument.value):
-            found.append((path.strip(), _PATCH_ACTIONS[verb]))
+        if " File: " in argument.value:
+            for verb, path in _PATCHED.findall(argument.value):
+                found.append((path.strip(), _PATCH_ACTIONS[verb]))
         if "patch" in use.name.lower() and not found:
             found.extend((path, "edited") for path in _DIFFED.findall(argument.value))
+    if not found or _is_looking(use.name):
+        return None
     files = [
         Artefact(path=path, action=action, failed=bool(use.failure))
         for path, action in found
@@ -415,7 +416,8 @@ def facts_of(uses: Sequence[ToolUse], extractors: Iterable[Extractor]) -> list[F
 def _facts(use: ToolUse, known: list[Extractor]) -> Facts:
     for one in tuple(known):
         try:
-            facts = convert(one(use), Facts | None)
+            found = one(use)
+            facts = None if found is None else convert(found, Facts)
         except Exception as error:  # noqa: BLE001 - an extractor of a user may raise anything
             # The summary must not depend on it; once in a digest is enough to say so.
             known.remove(one)
