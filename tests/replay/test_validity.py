@@ -54,7 +54,7 @@ def test_an_equal_message_of_another_vendor_is_judged() -> None:
     assert judge.violations([said]) == ()
     assert said.native is not None
 
-    item = b'{"role": "user", "name": 3, "content": "ask"}'
+    item = b'{"role": "user", "content": [{"type": "video"}]}'
     changed = structs.replace(said, native=structs.replace(said.native, item=item))
 
     assert judge.violations([changed]) == violations([changed]) != ()
