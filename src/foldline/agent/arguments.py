@@ -1,35 +1,34 @@
 """What callers pass in, checked once: one line says what is wrong with it."""
 
 import logging
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from inspect import iscoroutinefunction, isfunction, ismethod, unwrap
-from typing import TypeAlias, TypedDict, cast
+from typing import TYPE_CHECKING, TypeAlias, TypedDict, cast
 
 from msgspec import structs
 
 from foldline.agent.cache import ReductionCache
 from foldline.checks import expect, expect_seconds, expect_whole
-from foldline.errors import ConfigError
+from foldline.errors import BlockingCallError, ConfigError
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.tokens import TokenCounter
-from foldline.providers.book import window_of_model
-from foldline.providers.digest.summarizer import DigestSummarizer
-from foldline.providers.price_list import prices_for, prices_of_model
-from foldline.providers.summarizer import ModelSummarizer, Summarizer
-from foldline.providers.vendors.compaction import VendorCompaction
-from foldline.providers.vendors.opening import check_spelling
 from foldline.reduction.balance import FoldCosts
 from foldline.reduction.budget import DEFAULT_WINDOW, Budget
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
-from foldline.threads.thread import ConversationThread
+
+
+if TYPE_CHECKING:
+    from foldline.providers.summarizer import Summarizer
 
 
 __all__ = [
     "RequestOptions",
     "TurnInput",
     "by_hand",
+    "check_no_loop",
     "check_reducer",
     "check_sizes",
     "checked_input",
@@ -99,6 +98,8 @@ def by_hand(
 
 def checked_input(given: object, *, thread: object = None, config: object = None) -> list[Message]:
     """Return *given*, a `TurnInput`, as messages, after a check of what a turn gets beside it."""
+    from foldline.threads.thread import ConversationThread  # noqa: PLC0415 - a reducer has none
+
     expect("thread", thread, ConversationThread | None, hint="`await store.thread(id)` gives one")
     expect("config", config, AgentRunConfig | None)
     if given is None:
@@ -115,11 +116,16 @@ def checked_input(given: object, *, thread: object = None, config: object = None
 
 
 def fold_costs(
-    config: HistoryReductionConfig, model: str | None, summarizers: Sequence[Summarizer]
+    config: HistoryReductionConfig, model: str | None, summarizers: "Sequence[Summarizer]"
 ) -> FoldCosts | None:
     """Return what decides when a fold pays; None if the counts decide, or no price is known."""
+    if not config.enabled or config.counts or (config.prices is None and model is None):
+        return None
+    from foldline.providers.digest.summarizer import DigestSummarizer  # noqa: PLC0415
+    from foldline.providers.price_list import prices_for, prices_of_model  # noqa: PLC0415
+
     prices = prices_for(config, model)
-    if not config.enabled or prices is None or config.counts:
+    if prices is None:
         return None
     writer = None
     is_free = not summarizers or isinstance(summarizers[0], DigestSummarizer)
@@ -132,7 +138,7 @@ def fold_costs(
     return FoldCosts(prices=prices, summarizer=writer, loss_cost=config.loss_cost)
 
 
-def summarizer_chain(given: object, config: HistoryReductionConfig) -> tuple[Summarizer, ...]:
+def summarizer_chain(given: object, config: HistoryReductionConfig) -> "tuple[Summarizer, ...]":
     """Return the summarizers in *given*, one or several."""
     if not isinstance(given, list | tuple):
         return (_summarizer(given, "summarizer"),)
@@ -144,7 +150,9 @@ def summarizer_chain(given: object, config: HistoryReductionConfig) -> tuple[Sum
     return tuple(chain)
 
 
-def _summarizer(given: object, name: str) -> Summarizer:
+def _summarizer(given: object, name: str) -> "Summarizer":
+    from foldline.providers.summarizer import Summarizer  # noqa: PLC0415 - if one is given
+
     if isinstance(given, type):
         message = f"{name} must be an instance, got the class {given.__name__}"
         raise ConfigError(message)
@@ -170,13 +178,16 @@ def is_blocking(method: object) -> bool:
 
 
 def read_at_once(
-    summarizers: Iterable[Summarizer], budget: Budget, *, model: str | None
+    summarizers: "Iterable[Summarizer]", budget: Budget, *, model: str | None
 ) -> int | None:
     """
     Return how many tokens each of *summarizers* can read at once; None if none asks a model.
 
     Of *model*, for whose requests *budget* is, what is configured and learned counts as well.
     """
+    from foldline.providers.summarizer import ModelSummarizer  # noqa: PLC0415 - for a fold alone
+    from foldline.providers.vendors.compaction import VendorCompaction  # noqa: PLC0415
+
     windows: list[float] = []
     for one in summarizers:
         if isinstance(one, ModelSummarizer | VendorCompaction):
@@ -192,6 +203,9 @@ def named_window(
 ) -> int | None:
     """Return *window*, or that of the *model* with this name; None if it is unknown."""
     if model is not None:
+        from foldline.providers.book import window_of_model  # noqa: PLC0415 - if one is named
+        from foldline.providers.vendors.opening import check_spelling  # noqa: PLC0415
+
         check_spelling(model)
         window = window or window_of_model(model)
     report_assumed_window(config, model, window)
@@ -208,6 +222,14 @@ def report_assumed_window(
             model,
             f"{DEFAULT_WINDOW:,}",
         )
+
+
+def check_no_loop() -> None:
+    """Raise `BlockingCallError` in a thread with an event loop; without asyncio there is none."""
+    asyncio = sys.modules.get("asyncio.events")
+    # The public function raises if there is no loop, which costs 0.15 of 12 us.
+    if asyncio is not None and asyncio._get_running_loop() is not None:  # noqa: SLF001
+        raise BlockingCallError
 
 
 def check_reducer(config: object, model: object, counter: object, cache: object) -> None:

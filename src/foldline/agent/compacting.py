@@ -2,7 +2,7 @@
 
 from msgspec import structs
 
-from foldline.agent.breaker import FoldCalls
+from foldline.agent.fold_calls import FoldCalls
 from foldline.agent.reduced import ReducerCall
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.summarizer import Summarizer

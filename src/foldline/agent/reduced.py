@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
 from time import perf_counter
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import Struct
 
@@ -13,7 +13,6 @@ from foldline.agent.wire import Items
 from foldline.errors import RequestTooLargeError
 from foldline.history.history import CountingUnit
 from foldline.history.messages import Message
-from foldline.providers.model import ChatRequest
 from foldline.reduction.active import outcome_of
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, config_of_run
@@ -28,6 +27,10 @@ from foldline.reduction.quotes import Pins
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.verdict import Verdict
 from foldline.reduction.view import view_of, view_tokens
+
+
+if TYPE_CHECKING:
+    from foldline.providers.model import ChatRequest
 
 
 __all__ = ["ReducedHistory", "ReducerCall", "shown"]
@@ -76,7 +79,7 @@ class ReducerCall(Struct, frozen=True, kw_only=True):
     started: float
     verdict: Verdict = _NO_VERDICT
 
-    front: Callable[[], ChatRequest | None] | None = None
+    front: "Callable[[], ChatRequest | None] | None" = None
     """Gives what the vendor has in its cache before the view: instructions, tools and settings; None
     if it has nothing, or that is not known."""
 

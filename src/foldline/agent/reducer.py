@@ -1,6 +1,5 @@
 """Reduction for callers with a loop of their own."""
 
-import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -8,52 +7,48 @@ from copy import copy
 from datetime import UTC, datetime
 from functools import partial
 from time import perf_counter
-from typing import Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from msgspec import structs
 
 from foldline.agent.arguments import (
     RequestOptions,
     by_hand,
+    check_no_loop,
     check_reducer,
     check_sizes,
     fold_costs,
     named_window,
-    read_at_once,
     summarizer_chain,
 )
-from foldline.agent.breaker import FoldCalls, breakers_of, log_writing
+from foldline.agent.breaker import breakers_of
 from foldline.agent.cache import ReductionCache
-from foldline.agent.compacting import after, with_item
 from foldline.agent.known import KNOWN_BYTES, KnownLists
-from foldline.agent.portal import PORTAL
-from foldline.agent.recorded import digest_of, recorded, written_by_code
 from foldline.agent.reduced import ReducedHistory, ReducerCall, shown
 from foldline.agent.request import RequestFacts, described
-from foldline.agent.riding import may_ride, riding
-from foldline.agent.telemetry import Observer
 from foldline.agent.unfinished import UnfinishedFolds
 from foldline.agent.wire import Items, read_items
 from foldline.checks import expect
-from foldline.errors import BlockingCallError
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.tokens import TokenCounter
-from foldline.providers.digest.text import clean
-from foldline.providers.model import ChatRequest
-from foldline.providers.summarizer import Summarizer
+from foldline.providers.digest import DIGEST
 from foldline.reduction.active import rebound
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
-from foldline.reduction.draft import FoldOptions
 from foldline.reduction.event import Reason, ReductionStatus
 from foldline.reduction.fingerprint import fingerprint
-from foldline.reduction.fold import FoldResult, fold
 from foldline.reduction.quotes import Pins
 from foldline.reduction.reading import Reading, usage_of
 from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.reduction.verdict import Verdict, decide
-from foldline.reduction.version_1 import carried_over
+
+
+if TYPE_CHECKING:
+    from foldline.agent.telemetry import Observer
+    from foldline.providers.model import ChatRequest
+    from foldline.providers.summarizer import Summarizer
+    from foldline.reduction.fold import FoldResult
 
 
 __all__ = ["DEFAULT_TIMEOUT", "HistoryReducer"]
@@ -76,7 +71,7 @@ class HistoryReducer:
     A reducer has no conversation of its own; one instance serves any number of them at once.
     """
 
-    telemetry: Observer | None = None
+    telemetry: "Observer | None" = None
     """Receives the folds; see `Telemetry`."""
     _may_warn = True
 
@@ -86,7 +81,7 @@ class HistoryReducer:
         *,
         model: str | None = None,
         window: int | None = None,
-        summarizer: Summarizer | Sequence[Summarizer] = (),
+        summarizer: "Summarizer | Sequence[Summarizer]" = (),
         cache: ReductionCache | None = None,
         counter: TokenCounter | None = None,
         summary_budget: int | None = None,
@@ -118,10 +113,9 @@ class HistoryReducer:
         sizes = {"window": window, "summary_budget": summary_budget}
         check_sizes(sizes | {"summarizer_window": summarizer_window}, known_bytes, timeout)
         self._given = given = summarizer_chain(summarizer, config)
-        self.config, self._digest, self._known = config, digest_of(given), KnownLists(known_bytes)
-        self._summarizers: tuple[Summarizer, ...] = (*given, self._digest)
-        names = [one.name for one in given or self._summarizers]
-        self.config_fingerprint = fingerprint(config, names)
+        self.config, self._known = config, KnownLists(known_bytes)
+        self._names = (*(one.name for one in given), DIGEST)
+        self.config_fingerprint = fingerprint(config, [*self._names[:-1]] or [DIGEST])
         """What identifies the reductions made here; those with another fingerprint are not used."""
         self._cache, self._counter, self._unfinished = cache, counter, UnfinishedFolds()
         self._summary_budget, self._window = summary_budget, summarizer_window
@@ -129,7 +123,7 @@ class HistoryReducer:
         """The name of the model that is asked, and its window in tokens; None if it is unknown."""
         self._costs = fold_costs(config, model, given)
         self._timeout, self._clock = timeout, clock or partial(datetime.now, UTC)
-        self._breakers = breakers_of(self._summarizers, self._now)
+        self._breakers = breakers_of(given, self._now)
 
     def for_model(self, name: str, window: int | None) -> "HistoryReducer":
         """Return this reducer for the model *name*; the window it was given counts first."""
@@ -137,6 +131,8 @@ class HistoryReducer:
         made.model, made.window = name, self.window or window
         costs = fold_costs(self.config, name, self._given)
         if costs is not None:
+            from foldline.agent.riding import may_ride  # noqa: PLC0415 - if prices are known
+
             rides = bool(self._given) and may_ride(self.config, self._given[0], name)
             costs = structs.replace(costs, rides=rides)
         made._costs = costs  # noqa: SLF001
@@ -211,12 +207,14 @@ class HistoryReducer:
         Raises:
             BlockingCallError: An event loop is running in this thread.
         """
-        # The public function raises if there is no loop, which costs 0.15 of 12 us.
-        if asyncio._get_running_loop() is not None:  # noqa: SLF001
-            raise BlockingCallError
+        check_no_loop()
         given = described(usage, instructions, tools, pins)
         call = self._begin(messages, state, overrides, format, scope, given)
-        return PORTAL.run(self._settled, call) if call.verdict.folds else self._served(call)
+        if not call.verdict.folds:
+            return self._served(call)
+        from foldline.agent.portal import PORTAL  # noqa: PLC0415 - for a fold alone
+
+        return PORTAL.run(self._settled, call)
 
     def plan(  # noqa: PLR0913 - one name for each part of a request
         self,
@@ -294,7 +292,7 @@ class HistoryReducer:
         overrides: AgentRunConfig | None = None,
         pins: Pins = (),
         folds: bool = True,
-        front: Callable[[], ChatRequest | None] | None = None,
+        front: "Callable[[], ChatRequest | None] | None" = None,
     ) -> ReducedHistory[Message]:
         """
         Do the same as `reduce` for a request whose *budget* is known.
@@ -359,6 +357,8 @@ class HistoryReducer:
         )
         call = self._decided(call)
         if state is not None and call.verdict.state is None:
+            from foldline.reduction.version_1 import carried_over  # noqa: PLC0415 - for old states
+
             carried = carried_over(state, history)
             if carried is not state:
                 call = self._decided(structs.replace(call, given=carried))
@@ -423,12 +423,14 @@ class HistoryReducer:
         return call.scope, self.config_fingerprint, prefix
 
     async def _made(self, call: ReducerCall) -> ReducedHistory[Any]:
+        from foldline.agent.folding import log_writing  # noqa: PLC0415 - for a fold alone
+
         observed = nullcontext() if self.telemetry is None else self.telemetry.fold()
         with observed as made:
             result, readings = await self._fold(call)
             writing, wrote = result.writing, result.writing.summarizer
             usage = usage_of(readings)
-            name, state = "" if wrote is None else self._summarizers[wrote].name, result.state
+            name, state = "" if wrote is None else self._names[wrote], result.state
             status: ReductionStatus = "failed" if state is None else "performed"
             if state is not None:
                 state = structs.replace(
@@ -440,7 +442,7 @@ class HistoryReducer:
                 )
                 if self._cache is not None:
                     self._cache.put(state, scope=call.scope)
-            log_writing(self._summarizers, writing)
+            log_writing(self._names, writing)
             reduced = shown(
                 call,
                 self.config,
@@ -461,31 +463,23 @@ class HistoryReducer:
                 made(reduced.event)
         return reduced
 
-    async def _fold(self, call: ReducerCall) -> tuple[FoldResult, tuple[Reading, ...]]:
-        history = call.items.history
-        # The digest counts as the history does, so that its text keeps to the budget.
-        digest = structs.replace(self._digest, counter=history.counter)
-        writers = [after(one, call.verdict.state, digest) for one in self._summarizers]
-        writers[0] = riding(call, writers[0], self._costs)
-        chain = [digest if one is self._digest else recorded(one, digest) for one in writers]
-        options = FoldOptions(
+    async def _fold(self, call: ReducerCall) -> "tuple[FoldResult, tuple[Reading, ...]]":
+        from foldline.agent.folding import Means, folded  # noqa: PLC0415 - for a fold alone
+
+        means = Means(
+            config=self.config,
+            fingerprint=self.config_fingerprint,
+            given=self._given,
+            breakers=self._breakers,
+            unfinished=self._unfinished,
+            costs=self._costs,
+            model=self.model,
+            summary_budget=self._summary_budget,
+            window=self._window,
+            seconds=self._timeout,
             created_at=self._now(),
-            config_fingerprint=self.config_fingerprint,
-            summarizers=len(chain),
-            budget=call.budget,
-            summary_budget=min(self._summary_budget or call.budget.summary, call.budget.beside),
-            window=self._window or read_at_once(self._summarizers, call.budget, model=self.model),
-            pins=call.pins,
-            by_code=written_by_code(chain),
-            clean=clean,
         )
-        flow = fold(
-            history, call.verdict, self.config, options, given=call.given, overrides=call.overrides
-        )
-        unfinished = (self._unfinished, call.scope)
-        calls = FoldCalls(chain, self._breakers, seconds=self._timeout, unfinished=unfinished)
-        result = await calls.run(flow)
-        return with_item(call, result, calls), calls.readings
+        return await folded(call, means)
 
     def _now(self) -> datetime:
         now = self._clock()

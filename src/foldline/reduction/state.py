@@ -28,7 +28,6 @@ from foldline.history.digest import prefix_digest
 from foldline.history.history import CountingUnit, History
 from foldline.history.messages import SUMMARY_KEY, Message, Usage
 from foldline.history.parts import TextPart
-from foldline.reduction.contract import cleaned
 from foldline.reduction.layered import record_of
 from foldline.reduction.quotes import Quote, joined
 from foldline.reduction.reading import Reading
@@ -176,6 +175,8 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
             ConfigError: *messages* are not messages, or *summarized_up_to_index* is negative, or
                 separates a call from its answer, so that the rest would not be a valid request.
         """
+        from foldline.reduction.contract import cleaned  # noqa: PLC0415 - for a fold alone
+
         _check_cut(messages, summarized_up_to_index)
         return cls(
             summarized_up_to_index=summarized_up_to_index,
