@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from inspect import iscoroutinefunction, isfunction, ismethod, unwrap
-from typing import TYPE_CHECKING, TypeAlias, TypedDict, cast
+from typing import TypedDict, cast
 
 from msgspec import structs
 
@@ -14,42 +14,32 @@ from foldline.checks import expect, expect_seconds, expect_whole
 from foldline.errors import BlockingCallError, ConfigError
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.tokens import TokenCounter
+from foldline.providers.book import window_of_model
+from foldline.providers.digest import is_digest
+from foldline.providers.model import Summarizer
+from foldline.providers.price_list import prices_for, prices_of_model
+from foldline.providers.vendors.spelling import check_spelling
 from foldline.reduction.balance import FoldCosts
-from foldline.reduction.budget import DEFAULT_WINDOW, Budget
+from foldline.reduction.budget import DEFAULT_WINDOW
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 
 
-if TYPE_CHECKING:
-    from foldline.providers.summarizer import Summarizer
-
-
 __all__ = [
     "RequestOptions",
-    "TurnInput",
     "by_hand",
     "check_no_loop",
     "check_reducer",
     "check_sizes",
-    "checked_input",
     "fold_costs",
     "is_blocking",
     "named_window",
-    "read_at_once",
     "report_assumed_window",
     "summarizer_chain",
 ]
 
 
-TurnInput: TypeAlias = str | Message | Sequence[Message] | None
-"""The user's text, messages, or None to continue from what is stored."""
-
-# The share of a summarizer's window for what it reads. The rest is for what it writes, and for the
-# difference between our estimate and its count.
-_READING_SHARE = 0.6
-
 _LOG = logging.getLogger("foldline")
-_HINT = "convert a vendor's items with `from_openai_chat` or its like in foldline.formats"
 
 
 class RequestOptions(TypedDict, total=False):
@@ -96,39 +86,15 @@ def by_hand(
     )
 
 
-def checked_input(given: object, *, thread: object = None, config: object = None) -> list[Message]:
-    """Return *given*, a `TurnInput`, as messages, after a check of what a turn gets beside it."""
-    from foldline.threads.thread import ConversationThread  # noqa: PLC0415 - a reducer has none
-
-    expect("thread", thread, ConversationThread | None, hint="`await store.thread(id)` gives one")
-    expect("config", config, AgentRunConfig | None)
-    if given is None:
-        return []
-    if isinstance(given, str):
-        return [Message.user(given)]
-    if isinstance(given, Message):
-        return [given]
-    expect("message", given, str | Message | Sequence, hint=_HINT)
-    messages = list(cast("Sequence[Message]", given))
-    for place, one in enumerate(messages):
-        expect(f"message[{place}]", one, Message, hint=_HINT)
-    return messages
-
-
 def fold_costs(
-    config: HistoryReductionConfig, model: str | None, summarizers: "Sequence[Summarizer]"
+    config: HistoryReductionConfig, model: str | None, summarizers: Sequence[Summarizer]
 ) -> FoldCosts | None:
     """Return what decides when a fold pays; None if the counts decide, or no price is known."""
-    if not config.enabled or config.counts or (config.prices is None and model is None):
-        return None
-    from foldline.providers.digest.summarizer import DigestSummarizer  # noqa: PLC0415
-    from foldline.providers.price_list import prices_for, prices_of_model  # noqa: PLC0415
-
     prices = prices_for(config, model)
-    if prices is None:
+    if not config.enabled or prices is None or config.counts:
         return None
     writer = None
-    is_free = not summarizers or isinstance(summarizers[0], DigestSummarizer)
+    is_free = not summarizers or is_digest(summarizers[0])
     if config.strategy == "summarizing" and not is_free:
         name: str | None = getattr(summarizers[0], "model_name", None)
         # What a custom summarizer asks is taken to be as dear as the model.
@@ -138,7 +104,7 @@ def fold_costs(
     return FoldCosts(prices=prices, summarizer=writer, loss_cost=config.loss_cost)
 
 
-def summarizer_chain(given: object, config: HistoryReductionConfig) -> "tuple[Summarizer, ...]":
+def summarizer_chain(given: object, config: HistoryReductionConfig) -> tuple[Summarizer, ...]:
     """Return the summarizers in *given*, one or several."""
     if not isinstance(given, list | tuple):
         return (_summarizer(given, "summarizer"),)
@@ -150,9 +116,7 @@ def summarizer_chain(given: object, config: HistoryReductionConfig) -> "tuple[Su
     return tuple(chain)
 
 
-def _summarizer(given: object, name: str) -> "Summarizer":
-    from foldline.providers.summarizer import Summarizer  # noqa: PLC0415 - if one is given
-
+def _summarizer(given: object, name: str) -> Summarizer:
     if isinstance(given, type):
         message = f"{name} must be an instance, got the class {given.__name__}"
         raise ConfigError(message)
@@ -177,35 +141,11 @@ def is_blocking(method: object) -> bool:
     return not iscoroutinefunction(unwrap(method))
 
 
-def read_at_once(
-    summarizers: "Iterable[Summarizer]", budget: Budget, *, model: str | None
-) -> int | None:
-    """
-    Return how many tokens each of *summarizers* can read at once; None if none asks a model.
-
-    Of *model*, for whose requests *budget* is, what is configured and learned counts as well.
-    """
-    from foldline.providers.summarizer import ModelSummarizer  # noqa: PLC0415 - for a fold alone
-    from foldline.providers.vendors.compaction import VendorCompaction  # noqa: PLC0415
-
-    windows: list[float] = []
-    for one in summarizers:
-        if isinstance(one, ModelSummarizer | VendorCompaction):
-            is_asked = one.model_name == model
-            windows.append(one.context_window or (budget.window if is_asked else DEFAULT_WINDOW))
-            if is_asked:
-                windows.append(budget.window / max(1.0, budget.ratio))
-    return max(1, int(min(windows) * _READING_SHARE)) if windows else None
-
-
 def named_window(
     model: str | None, window: int | None, config: HistoryReductionConfig
 ) -> int | None:
     """Return *window*, or that of the *model* with this name; None if it is unknown."""
     if model is not None:
-        from foldline.providers.book import window_of_model  # noqa: PLC0415 - if one is named
-        from foldline.providers.vendors.opening import check_spelling  # noqa: PLC0415
-
         check_spelling(model)
         window = window or window_of_model(model)
     report_assumed_window(config, model, window)

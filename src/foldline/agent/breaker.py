@@ -9,11 +9,9 @@ puts the summarizer back into service.
 import logging
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
-
-if TYPE_CHECKING:
-    from foldline.providers.summarizer import Summarizer
+from foldline.providers.digest import is_digest
+from foldline.providers.model import Summarizer
 
 
 __all__ = ["MOST_FAILURES", "REST", "REST_FOLDS", "Breaker", "breakers_of"]
@@ -86,14 +84,8 @@ class Breaker:
 
 
 def breakers_of(
-    given: "Sequence[Summarizer]", clock: Callable[[], datetime]
+    given: Sequence[Summarizer], clock: Callable[[], datetime]
 ) -> tuple[Breaker | None, ...]:
     """Return a breaker for each of *given* and the digest behind them; None for what is a digest."""
-    if not given:
-        return (None,)
-    from foldline.providers.digest.summarizer import DigestSummarizer  # noqa: PLC0415 - none given
-
-    made = (
-        None if isinstance(one, DigestSummarizer) else Breaker(one.name, clock) for one in given
-    )
+    made = (None if is_digest(one) else Breaker(one.name, clock) for one in given)
     return (*made, None)

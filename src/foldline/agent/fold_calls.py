@@ -11,7 +11,8 @@ from foldline.agent.recorded import RecordedSummarizer
 from foldline.agent.unfinished import UnfinishedFolds, key_of
 from foldline.errors import SummarizerError
 from foldline.history.messages import Message, Usage, total_usage
-from foldline.providers.summarizer import Summarizer, metered
+from foldline.providers.model import Summarizer
+from foldline.providers.summarizer import metered
 from foldline.reduction.reading import Reading
 from foldline.reduction.request import (
     Flow,

@@ -2,9 +2,10 @@
 
 import logging
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -13,6 +14,7 @@ from foldline.agent.wire import Items
 from foldline.errors import RequestTooLargeError
 from foldline.history.history import CountingUnit
 from foldline.history.messages import Message
+from foldline.providers.model import ChatRequest
 from foldline.reduction.active import outcome_of
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, config_of_run
@@ -29,11 +31,7 @@ from foldline.reduction.verdict import Verdict
 from foldline.reduction.view import view_of, view_tokens
 
 
-if TYPE_CHECKING:
-    from foldline.providers.model import ChatRequest
-
-
-__all__ = ["ReducedHistory", "ReducerCall", "shown"]
+__all__ = ["FoldObserver", "ReducedHistory", "ReducerCall", "shown"]
 
 
 _LOG = logging.getLogger("foldline")
@@ -41,6 +39,14 @@ _Item = TypeVar("_Item", Message, dict[str, Any])
 # A request that somebody asked for as it is may be larger than its ceiling.
 _UNBOUNDED = frozenset({Reason.DISABLED, Reason.SKIPPED_BY_RUN, Reason.NO_MESSAGES})
 _NO_VERDICT = Verdict(kind="skip", reason=Reason.NO_MESSAGES)
+
+
+class FoldObserver(Protocol):
+    """Receives folds; each `Observer` is one."""
+
+    def fold(self) -> AbstractContextManager[Callable[[HistoryReductionEvent], None]]:
+        """Observe one fold."""
+        ...
 
 
 class ReducedHistory(Struct, Generic[_Item], frozen=True, kw_only=True):
@@ -79,7 +85,7 @@ class ReducerCall(Struct, frozen=True, kw_only=True):
     started: float
     verdict: Verdict = _NO_VERDICT
 
-    front: "Callable[[], ChatRequest | None] | None" = None
+    front: Callable[[], ChatRequest | None] | None = None
     """Gives what the vendor has in its cache before the view: instructions, tools and settings; None
     if it has nothing, or that is not known."""
 

@@ -2,12 +2,11 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from copy import copy
 from datetime import UTC, datetime
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
 
 from msgspec import structs
 
@@ -24,7 +23,7 @@ from foldline.agent.arguments import (
 from foldline.agent.breaker import breakers_of
 from foldline.agent.cache import ReductionCache
 from foldline.agent.known import KNOWN_BYTES, KnownLists
-from foldline.agent.reduced import ReducedHistory, ReducerCall, shown
+from foldline.agent.reduced import FoldObserver, ReducedHistory, ReducerCall, shown
 from foldline.agent.request import RequestFacts, described
 from foldline.agent.unfinished import UnfinishedFolds
 from foldline.agent.wire import Items, read_items
@@ -33,22 +32,16 @@ from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.tokens import TokenCounter
 from foldline.providers.digest import DIGEST
+from foldline.providers.model import ChatRequest, Summarizer
 from foldline.reduction.active import rebound
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.event import Reason, ReductionStatus
 from foldline.reduction.fingerprint import fingerprint
 from foldline.reduction.quotes import Pins
-from foldline.reduction.reading import Reading, usage_of
 from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.reduction.verdict import Verdict, decide
-
-
-if TYPE_CHECKING:
-    from foldline.agent.telemetry import Observer
-    from foldline.providers.model import ChatRequest
-    from foldline.providers.summarizer import Summarizer
-    from foldline.reduction.fold import FoldResult
+from foldline.reduction.version_1 import carried_over
 
 
 __all__ = ["DEFAULT_TIMEOUT", "HistoryReducer"]
@@ -71,7 +64,7 @@ class HistoryReducer:
     A reducer has no conversation of its own; one instance serves any number of them at once.
     """
 
-    telemetry: "Observer | None" = None
+    telemetry: FoldObserver | None = None
     """Receives the folds; see `Telemetry`."""
     _may_warn = True
 
@@ -81,7 +74,7 @@ class HistoryReducer:
         *,
         model: str | None = None,
         window: int | None = None,
-        summarizer: "Summarizer | Sequence[Summarizer]" = (),
+        summarizer: Summarizer | Sequence[Summarizer] = (),
         cache: ReductionCache | None = None,
         counter: TokenCounter | None = None,
         summary_budget: int | None = None,
@@ -114,8 +107,8 @@ class HistoryReducer:
         check_sizes(sizes | {"summarizer_window": summarizer_window}, known_bytes, timeout)
         self._given = given = summarizer_chain(summarizer, config)
         self.config, self._known = config, KnownLists(known_bytes)
-        self._names = (*(one.name for one in given), DIGEST)
-        self.config_fingerprint = fingerprint(config, [*self._names[:-1]] or [DIGEST])
+        names = [one.name for one in given] or [DIGEST]
+        self.config_fingerprint = fingerprint(config, names)
         """What identifies the reductions made here; those with another fingerprint are not used."""
         self._cache, self._counter, self._unfinished = cache, counter, UnfinishedFolds()
         self._summary_budget, self._window = summary_budget, summarizer_window
@@ -131,7 +124,7 @@ class HistoryReducer:
         made.model, made.window = name, self.window or window
         costs = fold_costs(self.config, name, self._given)
         if costs is not None:
-            from foldline.agent.riding import may_ride  # noqa: PLC0415 - if prices are known
+            from foldline.agent.riding import may_ride  # noqa: PLC0415 - what has no prices does without
 
             rides = bool(self._given) and may_ride(self.config, self._given[0], name)
             costs = structs.replace(costs, rides=rides)
@@ -212,7 +205,7 @@ class HistoryReducer:
         call = self._begin(messages, state, overrides, format, scope, given)
         if not call.verdict.folds:
             return self._served(call)
-        from foldline.agent.portal import PORTAL  # noqa: PLC0415 - for a fold alone
+        from foldline.agent.portal import PORTAL  # noqa: PLC0415 - a hit does without
 
         return PORTAL.run(self._settled, call)
 
@@ -292,7 +285,7 @@ class HistoryReducer:
         overrides: AgentRunConfig | None = None,
         pins: Pins = (),
         folds: bool = True,
-        front: "Callable[[], ChatRequest | None] | None" = None,
+        front: Callable[[], ChatRequest | None] | None = None,
     ) -> ReducedHistory[Message]:
         """
         Do the same as `reduce` for a request whose *budget* is known.
@@ -357,8 +350,6 @@ class HistoryReducer:
         )
         call = self._decided(call)
         if state is not None and call.verdict.state is None:
-            from foldline.reduction.version_1 import carried_over  # noqa: PLC0415 - for old states
-
             carried = carried_over(state, history)
             if carried is not state:
                 call = self._decided(structs.replace(call, given=carried))
@@ -423,63 +414,24 @@ class HistoryReducer:
         return call.scope, self.config_fingerprint, prefix
 
     async def _made(self, call: ReducerCall) -> ReducedHistory[Any]:
-        from foldline.agent.folding import log_writing  # noqa: PLC0415 - for a fold alone
-
-        observed = nullcontext() if self.telemetry is None else self.telemetry.fold()
-        with observed as made:
-            result, readings = await self._fold(call)
-            writing, wrote = result.writing, result.writing.summarizer
-            usage = usage_of(readings)
-            name, state = "" if wrote is None else self._names[wrote], result.state
-            status: ReductionStatus = "failed" if state is None else "performed"
-            if state is not None:
-                state = structs.replace(
-                    state,
-                    summarizer=name,
-                    summarizer_calls=writing.calls,
-                    summarizer_usage=usage,
-                    readings=readings,
-                )
-                if self._cache is not None:
-                    self._cache.put(state, scope=call.scope)
-            log_writing(self._names, writing)
-            reduced = shown(
-                call,
-                self.config,
-                state or call.verdict.state,
-                status,
-                self._now,
-                reason=result.reason,
-                summarizer=name or None,
-                summarizer_calls=writing.calls,
-                summarizer_tokens=writing.tokens_read,
-                summarizer_usage=usage,
-                readings=readings,
-                left_out=result.left_out,
-                failures=writing.failures,
-                dropped_statements=writing.dropped,
-            )
-            if made is not None:
-                made(reduced.event)
-        return reduced
-
-    async def _fold(self, call: ReducerCall) -> "tuple[FoldResult, tuple[Reading, ...]]":
-        from foldline.agent.folding import Means, folded  # noqa: PLC0415 - for a fold alone
+        from foldline.agent.folding import Means, made  # noqa: PLC0415 - a hit does without
 
         means = Means(
             config=self.config,
             fingerprint=self.config_fingerprint,
             given=self._given,
             breakers=self._breakers,
+            cache=self._cache,
             unfinished=self._unfinished,
             costs=self._costs,
             model=self.model,
             summary_budget=self._summary_budget,
             window=self._window,
             seconds=self._timeout,
-            created_at=self._now(),
+            observer=self.telemetry,
+            now=self._now,
         )
-        return await folded(call, means)
+        return await made(call, means)
 
     def _now(self) -> datetime:
         now = self._clock()

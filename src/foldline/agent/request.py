@@ -109,7 +109,7 @@ def described(
 
 
 def _schema(at: int, given: object) -> str:
-    if callable(given) or not isinstance(given, Mapping):
+    if callable(given) or not issubclass(type(given), Mapping):
         from foldline.agent.tools.tool import Tool, as_tool  # noqa: PLC0415 - schemas need none
 
         if isinstance(given, Tool) or callable(given):

@@ -19,6 +19,7 @@ from foldline.history.parts import BlobPart, FilePart, TextPart, UriPart
 from foldline.history.tokens import TokenCounter
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.sendable import sendable
 from foldline.reduction.shortening import clip_text, pointer
 
 
@@ -172,8 +173,6 @@ def _quote(
     config: HistoryReductionConfig,
     budget: Budget,
 ) -> Quote:
-    from foldline.reduction.contract import sendable  # noqa: PLC0415 - for a fold alone
-
     whole = sendable("\n".join(_words(message)))
     whole = whole if whole.strip() else ""
     limit = budget.limit // 4 if kind in {"pin", "tool"} else config.quote_user_messages

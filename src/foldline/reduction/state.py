@@ -32,6 +32,7 @@ from foldline.reduction.layered import record_of
 from foldline.reduction.quotes import Quote, joined
 from foldline.reduction.reading import Reading
 from foldline.reduction.record import SummaryRecord
+from foldline.reduction.sendable import cleaned
 from foldline.reduction.shortening import Shortened
 from foldline.reduction.spans import Span, SummaryLayer, join_layers, spans_of
 from foldline.reduction.stride import is_kept
@@ -175,8 +176,6 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
             ConfigError: *messages* are not messages, or *summarized_up_to_index* is negative, or
                 separates a call from its answer, so that the rest would not be a valid request.
         """
-        from foldline.reduction.contract import cleaned  # noqa: PLC0415 - for a fold alone
-
         _check_cut(messages, summarized_up_to_index)
         return cls(
             summarized_up_to_index=summarized_up_to_index,

@@ -14,7 +14,7 @@ from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.meter import PrefixMeter, PrefixReading
 from foldline.providers.digest.summarizer import DigestSummarizer
-from foldline.providers.summarizer import Summarizer
+from foldline.providers.model import Summarizer
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import HistoryReductionEvent
 from foldline.reduction.request import SummaryRequest

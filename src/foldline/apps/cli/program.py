@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from foldline.apps.cli.lazy import LazyCommand
+from foldline.apps.cli.versions import version_of
 
 
 __all__ = ["COMMANDS", "PROGRAM", "THREAD_COMMANDS", "run"]
@@ -163,8 +164,6 @@ _threads_app = typer.Typer(
 
 def _show_version(asked: bool) -> None:
     if asked:
-        from foldline.apps.cli.versions import version_of  # noqa: PLC0415 - for this option alone
-
         typer.echo(f"foldline {version_of('foldline')}")
         raise typer.Exit
 

@@ -32,6 +32,7 @@ from foldline.providers.book import window_of_model
 from foldline.providers.model import ChatModel
 from foldline.providers.vendors.failure import limit_waits
 from foldline.providers.vendors.pydantic_model import PydanticModel
+from foldline.providers.vendors.spelling import COMMON_VENDORS, unknown_vendor
 from foldline.providers.vendors.vendor_model import PerLoop, WireModel
 from foldline.providers.vendors.wire_formats import (
     ENCRYPTS,
@@ -47,23 +48,8 @@ if TYPE_CHECKING:
     from pydantic_ai.providers import Provider
 
 
-__all__ = ["COMMON_VENDORS", "check_spelling", "open_model", "vendor_at"]
+__all__ = ["open_model", "vendor_at"]
 
-
-COMMON_VENDORS = (
-    "openai",
-    "openai-chat",
-    "anthropic",
-    "google",
-    "azure",
-    "bedrock",
-    "mistral",
-    "groq",
-    "deepseek",
-    "openrouter",
-    "ollama",
-)
-"""The vendors that the error for an unknown vendor lists."""
 
 _EXTRA = {"pydantic_ai": "pydantic-ai-slim", "openai": "openai", "anthropic": "anthropic"}
 # The names that providers have for the arguments that are a key and an address.
@@ -73,7 +59,6 @@ _SCHEMES = ("http", "https")
 # Where each of them asks the vendor itself.
 _HOSTS = ((".openai.com", "openai"), (".anthropic.com", "anthropic"))
 _GATEWAY = "gateway/"
-_TYPO = 0.85
 # By the names of classes in pydantic-ai: those cannot be loaded without the SDKs of their vendors.
 _WIRE_MODELS: Mapping[str, type[WireModel]] = MappingProxyType(
     {
@@ -252,28 +237,7 @@ def _check_vendor(vendor: str) -> None:
     try:
         infer_provider_class(vendor)
     except ValueError:
-        raise _unknown(vendor, get_close_matches(vendor, COMMON_VENDORS)) from None
-
-
-def check_spelling(name: str) -> None:
-    """
-    Check the vendor of *name*, a model that is not opened here.
-
-    Raises:
-        ConfigError: It is nearly one of the common ones.
-    """
-    vendor, colon, _ = name.lower().partition(":")
-    # A gateway or a framework has names of its own, which are longer: `google-vertex`, `mistralai`.
-    near = get_close_matches(vendor, COMMON_VENDORS, cutoff=_TYPO)
-    if colon and near and vendor.isalpha() and not vendor.startswith(COMMON_VENDORS):
-        raise _unknown(vendor, near)
-
-
-def _unknown(vendor: str, near: list[str]) -> ConfigError:
-    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
-    return ConfigError(
-        f"unknown vendor {vendor!r}: {hint}common ones are {', '.join(COMMON_VENDORS)}"
-    )
+        raise unknown_vendor(vendor, get_close_matches(vendor, COMMON_VENDORS)) from None
 
 
 def _check_address(config: ProviderConfig) -> None:
@@ -330,7 +294,7 @@ def _missing(vendor: str, error: ImportError) -> Exception:
     if not set(_DIVIDER.split(vendor)) & set(COMMON_VENDORS):
         near = get_close_matches(vendor, COMMON_VENDORS)
         if near and find_spec("pydantic_ai") is None:
-            return _unknown(vendor, near)
+            return unknown_vendor(vendor, near)
     name = error.name or (cause.name if isinstance(cause, ImportError) else None) or ""
     if package := _EXTRA.get(name.partition(".")[0]):
         return MissingExtraError(package=package, extra="llm")
