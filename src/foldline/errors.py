@@ -7,7 +7,8 @@ FoldlineError
 │   ├── ConfigError            a configuration value or key is not allowed
 │   ├── FormatError            an input cannot be read as a conversation
 │   │   ├── NewerFormatError   an input was written by a newer foldline
-│   │   └── UnknownFormatError no known format fits, or the named one does not exist
+│   │   ├── UnknownFormatError no known format fits, or the named one does not exist
+│   │   └── ViewGivenError     a view was given in place of the full history
 │   ├── HistoryTooShortError   a reduction covers more messages than were given
 │   ├── IntegrityError         a reduction covers other messages than those given
 │   ├── MessagesNotLoadedError a message that is not in memory was asked for
@@ -76,6 +77,7 @@ __all__ = [
     "TurnStoppedError",
     "UnknownFormatError",
     "UsageError",
+    "ViewGivenError",
 ]
 
 
@@ -124,6 +126,12 @@ class UnknownFormatError(FormatError):
     """No format that foldline knows fits the input."""
 
     code = "format_unknown"
+
+
+class ViewGivenError(FormatError):
+    """The messages are a view that was made before: pass the full history, and send the view."""
+
+    code = "view_given"
 
 
 class NewerFormatError(FormatError):

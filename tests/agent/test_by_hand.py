@@ -131,7 +131,9 @@ async def test_an_agent_that_drops_can_summarize_once() -> None:
         "Summary of the conversation so far:\nThe weather was fine.\nEnd of summary."
     ]
     dropping = HistoryReductionConfig(strategy="message_counting", target_count=9)
-    one = Agent(ScriptedModel(said), history_reduction=dropping)
+    model = ScriptedModel(said)
+    model.writes_summaries = True
+    one = Agent(model, history_reduction=dropping)
     thread = await talked(one, 6)
     config = AgentRunConfig(history_reduction_strategy_override="summarizing")
     reduced = await one.fold(thread, config=config)

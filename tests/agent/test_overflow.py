@@ -229,6 +229,7 @@ async def test_summaries_of_the_own_model_keep_to_the_configured_window(
 
     class Own(ScriptedModel):
         context_window = known
+        writes_summaries = True
 
     model = Own(repeat=f"{FIRST_LINE}\nwords\n{LAST_LINE}")
     config = HistoryReductionConfig(context_window_size=8_000)

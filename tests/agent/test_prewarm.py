@@ -9,7 +9,7 @@ import pytest
 from foldline import Agent, BackgroundFold, ConversationThread, MemoryStore, Message
 from foldline.errors import ModelError
 from foldline.providers.model import ChatModel, ChatRequest, PrewarmingModel
-from foldline.providers.vendors import opening
+from foldline.providers.vendors import client_model
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.testing.model import ScriptedModel
 from tests.agent.test_background import GatedSummarizer
@@ -59,7 +59,7 @@ class Prewarmed(ScriptedModel):
 @pytest.fixture
 def at_openai(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take every address for OpenAI's own."""
-    monkeypatch.setattr(opening, "_HOSTS", (("", "openai"),))
+    monkeypatch.setattr(client_model, "_HOSTS", (("", "openai"),))
 
 
 async def filled(words: int = 200) -> ConversationThread:

@@ -203,15 +203,15 @@ def test_dictionaries_need_no_state_with_a_cache() -> None:
         ),
         (
             [{"role": "user", "content": "b"}, "text"],
-            "messages\\[1\\] must be a dictionary, got str",
+            "messages\\[1\\] must be a dictionary or an object of an SDK, got str",
         ),
-        (["text"], "messages\\[0\\] must be a dictionary, got str"),
+        (["text"], "messages\\[0\\] must be a dictionary or an object of an SDK, got str"),
     ],
 )
 def test_mixed_kinds_are_refused(messages: list[object], said: str) -> None:
     """The error names the place and the kind."""
     with pytest.raises(FormatError, match=said):
-        reducer().reduce_sync(messages)  # type: ignore[type-var]
+        reducer().reduce_sync(messages)
 
 
 def test_a_format_may_be_named() -> None:

@@ -7,6 +7,7 @@ import pytest
 from msgspec import structs
 
 from foldline.agent.breaker import Breaker
+from foldline.agent.cache import ReductionCache
 from foldline.agent.fold_calls import FoldCalls
 from foldline.agent.reducer import HistoryReducer
 from foldline.agent.unfinished import UnfinishedFolds, key_of
@@ -56,12 +57,19 @@ class Reader:
         return [text.split()[0] for text in texts]
 
 
-def reducer(asked: Reader, *, single: bool = True, timeout: float = 60.0) -> HistoryReducer:
+def reducer(
+    asked: Reader,
+    *,
+    single: bool = True,
+    timeout: float = 60.0,
+    cache: ReductionCache | None = None,
+) -> HistoryReducer:
     return HistoryReducer(
         structs.replace(ROLLING, use_single_summary=single),
         summarizer=asked,
         summarizer_window=WINDOW,
         timeout=timeout,
+        cache=cache,
         clock=lambda: NOW,
     )
 
@@ -106,10 +114,11 @@ async def test_a_tenant_gets_nothing_of_another() -> None:
 
 async def test_a_fold_that_came_to_its_end_is_asked_for_again() -> None:
     """A text that somebody rejects does not come back."""
-    asked = Reader()
-    one = reducer(asked)
+    asked, cache = Reader(), ReductionCache()
+    one = reducer(asked, cache=cache)
     await one.reduce(marked(60))
     known = len(asked.requests)
+    cache.clear()
     await one.reduce(marked(60))
 
     assert len(asked.requests) == 2 * known
@@ -141,11 +150,12 @@ async def test_a_late_reading_of_one_long_message_is_gone_on_with() -> None:
     """It has no reduction of its own, so its parts come from memory."""
     words = " ".join(f"word{n}" for n in range(2_000))
     messages = [Message.user(words), *marked(8)]
-    asked = Reader(stop=4)
-    one = reducer(asked, timeout=0.3)
+    asked, cache = Reader(stop=4), ReductionCache()
+    one = reducer(asked, timeout=0.3, cache=cache)
     first = await one.reduce(messages)
     known = len(asked.requests)
     asked.stop = None
+    cache.clear()
     await one.fold(messages, state=None)
     read = [request.messages[0].text for request in asked.requests[known:]]
 

@@ -44,9 +44,13 @@ def _without_items(messages: Sequence[Message]) -> list[Message]:
     return [replace(message, native=None) for message in messages]
 
 
-def _reduced(form: Converter, items: list[dict[str, Any]], reducer: HistoryReducer) -> object:
+def _reducer() -> HistoryReducer:
+    return HistoryReducer(CONFIG, summarizer=ScriptedSummarizer(repeat="It was said."))
+
+
+def _reduced(form: Converter, items: list[dict[str, Any]]) -> object:
     """Return the cut, its hash and the digest of the view of what *items* say."""
-    reduced = reducer.reduce_sync(form.messages(items))
+    reduced = _reducer().reduce_sync(form.messages(items))
     state = reduced.state
     view = prefix_digest(reduced.messages)
     return view if state is None else (state.summarized_up_to_index, state.message_hash, view)
@@ -61,10 +65,10 @@ def test_the_three_forms_are_one_conversation(shared_data: Path, share: int) -> 
     for said in islice(_conversations(shared_data), 0, None, share):
         conversations += 1
         written = {form: form.items(said) for form in FORMS}
-        reducer = HistoryReducer(CONFIG, summarizer=ScriptedSummarizer(repeat="It was said."))
 
         assert len({prefix_digest(form.messages(items)) for form, items in written.items()}) == 1
-        assert len({_reduced(form, items, reducer) for form, items in written.items()}) == 1
+        assert len({_reduced(form, items) for form, items in written.items()}) == 1
+        reducer = _reducer()
         made = reducer.reduce_sync(written[OPENAI_CHAT], format=OPENAI_CHAT.format)
         if made.verdict.kind != "fold" or made.state is None:
             continue

@@ -61,9 +61,6 @@ def _reducer(unit: CountingUnit) -> HistoryReducer:
     return HistoryReducer(config, clock=lambda: START)
 
 
-REDUCERS = {unit: _reducer(unit) for unit in COUNTING_UNITS}
-
-
 @dataclass
 class Pair:
     """A thread in both stores, and as a list."""
@@ -230,9 +227,11 @@ class Threads(RuleBasedStateMachine):
     def reduce(self, number: int, unit: CountingUnit, *, is_archived: bool) -> None:
         """Reduce the window of each store and the full history alike, and store the fold."""
         pair = self._pair(number)
-        full, reducer = History(pair.plain.messages), REDUCERS[unit]
+        full = History(pair.plain.messages)
 
         async def reduced(thread: ConversationThread) -> HistoryReductionState | None:
+            # None of them remembers what another store, or another call, has folded.
+            reducer = _reducer(unit)
             window = await thread.window(
                 config_fingerprint=reducer.config_fingerprint, counting_unit=unit
             )
@@ -240,7 +239,7 @@ class Threads(RuleBasedStateMachine):
             assert window.pins == tuple((index, full[index]) for index in pair.plain.pins)
             seen = await reducer.reduce(window.history, state=window.reduction)
             if is_decided_alike(window.history, full):
-                wanted = await reducer.reduce(full, state=window.reduction)
+                wanted = await _reducer(unit).reduce(full, state=window.reduction)
                 assert seen.messages == wanted.messages
                 assert (seen.state, seen.verdict) == (wanted.state, wanted.verdict)
             if not seen.verdict.folds or seen.state is None:

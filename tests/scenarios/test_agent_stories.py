@@ -217,6 +217,7 @@ def test_without_a_summarizer_the_agents_model_writes_them() -> None:
 
     async def live() -> ScriptedModel:
         model = ScriptedModel([f"{FIRST_LINE}\nthey spoke of trains\n{LAST_LINE}", "fine"])
+        model.writes_summaries = True
         agent = Agent(model, history_reduction=config())
         thread = await filled(MemoryStore(), said(1, 5))
         assert (await agent.run("question 6", thread=thread)).text == "fine"

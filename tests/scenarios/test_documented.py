@@ -20,6 +20,7 @@ from foldline import (
     Message,
     config_from_json,
 )
+from foldline.errors import ViewGivenError
 from foldline.history.parts import ToolCallPart
 from foldline.reduction.config import Limits
 from foldline.reduction.state import HistoryReductionState
@@ -168,16 +169,14 @@ def test_a_hit_has_nothing_of_what_was_folded() -> None:
     assert not any(f"bulky {number} " in one.text for one in hit.messages for number in range(34))
 
 
-def test_a_view_that_is_given_back_is_not_reduced_again() -> None:
-    """A caller who keeps the view in place of the history gets it back as it is."""
+def test_a_view_that_is_given_back_is_refused() -> None:
+    """A caller who keeps the view in place of the history is told, and nothing is summarized again."""
     config = counting(4, 2, strategy="summarizing")
     with ScriptedSummarizer(["they spoke of trains"]) as summarizer:
         reducer = HistoryReducer(config, summarizer=summarizer)
         first = reducer.reduce_sync(users(7))
-        again = reducer.reduce_sync(first.messages, state=first.state)
-
-    assert again.messages == first.messages
-    assert again.event.status == "skipped"
+        with pytest.raises(ViewGivenError):
+            reducer.reduce_sync(first.messages, state=first.state)
 
 
 async def test_a_tool_call_may_trigger_inside_a_turn() -> None:

@@ -2,6 +2,12 @@
 
 from typing import Any, assert_type
 
+from anthropic import AsyncAnthropic
+from anthropic.types import MessageParam
+from openai import AsyncOpenAI
+from openai.types.chat import ChatCompletionMessage, ChatCompletionMessageParam
+from openai.types.responses import ResponseInputParam
+
 from foldline import (
     Agent,
     AgentRunConfig,
@@ -20,6 +26,7 @@ from foldline import (
 from foldline.history.digest import message_digest, prefix_digest
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.reduction.event import ReductionStatus
 
 
 def messages() -> list[Message]:
@@ -70,6 +77,36 @@ async def reductions(history: History, items: list[dict[str, Any]]) -> str | Non
     assert_type(reduced.state, HistoryReductionState | None)
     assert_type(reducer.plan(history, state=reduced.state), Verdict)
     return reduced.termination_reason
+
+
+async def chat_loop(client: AsyncOpenAI, reducer: HistoryReducer) -> None:
+    """A list that the SDK of OpenAI types goes in, and what comes out goes to the SDK."""
+    items: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Where is AB12?"}]
+    reduced = reducer.reduce_sync(items)
+    assert_type(reduced, ReducedHistory[ChatCompletionMessageParam])
+    answer = await client.chat.completions.create(model="gpt-5", messages=reduced.messages)
+    # The SDK's own type of a list with its answers in it.
+    mixed: list[ChatCompletionMessageParam | ChatCompletionMessage] = [*items]
+    mixed.append(answer.choices[0].message)
+    assert_type(reducer.reduce_sync(mixed).event.status, ReductionStatus)
+
+
+async def responses_loop(client: AsyncOpenAI, reducer: HistoryReducer) -> None:
+    """The same for the Responses API: what is answered is an input as it is."""
+    items: ResponseInputParam = [{"role": "user", "content": "Where is AB12?"}]
+    reduced = await reducer.reduce(items)
+    await client.responses.create(model="gpt-5", input=reduced.messages)
+
+
+async def anthropic_loop(client: AsyncAnthropic, reducer: HistoryReducer) -> None:
+    """The same for Anthropic: the content of an answer is taken as it is."""
+    items: list[MessageParam] = [{"role": "user", "content": "Where is AB12?"}]
+    reduced = await reducer.reduce(items)
+    assert_type(reduced.messages, list[MessageParam])
+    answer = await client.messages.create(
+        model="claude-sonnet-4-6", max_tokens=99, messages=reduced.messages
+    )
+    items.append({"role": "assistant", "content": answer.content})
 
 
 class Newest:

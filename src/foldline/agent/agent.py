@@ -356,7 +356,8 @@ def _made(
         provider = config.summarizer_provider
         opened = None if provider is None else open_model(provider)
         writer = opened or model
-        chain = ModelSummarizer(writer if observer is None else ObservedModel(writer, observer))
+        if getattr(writer, "writes_summaries", True):
+            chain = ModelSummarizer(writer if observer is None else ObservedModel(writer, observer))
     made = HistoryReducer(
         config,
         summarizer=chain,

@@ -28,6 +28,7 @@ from foldline.reduction.state import HistoryReductionState
 __all__ = [
     "RequestOptions",
     "by_hand",
+    "check_call",
     "check_no_loop",
     "check_reducer",
     "check_sizes",
@@ -178,6 +179,17 @@ def check_reducer(config: object, model: object, counter: object, cache: object)
     expect("model", model, str | None)
     expect("counter", counter, TokenCounter | None, hint="it needs a method count(text)")
     expect("cache", cache, ReductionCache | None)
+
+
+def check_call(state: object, overrides: object, scope: object) -> None:
+    """Refuse what a call of a reducer was given beside its messages if it is of another kind."""
+    if state is not None:
+        hint = "read JSON with HistoryReductionState.from_json"
+        expect("state", state, HistoryReductionState, hint=hint)
+    if overrides is not None:
+        expect("overrides", overrides, AgentRunConfig)
+    if scope != "":
+        expect("scope", scope, str)
 
 
 def check_sizes(sizes: Mapping[str, int | None], known_bytes: int, timeout: float) -> None:

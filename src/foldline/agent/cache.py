@@ -1,6 +1,6 @@
 """Reductions for callers who store nothing."""
 
-from bisect import insort
+from bisect import bisect_right, insort
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Hashable
 from contextlib import asynccontextmanager
@@ -78,15 +78,19 @@ class ReductionCache:
         """Return the longest reduction that covers a prefix of *history*, or None."""
         with self._lock:
             indexes = self._indexes.get((scope, config_fingerprint), [])
-            for index in reversed(indexes):
-                if index > len(history):
-                    continue
+            fitting = indexes[: bisect_right(indexes, len(history))]
+            for index in dict.fromkeys(reversed(fitting)):
                 key = (scope, config_fingerprint, hash_of(history, index))
                 state = self._entries.get(key)
                 if state is not None:
                     self._entries.move_to_end(key)
                     return state
         return None
+
+    def states(self, scope: str) -> list[HistoryReductionState]:
+        """Return the reductions of *scope*."""
+        with self._lock:
+            return [state for key, state in self._entries.items() if key[0] == scope]
 
     def put(self, state: HistoryReductionState, *, scope: str = "") -> None:
         """Keep *state* in place of an older one of the same prefix."""

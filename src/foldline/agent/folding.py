@@ -12,7 +12,6 @@ from typing import Any
 from msgspec import Struct, structs
 
 from foldline.agent.breaker import Breaker
-from foldline.agent.cache import ReductionCache
 from foldline.agent.compacting import after, with_item
 from foldline.agent.fold_calls import FoldCalls, log_writing
 from foldline.agent.recorded import digest_of, recorded, written_by_code
@@ -58,7 +57,6 @@ class Means(Struct, frozen=True, kw_only=True):
     """How many tokens a summarizer reads at once; None if its own window says so."""
 
     seconds: float
-    cache: ReductionCache | None
     observer: FoldObserver | None
     now: Callable[[], datetime]
 
@@ -80,8 +78,8 @@ async def made(call: ReducerCall, means: Means) -> ReducedHistory[Any]:
                 summarizer_usage=usage,
                 readings=readings,
             )
-            if means.cache is not None:
-                means.cache.put(state, scope=call.scope)
+            if call.cache is not None:
+                call.cache.put(state, scope=call.scope)
         log_writing(names, writing)
         reduced = shown(
             call,

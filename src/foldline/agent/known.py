@@ -5,12 +5,14 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from itertools import count
 from threading import Lock
-from typing import cast
+from typing import Protocol, cast, runtime_checkable
 
 import msgspec
 from msgspec import Struct
 
+from foldline.errors import FormatError
 from foldline.history.formats.detect import Witnesses
+from foldline.history.formats.objects import dumped
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
 
@@ -36,9 +38,32 @@ _MESSAGE_BYTES = 300
 _ROW_BYTES = 120
 """What is the list's own of a message that a longer list holds as well."""
 
+
+@runtime_checkable
+class _Model(Protocol):
+    """What objects of the SDKs are."""
+
+    model_extra: dict[str, object] | None
+    model_fields_set: set[str]
+
+
+def _seen(value: object) -> object:
+    """Return what tells whether an object of an SDK has changed, several times as fast as a dump."""
+    if isinstance(value, _Model):
+        return vars(value), value.model_extra, len(value.model_fields_set)
+    return dumped(value)
+
+
 _FORMAT = NativeFormat | str | None
-_ENCODER = msgspec.msgpack.Encoder()
-_UNENCODED = (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError)
+_ENCODER = msgspec.msgpack.Encoder(enc_hook=_seen)
+_UNENCODED = (
+    FormatError,
+    msgspec.MsgspecError,
+    TypeError,
+    ValueError,
+    OverflowError,
+    RecursionError,
+)
 # No msgpack begins with this byte.
 _MARSHAL = b"\xc1"
 # The version without references: equal values give equal bytes.

@@ -9,11 +9,11 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
+from foldline.agent.cache import ReductionCache
 from foldline.agent.request import FIXED_PARTS, parts_of
 from foldline.agent.wire import Items
 from foldline.errors import RequestTooLargeError
 from foldline.history.history import CountingUnit
-from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest
 from foldline.reduction.active import outcome_of
 from foldline.reduction.budget import Budget
@@ -35,7 +35,7 @@ __all__ = ["FoldObserver", "ReducedHistory", "ReducerCall", "shown"]
 
 
 _LOG = logging.getLogger("foldline")
-_Item = TypeVar("_Item", Message, dict[str, Any])
+_Item = TypeVar("_Item")
 # A request that somebody asked for as it is may be larger than its ceiling.
 _UNBOUNDED = frozenset({Reason.DISABLED, Reason.SKIPPED_BY_RUN, Reason.NO_MESSAGES})
 _NO_VERDICT = Verdict(kind="skip", reason=Reason.NO_MESSAGES)
@@ -79,6 +79,10 @@ class ReducerCall(Struct, frozen=True, kw_only=True):
     """The reduction that was passed in, or found in the cache."""
 
     overrides: AgentRunConfig | None
+    cache: ReductionCache | None
+    """Where reductions are kept that the caller may not have; None for who keeps a state, unless a
+    cache was given: it may have been taken back."""
+
     scope: str
     budget: Budget
     pins: Pins | None

@@ -1,7 +1,7 @@
 """Reduction for callers with a loop of their own."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from datetime import UTC, datetime
 from functools import partial
@@ -13,6 +13,7 @@ from msgspec import structs
 from foldline.agent.arguments import (
     RequestOptions,
     by_hand,
+    check_call,
     check_no_loop,
     check_reducer,
     check_sizes,
@@ -22,6 +23,7 @@ from foldline.agent.arguments import (
 )
 from foldline.agent.breaker import breakers_of
 from foldline.agent.cache import ReductionCache
+from foldline.agent.fed_back import check_not_fed_back
 from foldline.agent.known import KNOWN_BYTES, KnownLists
 from foldline.agent.reduced import FoldObserver, ReducedHistory, ReducerCall, shown
 from foldline.agent.request import RequestFacts, described
@@ -54,7 +56,7 @@ _LOG = logging.getLogger("foldline")
 _DEFAULTS = HistoryReductionConfig()
 _UNPRICED = "the prices of {} are unknown, so that the ceiling alone decides: set `prices`"
 
-_Item = TypeVar("_Item", Message, dict[str, Any])
+_Item = TypeVar("_Item")
 
 
 class HistoryReducer:
@@ -91,7 +93,7 @@ class HistoryReducer:
             model: The model that is asked, such as `anthropic:claude-sonnet-4-6`, for its window.
             window: Its window in tokens, if the book of models does not know it.
             summarizer: What writes summaries; several are tried in order, the offline digest last.
-            cache: Where to look if no state is passed in; a fold that several calls need is made once.
+            cache: Where to look without a state, and where calls share a fold; its own by default.
             counter: Counts tokens; an estimator by default. A `History` has its own.
             summary_budget: How many tokens a summary may have: at most an eighth of a request.
             summarizer_window: How many tokens a summarizer reads at once; by default 0.6 of its window.
@@ -110,7 +112,8 @@ class HistoryReducer:
         names = [one.name for one in given] or [DIGEST]
         self.config_fingerprint = fingerprint(config, names)
         """What identifies the reductions made here; those with another fingerprint are not used."""
-        self._cache, self._counter, self._unfinished = cache, counter, UnfinishedFolds()
+        self._counter, self._unfinished = counter, UnfinishedFolds()
+        self._shared, self._cache = cache, ReductionCache() if cache is None else cache
         self._summary_budget, self._window = summary_budget, summarizer_window
         self.model, self.window = model, named_window(model, window, config)
         """The name of the model that is asked, and its window in tokens; None if it is unknown."""
@@ -152,8 +155,9 @@ class HistoryReducer:
 
         Args:
             messages: The full history each time: a `History` (which is not hashed and counted
-                again), messages, or OpenAI or Anthropic dictionaries. The same kind is returned,
-                and unchanged dictionaries are the very objects that were given.
+                again), messages, or what OpenAI and Anthropic take: dictionaries and the objects of
+                their SDKs, also mixed. The same kind is returned, and what is unchanged are the very
+                objects that were given.
             state: What the previous call returned; None looks into the cache, if there is one. If it
                 was lost, or is undone by its `previous`, signed thinking may be sent that fits no
                 longer: have the vendor drop it (`drop_block`).
@@ -170,7 +174,8 @@ class HistoryReducer:
                 `ThreadWindow.pins`; by default those made with `pin=True`.
 
         Raises:
-            FormatError: A dictionary is not a message of its format.
+            FormatError: An item is not a message of its format.
+            ViewGivenError: The messages are a view that was made before, not the full history.
             RequestTooLargeError: The request does not fit its ceiling, whatever is folded, cleared
                 or clipped: the instructions, tools and system messages alone are too large.
         """
@@ -211,7 +216,7 @@ class HistoryReducer:
 
     def plan(  # noqa: PLR0913 - one name for each part of a request
         self,
-        messages: Sequence[Message] | Sequence[Mapping[str, Any]],
+        messages: Sequence[object],
         *,
         state: HistoryReductionState | None = None,
         overrides: AgentRunConfig | None = None,
@@ -305,6 +310,7 @@ class HistoryReducer:
                 items=Items(history=history, kept=history),
                 given=state,
                 overrides=overrides,
+                cache=self._shared,
                 scope="",
                 budget=structs.replace(budget, system=history.system_tokens),
                 pins=pins,
@@ -322,7 +328,7 @@ class HistoryReducer:
 
     def _begin(
         self,
-        messages: Sequence[Message | Mapping[str, Any]],
+        messages: Sequence[object],
         state: HistoryReductionState | None,
         overrides: AgentRunConfig | None,
         format: NativeFormat | None,
@@ -330,19 +336,16 @@ class HistoryReducer:
         request: RequestFacts,
     ) -> ReducerCall:
         started = perf_counter()
-        if state is not None:
-            hint = "read JSON with HistoryReductionState.from_json"
-            expect("state", state, HistoryReductionState, hint=hint)
-        if overrides is not None:
-            expect("overrides", overrides, AgentRunConfig)
-        if scope != "":
-            expect("scope", scope, str)
+        check_call(state, overrides, scope)
         items = read_items(messages, format, self._counter, self._known)
         history = items.history
+        check_not_fed_back(history, state, self._cache, scope)
+        made = self.config_fingerprint
         call = ReducerCall(
             items=items,
-            given=self._cached(history, scope) if state is None else state,
+            given=state or self._cache.find(history, config_fingerprint=made, scope=scope),
             overrides=overrides,
+            cache=self._cache if state is None else self._shared,
             scope=scope,
             budget=request.budget(self.config, self.window, history, state),
             pins=request.pinned(history),
@@ -353,8 +356,7 @@ class HistoryReducer:
             carried = carried_over(state, history)
             if carried is not state:
                 call = self._decided(structs.replace(call, given=carried))
-        if self._cache is not None:
-            call = self._looked_up(call)
+        call = self._looked_up(call)
         active = call.verdict.state
         if active is None:
             return call
@@ -384,25 +386,23 @@ class HistoryReducer:
 
     def _looked_up(self, call: ReducerCall) -> ReducerCall:
         """Return *call* decided with the reduction in the cache, if that one covers more."""
-        history, active = call.items.history, call.verdict.state
-        if active is not None and not call.verdict.folds:
+        active = call.verdict.state
+        if call.cache is None or (active is not None and not call.verdict.folds):
             return call
-        found = self._cached(history, call.scope)
+        made = self.config_fingerprint
+        found = call.cache.find(call.items.history, config_fingerprint=made, scope=call.scope)
         if found is None or (active is not None and found.covered[0] <= active.covered[0]):
             return call
         return self._decided(structs.replace(call, given=found))
 
-    def _cached(self, history: History, scope: str) -> HistoryReductionState | None:
-        made, cache = self.config_fingerprint, self._cache
-        return None if cache is None else cache.find(history, config_fingerprint=made, scope=scope)
-
     async def _settled(self, call: ReducerCall) -> ReducedHistory[Any]:
         """Fold as *call* asks; if the same fold is being made already, wait for it and look again."""
-        if self._cache is None:
+        cache = call.cache
+        if cache is None:
             return await self._made(call)
         while call.verdict.folds:
             place = self._place(call)
-            async with self._cache.folds.alone(place):
+            async with cache.folds.alone(place):
                 call = self._looked_up(call)
                 if call.verdict.folds and self._place(call) == place:
                     return await self._made(call)
@@ -421,7 +421,6 @@ class HistoryReducer:
             fingerprint=self.config_fingerprint,
             given=self._given,
             breakers=self._breakers,
-            cache=self._cache,
             unfinished=self._unfinished,
             costs=self._costs,
             model=self.model,

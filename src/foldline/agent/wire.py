@@ -13,6 +13,7 @@ from foldline.agent.known import Conversion, KnownList, KnownLists
 from foldline.errors import FormatError
 from foldline.history.formats.anthropic import ANTHROPIC
 from foldline.history.formats.detect import detect_items, witnesses_in
+from foldline.history.formats.objects import plain, plain_items
 from foldline.history.formats.openai_chat import OPENAI_CHAT
 from foldline.history.formats.openai_responses import OPENAI_RESPONSES
 from foldline.history.formats.renderings.anthropic import render_anthropic
@@ -110,12 +111,16 @@ class Items(Struct, frozen=True, kw_only=True):
             return view
         sources = _Sources(self, view)
         written = self.writer(view, original=sources.of)
-        if not any(message.native is not None and message.native.continues for message in view):
-            return written
-        # An item that was read as several messages is the caller's own if all of them are here.
-        own = {_first_block(item): item for item in sources.first_items()}
-        same = (own.get(_first_block(item), item) for item in written)
-        return [one if one == item else item for item, one in zip(written, same, strict=True)]
+        if any(message.native is not None and message.native.continues for message in view):
+            # An item that was read as several messages is the caller's own if all of them are here.
+            own = {_first_block(item): item for item in sources.first_items()}
+            same = (own.get(_first_block(item), item) for item in written)
+            written = [
+                one if one == item else item for item, one in zip(written, same, strict=True)
+            ]
+        if len(view) == len(self.messages) and len(written) == len(self.kept):
+            written = sources.with_ids(written)
+        return sources.as_given(written)
 
 
 class _Sources:
@@ -125,6 +130,7 @@ class _Sources:
         self._items = items
         self._split = _CONVERTER_OF[items.wire].split
         self._pieces: dict[int, list[_Dict]] = {}
+        self._plain: dict[int, _Dict] = {}
         self._indexes = _indexes(items.messages, view)
 
     def of(self, message: Message) -> Sequence[_Dict] | None:
@@ -132,19 +138,43 @@ class _Sources:
         index = self._indexes.get(id(message))
         if index is None:
             return None
-        places, given = self._items.places, self._items.kept
+        places = self._items.places
         at = places[index]
-        end = places[index + 1] if index + 1 < len(places) else len(given)
+        end = places[index + 1] if index + 1 < len(places) else len(self._items.kept)
         if end > at and (index == 0 or places[index - 1] < at):
-            return given[at:end]
+            return [self._item(place) for place in range(at, end)]
         if at not in self._pieces:
-            self._pieces[at] = self._split(given[at])
+            self._pieces[at] = self._split(self._item(at))
         return [self._pieces[at][index - bisect_left(places, at)]]
 
     def first_items(self) -> list[_Dict]:
         """Return the first item of each message."""
-        places, given = self._items.places, self._items.kept
-        return [given[places[index]] for index in self._indexes.values()]
+        places = self._items.places
+        return [self._item(places[index]) for index in self._indexes.values()]
+
+    def with_ids(self, written: list[_Dict]) -> list[_Dict]:
+        """Return *written*, all that was given, with the ids of items: no reasoning is missing here."""
+        own = map(self._item, range(len(written)))
+        pairs = zip(written, own, strict=True)
+        return [one if one == item | {"id": one.get("id")} else item for item, one in pairs]
+
+    def as_given(self, written: list[_Dict]) -> list[Any]:
+        """Return *written* with the caller's own objects in place of what was read from them."""
+        if not self._plain:
+            return written
+        given = self._items.kept
+        own = {id(item): given[place] for place, item in self._plain.items()}
+        return [own.get(id(item), item) for item in written]
+
+    def _item(self, place: int) -> _Dict:
+        """Return the item at *place* as a dictionary, always the same one."""
+        made = self._plain.get(place)
+        if made is None:
+            given = self._items.kept[place]
+            made = plain(given)
+            if made is not given:
+                self._plain[place] = made
+        return made
 
 
 def _indexes(messages: Sequence[Message], view: list[Message]) -> dict[int, int]:
@@ -205,8 +235,9 @@ def _read_dictionaries(
 def _converted(
     given: list[Any], format: NativeFormat | None, counter: TokenCounter | None
 ) -> Conversion:
-    _check_kinds(given, Mapping, "a dictionary", " (use model_dump of an SDK's object)")
-    witnesses = witnesses_in(given) if format is None else None
+    items = plain_items(given)
+    _check_kinds(items, Mapping, "a dictionary or an object of an SDK")
+    witnesses = witnesses_in(items) if format is None else None
     wire = format if witnesses is None else witnesses.format
     fitting = (one for one in _CONVERTERS if wire in (one.format, one.format.value))
     converter = next(fitting, None)
@@ -214,7 +245,7 @@ def _converted(
         names = ", ".join(one.format.value for one in _CONVERTERS)
         text = f"format must be one of {names}, got {getattr(wire, 'value', wire)!r}"
         raise FormatError(text)
-    read, places = converter.read(given)
+    read, places = converter.read(items)
     return Conversion(
         history=History(read, counter=counter),
         wire=converter.format,
@@ -231,10 +262,11 @@ def _grown(known: KnownList, given: list[Any]) -> Conversion | None:
     That is so if the new items show another format, go on with the last answer, or are wrong: the
     error names their place in the whole list.
     """
-    old, new = known.conversion, given[known.size :]
-    if not new:
+    old = known.conversion
+    if len(given) == known.size:
         return old
     try:
+        new = plain_items(given[known.size :])
         _check_kinds(new, Mapping, "")
         witnesses = None if old.witnesses is None else witnesses_in(new, old.witnesses)
         if witnesses is not None and witnesses.format is not old.wire:
@@ -257,10 +289,10 @@ def _grown(known: KnownList, given: list[Any]) -> Conversion | None:
     )
 
 
-def _check_kinds(given: list[Any], kind: type, what: str, hint: str = "") -> None:
+def _check_kinds(given: list[Any], kind: type, what: str) -> None:
     for index, one in enumerate(given):
         if not isinstance(one, kind):
-            text = f"messages[{index}] must be {what}, got {type(one).__name__}{hint}"
+            text = f"messages[{index}] must be {what}, got {type(one).__name__}"
             raise FormatError(text)
 
 

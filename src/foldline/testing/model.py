@@ -73,6 +73,9 @@ class ScriptedModel(Script[ModelStep]):
     answer several conversations at once; the steps are taken in the order of the requests.
     """
 
+    writes_summaries = False
+    """Whether an agent asks it for summaries, then in the script too; False leaves them to the digest."""
+
     def __init__(
         self,
         steps: Iterable[ModelStep] = (),

@@ -36,6 +36,7 @@ TEXT = "so many words were said about the weather in the north and the south " *
 class Vendor(ScriptedModel):
     """A model whose SDK makes a span of each request."""
 
+    writes_summaries = True
     tracer: trace.Tracer
 
     async def respond(self, request: ChatRequest) -> ChatResponse:

@@ -189,7 +189,7 @@ def test_deep_items_are_refused() -> None:
     for _ in range(100_000):
         deep = [deep]
 
-    with pytest.raises(FormatError, match="RecursionError"):
+    with pytest.raises(FormatError, match="nested too deeply"):
         from_openai_chat([{"role": "user", "content": "x", "deep": deep}])
 
 

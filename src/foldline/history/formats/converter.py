@@ -10,7 +10,7 @@ is written again from its parts, and only if that gives other bytes, the items t
 beside the parts as JSON text.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json
+from foldline.history.formats.objects import plain_items
 from foldline.history.formats.wire import (
     Object,
     as_object,
@@ -66,12 +67,15 @@ class Converter(Struct, frozen=True, kw_only=True):
 
     def messages(self, items: object) -> tuple[Message, ...]:
         """
-        Read a list of items: that of a request, or a log of such items.
+        Read a list of items: that of a request, or a log of such items; objects of an SDK too.
 
         Raises:
             FormatError: An item has the wrong shape; the error names its place and the field.
         """
-        return tuple(self.read(items)[0])
+        if isinstance(items, (str, bytes, Mapping)) or not isinstance(items, Iterable):
+            text = "the messages are not a list"
+            raise FormatError(text)
+        return tuple(self.read(plain_items(items))[0])
 
     def items(self, messages: Iterable[Message]) -> list[Object]:
         """Write *messages* as items; those that were read from this format come out as they were."""
@@ -109,9 +113,9 @@ class Converter(Struct, frozen=True, kw_only=True):
         kept = decode_json(native.item)
         return [as_object(item, "the kept item") for item in (kept if is_list(kept) else [kept])]
 
-    def read(self, items: object) -> tuple[list[Message], list[int]]:
+    def read(self, items: Iterable[Any]) -> tuple[list[Message], list[int]]:
         """
-        Read *items* as `messages` does, with the place of the first item of each message.
+        Read *items*, all of them plain JSON, with the place of the first item of each message.
 
         A message may be an item, several items that are one answer, or a piece of an item that is
         several messages: those have the same place.
@@ -119,9 +123,6 @@ class Converter(Struct, frozen=True, kw_only=True):
         Raises:
             FormatError: An item has the wrong shape; the error names its place and the field.
         """
-        if isinstance(items, (str, bytes, dict)) or not isinstance(items, Iterable):
-            text = "the messages are not a list"
-            raise FormatError(text)
         messages: list[Message] = []
         pieces: list[Object] = []
         places: list[int] = []

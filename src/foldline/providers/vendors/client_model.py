@@ -1,5 +1,5 @@
 """
-A summarizer on a client that a program has already: that of an SDK, or a function.
+A model or a summarizer on a client that a program has already: that of an SDK, or a function.
 
 No package of a vendor is loaded: a client is known by the methods that it has. One whose methods
 block is called in a thread of its own.
@@ -9,15 +9,16 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import isawaitable, iscoroutinefunction, unwrap
 from typing import Any
+from urllib.parse import urlsplit
 
 from foldline.checks import expect, expect_whole
 from foldline.errors import ConfigError, ModelError
 from foldline.history.formats.wire import Object, as_object, is_list, is_object
 from foldline.history.messages import Message
-from foldline.providers.model import ChatRequest, ChatResponse
+from foldline.providers.book import window_of_model
+from foldline.providers.model import ChatModel, ChatRequest, ChatResponse
 from foldline.providers.summarizer import ModelSummarizer
 from foldline.providers.vendors.failure import sdk_errors
-from foldline.providers.vendors.opening import vendor_at
 from foldline.providers.vendors.vendor_model import PerLoop, WireModel
 from foldline.providers.vendors.wire_formats import (
     AnthropicMessages,
@@ -27,7 +28,19 @@ from foldline.providers.vendors.wire_formats import (
 from foldline.providers.worker import in_thread
 
 
-__all__ = ["ClientModel", "FunctionModel", "asked", "summarizer_from", "wire_of"]
+__all__ = [
+    "ClientModel",
+    "FunctionModel",
+    "asked",
+    "model_of_client",
+    "summarizer_from",
+    "vendor_at",
+    "wire_of",
+]
+
+
+# Where each of them asks the vendor itself.
+_HOSTS = ((".openai.com", "openai"), (".anthropic.com", "anthropic"))
 
 
 def summarizer_from(
@@ -64,12 +77,63 @@ def summarizer_from(
     wire = wire_of(client)
     if wire is None:
         asks: ClientModel | FunctionModel = _function_model(client, model, settings, window)
-    elif not model:
+    else:
+        asks = ClientModel(client, _named(client, model), wire=wire, window=window)
+    return ModelSummarizer(asks, name=name, settings=settings, rides=False)
+
+
+def model_of_client(
+    client: object,
+    model: str | None,
+    *,
+    wire: type[WireModel] | None,
+    profile: Mapping[str, object],
+    holds_history: bool,
+    caches_prompt: bool,
+) -> ChatModel:
+    """
+    Return what asks *model* through *client*; see `open_model`.
+
+    An async client of an SDK streams; all others answer at once, one that blocks in a thread.
+    """
+    wire = wire or wire_of(client)
+    if holds_history and wire is not OpenAIResponses:
+        message = "holds_history=True: this client holds no history; the Responses API does"
+        raise ConfigError(message)
+    if wire is None:
+        return _function_model(client, model, None, None)
+    model, vendor = _named(client, model), vendor_at(client)
+    is_async = iscoroutinefunction(unwrap(wire.method(client)))
+    if not (is_async and callable(wire.method(client, "with_streaming_response.create"))):
+        return ClientModel(client, model, wire=wire, holds_history=holds_history)
+    name = f"{vendor}:{model}" if vendor else model
+    return wire(
+        name,
+        model=model,
+        clients=PerLoop(client),
+        context_window=window_of_model(name),
+        profile=profile if vendor == "openai" else {},
+        holds_history=holds_history,
+        caches_prompt=caches_prompt and bool(vendor),
+    )
+
+
+def _named(client: object, model: str | None) -> str:
+    if not model:
         message = f"model must name the model that {type(client).__name__} asks, got {model!r}"
         raise ConfigError(message)
-    else:
-        asks = ClientModel(client, model, wire=wire, window=window)
-    return ModelSummarizer(asks, name=name, settings=settings, rides=False)
+    return model
+
+
+def vendor_at(client: Any) -> str:
+    """
+    Return the vendor that *client* sends to; empty if it is another, or not known.
+
+    A server of another may refuse what only the vendor itself knows.
+    """
+    address = urlsplit(str(getattr(getattr(client, "client", client), "base_url", "")))
+    host = address.hostname or ""
+    return next((vendor for end, vendor in _HOSTS if host.endswith(end)), "")
 
 
 def wire_of(client: object) -> type[WireModel] | None:
@@ -85,7 +149,13 @@ class ClientModel:
     """A `ChatModel` behind a client of somebody else."""
 
     def __init__(
-        self, client: Any, model: str, *, wire: type[WireModel], window: int | None = None
+        self,
+        client: Any,
+        model: str,
+        *,
+        wire: type[WireModel],
+        window: int | None = None,
+        holds_history: bool = False,
     ) -> None:
         """
         Ask *model* through *client*.
@@ -95,11 +165,18 @@ class ClientModel:
             model: The vendor's name of the model.
             wire: The format that the client speaks.
             window: The window of the model in tokens, if it is known.
+            holds_history: Whether the vendor keeps the conversation.
         """
         vendor = vendor_at(client)
         self._client = client
         self._name = f"{vendor}:{model}" if vendor else model
-        self._wire = wire(self._name, model=model, clients=PerLoop(client), caches_prompt=False)
+        self._wire = wire(
+            self._name,
+            model=model,
+            clients=PerLoop(client),
+            holds_history=holds_history,
+            caches_prompt=False,
+        )
         self.context_window = window
         """The window in tokens; None leaves it to the book of models."""
 

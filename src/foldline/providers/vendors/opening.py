@@ -27,9 +27,11 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from foldline.checks import expect
 from foldline.errors import ConfigError, MissingExtraError
 from foldline.providers.book import window_of_model
 from foldline.providers.model import ChatModel
+from foldline.providers.vendors.client_model import model_of_client, vendor_at
 from foldline.providers.vendors.failure import limit_waits
 from foldline.providers.vendors.pydantic_model import PydanticModel
 from foldline.providers.vendors.spelling import COMMON_VENDORS, unknown_vendor
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
     from pydantic_ai.providers import Provider
 
 
-__all__ = ["open_model", "vendor_at"]
+__all__ = ["open_model"]
 
 
 _EXTRA = {"pydantic_ai": "pydantic-ai-slim", "openai": "openai", "anthropic": "anthropic"}
@@ -56,8 +58,6 @@ _EXTRA = {"pydantic_ai": "pydantic-ai-slim", "openai": "openai", "anthropic": "a
 _KEYS = ("api_key", "token")
 _ADDRESSES = ("base_url", "azure_endpoint", "api_base")
 _SCHEMES = ("http", "https")
-# Where each of them asks the vendor itself.
-_HOSTS = ((".openai.com", "openai"), (".anthropic.com", "anthropic"))
 _GATEWAY = "gateway/"
 # By the names of classes in pydantic-ai: those cannot be loaded without the SDKs of their vendors.
 _WIRE_MODELS: Mapping[str, type[WireModel]] = MappingProxyType(
@@ -101,14 +101,21 @@ _REASONS = re.compile(r"o\d|gpt-[5-9](?!-chat)").match
 
 
 def open_model(
-    spec: object, *, holds_history: bool = False, caches_prompt: bool = True
+    spec: object = None,
+    *,
+    client: object = None,
+    holds_history: bool = False,
+    caches_prompt: bool = True,
 ) -> ChatModel:
     """
     Return the model that *spec* names.
 
     Args:
         spec: A string `vendor:model`, a `ProviderConfig`, a model of pydantic-ai, or a `ChatModel`,
-            which is returned unchanged.
+            which is returned unchanged; with a *client* the name of the model alone will do.
+        client: An `OpenAI`, `AsyncOpenAI`, `Anthropic` or `AsyncAnthropic` that asks it, or what has
+            their method `create`; it stays yours, and no extra has to be installed. Or a function,
+            async or not, from the whole prompt to the answer, which needs no *spec*.
         holds_history: Whether the vendor keeps the conversation, so that only what is new is sent.
             The Responses API can.
         caches_prompt: Whether Anthropic is asked to cache the prompt, and where a prefix ends is
@@ -116,9 +123,12 @@ def open_model(
             default.
 
     Raises:
-        ConfigError: The vendor is unknown, lacks a key or an address, or *spec* is something else.
+        ConfigError: The vendor is unknown, lacks a key or an address, or *spec* or *client* is
+            something else.
         MissingExtraError: The extra that the vendor needs is not installed.
     """
+    if client is not None:
+        return _asked_by(client, spec, holds_history=holds_history, caches_prompt=caches_prompt)
     if isinstance(spec, str):
         vendor, colon, model_name = spec.partition(":")
         if not (vendor and colon and model_name):
@@ -139,6 +149,25 @@ def open_model(
         clients = PerLoop(first)
     shared = {"holds_history": holds_history, "caches_prompt": caches_prompt}
     return _bound(first, name, sdk, clients=clients, **shared)
+
+
+def _asked_by(
+    client: object, spec: object, *, holds_history: bool, caches_prompt: bool
+) -> ChatModel:
+    expect("model", spec, str | None)
+    vendor, _, name = str(spec or "").partition(":")
+    sdk = _SDKS.get(vendor)
+    model = name if sdk else str(spec or "") or None
+    # The Responses API is what `openai:` means, but a server of one's own may have Chat alone.
+    wire = sdk.wire if sdk and callable(sdk.wire.method(client)) else None
+    return model_of_client(
+        client,
+        model,
+        wire=wire,
+        profile={ENCRYPTS: bool(model and _REASONS(model))},
+        holds_history=holds_history,
+        caches_prompt=caches_prompt,
+    )
 
 
 def _bound(
@@ -163,17 +192,6 @@ def _bound(
     return wire(
         name, model=model, clients=clients, context_window=window, profile=profile, **shared
     )
-
-
-def vendor_at(client: Any) -> str:
-    """
-    Return the vendor that *client* sends to; empty if it is another, or not known.
-
-    A server of another may refuse what only the vendor itself knows.
-    """
-    address = urlsplit(str(getattr(getattr(client, "client", client), "base_url", "")))
-    host = address.hostname or ""
-    return next((vendor for end, vendor in _HOSTS if host.endswith(end)), "")
 
 
 def _client_maker(config: ProviderConfig, sdk: _Sdk) -> Callable[[], Any]:

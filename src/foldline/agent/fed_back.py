@@ -1,0 +1,53 @@
+"""Notices a view that is given in place of the history, as other libraries have their callers do."""
+
+from collections.abc import Iterator
+from itertools import chain
+
+from foldline.agent.cache import ReductionCache
+from foldline.errors import MessagesNotLoadedError, ViewGivenError
+from foldline.history.formats.renderings.sending import OPENING_NOTE, SUMMARY_HEADER, summary_text
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.reduction.state import HistoryReductionState
+
+
+__all__ = ["check_not_fed_back"]
+
+
+def check_not_fed_back(
+    history: History, state: HistoryReductionState | None, cache: ReductionCache, scope: str
+) -> None:
+    """
+    Refuse a *history* that begins with the summary of *state* or of a reduction in *cache*.
+
+    A summary that is not known is text, wherever it stands.
+
+    Raises:
+        ViewGivenError: It does.
+    """
+    first = _first(history)
+    if first is None or first.role != "assistant":
+        return
+    said = first.text
+    if not (first.is_summary or said.startswith(SUMMARY_HEADER)):
+        return
+    known = chain(_line(state), cache.states(scope))
+    summaries = (one for each in known for one in each.summary_messages()[:1])
+    # Neighboring answers were read as one message.
+    if any(said.startswith((summary_text(one), one.text)) for one in summaries):
+        raise ViewGivenError
+
+
+def _first(history: History) -> Message | None:
+    try:
+        first = history[0]
+        is_note = first.role == "user" and first.text == OPENING_NOTE
+        return history[1] if is_note else first
+    except (IndexError, MessagesNotLoadedError):
+        return None
+
+
+def _line(state: HistoryReductionState | None) -> Iterator[HistoryReductionState]:
+    while state is not None:
+        yield state
+        state = state.previous

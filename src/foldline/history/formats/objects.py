@@ -1,0 +1,98 @@
+"""
+Items as the SDKs of the vendors give them: objects that dump themselves, also inside dictionaries.
+
+An object is written as its SDK sends it: the fields that were set, by their names on the wire,
+without those that the SDK keeps to itself (`__api_exclude__`).
+"""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType, NoneType
+from typing import Any
+
+from foldline.errors import FormatError
+
+
+__all__ = ["dumped", "plain", "plain_items"]
+
+
+_SCALARS = frozenset({str, int, float, bool, NoneType})
+# Messages of frameworks dump themselves too, in forms of their own.
+_FRAMEWORKS = MappingProxyType(
+    {
+        "agent_framework": "agent_framework",
+        "google": "google_adk",
+        "langchain": "langchain",
+        "langchain_core": "langchain",
+        "llama_index": "llama_index",
+        "pydantic_ai": "pydantic_ai",
+    }
+)
+
+
+def plain_items(items: Iterable[Any], *, start: int = 0) -> list[Any]:
+    """
+    Return *items*, the first of which has the index *start*, with objects of an SDK as dictionaries.
+
+    Raises:
+        FormatError: An item is a message of a framework; the error names its place.
+    """
+    made: list[Any] = []
+    for place, item in enumerate(items, start):
+        if type(item) is dict and _SCALARS.issuperset(map(type, item.values())):
+            made.append(item)
+            continue
+        try:
+            made.append(plain(item))
+        except FormatError as error:
+            text = f"messages[{place}]: {error}"
+            raise FormatError(text) from error
+        except RecursionError as error:
+            text = f"messages[{place}] is nested too deeply"
+            raise FormatError(text) from error
+    return made
+
+
+def plain(value: Any) -> Any:
+    """Return *value* with objects of an SDK as dictionaries; the very object if it has none."""
+    if type(value) in _SCALARS:
+        return value
+    if isinstance(value, dict):
+        changed = {
+            key: new
+            for key, inner in value.items()
+            if type(inner) not in _SCALARS and (new := plain(inner)) is not inner
+        }
+        return {**value, **changed} if changed else value
+    if isinstance(value, list | tuple):
+        made = [plain(inner) for inner in value]
+        same = all(new is old for new, old in zip(made, value, strict=True))
+        return value if same else made
+    try:
+        return dumped(value)
+    except TypeError:
+        # The readers name the field that holds it.
+        return value
+
+
+def dumped(value: Any) -> Any:
+    """
+    Return what JSON an object of an SDK is, as far as its own fields go.
+
+    Raises:
+        FormatError: It is a message of a framework that has an integration.
+        TypeError: It is not an object that dumps itself.
+    """
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, Mapping):
+        return plain({**value})
+    package = type(value).__module__.partition(".")[0]
+    if package in _FRAMEWORKS:
+        text = f"it is a {type(value).__name__}: use foldline.integrations.{_FRAMEWORKS[package]}"
+        raise FormatError(text)
+    dump = getattr(value, "model_dump", None)
+    if dump is None:
+        text = f"{type(value).__name__} is no JSON"
+        raise TypeError(text)
+    hidden = getattr(value, "__api_exclude__", None)
+    return dump(mode="json", by_alias=True, exclude_unset=True, exclude=hidden, warnings=False)

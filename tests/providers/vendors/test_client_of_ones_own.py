@@ -1,0 +1,144 @@
+"""A model on a client that a program has already: `open_model(client=…)`."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import anthropic
+import openai
+import pytest
+
+from foldline.agent.agent import Agent
+from foldline.errors import ConfigError
+from foldline.history.messages import Message
+from foldline.providers.model import ChatDelta, ChatRequest, ChatResponse, StreamingChatModel
+from foldline.providers.vendors.client_model import ClientModel, FunctionModel
+from foldline.providers.vendors.opening import open_model
+from foldline.providers.vendors.wire_formats import AnthropicMessages, OpenAIChat, OpenAIResponses
+from tests.providers.vendors.test_client_model import (
+    ANTHROPIC,
+    CLIENTS,
+    OPENAI,
+    RESPONSES,
+    SAID,
+    client_of,
+    fake,
+)
+from tests.servers.vendor import Answer, VendorServer
+
+
+ASYNC = [openai.AsyncOpenAI, anthropic.AsyncAnthropic]
+REQUEST = ChatRequest(messages=(Message.user("Where is AB12?"),))
+
+
+@pytest.mark.parametrize("kind", CLIENTS)
+def test_an_agent_answers_through_the_client_of_a_program(
+    kind: Callable[..., Any], vendor: VendorServer
+) -> None:
+    """Each client of the SDKs serves an agent, and is neither changed nor closed."""
+    vendor.answers = [Answer.of(OPENAI if kind in CLIENTS[:2] else ANTHROPIC)] * 2
+    client = client_of(kind, vendor)
+
+    async def work() -> list[str]:
+        agent = Agent(open_model("some-model", client=client))
+        said = [(await agent.run("Where is AB12?")).text for _ in range(2)]
+        await agent.close()
+        still_open = not client.is_closed()
+        if kind in ASYNC:
+            await client.close()
+        return [*said, str(still_open)]
+
+    assert asyncio.run(work()) == [SAID, SAID, "True"]
+    assert {asked.body["model"] for asked in vendor.asked} == {"some-model"}
+
+
+def test_a_client_without_a_key_of_ours_needs_no_extra_of_ours() -> None:
+    """A function from the prompt to the answer needs neither a name nor a package."""
+    model = open_model(client=lambda prompt: f"You said: {prompt}")
+    answer = asyncio.run(model.respond(REQUEST))
+
+    assert isinstance(model, FunctionModel)
+    assert answer.messages[0].text == "You said: Where is AB12?"
+
+
+async def test_an_async_client_streams(vendor: VendorServer) -> None:
+    """Its answers come in pieces, in the format of the vendor."""
+    pieces = [{"delta": {"content": text}, "index": 0} for text in ("in ", "Lisbon")]
+    events = [{**OPENAI, "object": "chat.completion.chunk", "choices": [one]} for one in pieces]
+    end = {"delta": {}, "index": 0, "finish_reason": "stop"}
+    vendor.answers = [Answer.stream([*events, {**events[0], "choices": [end]}, "[DONE]"])]
+    client = client_of(openai.AsyncOpenAI, vendor)
+    model = open_model("some-model", client=client)
+    assert isinstance(model, StreamingChatModel)
+    got: list[ChatDelta | ChatResponse] = [one async for one in model.stream(REQUEST)]
+    await client.close()
+
+    assert isinstance(got[-1], ChatResponse)
+    assert got[-1].messages[0].text == "in Lisbon"
+    assert len(got) > 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind", "wire"),
+    [
+        ("gpt-5-mini", openai.AsyncOpenAI, OpenAIResponses),
+        ("openai:gpt-5-mini", openai.AsyncOpenAI, OpenAIResponses),
+        ("openai-chat:gpt-5-mini", openai.AsyncOpenAI, OpenAIChat),
+        ("claude-sonnet-4-6", anthropic.AsyncAnthropic, AnthropicMessages),
+        ("anthropic:claude-sonnet-4-6", anthropic.AsyncAnthropic, AnthropicMessages),
+    ],
+)
+def test_the_client_decides_the_format(spec: str, kind: Callable[..., Any], wire: type) -> None:
+    """At the vendor itself the model has its whole name, so that its window and prices are known."""
+    model = open_model(spec, client=kind(api_key="k"))
+
+    assert type(model) is wire
+    assert model.name.partition(":")[2] == spec.rpartition(":")[2]
+    assert model.name.partition(":")[0] in {"openai", "anthropic"}
+    assert getattr(model, "context_window", 0) > 100_000
+
+
+async def test_a_client_that_holds_the_history_is_asked_for_what_is_new(
+    vendor: VendorServer,
+) -> None:
+    """The Responses API keeps the conversation for a client of one's own too."""
+    vendor.answers = [Answer.of(RESPONSES)]
+    client = client_of(openai.AsyncOpenAI, vendor)
+    model = open_model("openai:some-model", client=client, holds_history=True)
+    answer = await model.respond(REQUEST)
+    await client.close()
+
+    assert answer.service_thread_id == "r1"
+    assert vendor.asked[0].body["store"] is True
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"client": 7}, "client must be a client of OpenAI or Anthropic, or a function .* got int"),
+        (
+            {"client": fake("messages", print)},
+            "model must name the model that SimpleNamespace asks",
+        ),
+        ({"client": fake("messages", print), "spec": 7}, "model must be a str or None, got int"),
+        ({"client": print, "holds_history": True}, "this client holds no history"),
+        ({}, "model must be 'vendor:model', a ProviderConfig or a ChatModel, got None"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_at_once(given: dict[str, Any], says: str) -> None:
+    """One line names the argument and what was given."""
+    with pytest.raises(ConfigError, match=says):
+        open_model(**given)
+
+
+async def test_what_looks_like_a_client_answers_at_once() -> None:
+    """A client without streaming of an SDK serves as a model that does not stream."""
+
+    async def create(**_: object) -> object:
+        return ANTHROPIC
+
+    model = open_model("claude-x", client=fake("messages", create))
+    answer = await model.respond(REQUEST)
+
+    assert isinstance(model, ClientModel)
+    assert answer.messages[0].text == SAID
