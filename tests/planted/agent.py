@@ -194,8 +194,8 @@ a failed fold shows what was not in force
 
 agent/reducer.py: agent/test_reducer.py
 the same fold is made by everybody
-- async with self._cache.folds.alone(place):
-+ async with self._cache.folds.alone(object()):
+- async with cache.folds.alone(place):
++ async with cache.folds.alone(object()):
 
 agent/tools/signature.py: properties/test_linear.py::test_no_pattern_is_worse_than_linear
 spaces in a docstring take quadratic time
