@@ -1,8 +1,8 @@
 """
 Runs the benchmarks and prints their figures beside the goals: `python -m bench [NAME …] [--json]`.
 
-`python -m bench fits`, `bill` and `quality --data DIR` play recorded sessions instead, and have options
-of their own.
+`python -m bench fits`, `bill`, `quality` and `replay --data DIR` play recorded sessions instead, and
+have options of their own.
 
 What is compared with something else is run three times, and its goals are judged by the median:
 a ratio of two short times moves with whatever else the machine does. The exit code is 1 where a goal
@@ -29,6 +29,7 @@ from bench import (
     plain_lists,
     prepare,
     quality,
+    replay,
     store,
     turn,
 )
@@ -43,10 +44,6 @@ TIMES = 3
 def goals(figures: dict[str, dict[str, Any]]) -> list[tuple[str, float, float]]:
     """Return each goal that was measured: what, the figure, and the most it may be."""
     rows: list[tuple[str, float, float]] = []
-    if "imports" in figures:
-        rows.append(
-            ("import foldline, seconds of processor time", figures["imports"]["foldline_s"], 0.1)
-        )
     if "memory" in figures:
         one = figures["memory"]
         rows.append(("a message in a list, bytes beside its text", one["list_bytes"], 250))
@@ -65,7 +62,13 @@ def goals(figures: dict[str, dict[str, Any]]) -> list[tuple[str, float, float]]:
         if one["history_times_trim"]:
             worst = max(one["history_times_trim"])
             rows.append(("the first fold of a History, times trim_messages", worst, 1.5))
-    own = {"digest": digest, "store": store, "conversations": conversations, "turn": turn}
+    own = {
+        "imports": imports,
+        "digest": digest,
+        "store": store,
+        "conversations": conversations,
+        "turn": turn,
+    }
     for name, module in own.items():
         if name in figures:
             rows += module.goals(figures[name])
@@ -110,6 +113,8 @@ def main(arguments: Sequence[str]) -> int:
         return fits.main(arguments[1:])
     if arguments[:1] == ["bill"]:
         return bill.main(arguments[1:])
+    if arguments[:1] == ["replay"]:
+        return replay.main(arguments[1:])
     if arguments[:1] == ["quality"]:
         return quality.main(arguments[1:])
     parsed = _parsed(arguments)

@@ -37,7 +37,7 @@ from foldline.history.tokens import TokenEstimator
 from foldline.logs.importer import Session
 from foldline.logs.sessions import read_sessions
 from foldline.providers.digest.summarizer import DigestSummarizer
-from foldline.providers.summarizer import Summarizer
+from foldline.providers.model import Summarizer
 from foldline.reduction.request import SummaryRequest
 from foldline.replay.tape import model_calls
 

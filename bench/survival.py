@@ -21,7 +21,7 @@ from typing import TypeAlias
 from bench.goals import Goal, airline_sessions
 from foldline import AgentRunConfig, History, HistoryReducer, HistoryReductionConfig, Message
 from foldline.history.tokens import TokenEstimator
-from foldline.providers.summarizer import Summarizer
+from foldline.providers.model import Summarizer
 from foldline.reduction.request import SummaryRequest
 from foldline.replay.quality.figures import Share
 from foldline.replay.quality.identifiers import has_word, identifiers, said, wants

@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from foldline.providers.digest.summarizer import DigestSummarizer
+from foldline.reduction.request import SummaryRequest
 from foldline.threads.store import ThreadStore
 
 
@@ -145,3 +147,13 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
+
+
+@pytest.fixture
+def no_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the offline digest write nothing, so that no summarizer is left where others fail."""
+
+    async def silent(_: DigestSummarizer, __: SummaryRequest) -> str:
+        return ""
+
+    monkeypatch.setattr(DigestSummarizer, "summarize", silent)

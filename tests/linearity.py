@@ -8,7 +8,9 @@ apart, and each stretch of them is repeated, alone and after what comes before i
 import pkgutil
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from importlib import import_module
+from inspect import signature
 from itertools import groupby
 from pathlib import Path
 from time import process_time
@@ -41,10 +43,12 @@ CATEGORIES: dict[str, Callable[[str], bool]] = {
     "SPACE": str.isspace,
 }
 
+CACHED = type(cache(int))
+
 Use: TypeAlias = Callable[[str], object]
 
 
-def patterns_in(value: object, name: str) -> Iterator[tuple[str, Any]]:
+def patterns_in(value: Any, name: str) -> Iterator[tuple[str, Any]]:
     """Yield the patterns in *value* and the methods of patterns, also those inside of others."""
     if isinstance(value, re.Pattern) or isinstance(getattr(value, "__self__", None), re.Pattern):
         yield name, value
@@ -54,6 +58,9 @@ def patterns_in(value: object, name: str) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, Struct):
         for field in value.__struct_fields__:
             yield from patterns_in(getattr(value, field), f"{name}.{field}")
+    elif isinstance(value, CACHED) and not signature(value).parameters:
+        # A pattern that is made when it is first needed.
+        yield from patterns_in(value(), name)
 
 
 def patterns_of(package: ModuleType) -> dict[str, Any]:

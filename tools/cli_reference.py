@@ -7,9 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from foldline.apps.cli.program import app
+from foldline.apps.cli.program import PROGRAM
 
 
 PAGE = Path(__file__).parent.parent / "docs" / "cli.md"
@@ -47,9 +45,8 @@ command obeys: the verdict is skip, and the full history is sent.
 
 def page() -> str:
     """Return the page, in Markdown."""
-    program: Any = typer.main.get_command(app)
-    parts = [FRONT, *_options(program.params)]
-    for name, command in program.commands.items():
+    parts = [FRONT, *_options(PROGRAM.params)]
+    for name, command in PROGRAM.commands.items():
         for called, one in _commands(name, command):
             parts.extend(_command(called, one))
     return "\n".join(parts)
@@ -59,10 +56,10 @@ def _commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:
     """Yield *command*, or the commands of the group that it is."""
     inner = getattr(command, "commands", None)
     if inner is None:
-        yield name, command
+        yield name, command.load()
         return
     for own, one in inner.items():
-        yield f"{name} {own}", one
+        yield f"{name} {own}", one.load()
 
 
 def _command(name: str, command: Any) -> Iterator[str]:

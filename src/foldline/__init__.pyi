@@ -4,9 +4,6 @@ from collections.abc import Mapping
 from foldline.agent.agent import (
     Agent as Agent,
 )
-from foldline.agent.arguments import (
-    TurnInput as TurnInput,
-)
 from foldline.agent.background import (
     BackgroundFold as BackgroundFold,
 )
@@ -46,6 +43,9 @@ from foldline.agent.tools import (
     ToolAnswer as ToolAnswer,
     ToolContext as ToolContext,
     tool as tool,
+)
+from foldline.agent.turn_input import (
+    TurnInput as TurnInput,
 )
 from foldline.conversation.conversation import (
     Conversation as Conversation,
@@ -89,10 +89,10 @@ from foldline.providers.digest.summarizer import (
 )
 from foldline.providers.model import (
     ChatModel as ChatModel,
+    Summarizer as Summarizer,
 )
 from foldline.providers.summarizer import (
     ModelSummarizer as ModelSummarizer,
-    Summarizer as Summarizer,
 )
 from foldline.providers.vendors.client_model import (
     summarizer_from as summarizer_from,

@@ -1,7 +1,9 @@
 """What every door of the package checks of its arguments: one line says what was expected."""
 
+from collections.abc import Iterable, Mapping
 from math import inf
 from types import UnionType
+from typing import TypeVar
 
 from foldline.errors import ConfigError
 
@@ -14,7 +16,11 @@ __all__ = [
     "expect_share",
     "expect_size",
     "expect_whole",
+    "several",
 ]
+
+
+_Value = TypeVar("_Value")
 
 
 def expect(name: str, value: object, kind: type | UnionType, *, hint: str = "") -> None:
@@ -125,3 +131,13 @@ def expect_size(name: str, value: object, least: int) -> None:
             f"least {least} tokens, got {value!r}"
         )
         raise ConfigError(message)
+
+
+def several(name: str, values: Iterable[_Value]) -> tuple[_Value, ...]:
+    """Return *values* as a tuple; raise ConfigError if it is a single value, a string or a mapping."""
+    kind: type = type(values)
+    # A string and a mapping can be iterated too, but the result was not meant.
+    if issubclass(kind, (str, bytes, Mapping)) or not issubclass(kind, Iterable):
+        message = f"{name} must be a list, got {kind.__name__}"
+        raise ConfigError(message)
+    return tuple(values)

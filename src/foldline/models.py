@@ -10,11 +10,12 @@ from foldline.providers.model import (
     PrewarmingModel,
     ReasoningDelta,
     StreamingChatModel,
+    Summarizer,
     TextDelta,
     ToolCallDelta,
     ToolDefinition,
 )
-from foldline.providers.summarizer import ModelSummarizer, Summarizer
+from foldline.providers.summarizer import ModelSummarizer
 from foldline.providers.vendors.client_model import summarizer_from
 from foldline.providers.vendors.compaction import VendorCompaction
 from foldline.providers.vendors.opening import open_model

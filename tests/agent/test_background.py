@@ -15,7 +15,7 @@ from foldline import (
 )
 from foldline.agent.background import FoldKey
 from foldline.agent.reducer import DEFAULT_TIMEOUT
-from foldline.providers.summarizer import Summarizer
+from foldline.providers.model import Summarizer
 from foldline.reduction.event import Reason
 from foldline.reduction.request import SummaryRequest
 from foldline.testing.model import ScriptedModel

@@ -9,7 +9,8 @@ import pytest
 from msgspec import structs
 
 from foldline import Agent, AgentOptions, HistoryReducer, HistoryReductionConfig, Message
-from foldline.agent.breaker import MOST_FAILURES, REST, REST_FOLDS, Breaker, FoldCalls
+from foldline.agent.breaker import MOST_FAILURES, REST, REST_FOLDS, Breaker
+from foldline.agent.fold_calls import FoldCalls
 from foldline.agent.reduced import ReducedHistory
 from foldline.reduction.request import Flow, Reply, SummaryFailure, SummaryRequest
 from foldline.testing.model import ScriptedModel

@@ -17,7 +17,8 @@ from foldline import (
     ThreadStore,
     TokenEstimator,
 )
-from foldline.agent.recall import RECALL, RecalledPage, page_of, recall, recall_tool
+from foldline.agent.recall import RecalledPage, page_of, recall, recall_tool
+from foldline.agent.request import RECALL
 from foldline.agent.tools import ToolAnswer, ToolContext, run_tool
 from foldline.history.codec import encode_json
 from foldline.history.formats.anthropic import to_anthropic

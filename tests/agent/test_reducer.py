@@ -401,11 +401,11 @@ async def test_where_the_first_is_cancelled_the_next_takes_over() -> None:
     assert len(cache.folds) == 0
 
 
+@pytest.mark.usefixtures("no_digest")
 def test_a_failed_fold_never_shows_what_was_not_in_force() -> None:
     """Where the state passed in covers other messages, a failed fold sends the full history."""
     stale = HistoryReducer(CONFIG).reduce_sync(talk(9, "other ")).state
     failing = HistoryReducer(CONFIG, summarizer=ScriptedSummarizer(repeat=""))
-    failing._summarizers = failing._summarizers[:1]  # pyright: ignore[reportPrivateUsage]
     reduced = failing.reduce_sync(talk(9), state=stale)
 
     assert reduced.messages == talk(9)
@@ -432,10 +432,10 @@ def test_the_log_says_who_failed_and_who_wrote(
     assert [one.getMessage() for one in caplog.records if one.name == "foldline"] == [says]
 
 
+@pytest.mark.usefixtures("no_digest")
 def test_the_log_says_that_nothing_was_written(caplog: pytest.LogCaptureFixture) -> None:
     """If all summarizers failed, the warning says that there is no summary."""
     failing = HistoryReducer(CONFIG, summarizer=ScriptedSummarizer(repeat=""))
-    failing._summarizers = failing._summarizers[:1]  # pyright: ignore[reportPrivateUsage]
     failing.reduce_sync(talk(9))
 
     assert caplog.messages[-1].endswith("(The text is empty): no summary was written")

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 import pytest
 from msgspec import structs
 
-from foldline.agent.breaker import Breaker, FoldCalls
+from foldline.agent.breaker import Breaker
 from foldline.agent.cache import ReductionCache
+from foldline.agent.fold_calls import FoldCalls
 from foldline.agent.reducer import HistoryReducer
 from foldline.agent.unfinished import UnfinishedFolds, key_of
 from foldline.history.history import History

@@ -6,12 +6,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from foldline.apps.cli import main as main_module
 from foldline.apps.cli.main import main
-from foldline.apps.cli.program import COMMANDS, THREAD_COMMANDS
+from foldline.apps.cli.program import COMMANDS, PROGRAM, THREAD_COMMANDS
 from foldline.errors import SummarizerError
 from tests.apps.conftest import Run
 
@@ -99,7 +100,7 @@ def test_a_traceback_is_there_for_the_asking(
 
 @pytest.mark.parametrize(
     ("group", "names"),
-    [((), [one.__name__ for one in COMMANDS]), (("threads",), THREAD_COMMANDS)],
+    [((), COMMANDS), (("threads",), THREAD_COMMANDS)],
     ids=["all", "threads"],
 )
 def test_help_is_what_comes_without_a_command(
@@ -112,12 +113,54 @@ def test_help_is_what_comes_without_a_command(
     assert all(name in outcome.out for name in names)
 
 
+@pytest.mark.parametrize("name", [*COMMANDS, *(f"threads {one}" for one in THREAD_COMMANDS)])
+def test_a_list_shows_how_the_help_of_a_command_begins(name: str) -> None:
+    """What is declared of a command, so that it need not be loaded, is what it says of itself."""
+    group, _, own = name.rpartition(" ")
+    program: Any = PROGRAM
+    declared = (program.commands["threads"] if group else program).commands[own]
+
+    assert declared.help == declared.load().help.partition("\n\n")[0]
+
+
 def test_the_version_is_told(run: Run) -> None:
     """`--version` prints one line."""
     outcome = run("--version")
 
     assert (outcome.code, outcome.out.count("\n")) == (0, 1)
     assert outcome.out.startswith("foldline")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["threads", "--help"]])
+def test_a_list_of_commands_loads_none(tmp_path: Path, arguments: list[str]) -> None:
+    """Help and version load typer, and nothing of the package but the command line and errors."""
+    code = (
+        "import sys; from foldline.apps.cli.main import main; "
+        f"main({arguments}); print(*sorted(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(SOURCES)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    loaded = set(done.stderr.split())
+    own = {name for name in loaded if name.partition(".")[0] == "foldline"}
+    assert "typer" in loaded
+    assert loaded.isdisjoint({"rich", "msgspec", "asyncio", "sqlite3"})
+    assert own == {
+        "foldline",
+        "foldline.apps",
+        "foldline.apps.cli",
+        "foldline.apps.cli.lazy",
+        "foldline.apps.cli.main",
+        "foldline.apps.cli.program",
+        "foldline.apps.cli.versions",
+        "foldline.errors",
+    }
 
 
 def test_the_start_is_light(tmp_path: Path) -> None:

@@ -61,6 +61,63 @@ def _trace(folder: Path, *names: str) -> Trace:
     )
 
 
+def _loaded(code: str) -> set[str]:
+    """Return the modules that are loaded in a new process after *code*."""
+    result = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(result.stdout.split())
+
+
+def test_the_package_alone_loads_nothing() -> None:
+    """`import foldline` loads the standard library and itself, since names are loaded when used."""
+    loaded = _loaded("import foldline")
+
+    assert {name for name in loaded if name.startswith("foldline")} == {"foldline"}
+    assert loaded.isdisjoint({"msgspec", "asyncio", "sqlite3"})
+
+
+HIT = """
+from foldline import History, HistoryReducer, HistoryReductionConfig, HistoryReductionState, Message
+from datetime import UTC, datetime
+said = [Message.user("ask"), Message.assistant("say"), Message.user("more")]
+reducer = HistoryReducer(HistoryReductionConfig(target_count=1, summarization_threshold=0))
+state = HistoryReductionState.create(
+    History(said),
+    "so far",
+    2,
+    target_count=1,
+    reduction_threshold=0,
+    message_count_at_reduction=2,
+    created_at=datetime(2026, 11, 21, tzinfo=UTC),
+    counting_unit="exchanges",
+    config_fingerprint=reducer.config_fingerprint,
+)
+assert reducer.reduce_sync(said, state=state).verdict.kind == "hit"
+"""
+
+
+def test_a_hit_loads_nothing_of_a_fold() -> None:
+    """A reducer loads asyncio, the digest, vendors and threads when it folds, and not before."""
+    loaded = _loaded(HIT)
+    heavy = ("foldline.threads", "foldline.agent.tools", "foldline.agent.telemetry")
+
+    assert not [name for name in loaded if name.startswith(heavy)]
+    assert loaded.isdisjoint(
+        {
+            "asyncio",
+            "foldline.agent.folding",
+            "foldline.providers.digest.summarizer",
+            "foldline.providers.vendors.opening",
+            "foldline.reduction.contract",
+            "foldline.reduction.fold",
+        }
+    )
+
+
 @pytest.fixture(scope="module")
 def allowed(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """Return the packages that msgspec loads by itself, msgspec included."""

@@ -38,7 +38,7 @@ a turn waits for work that ignores being cancelled
 +             await asyncio.wait([task])
 +     except
 
-agent/breaker.py: agent/test_unfinished.py
+agent/fold_calls.py: agent/test_unfinished.py
 a cancelled fold loses what was read
 - if not is_whole:
 + if is_whole:
@@ -60,7 +60,7 @@ what was read is remembered for ever
 - for key in [*self._texts][:-_MOST_TEXTS]:
 + for key in [*self._texts][:0]:
 
-agent/breaker.py: agent/test_breaker.py
+agent/fold_calls.py: agent/test_breaker.py
 the failure of a summarizer fails the turn
 - failure = SummaryFailure(type(error).__name__, defect=defect)
 + raise error
@@ -79,6 +79,8 @@ a fold with little time left begins a rest
 a text that is refused is no failure
 - if breaker is not None and is_refused:
 + if breaker is not None and self._seconds < 0:
+
+agent/breaker.py: agent/test_breaker.py
 a rest has no end in folds
 - self._folds += 1
 + self._folds += 0
@@ -185,13 +187,15 @@ a new loop for each blocking call
 - loop = self._loops.get(getpid())
 + loop = self._loops.pop(getpid(), None)
 
-agent/reducer.py: agent/test_reducer.py
-the same fold is made by everybody
-- async with self._cache.folds.alone(place):
-+ async with self._cache.folds.alone(object()):
+agent/folding.py: agent/test_reducer.py
 a failed fold shows what was not in force
 - state or call.verdict.state,
 + result.state or call.given,
+
+agent/reducer.py: agent/test_reducer.py
+the same fold is made by everybody
+- async with cache.folds.alone(place):
++ async with cache.folds.alone(object()):
 
 agent/tools/signature.py: properties/test_linear.py::test_no_pattern_is_worse_than_linear
 spaces in a docstring take quadratic time

@@ -6,6 +6,17 @@ from tests.planted.bug import bugs_in
 __all__ = ["BUGS"]
 
 BUGS = bugs_in(r"""
+replay/validity.py: replay/test_validity.py
+a piece that was judged is not reported again
+- found += self._judged[key][1]
++ found += self._judged[key][1] if piece is self._judged[key][0] else ()
+a message counts as known whatever its vendor sent
+- old is not new and old.native is new.native and old == new
++ old is not new and old.parts == new.parts
+what stands in front is not judged
+- pairwise((0, *_divisions(said), len(said)))
++ pairwise((*_divisions(said), len(said)))
+
 replay/bill.py: replay/test_bill.py
 instructions and tools are never read from the cache
 - cached = 0 if is_cold else self.overhead + kept

@@ -13,8 +13,9 @@ from foldline.history.tokens import TokenEstimator, count_message
 from foldline.providers.digest.summarizer import DigestSummarizer, write_digest
 from foldline.reduction.budget import budget_for
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.contract import cleaned, reviewed
+from foldline.reduction.contract import reviewed
 from foldline.reduction.request import SummaryRequest
+from foldline.reduction.sendable import cleaned
 from foldline.testing.histories import damaged_history, legal_history
 from tests.depth import by_depth
 

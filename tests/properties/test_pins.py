@@ -10,7 +10,7 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.errors import RequestTooLargeError
 from foldline.history.messages import Message
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.contract import sendable
+from foldline.reduction.sendable import sendable
 from foldline.reduction.state import HistoryReductionState
 from foldline.testing.histories import legal_history
 from tests.depth import by_depth

@@ -10,8 +10,8 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError, ModelError, SummarizerError
 from foldline.history.messages import Message, Usage
 from foldline.history.parts import ReasoningPart, TextPart
-from foldline.providers.model import ChatRequest, ChatResponse
-from foldline.providers.summarizer import FIRST_LINE, LAST_LINE, ModelSummarizer, Summarizer
+from foldline.providers.model import ChatRequest, ChatResponse, Summarizer
+from foldline.providers.summarizer import FIRST_LINE, LAST_LINE, ModelSummarizer
 from foldline.reduction.event import Reason
 from foldline.reduction.request import DEFAULT_PROMPT, SummaryRequest
 from foldline.reduction.state import HistoryReductionState
@@ -290,13 +290,12 @@ def test_the_digest_steps_in(step: ModelStep, failure: str) -> None:
     model.check()
 
 
+@pytest.mark.usefixtures("no_digest")
 def test_without_a_digest_the_old_reduction_stands() -> None:
     """Where nobody can write, the fold fails, the old view is served, and the event says so."""
     first, _ = reduce(GOOD)
     model = ScriptedModel(repeat="Safe travels!")
     reducer = HistoryReducer(CONFIG, summarizer=ModelSummarizer(model))
-    # Without the digest no other summarizer is left.
-    reducer._summarizers = reducer._summarizers[:1]  # pyright: ignore[reportPrivateUsage]
     second = asyncio.run(reducer.reduce(talk(16), state=first.state))
 
     assert (second.event.status, second.event.reason) == ("failed", Reason.SUMMARIZERS_FAILED)

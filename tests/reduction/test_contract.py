@@ -14,9 +14,10 @@ from foldline.history.parts import (
     UriPart,
 )
 from foldline.history.tokens import TokenEstimator, count_message
-from foldline.reduction.contract import cleaned, reviewed
+from foldline.reduction.contract import reviewed
 from foldline.reduction.provenance import REDACTED
 from foldline.reduction.request import SummaryRequest
+from foldline.reduction.sendable import cleaned
 from tests.linearity import is_linear
 
 

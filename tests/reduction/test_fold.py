@@ -14,7 +14,6 @@ from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.reduction.budget import LEAST_BUDGET, budget_for, budget_of
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
-from foldline.reduction.contract import cleaned
 from foldline.reduction.draft import MERGE_WIDTH, FoldOptions
 from foldline.reduction.event import Reason
 from foldline.reduction.fold import FoldResult, fold
@@ -25,6 +24,7 @@ from foldline.reduction.request import (
     SummaryRequest,
     run_flow,
 )
+from foldline.reduction.sendable import cleaned
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.verdict import decide
 from foldline.reduction.view import view_of, view_tokens

@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from foldline.replay.columns import COLUMNS, Row, below_best, rows, short_number
+from foldline.replay.columns import COLUMNS, Row, below_best, rows
 from foldline.replay.comparison import USUAL, compare
+from foldline.replay.numbers import short_number
 from foldline.replay.record import Totals
 from foldline.replay.tape import Tape
 

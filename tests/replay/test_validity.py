@@ -1,16 +1,19 @@
 """Whether requests are judged as strictly in part as in whole."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
 from msgspec import structs
 
+from foldline.history.formats.openai_chat import OPENAI_CHAT
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.reduction.spans import SummaryLayer
 from foldline.reduction.state import HistoryReductionState
-from foldline.replay.validity import losses, violations, violations_behind
+from foldline.replay import validity
+from foldline.replay.validity import Judge, losses, violations
 
 
 CALL = Message.assistant(tool_calls=[ToolCallPart("one", "look_up", "{}")])
@@ -25,18 +28,51 @@ def vendor(text: str) -> str:
 def test_a_good_request_has_no_violation() -> None:
     """Calls that are answered directly behind are what both vendors want."""
     assert violations(GOOD) == ()
-    assert all(violations_behind(GOOD, kept) == () for kept in range(len(GOOD)))
+    assert Judge().violations(GOOD) == ()
 
 
 @pytest.mark.parametrize("damage", [[CALL], [ANSWER], [CALL, Message.user("no"), ANSWER]])
-def test_what_is_new_is_judged_whatever_was_kept(damage: list[Message]) -> None:
-    """Damage behind the part that was judged before is found without judging that part again."""
-    request = [*GOOD, Message.assistant("yes"), Message.user("and"), *damage]
+@pytest.mark.parametrize("place", [0, 1, 3, 4, 5])
+def test_damage_is_found_wherever_it_stands(damage: list[Message], place: int) -> None:
+    """In what is new and in the middle of what was judged before, and as long as it is sent."""
+    judge = Judge()
+    request = [*GOOD, Message.assistant("yes"), Message.user("and")]
+    assert judge.violations(request) == ()
 
-    found = violations_behind(request, len(GOOD))
+    damaged = [*request[:place], *damage, *request[place:]]
+    found = judge.violations(damaged)
 
     assert {"openai-chat", "openai-responses", "anthropic"} >= set(map(vendor, found))
     assert "openai-chat" in set(map(vendor, found))
+    assert judge.violations([*damaged, Message.assistant("so")]) == found
+    assert judge.violations(request) == ()
+
+
+def test_an_equal_message_of_another_vendor_is_judged() -> None:
+    """Only what says the same and was received as the same item counts as judged."""
+    judge, said = Judge(), OPENAI_CHAT.message({"role": "user", "content": "ask", "own": 1})
+    assert judge.violations([said]) == ()
+    assert said.native is not None
+
+    item = b'{"role": "user", "content": [{"type": "video"}]}'
+    changed = structs.replace(said, native=structs.replace(said.native, item=item))
+
+    assert judge.violations([changed]) == violations([changed]) != ()
+
+
+def test_equal_messages_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shortened message, which is made for each view, is not judged for each."""
+    judge, asked = Judge(), list[int]()
+
+    def counted(request: Sequence[Message]) -> tuple[str, ...]:
+        asked.append(len(request))
+        return violations(request)
+
+    monkeypatch.setattr(validity, "violations", counted)
+    for _ in range(3):
+        judge.violations([*GOOD[:2], Message.tool("one", "found"), *GOOD[3:]])
+
+    assert asked == [1, 2, 2]
 
 
 def test_every_vendor_judges() -> None:

@@ -16,11 +16,11 @@ from foldline.providers.model import (
     ChatResponse,
     ReasoningDelta,
     StreamingChatModel,
+    Summarizer,
     TextDelta,
     ToolCallDelta,
     ToolDefinition,
 )
-from foldline.providers.summarizer import Summarizer
 from foldline.reduction.request import SummaryRequest
 from foldline.testing.model import ScriptedModel, calls
 from foldline.testing.summarizer import ScriptedSummarizer, Step

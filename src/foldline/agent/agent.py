@@ -6,13 +6,7 @@ from hashlib import sha256
 from os import urandom
 from typing import Protocol, Self, runtime_checkable
 
-from foldline.agent.arguments import (
-    TurnInput,
-    by_hand,
-    checked_input,
-    is_blocking,
-    report_assumed_window,
-)
+from foldline.agent.arguments import by_hand, is_blocking, report_assumed_window
 from foldline.agent.asking import Asking
 from foldline.agent.background import BackgroundFold
 from foldline.agent.config import AgentConfig, AgentOptions, warn_of_vendor_edits
@@ -30,14 +24,15 @@ from foldline.agent.telemetry import ObservedModel, Observer
 from foldline.agent.tools import Tool, tools_by_name
 from foldline.agent.tools.signature import ToolFunction
 from foldline.agent.turn import Turn
+from foldline.agent.turn_input import TurnInput, checked_input
 from foldline.checks import expect
 from foldline.errors import ConfigError
 from foldline.history.codec import encode_json
 from foldline.history.messages import Message
 from foldline.history.tokens import TokenEstimator, count_message
-from foldline.providers.model import ChatModel, ChatRequest, window_of
+from foldline.providers.model import ChatModel, ChatRequest, Summarizer, window_of
 from foldline.providers.price_list import prices_for
-from foldline.providers.summarizer import ModelSummarizer, Summarizer
+from foldline.providers.summarizer import ModelSummarizer
 from foldline.providers.vendors.opening import open_model
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.provider import ProviderConfig

@@ -1,57 +1,46 @@
 """What callers pass in, checked once: one line says what is wrong with it."""
 
 import logging
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from inspect import iscoroutinefunction, isfunction, ismethod, unwrap
-from typing import TypeAlias, TypedDict, cast
+from typing import TypedDict, cast
 
 from msgspec import structs
 
 from foldline.agent.cache import ReductionCache
 from foldline.checks import expect, expect_seconds, expect_whole
-from foldline.errors import ConfigError
+from foldline.errors import BlockingCallError, ConfigError
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.tokens import TokenCounter
 from foldline.providers.book import window_of_model
-from foldline.providers.digest.summarizer import DigestSummarizer
+from foldline.providers.digest import is_digest
+from foldline.providers.model import Summarizer
 from foldline.providers.price_list import prices_for, prices_of_model
-from foldline.providers.summarizer import ModelSummarizer, Summarizer
-from foldline.providers.vendors.compaction import VendorCompaction
-from foldline.providers.vendors.opening import check_spelling
+from foldline.providers.vendors.spelling import check_spelling
 from foldline.reduction.balance import FoldCosts
-from foldline.reduction.budget import DEFAULT_WINDOW, Budget
+from foldline.reduction.budget import DEFAULT_WINDOW
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
-from foldline.threads.thread import ConversationThread
 
 
 __all__ = [
     "RequestOptions",
-    "TurnInput",
     "by_hand",
     "check_call",
+    "check_no_loop",
     "check_reducer",
     "check_sizes",
-    "checked_input",
     "fold_costs",
     "is_blocking",
     "named_window",
-    "read_at_once",
     "report_assumed_window",
     "summarizer_chain",
 ]
 
 
-TurnInput: TypeAlias = str | Message | Sequence[Message] | None
-"""The user's text, messages, or None to continue from what is stored."""
-
-# The share of a summarizer's window for what it reads. The rest is for what it writes, and for the
-# difference between our estimate and its count.
-_READING_SHARE = 0.6
-
 _LOG = logging.getLogger("foldline")
-_HINT = "convert a vendor's items with `from_openai_chat` or its like in foldline.formats"
 
 
 class RequestOptions(TypedDict, total=False):
@@ -98,23 +87,6 @@ def by_hand(
     )
 
 
-def checked_input(given: object, *, thread: object = None, config: object = None) -> list[Message]:
-    """Return *given*, a `TurnInput`, as messages, after a check of what a turn gets beside it."""
-    expect("thread", thread, ConversationThread | None, hint="`await store.thread(id)` gives one")
-    expect("config", config, AgentRunConfig | None)
-    if given is None:
-        return []
-    if isinstance(given, str):
-        return [Message.user(given)]
-    if isinstance(given, Message):
-        return [given]
-    expect("message", given, str | Message | Sequence, hint=_HINT)
-    messages = list(cast("Sequence[Message]", given))
-    for place, one in enumerate(messages):
-        expect(f"message[{place}]", one, Message, hint=_HINT)
-    return messages
-
-
 def fold_costs(
     config: HistoryReductionConfig, model: str | None, summarizers: Sequence[Summarizer]
 ) -> FoldCosts | None:
@@ -123,7 +95,7 @@ def fold_costs(
     if not config.enabled or prices is None or config.counts:
         return None
     writer = None
-    is_free = not summarizers or isinstance(summarizers[0], DigestSummarizer)
+    is_free = not summarizers or is_digest(summarizers[0])
     if config.strategy == "summarizing" and not is_free:
         name: str | None = getattr(summarizers[0], "model_name", None)
         # What a custom summarizer asks is taken to be as dear as the model.
@@ -170,24 +142,6 @@ def is_blocking(method: object) -> bool:
     return not iscoroutinefunction(unwrap(method))
 
 
-def read_at_once(
-    summarizers: Iterable[Summarizer], budget: Budget, *, model: str | None
-) -> int | None:
-    """
-    Return how many tokens each of *summarizers* can read at once; None if none asks a model.
-
-    Of *model*, for whose requests *budget* is, what is configured and learned counts as well.
-    """
-    windows: list[float] = []
-    for one in summarizers:
-        if isinstance(one, ModelSummarizer | VendorCompaction):
-            is_asked = one.model_name == model
-            windows.append(one.context_window or (budget.window if is_asked else DEFAULT_WINDOW))
-            if is_asked:
-                windows.append(budget.window / max(1.0, budget.ratio))
-    return max(1, int(min(windows) * _READING_SHARE)) if windows else None
-
-
 def named_window(
     model: str | None, window: int | None, config: HistoryReductionConfig
 ) -> int | None:
@@ -209,6 +163,14 @@ def report_assumed_window(
             model,
             f"{DEFAULT_WINDOW:,}",
         )
+
+
+def check_no_loop() -> None:
+    """Raise `BlockingCallError` in a thread with an event loop; without asyncio there is none."""
+    asyncio = sys.modules.get("asyncio.events")
+    # The public function raises if there is no loop, which costs 0.15 of 12 us.
+    if asyncio is not None and asyncio._get_running_loop() is not None:  # noqa: SLF001
+        raise BlockingCallError
 
 
 def check_reducer(config: object, model: object, counter: object, cache: object) -> None:

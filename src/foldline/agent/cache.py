@@ -1,16 +1,20 @@
 """Reductions for callers who store nothing."""
 
-import asyncio
 from bisect import bisect_right, insort
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Hashable
 from contextlib import asynccontextmanager
 from threading import Lock
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from foldline.checks import expect_whole
 from foldline.history.history import History
 from foldline.reduction.state import HistoryReductionState, hash_of
+
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 __all__ = ["ReductionCache", "SingleFlight"]
@@ -30,6 +34,8 @@ class SingleFlight:
     @asynccontextmanager
     async def alone(self, key: Hashable) -> AsyncGenerator[None, None]:
         """Wait until no other task of this loop works on *key*, and keep others out meanwhile."""
+        import asyncio  # noqa: PLC0415 - most of an import, and for a fold alone
+
         place = (asyncio.get_running_loop(), key)
         lock = self._locks.get(place)
         if lock is None:

@@ -2,10 +2,10 @@
 
 from msgspec import structs
 
-from foldline.agent.breaker import FoldCalls
+from foldline.agent.fold_calls import FoldCalls
 from foldline.agent.reduced import ReducerCall
 from foldline.providers.digest.summarizer import DigestSummarizer
-from foldline.providers.summarizer import Summarizer
+from foldline.providers.model import Summarizer
 from foldline.providers.vendors.compaction import VendorCompaction
 from foldline.reduction.fold import FoldResult
 from foldline.reduction.sealing import with_sealed

@@ -11,8 +11,8 @@ from foldline.agent.background import BackgroundFold
 from foldline.agent.config import AgentOptions
 from foldline.agent.events import AgentEvent, CheckpointEvent, CheckpointOperation
 from foldline.agent.own_reducer import ChatReducer
-from foldline.agent.recall import RECALL
 from foldline.agent.reducer import HistoryReducer
+from foldline.agent.request import RECALL
 from foldline.agent.telemetry import Observer
 from foldline.agent.tools import Tool
 from foldline.errors import CommitUnknownError, ThreadConflictError

@@ -9,10 +9,10 @@ on that text and the size of a page alone, so pages can be read in any order and
 import asyncio
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, islice
-from typing import Final
 
 from msgspec import Struct, ValidationError, convert
 
+from foldline.agent.request import RECALL
 from foldline.agent.tools.answer import ToolAnswer, error_answer
 from foldline.agent.tools.signature import ToolContext
 from foldline.agent.tools.tool import Tool, tool
@@ -35,11 +35,8 @@ from foldline.reduction.budget import Budget
 from foldline.threads.reader import Query, text_of
 
 
-__all__ = ["RECALL", "RecalledPage", "page_of", "recall", "recall_tool"]
+__all__ = ["RecalledPage", "page_of", "recall", "recall_tool"]
 
-
-RECALL: Final = "recall"
-"""The name of the tool."""
 
 _PAGE_TOKENS = 4_000
 # A vendor counts more than the estimate: 1.5 times as much for most texts, at most 4 times.

@@ -6,7 +6,7 @@ from typing import cast
 from msgspec.structs import replace
 
 from foldline.providers.digest.summarizer import DigestSummarizer
-from foldline.providers.summarizer import Summarizer
+from foldline.providers.model import Summarizer
 from foldline.reduction.record import SummaryRecord
 from foldline.reduction.request import Summary, SummaryRequest, Written
 

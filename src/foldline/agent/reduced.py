@@ -2,9 +2,10 @@
 
 import logging
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from time import perf_counter
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -30,7 +31,7 @@ from foldline.reduction.verdict import Verdict
 from foldline.reduction.view import view_of, view_tokens
 
 
-__all__ = ["ReducedHistory", "ReducerCall", "shown"]
+__all__ = ["FoldObserver", "ReducedHistory", "ReducerCall", "shown"]
 
 
 _LOG = logging.getLogger("foldline")
@@ -38,6 +39,14 @@ _Item = TypeVar("_Item")
 # A request that somebody asked for as it is may be larger than its ceiling.
 _UNBOUNDED = frozenset({Reason.DISABLED, Reason.SKIPPED_BY_RUN, Reason.NO_MESSAGES})
 _NO_VERDICT = Verdict(kind="skip", reason=Reason.NO_MESSAGES)
+
+
+class FoldObserver(Protocol):
+    """Receives folds; each `Observer` is one."""
+
+    def fold(self) -> AbstractContextManager[Callable[[HistoryReductionEvent], None]]:
+        """Observe one fold."""
+        ...
 
 
 class ReducedHistory(Struct, Generic[_Item], frozen=True, kw_only=True):

@@ -1,9 +1,7 @@
 """Reduction for callers with a loop of their own."""
 
-import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
 from copy import copy
 from datetime import UTC, datetime
 from functools import partial
@@ -16,43 +14,33 @@ from foldline.agent.arguments import (
     RequestOptions,
     by_hand,
     check_call,
+    check_no_loop,
     check_reducer,
     check_sizes,
     fold_costs,
     named_window,
-    read_at_once,
     summarizer_chain,
 )
-from foldline.agent.breaker import FoldCalls, breakers_of, log_writing
+from foldline.agent.breaker import breakers_of
 from foldline.agent.cache import ReductionCache
-from foldline.agent.compacting import after, with_item
 from foldline.agent.fed_back import check_not_fed_back
 from foldline.agent.known import KNOWN_BYTES, KnownLists
-from foldline.agent.portal import PORTAL
-from foldline.agent.recorded import digest_of, recorded, written_by_code
-from foldline.agent.reduced import ReducedHistory, ReducerCall, shown
+from foldline.agent.reduced import FoldObserver, ReducedHistory, ReducerCall, shown
 from foldline.agent.request import RequestFacts, described
-from foldline.agent.riding import may_ride, riding
-from foldline.agent.telemetry import Observer
 from foldline.agent.unfinished import UnfinishedFolds
 from foldline.agent.wire import Items, read_items
 from foldline.checks import expect
-from foldline.errors import BlockingCallError
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.tokens import TokenCounter
-from foldline.providers.digest.text import clean
-from foldline.providers.model import ChatRequest
-from foldline.providers.summarizer import Summarizer
+from foldline.providers.digest import DIGEST
+from foldline.providers.model import ChatRequest, Summarizer
 from foldline.reduction.active import rebound
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
-from foldline.reduction.draft import FoldOptions
 from foldline.reduction.event import Reason, ReductionStatus
 from foldline.reduction.fingerprint import fingerprint
-from foldline.reduction.fold import FoldResult, fold
 from foldline.reduction.quotes import Pins
-from foldline.reduction.reading import Reading, usage_of
 from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.reduction.verdict import Verdict, decide
 from foldline.reduction.version_1 import carried_over
@@ -78,7 +66,7 @@ class HistoryReducer:
     A reducer has no conversation of its own; one instance serves any number of them at once.
     """
 
-    telemetry: Observer | None = None
+    telemetry: FoldObserver | None = None
     """Receives the folds; see `Telemetry`."""
     _may_warn = True
 
@@ -120,9 +108,9 @@ class HistoryReducer:
         sizes = {"window": window, "summary_budget": summary_budget}
         check_sizes(sizes | {"summarizer_window": summarizer_window}, known_bytes, timeout)
         self._given = given = summarizer_chain(summarizer, config)
-        self.config, self._digest, self._known = config, digest_of(given), KnownLists(known_bytes)
-        self._summarizers: tuple[Summarizer, ...] = (*given, self._digest)
-        self.config_fingerprint = fingerprint(config, [w.name for w in given or self._summarizers])
+        self.config, self._known = config, KnownLists(known_bytes)
+        names = [one.name for one in given] or [DIGEST]
+        self.config_fingerprint = fingerprint(config, names)
         """What identifies the reductions made here; those with another fingerprint are not used."""
         self._counter, self._unfinished = counter, UnfinishedFolds()
         self._shared, self._cache = cache, ReductionCache() if cache is None else cache
@@ -131,7 +119,7 @@ class HistoryReducer:
         """The name of the model that is asked, and its window in tokens; None if it is unknown."""
         self._costs = fold_costs(config, model, given)
         self._timeout, self._clock = timeout, clock or partial(datetime.now, UTC)
-        self._breakers = breakers_of(self._summarizers, self._now)
+        self._breakers = breakers_of(given, self._now)
 
     def for_model(self, name: str, window: int | None) -> "HistoryReducer":
         """Return this reducer for the model *name*; the window it was given counts first."""
@@ -139,6 +127,8 @@ class HistoryReducer:
         made.model, made.window = name, self.window or window
         costs = fold_costs(self.config, name, self._given)
         if costs is not None:
+            from foldline.agent.riding import may_ride  # noqa: PLC0415 - what has no prices does without
+
             rides = bool(self._given) and may_ride(self.config, self._given[0], name)
             costs = structs.replace(costs, rides=rides)
         made._costs = costs  # noqa: SLF001
@@ -215,12 +205,14 @@ class HistoryReducer:
         Raises:
             BlockingCallError: An event loop is running in this thread.
         """
-        # The public function raises if there is no loop, which costs 0.15 of 12 us.
-        if asyncio._get_running_loop() is not None:  # noqa: SLF001
-            raise BlockingCallError
+        check_no_loop()
         given = described(usage, instructions, tools, pins)
         call = self._begin(messages, state, overrides, format, scope, given)
-        return PORTAL.run(self._settled, call) if call.verdict.folds else self._served(call)
+        if not call.verdict.folds:
+            return self._served(call)
+        from foldline.agent.portal import PORTAL  # noqa: PLC0415 - a hit does without
+
+        return PORTAL.run(self._settled, call)
 
     def plan(  # noqa: PLR0913 - one name for each part of a request
         self,
@@ -422,69 +414,23 @@ class HistoryReducer:
         return call.scope, self.config_fingerprint, prefix
 
     async def _made(self, call: ReducerCall) -> ReducedHistory[Any]:
-        observed = nullcontext() if self.telemetry is None else self.telemetry.fold()
-        with observed as made:
-            result, readings = await self._fold(call)
-            writing, wrote = result.writing, result.writing.summarizer
-            usage = usage_of(readings)
-            name, state = "" if wrote is None else self._summarizers[wrote].name, result.state
-            status: ReductionStatus = "failed" if state is None else "performed"
-            if state is not None:
-                state = structs.replace(
-                    state,
-                    summarizer=name,
-                    summarizer_calls=writing.calls,
-                    summarizer_usage=usage,
-                    readings=readings,
-                )
-                if call.cache is not None:
-                    call.cache.put(state, scope=call.scope)
-            log_writing(self._summarizers, writing)
-            reduced = shown(
-                call,
-                self.config,
-                state or call.verdict.state,
-                status,
-                self._now,
-                reason=result.reason,
-                summarizer=name or None,
-                summarizer_calls=writing.calls,
-                summarizer_tokens=writing.tokens_read,
-                summarizer_usage=usage,
-                readings=readings,
-                left_out=result.left_out,
-                failures=writing.failures,
-                dropped_statements=writing.dropped,
-            )
-            if made is not None:
-                made(reduced.event)
-        return reduced
+        from foldline.agent.folding import Means, made  # noqa: PLC0415 - a hit does without
 
-    async def _fold(self, call: ReducerCall) -> tuple[FoldResult, tuple[Reading, ...]]:
-        history = call.items.history
-        # The digest counts as the history does, so that its text keeps to the budget.
-        digest = structs.replace(self._digest, counter=history.counter)
-        writers = [after(one, call.verdict.state, digest) for one in self._summarizers]
-        writers[0] = riding(call, writers[0], self._costs)
-        chain = [digest if one is self._digest else recorded(one, digest) for one in writers]
-        options = FoldOptions(
-            created_at=self._now(),
-            config_fingerprint=self.config_fingerprint,
-            summarizers=len(chain),
-            budget=call.budget,
-            summary_budget=min(self._summary_budget or call.budget.summary, call.budget.beside),
-            window=self._window or read_at_once(self._summarizers, call.budget, model=self.model),
-            pins=call.pins,
-            by_code=written_by_code(chain),
-            clean=clean,
+        means = Means(
+            config=self.config,
+            fingerprint=self.config_fingerprint,
+            given=self._given,
+            breakers=self._breakers,
+            unfinished=self._unfinished,
+            costs=self._costs,
+            model=self.model,
+            summary_budget=self._summary_budget,
+            window=self._window,
+            seconds=self._timeout,
+            observer=self.telemetry,
+            now=self._now,
         )
-        flow = fold(
-            history, call.verdict, self.config, options, given=call.given, overrides=call.overrides
-        )
-        unfinished = (self._unfinished, call.scope)
-        calls = FoldCalls(chain, self._breakers, seconds=self._timeout, unfinished=unfinished)
-        result = await calls.run(flow)
-        return with_item(call, result, calls), calls.readings
+        return await made(call, means)
 
     def _now(self) -> datetime:
         now = self._clock()

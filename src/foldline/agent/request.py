@@ -3,13 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 from types import MappingProxyType
-from typing import cast
+from typing import Final, cast
 
 from msgspec import MsgspecError, Struct
 
-from foldline.agent.recall import RECALL
-from foldline.agent.tools.tool import Tool, as_tool
-from foldline.checks import expect, expect_whole
+from foldline.checks import expect, expect_whole, several
 from foldline.errors import ConfigError
 from foldline.history.codec import encode_json
 from foldline.history.history import History
@@ -19,11 +17,13 @@ from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.quotes import Pins
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.view import view_tokens
-from foldline.threads.change import several
 
 
-__all__ = ["FIXED_PARTS", "RequestFacts", "described", "parts_of"]
+__all__ = ["FIXED_PARTS", "RECALL", "RequestFacts", "described", "parts_of"]
 
+
+RECALL: Final = "recall"
+"""The name of the tool that shows the model what its view shows no longer."""
 
 FIXED_PARTS = ("instructions", "tools", "system messages")
 """The parts of a request that no fold makes smaller."""
@@ -109,8 +109,11 @@ def described(
 
 
 def _schema(at: int, given: object) -> str:
-    if isinstance(given, Tool) or callable(given):
-        return encode_json(as_tool(given).definition).decode()
+    if callable(given) or not issubclass(type(given), Mapping):
+        from foldline.agent.tools.tool import Tool, as_tool  # noqa: PLC0415 - schemas need none
+
+        if isinstance(given, Tool) or callable(given):
+            return encode_json(as_tool(given).definition).decode()
     text = ""
     if not isinstance(given, str | bytes | int | float | None):
         try:

@@ -3,7 +3,8 @@
 from msgspec import structs
 
 from foldline.agent.reduced import ReducerCall
-from foldline.providers.summarizer import ModelSummarizer, RidingSummarizer, Summarizer
+from foldline.providers.model import Summarizer
+from foldline.providers.summarizer import ModelSummarizer, RidingSummarizer
 from foldline.reduction.balance import INSTRUCTION_TOKENS, FoldCosts, summary_size
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.view import view_of, view_tokens

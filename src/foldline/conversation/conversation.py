@@ -9,12 +9,12 @@ from types import MappingProxyType
 from typing import ParamSpec, TypeVar, cast
 
 from foldline.agent.agent import Agent
-from foldline.agent.arguments import TurnInput, checked_input
 from foldline.agent.event_stream import EventStream
 from foldline.agent.files import TurnFiles, with_files
 from foldline.agent.portal import PORTAL
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.result import answered_by
+from foldline.agent.turn_input import TurnInput, checked_input
 from foldline.checks import expect, expect_choice
 from foldline.conversation.orchestration import ConversationEvent, OrchestrationResult
 from foldline.conversation.orchestrator import Orchestrator

@@ -6,10 +6,10 @@ from os import urandom
 from msgspec import UNSET, UnsetType
 
 from foldline.agent.agent import Agent
-from foldline.agent.arguments import TurnInput
 from foldline.agent.event_stream import StreamingTurnResult
 from foldline.agent.events import AgentEvent
 from foldline.agent.result import TurnResult
+from foldline.agent.turn_input import TurnInput
 from foldline.conversation.orchestration import AgentSelectedEvent, ConversationEvent
 from foldline.errors import ThreadConflictError
 from foldline.history.messages import Message

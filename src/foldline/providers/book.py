@@ -12,6 +12,7 @@ family.
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -68,7 +69,6 @@ def names_in(names: Iterable[str]) -> str:
     return "(?:^|[/:.])({})(?![a-z0-9/])".format("|".join(longest))
 
 
-_NAME = re.compile(names_in(_BOOK))
 # What serves a model itself decides how much of it fits.
 _LOCAL = frozenset({"ollama", "ollama_chat", "lmstudio", "lm_studio", "vllm", "llamacpp"})
 
@@ -96,8 +96,14 @@ def window_of_model(name: str) -> int | None:
     return window or _written(model) or _written(name.strip().lower())
 
 
+@cache
+def _name() -> re.Pattern[str]:
+    # Made when a name is first looked up: it takes longer than all other patterns together.
+    return re.compile(names_in(_BOOK))
+
+
 def _written(name: str) -> int | None:
-    found = _NAME.search(name)
+    found = _name().search(name)
     return _BOOK[found[1].replace(".", "-")] if found else None
 
 

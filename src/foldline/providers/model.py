@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from foldline.history.messages import Message, Usage
 from foldline.providers.book import window_of_model
+from foldline.reduction.request import Summary, SummaryRequest
 
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "PrewarmingModel",
     "ReasoningDelta",
     "StreamingChatModel",
+    "Summarizer",
     "TextDelta",
     "ToolCallDelta",
     "ToolDefinition",
@@ -171,3 +173,29 @@ def window_of(model: ChatModel) -> int | None:
     """Return the context window of *model* in tokens; None if neither it nor the book says."""
     window: object = getattr(model, "context_window", None)
     return window if isinstance(window, int) else window_of_model(model.name)
+
+
+@runtime_checkable
+class Summarizer(Protocol):
+    """
+    Turns a prefix of a history into text: a model, or the offline digest.
+
+    A request may come more than once: a failure, or a text that breaks the contract of a summary,
+    is followed by another attempt.
+    """
+
+    @property
+    def name(self) -> str:
+        """The identity of the summarizer; a reduction made under another name is not reused."""
+        ...
+
+    async def summarize(self, request: SummaryRequest) -> str | Summary:
+        """
+        Return a text that represents the request's earlier summaries and messages.
+
+        A `Summary` has beside it what only the vendor can read that wrote both.
+
+        Raises:
+            Exception: Any failure; the reducer tries again, then the next in its chain.
+        """
+        ...

@@ -10,6 +10,7 @@ a cache, and how many tokens it needs.
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
+from functools import cache
 from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard, cast
@@ -186,8 +187,12 @@ _LIFETIME, _LONGER = 300.0, 1_800.0
 _BY_NAME: Mapping[str, Prices] = MappingProxyType(_read_table())
 # After a name only a version may follow: `gpt-5-pro` is no `gpt-5`, and a wrong price is worse than none.
 _VERSION = r"(?:[-@:](?:\d{4}-\d\d-\d\d|\d{3,8}|latest|preview|v\d|0))*$"
-_NAME = re.compile(names_in(_BY_NAME) + _VERSION)
 _FIELDS = ("input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok")
+
+
+@cache
+def _name() -> re.Pattern[str]:
+    return re.compile(names_in(_BY_NAME) + _VERSION)
 
 
 def prices_of_model(name: str, day: date | None = None) -> Prices | None:
@@ -210,7 +215,7 @@ def prices_of_model(name: str, day: date | None = None) -> Prices | None:
     if "ft:" in name.lower():
         # A model that somebody has tuned has the price of no other.
         return None
-    found = _NAME.search(model) or _NAME.search(name.strip().lower())
+    found = _name().search(model) or _name().search(name.strip().lower())
     return _BY_NAME[found[1].replace(".", "-")] if found else None
 
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Protocol, runtime_checkable
 
 from msgspec import structs
 
@@ -14,7 +13,7 @@ from foldline.history.messages import Message, Usage
 from foldline.providers.digest.text import clean
 from foldline.providers.model import ChatModel, ChatRequest, ChatResponse, window_of
 from foldline.providers.transcript import write_transcript
-from foldline.reduction.request import Summary, SummaryRequest
+from foldline.reduction.request import SummaryRequest
 
 
 __all__ = [
@@ -23,7 +22,6 @@ __all__ = [
     "MOST_RESULT",
     "ModelSummarizer",
     "RidingSummarizer",
-    "Summarizer",
     "instruction",
     "metered",
     "spend",
@@ -31,32 +29,6 @@ __all__ = [
 
 
 _METER: ContextVar[list[Usage] | None] = ContextVar("foldline_spending", default=None)
-
-
-@runtime_checkable
-class Summarizer(Protocol):
-    """
-    Turns a prefix of a history into text: a model, or the offline digest.
-
-    A request may come more than once: a failure, or a text that breaks the contract of a summary,
-    is followed by another attempt.
-    """
-
-    @property
-    def name(self) -> str:
-        """The identity of the summarizer; a reduction made under another name is not reused."""
-        ...
-
-    async def summarize(self, request: SummaryRequest) -> str | Summary:
-        """
-        Return a text that represents the request's earlier summaries and messages.
-
-        A `Summary` has beside it what only the vendor can read that wrote both.
-
-        Raises:
-            Exception: Any failure; the reducer tries again, then the next in its chain.
-        """
-        ...
 
 
 def spend(usage: Usage | None) -> None:

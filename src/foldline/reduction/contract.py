@@ -14,13 +14,14 @@ from msgspec import Struct
 from foldline.reduction.orders import frames, imitates, is_order
 from foldline.reduction.provenance import Source
 from foldline.reduction.request import SummaryRequest
+from foldline.reduction.sendable import cleaned
 from foldline.reduction.shape import shape_defects
 from foldline.reduction.speech import calls_tool, is_turn
 from foldline.reduction.statements import kept, statements
 from foldline.reduction.wishes import Wishes
 
 
-__all__ = ["BUDGET_TOLERANCE", "Review", "cleaned", "reviewed", "sendable"]
+__all__ = ["BUDGET_TOLERANCE", "Review", "reviewed"]
 
 
 BUDGET_TOLERANCE = 1.25
@@ -51,16 +52,6 @@ class Review(Struct, frozen=True, kw_only=True):
 
     dropped: int = 0
     """How many statements were left out."""
-
-
-def sendable(text: str) -> str:
-    """Return *text* without what no request can carry: NUL and lone surrogates."""
-    return text.replace("\0", "").encode("utf-8", "replace").decode()
-
-
-def cleaned(text: str) -> str:
-    """Return *text* as it is sent, without space around it."""
-    return sendable(text).strip()
 
 
 def reviewed(

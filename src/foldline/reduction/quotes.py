@@ -19,7 +19,7 @@ from foldline.history.parts import BlobPart, FilePart, TextPart, UriPart
 from foldline.history.tokens import TokenCounter
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.contract import sendable
+from foldline.reduction.sendable import sendable
 from foldline.reduction.shortening import clip_text, pointer
 
 

@@ -28,11 +28,11 @@ from foldline.history.digest import prefix_digest
 from foldline.history.history import CountingUnit, History
 from foldline.history.messages import SUMMARY_KEY, Message, Usage
 from foldline.history.parts import TextPart
-from foldline.reduction.contract import cleaned
 from foldline.reduction.layered import record_of
 from foldline.reduction.quotes import Quote, joined
 from foldline.reduction.reading import Reading
 from foldline.reduction.record import SummaryRecord
+from foldline.reduction.sendable import cleaned
 from foldline.reduction.shortening import Shortened
 from foldline.reduction.spans import Span, SummaryLayer, join_layers, spans_of
 from foldline.reduction.stride import is_kept

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
+from foldline.replay.numbers import short_number
 from foldline.replay.optimum import OPTIMAL_SUMMARY
 from foldline.replay.record import ConfigRecord, ReplayReport, Totals
 
@@ -19,7 +20,6 @@ __all__ = [
     "below_best",
     "describe",
     "rows",
-    "short_number",
     "shown_columns",
 ]
 
@@ -49,15 +49,6 @@ class Column(NamedTuple):
         if self.kind == "money":
             return f"{figure:,.2f}" if figure >= 1 else f"{figure:.4f}"
         return short_number(figure) if short and self.kind == "tokens" else f"{figure:,.0f}"
-
-
-def short_number(number: float) -> str:
-    """Write *number* with three digits, such as `98.7k` or `1.02M`."""
-    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        # What rounds up to a thousand of one unit is one of the next.
-        if number >= size * 0.9995:
-            return f"{number / size:#.3g}".rstrip(".") + unit
-    return f"{number:.0f}"
 
 
 # Two sums of the same bills may differ in their last digits.

@@ -14,14 +14,14 @@ from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.meter import PrefixMeter, PrefixReading
 from foldline.providers.digest.summarizer import DigestSummarizer
-from foldline.providers.summarizer import Summarizer
+from foldline.providers.model import Summarizer
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import HistoryReductionEvent
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.state import HistoryReductionState
 from foldline.replay.record import CallRecord, ConfigRecord, FoldRecord, ReplayReport, Totals
 from foldline.replay.tape import Tape
-from foldline.replay.validity import losses, violations, violations_behind
+from foldline.replay.validity import Judge, losses, violations
 
 
 __all__ = ["ReadingLog", "Replay", "play", "spans"]
@@ -93,7 +93,9 @@ class _Player:
         )
         self._history = History(counter=tape.counter)
         self._meter = PrefixMeter(tape.size)
+        self._judge = Judge()
         self._state: HistoryReductionState | None = None
+        self._from_json: HistoryReductionState | None = None
         self._request: tuple[Message, ...] = ()
         self._records: list[CallRecord] = []
 
@@ -136,8 +138,9 @@ class _Player:
 
     def _reduce(self) -> ReducedHistory[Message]:
         state = self._state
-        if self._check and state is not None:
-            state = HistoryReductionState.from_json(state.to_json())
+        # What came out of JSON and was given back holds nothing else.
+        if self._check and state is not None and state is not self._from_json:
+            state = self._from_json = HistoryReductionState.from_json(state.to_json())
         reduced = self._reducer.reduce_sync(self._history, state=state)
         self._state = reduced.state
         return reduced
@@ -147,11 +150,10 @@ class _Player:
     ) -> tuple[str, ...]:
         if not self._check:
             return ()
-        lost = losses(request, self._history, self._state)
         if reading.broke:
             self._check_last_whole()
-            return (*lost, *violations(request))
-        return (*lost, *violations_behind(request, reading.kept_messages))
+        lost = losses(request, self._history, self._state)
+        return (*lost, *self._judge.violations(request))
 
     def _check_last_whole(self) -> None:
         if self._check and self._records and not self._records[-1].violations:

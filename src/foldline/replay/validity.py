@@ -1,14 +1,15 @@
 """
 Whether a request is one that vendors accept, and one that lost nothing it has to hold.
 
-Two requests that share a beginning share what is wrong with it. So a request that continues the one
-before is checked from the last place on where it can be divided: before an assistant message that
-follows the user or a tool. No rule of a grammar reaches across that place except that ids are given
-once, and that reasoning may have to follow. The last request before the prefix breaks holds all of
-those before it; it is checked whole.
+Requests share most of their messages, and with them what is wrong. So a request is divided before
+each assistant message that follows the user or a tool, and a piece that an earlier request had, of
+the very same messages, is not checked again. No rule of a grammar reaches across such a place except
+that ids are given once, and that reasoning may have to come before. The last request before the
+prefix breaks holds all of those before it; it is checked whole.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from foldline.history.formats.renderings import (
     render_anthropic,
@@ -27,7 +28,10 @@ from foldline.testing.grammars import (
 )
 
 
-__all__ = ["losses", "violations", "violations_behind"]
+__all__ = ["Judge", "losses", "violations"]
+
+
+_INPUT = frozenset({"user", "tool"})
 
 
 def violations(request: Sequence[Message]) -> tuple[str, ...]:
@@ -45,9 +49,27 @@ def violations(request: Sequence[Message]) -> tuple[str, ...]:
     )
 
 
-def violations_behind(request: Sequence[Message], kept: int) -> tuple[str, ...]:
-    """Return what is wrong with *request*, whose first *kept* messages were checked before."""
-    return violations(request[_division(request, kept) :])
+class Judge:
+    """Judges the requests of one session, one after the other."""
+
+    def __init__(self) -> None:
+        # By the identities of the messages, which are kept alive so that no other gets them.
+        self._judged: dict[tuple[int, ...], tuple[Sequence[Message], tuple[str, ...]]] = {}
+        self._last: Sequence[Message] = ()
+
+    def violations(self, request: Sequence[Message]) -> tuple[str, ...]:
+        """Return what is wrong with *request*, wherever it stands, inside of a piece of it."""
+        found: list[str] = []
+        # A shortened message is made for each view, so it is recognized by what is in it.
+        begun = [_known(old, new) for old, new in zip(self._last, request, strict=False)]
+        self._last = said = [*begun, *request[len(begun) :]]
+        for start, end in pairwise((0, *_divisions(said), len(said))):
+            piece = said[start:end]
+            key = tuple(map(id, piece))
+            if key not in self._judged:
+                self._judged[key] = piece, violations(piece)
+            found += self._judged[key][1]
+        return tuple(found)
 
 
 def losses(
@@ -75,10 +97,12 @@ def _unaccounted(
     shown = {id(message) for message in request}
     is_damaged = history.is_damaged(0 if state is None else state.summarized_up_to_index)
     for index, count in enumerate(covers):
+        if count == 1:
+            continue
         message = history[index]
-        if count > 1:
+        if count:
             yield f"view: {count} spans cover message {index}"
-        elif not (count or is_damaged or id(message) in shown or _is_bound(message)) and (
+        elif not (is_damaged or id(message) in shown or _is_bound(message)) and (
             message not in request
         ):
             yield f"view: message {index} is missing, and no span covers it"
@@ -89,11 +113,18 @@ def _is_bound(message: Message) -> bool:
     return without_signed(message) is not message
 
 
-def _division(request: Sequence[Message], kept: int) -> int:
-    for index in range(kept - 1, 0, -1):
-        if request[index].role == "assistant" and request[index - 1].role in {"user", "tool"}:
-            return index
-    return 0
+def _known(old: Message, new: Message) -> Message:
+    is_same = old is not new and old.native is new.native and old == new
+    return old if is_same else new
+
+
+def _divisions(request: Sequence[Message]) -> Iterator[int]:
+    before = ""
+    for index, message in enumerate(request):
+        role = message.role
+        if role == "assistant" and before in _INPUT:
+            yield index
+        before = role
 
 
 def _holds(request: Sequence[Message], said: Message) -> bool:

@@ -7,7 +7,7 @@ documents and head, and what they follow. A storage looks at nothing else.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Final, Literal, TypeAlias, TypeVar, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, structs
@@ -41,11 +41,7 @@ __all__ = [
     "check_messages",
     "expect_moment",
     "moved",
-    "several",
 ]
-
-
-_Value = TypeVar("_Value")
 
 
 COMMIT_ID_SIZE: Final = 8
@@ -322,16 +318,6 @@ def _check_parts(name: str, message: Message) -> None:
             if type(found) not in known:
                 text = f"{where} must be a message part, got {type(found).__name__}"
                 raise ConfigError(text)
-
-
-def several(name: str, values: Iterable[_Value]) -> tuple[_Value, ...]:
-    """Return *values* as a tuple; raise ConfigError if it is a single value, a string or a mapping."""
-    kind: type = type(values)
-    # A string and a mapping can be iterated too, but the result was not meant.
-    if issubclass(kind, (str, bytes, Mapping)) or not issubclass(kind, Iterable):
-        message = f"{name} must be a list, got {kind.__name__}"
-        raise ConfigError(message)
-    return tuple(values)
 
 
 def expect_moment(name: str, value: datetime) -> None:

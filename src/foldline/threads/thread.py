@@ -7,7 +7,7 @@ from functools import partial
 
 from msgspec import structs
 
-from foldline.checks import expect
+from foldline.checks import expect, several
 from foldline.errors import (
     ConfigError,
     IntegrityError,
@@ -17,7 +17,7 @@ from foldline.errors import (
 )
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState, hash_of, same_hash
-from foldline.threads.change import COMMIT_ID_SIZE, Change, check_change, check_messages, several
+from foldline.threads.change import COMMIT_ID_SIZE, Change, check_change, check_messages
 from foldline.threads.commit import OneLoopLock, carry_out, plan
 from foldline.threads.head import ThreadRecord, decode_record
 from foldline.threads.read_only import ReadOnlyThread

@@ -13,7 +13,8 @@ from foldline.providers.model import (
     StreamingChatModel,
     window_of,
 )
-from foldline.providers.vendors.opening import COMMON_VENDORS, open_model
+from foldline.providers.vendors.opening import open_model
+from foldline.providers.vendors.spelling import COMMON_VENDORS
 from foldline.providers.vendors.vendor_model import WireModel
 from foldline.reduction.provider import ProviderConfig
 from tests.providers.vendors.asking import KEY, ask, config, request_of

@@ -10,8 +10,7 @@ import msgspec
 from foldline.agent.agent import Agent
 from foldline.agent.tools import Tool, tool
 from foldline.history.messages import Message
-from foldline.providers.model import ChatModel, ChatRequest, ChatResponse
-from foldline.providers.summarizer import Summarizer
+from foldline.providers.model import ChatModel, ChatRequest, ChatResponse, Summarizer
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.view import view_of

@@ -12,10 +12,9 @@ from foldline.agent.tools.answer import MAX_RESULT_CHARS
 from foldline.agent.tools.arguments import ArgumentReader, reader_of
 from foldline.agent.tools.schema import schema_of
 from foldline.agent.tools.signature import ToolFunction, read_signature, without_partial
-from foldline.checks import expect_choice, expect_seconds, expect_whole
+from foldline.checks import expect_choice, expect_seconds, expect_whole, several
 from foldline.errors import ConfigError
 from foldline.providers.model import ToolDefinition
-from foldline.threads.change import several
 from foldline.threads.tools import ToolPolicy
 
 

@@ -1,80 +1,165 @@
 """The command with all its commands."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
+from typer.core import TyperGroup
 
-from foldline.apps.cli.advise import advise
-from foldline.apps.cli.chat.session import chat
-from foldline.apps.cli.formats import formats
-from foldline.apps.cli.inspection import inspect
-from foldline.apps.cli.quality import quality
-from foldline.apps.cli.reduce import plan, reduce
-from foldline.apps.cli.replay import demo, replay
-from foldline.apps.cli.threads import (
-    delete_thread,
-    fork_thread,
-    list_threads,
-    pin_message,
-    search_thread,
-    show_thread,
-    undo_reduction,
-    unpin_message,
-)
-from foldline.apps.cli.threads_costs import show_costs
-from foldline.apps.cli.threads_files import export_thread, import_threads
-from foldline.apps.cli.threads_fold import fold_thread
-from foldline.apps.cli.upkeep import backup, doctor, restore, verify, version_of
+from foldline.apps.cli.lazy import LazyCommand
+from foldline.apps.cli.versions import version_of
 
 
-__all__ = ["COMMANDS", "THREAD_COMMANDS", "app", "run"]
+__all__ = ["COMMANDS", "PROGRAM", "THREAD_COMMANDS", "run"]
 
 
-COMMANDS = (
-    demo,
-    chat,
-    reduce,
-    plan,
-    replay,
-    advise,
-    quality,
-    inspect,
-    formats,
-    verify,
-    backup,
-    restore,
-    doctor,
-)
-"""Every command but those of `foldline threads`, in the order a newcomer meets them."""
+_Places: TypeAlias = Mapping[str, tuple[str, str, str]]
 
-THREAD_COMMANDS: Mapping[str, Callable[..., None]] = MappingProxyType(
+COMMANDS: _Places = MappingProxyType(
     {
-        "list": list_threads,
-        "show": show_thread,
-        "search": search_thread,
-        "import": import_threads,
-        "export": export_thread,
-        "pin": pin_message,
-        "unpin": unpin_message,
-        "fold": fold_thread,
-        "fork": fork_thread,
-        "costs": show_costs,
-        "undo": undo_reduction,
-        "delete": delete_thread,
+        "demo": (
+            "replay",
+            "demo",
+            "Replay a recorded session that comes with foldline, without a key, a network or a file.",
+        ),
+        "chat": (
+            "chat.session",
+            "chat",
+            "Talk with a model; the conversation is kept in a store, and folded as it grows.",
+        ),
+        "reduce": ("reduce", "reduce", "Print the view of a conversation to send to a model."),
+        "plan": (
+            "reduce",
+            "plan",
+            "Show what reduce would do with a conversation: verdict, reason, cut and counts.",
+        ),
+        "replay": (
+            "replay",
+            "replay",
+            "Play a recorded session, message by message, and show what each configuration costs.",
+        ),
+        "advise": (
+            "advise",
+            "advise",
+            "Recommend the configuration that is the cheapest for recorded conversations.",
+        ),
+        "quality": (
+            "quality",
+            "quality",
+            (
+                "Show what views keep of what later calls need, "
+                "beside other ways to spend the same tokens."
+            ),
+        ),
+        "inspect": (
+            "inspection",
+            "inspect",
+            "Show a summary, each line beside the messages that it stands for, and what it lost.",
+        ),
+        "formats": (
+            "formats",
+            "formats",
+            "List the formats that can be read, or the sessions in a file.",
+        ),
+        "verify": (
+            "upkeep",
+            "verify",
+            "Recompute the chain hashes of everything stored, and name what is not as it was written.",
+        ),
+        "backup": (
+            "upkeep",
+            "backup",
+            "Copy a SQLite store into a new file, as of one moment, while others keep writing.",
+        ),
+        "restore": ("upkeep", "restore", "Bring a backup of a SQLite store back."),
+        "doctor": (
+            "upkeep",
+            "doctor",
+            "Check a store's environment: versions, modes, locks, sizes and the disk.",
+        ),
     }
 )
-"""Every command of `foldline threads`, by its name."""
+"""
+Every command but those of `foldline threads`, in the order a newcomer meets them: its module in this
+package, its function, and the first line of its help, which is shown without loading it.
+"""
 
-app = typer.Typer(
+THREAD_COMMANDS: _Places = MappingProxyType(
+    {
+        "list": ("threads", "list_threads", "List the threads of a store, in order of their ids."),
+        "show": (
+            "threads",
+            "show_thread",
+            (
+                "Show a thread: its counts, its newest messages, how far it is folded, "
+                "and its last run."
+            ),
+        ),
+        "search": (
+            "threads",
+            "search_thread",
+            "Find the messages of a thread that contain every word of TEXT, the newest first.",
+        ),
+        "import": (
+            "threads_files",
+            "import_threads",
+            "Make a thread of each session of a recorded conversation, or one of a snapshot.",
+        ),
+        "export": (
+            "threads_files",
+            "export_thread",
+            "Write a whole thread: as a snapshot, or all its messages in the format of a vendor.",
+        ),
+        "pin": (
+            "threads",
+            "pin_message",
+            "Keep a message of a thread word for word beside every summary.",
+        ),
+        "unpin": ("threads", "unpin_message", "Stop keeping a message of a thread word for word."),
+        "fold": (
+            "threads_fold",
+            "fold_thread",
+            "Fold a thread now, whatever the counts; `foldline threads undo` takes it back.",
+        ),
+        "fork": (
+            "threads",
+            "fork_thread",
+            "Make a new thread that begins with the first messages of another.",
+        ),
+        "costs": (
+            "threads_costs",
+            "show_costs",
+            (
+                "Show what threads have sent and cost; of one thread also what each fold cost "
+                "and saved since."
+            ),
+        ),
+        "undo": (
+            "threads",
+            "undo_reduction",
+            "Take back the newest reduction of a thread; the one before it is active again.",
+        ),
+        "delete": (
+            "threads",
+            "delete_thread",
+            "Delete a thread with all its messages; its forks keep theirs.",
+        ),
+    }
+)
+"""Every command of `foldline threads`, in the same way."""
+
+_ROOM = "foldline.apps.cli"
+_app = typer.Typer(
     name="foldline",
     add_completion=False,
     # Plain help is the same on every terminal and in the documentation.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-"""The command."""
+_threads_app = typer.Typer(
+    name="threads", rich_markup_mode=None, invoke_without_command=True, add_completion=False
+)
 
 
 def _show_version(asked: bool) -> None:
@@ -83,7 +168,7 @@ def _show_version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
+@_app.callback(invoke_without_command=True)
 def _foldline(
     context: typer.Context,
     *,
@@ -99,11 +184,6 @@ def _foldline(
         typer.echo(context.get_help())
 
 
-_threads_app = typer.Typer(
-    name="threads", rich_markup_mode=None, invoke_without_command=True, add_completion=False
-)
-
-
 @_threads_app.callback()
 def _threads(context: typer.Context) -> None:
     """Look at the threads of a store, and move, fork or delete them."""
@@ -111,15 +191,20 @@ def _threads(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-for _command in COMMANDS:
-    app.command(_command.__name__)(_command)
-for _name, _command in THREAD_COMMANDS.items():
-    _threads_app.command(_name)(_command)
-app.add_typer(_threads_app)
-_PROGRAM = typer.main.get_command(app)
+def _group(app: typer.Typer, places: _Places) -> TyperGroup:
+    group = typer.main.get_group(app)
+    for name, (module, function, summary) in places.items():
+        group.add_command(LazyCommand(name, f"{_ROOM}.{module}", function, summary))
+    return group
+
+
+PROGRAM = _group(_app, COMMANDS)
+"""The command."""
+
+PROGRAM.add_command(_group(_threads_app, THREAD_COMMANDS))
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command with *arguments* and return its exit code; errors are the caller's."""
-    code = _PROGRAM.main(list(arguments), prog_name="foldline", standalone_mode=False)
+    code = PROGRAM.main(list(arguments), prog_name="foldline", standalone_mode=False)
     return code if isinstance(code, int) else 0

@@ -54,7 +54,6 @@ from foldline.replay.columns import (
     below_best,
     describe,
     rows,
-    short_number,
     shown_columns,
 )
 from foldline.replay.comparison import (
@@ -66,6 +65,7 @@ from foldline.replay.comparison import (
     needs_no_folding,
 )
 from foldline.replay.inspection import Inspection, inspect_summary
+from foldline.replay.numbers import short_number
 from foldline.replay.player import Replay
 from foldline.replay.record import ReplayReport, Totals
 from foldline.replay.report import html_page

@@ -16,7 +16,7 @@ from foldline.history.history import COUNTING_UNITS
 from foldline.logs.importer import Session
 from foldline.logs.sessions import read_sessions
 from foldline.providers.book import window_of_model
-from foldline.providers.vendors.opening import check_spelling
+from foldline.providers.vendors.spelling import check_spelling
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.config_reader import config_from_mapping, read_json, read_toml
 from foldline.reduction.state import HistoryReductionState

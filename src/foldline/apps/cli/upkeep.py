@@ -5,7 +5,6 @@ import platform
 import sys
 from collections.abc import AsyncIterator, Sequence
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import copyfile
@@ -42,6 +41,7 @@ from foldline.apps.cli.terminal import (
     progress,
     say,
 )
+from foldline.apps.cli.versions import version_of
 from foldline.errors import StoreCorruptError, StoreError, ThreadNotFoundError, UsageError
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.storage import Fact
@@ -51,7 +51,7 @@ from foldline.threads.stores.sqlite.doctor import DAMAGED_FILE, sqlite_facts
 from foldline.threads.verify import Verified, list_keys, verify_store, verify_thread
 
 
-__all__ = ["backup", "doctor", "restore", "verify", "version_of"]
+__all__ = ["backup", "doctor", "restore", "verify"]
 
 
 _NO_FILE = (
@@ -305,14 +305,6 @@ def _programs() -> list[Fact]:
         Fact(name="msgspec", value=version_of("msgspec")),
         Fact(name="extras", value=f"{', '.join(there)}; missing: {', '.join(missing) or 'none'}"),
     ]
-
-
-def version_of(package: str) -> str:
-    """Return the version of an installed package."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed as a package"
 
 
 def _store(options: StoreOptions) -> list[Fact]:

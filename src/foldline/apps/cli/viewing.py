@@ -24,7 +24,7 @@ from foldline.history.parts import (
     UriPart,
 )
 from foldline.history.tokens import TokenEstimator, count_message
-from foldline.replay.columns import short_number
+from foldline.replay.numbers import short_number
 
 
 __all__ = ["as_pinned", "show_view"]

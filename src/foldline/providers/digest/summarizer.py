@@ -15,6 +15,7 @@ from itertools import chain
 from msgspec import Struct
 
 from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter, TokenEstimator
+from foldline.providers.digest import DIGEST
 from foldline.providers.digest.calls import offer_calls
 from foldline.providers.digest.identifiers import Finder
 from foldline.providers.digest.ledger import build_ledger, offer_entries
@@ -75,7 +76,7 @@ class DigestSummarizer(Struct, frozen=True, kw_only=True):
     it reads the beginning and the end, so the work for one message has a limit.
     """
 
-    name: str = "digest"
+    name: str = DIGEST
     """The identity of the summarizer."""
 
     counter: TokenCounter = _ESTIMATOR

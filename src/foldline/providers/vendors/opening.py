@@ -34,6 +34,7 @@ from foldline.providers.model import ChatModel
 from foldline.providers.vendors.client_model import model_of_client, vendor_at
 from foldline.providers.vendors.failure import limit_waits
 from foldline.providers.vendors.pydantic_model import PydanticModel
+from foldline.providers.vendors.spelling import COMMON_VENDORS, unknown_vendor
 from foldline.providers.vendors.vendor_model import PerLoop, WireModel
 from foldline.providers.vendors.wire_formats import (
     ENCRYPTS,
@@ -49,23 +50,8 @@ if TYPE_CHECKING:
     from pydantic_ai.providers import Provider
 
 
-__all__ = ["COMMON_VENDORS", "check_spelling", "open_model"]
+__all__ = ["open_model"]
 
-
-COMMON_VENDORS = (
-    "openai",
-    "openai-chat",
-    "anthropic",
-    "google",
-    "azure",
-    "bedrock",
-    "mistral",
-    "groq",
-    "deepseek",
-    "openrouter",
-    "ollama",
-)
-"""The vendors that the error for an unknown vendor lists."""
 
 _EXTRA = {"pydantic_ai": "pydantic-ai-slim", "openai": "openai", "anthropic": "anthropic"}
 # The names that providers have for the arguments that are a key and an address.
@@ -73,7 +59,6 @@ _KEYS = ("api_key", "token")
 _ADDRESSES = ("base_url", "azure_endpoint", "api_base")
 _SCHEMES = ("http", "https")
 _GATEWAY = "gateway/"
-_TYPO = 0.85
 # By the names of classes in pydantic-ai: those cannot be loaded without the SDKs of their vendors.
 _WIRE_MODELS: Mapping[str, type[WireModel]] = MappingProxyType(
     {
@@ -270,28 +255,7 @@ def _check_vendor(vendor: str) -> None:
     try:
         infer_provider_class(vendor)
     except ValueError:
-        raise _unknown(vendor, get_close_matches(vendor, COMMON_VENDORS)) from None
-
-
-def check_spelling(name: str) -> None:
-    """
-    Check the vendor of *name*, a model that is not opened here.
-
-    Raises:
-        ConfigError: It is nearly one of the common ones.
-    """
-    vendor, colon, _ = name.lower().partition(":")
-    # A gateway or a framework has names of its own, which are longer: `google-vertex`, `mistralai`.
-    near = get_close_matches(vendor, COMMON_VENDORS, cutoff=_TYPO)
-    if colon and near and vendor.isalpha() and not vendor.startswith(COMMON_VENDORS):
-        raise _unknown(vendor, near)
-
-
-def _unknown(vendor: str, near: list[str]) -> ConfigError:
-    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
-    return ConfigError(
-        f"unknown vendor {vendor!r}: {hint}common ones are {', '.join(COMMON_VENDORS)}"
-    )
+        raise unknown_vendor(vendor, get_close_matches(vendor, COMMON_VENDORS)) from None
 
 
 def _check_address(config: ProviderConfig) -> None:
@@ -348,7 +312,7 @@ def _missing(vendor: str, error: ImportError) -> Exception:
     if not set(_DIVIDER.split(vendor)) & set(COMMON_VENDORS):
         near = get_close_matches(vendor, COMMON_VENDORS)
         if near and find_spec("pydantic_ai") is None:
-            return _unknown(vendor, near)
+            return unknown_vendor(vendor, near)
     name = error.name or (cause.name if isinstance(cause, ImportError) else None) or ""
     if package := _EXTRA.get(name.partition(".")[0]):
         return MissingExtraError(package=package, extra="llm")

@@ -14,7 +14,7 @@ from msgspec import Struct
 from foldline.agent.recall import recall
 from foldline.history.messages import Message
 from foldline.logs.importer import Session
-from foldline.providers.summarizer import Summarizer
+from foldline.providers.model import Summarizer
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.replay.quality.accounting import Accounting, account, invented
 from foldline.replay.quality.figures import Share

@@ -87,6 +87,7 @@ class Violation(Struct, frozen=True):
 
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
+_written = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
@@ -107,6 +108,6 @@ def is_name(value: Any, *, limit: int) -> bool:
 def check_sendable(index: int, item: Any) -> Iterator[Violation]:
     """Report whether *item* can be written as JSON in UTF-8."""
     try:
-        json.dumps(item, ensure_ascii=False, allow_nan=False).encode()
+        _written(item).encode()
     except (TypeError, ValueError):
         yield Violation(index, Rule.ENCODING, "the item cannot be written as JSON in UTF-8")

@@ -32,7 +32,7 @@ from foldline.history.messages import Message, Usage
 from foldline.reduction.budget import FULL
 from foldline.reduction.config import Limits
 from foldline.reduction.event import HistoryReductionEvent, Reason
-from foldline.replay.columns import short_number
+from foldline.replay.numbers import short_number
 from foldline.threads.loop_state import COMPLETED, to_plain
 from foldline.threads.read_only import ReadOnlyThread
 

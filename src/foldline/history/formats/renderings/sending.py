@@ -79,11 +79,13 @@ def scrubbed(value: Any) -> Any:
     The very same object is returned if there is nothing to replace.
     """
     if isinstance(value, str):
-        return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
+        return value if _is_text(value) else _SURROGATE.sub("\ufffd", value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if is_object(value):
-        return _scrubbed_object(value)
+        if all(scrubbed(key) is key and scrubbed(item) is item for key, item in value.items()):
+            return value
+        return {scrubbed(key): scrubbed(item) for key, item in value.items()}
     if is_list(value):
         items = [scrubbed(item) for item in value]
         same = all(new is old for new, old in zip(items, value, strict=True))
@@ -91,11 +93,14 @@ def scrubbed(value: Any) -> Any:
     return value
 
 
-def _scrubbed_object(value: dict[str, Any]) -> dict[str, Any]:
-    fields = {scrubbed(key): scrubbed(item) for key, item in value.items()}
-    pairs = zip(fields.items(), value.items(), strict=False)
-    same = all(new[0] is old[0] and new[1] is old[1] for new, old in pairs)
-    return value if same and len(fields) == len(value) else fields
+def _is_text(value: str) -> bool:
+    """Whether *value* can be written in UTF-8, which is quicker tried than searched."""
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return False
+    return True
 
 
 def tool_name(name: str, *, limit: int) -> str:

@@ -1,0 +1,48 @@
+"""The names of vendors, and what is nearly one of them."""
+
+from difflib import get_close_matches
+
+from foldline.errors import ConfigError
+
+
+__all__ = ["COMMON_VENDORS", "check_spelling", "unknown_vendor"]
+
+
+COMMON_VENDORS = (
+    "openai",
+    "openai-chat",
+    "anthropic",
+    "google",
+    "azure",
+    "bedrock",
+    "mistral",
+    "groq",
+    "deepseek",
+    "openrouter",
+    "ollama",
+)
+"""The vendors that the error for an unknown vendor lists."""
+
+_TYPO = 0.85
+
+
+def check_spelling(name: str) -> None:
+    """
+    Check the vendor of *name*, a model that is not opened here.
+
+    Raises:
+        ConfigError: It is nearly one of the common ones.
+    """
+    vendor, colon, _ = name.lower().partition(":")
+    # A gateway or a framework has names of its own, which are longer: `google-vertex`, `mistralai`.
+    near = get_close_matches(vendor, COMMON_VENDORS, cutoff=_TYPO)
+    if colon and near and vendor.isalpha() and not vendor.startswith(COMMON_VENDORS):
+        raise unknown_vendor(vendor, near)
+
+
+def unknown_vendor(vendor: str, near: list[str]) -> ConfigError:
+    """Return the error for *vendor*, with those that are written *near* it."""
+    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    return ConfigError(
+        f"unknown vendor {vendor!r}: {hint}common ones are {', '.join(COMMON_VENDORS)}"
+    )
