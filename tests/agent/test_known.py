@@ -9,10 +9,11 @@ import tracemalloc
 import weakref
 from collections.abc import Callable
 from typing import Any, TypeAlias
+from uuid import UUID
 
 import pytest
 
-from foldline.agent.known import KNOWN_BYTES, KnownLists
+from foldline.agent.known import KNOWN_BYTES, Conversion, KnownLists
 from foldline.agent.reducer import HistoryReducer
 from foldline.agent.wire import Items, read_items
 from foldline.errors import ConfigError, FormatError
@@ -196,7 +197,7 @@ def test_a_subclass_of_str_is_its_text() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("value", [True, 1.0, Words("one"), "1", None, [1], 2**70, -1])
+@pytest.mark.parametrize("value", [True, 1.0, Words("one"), UUID(int=1), "1", None, [1], 2**70, -1])
 def test_an_edit_of_type_alone_is_another_list(kind: Callable[..., list[Item]], value: Any) -> None:
     """A nested 1 that became true, 1.0 or a str is not the list that was known."""
     known, items = KnownLists(), kind(12)
@@ -253,6 +254,61 @@ def test_what_is_known_is_not_counted_again(kind: Callable[..., list[Item]]) -> 
     assert before > 150
     assert once <= 5
     assert counter.texts - before - once <= 40
+
+
+@pytest.mark.parametrize("start", [0, 12])
+def test_what_is_edited_while_it_is_read_is_not_remembered(start: int) -> None:
+    """A list that another thread edits meanwhile is read again by the next call."""
+    known, items = KnownLists(), text(20)
+
+    class Editing(Counting):
+        def count(self, text: str) -> int:
+            items[-1]["content"] = "edited meanwhile"
+            return super().count(text)
+
+    read(items[:start], known)
+    read_items(items, None, Editing(), known)
+
+    assert known.find(items, None) is None or start
+    assert facts(read(items, known)) == facts(read(items, KnownLists(0)))
+
+
+def test_two_calls_at_once_remember_a_list_once() -> None:
+    """Calls that read the same list side by side leave it behind once."""
+    known, items = KnownLists(), text(20)
+    one = read(items, KnownLists(0))
+    made = Conversion(
+        history=one.history, wire=one.wire, witnesses=None, messages=one.messages, places=one.places
+    )
+
+    def reading() -> Conversion:
+        return known.keeping(items, None, lambda: made)
+
+    known.keeping(items, None, reading)
+
+    assert len(known) == 1
+    assert known.find(items, None) is not None
+
+
+def test_a_message_among_dictionaries_is_refused_as_before() -> None:
+    """A `Message` in place of a known dictionary, or after it, is named with its place."""
+    known, items = KnownLists(), text(20)
+    read(items, known)
+    changed: list[Any] = [*items]
+    changed[5] = Message.user("5")
+
+    for mixed, place in ((changed, 5), ([*items, Message.user("so")], 20)):
+        with pytest.raises(FormatError, match=rf"messages\[{place}\] must be a dictionary"):
+            read(mixed, known)
+
+
+def test_a_tuple_is_the_list_of_its_items() -> None:
+    """A caller may pass a tuple, or a list that was made again."""
+    known, items = KnownLists(), tools(20)
+    first = read(items, known)
+    other = read_items(tuple(copy.deepcopy(items)), None, None, known)
+
+    assert other.history is first.history
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -353,14 +409,17 @@ def test_a_list_over_the_bound_is_not_kept() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_weight_is_about_the_memory(kind: Callable[..., list[Item]]) -> None:
-    """What the lists take in memory, beside the caller's own, is not over what is said of it."""
-    items = kind(2_000, "some words of a usual length that were said here " * 6)
+@pytest.mark.parametrize("mark", ["", "\xe9", "\u201c", "\U0001f600"])
+def test_the_weight_is_about_the_memory(kind: Callable[..., list[Item]], mark: str) -> None:
+    """What the lists take is not over what is said of it, also if the caller's own texts go."""
+    items = kind(2_000, mark + "some words of a usual length that were said here " * 6)
     known = KnownLists()
     gc.collect()
     tracemalloc.start()
-    read(items, known)
-    read([*items, RULES], known)
+    copied = json.loads(json.dumps(items))
+    read(copied, known)
+    read([*copied, RULES], known)
+    del copied
     gc.collect()
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()

@@ -78,24 +78,42 @@ def scrubbed(value: Any) -> Any:
 
     The very same object is returned if there is nothing to replace.
     """
-    if isinstance(value, str):
-        return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
+    return value if _is_sendable(value) else _replaced(value)
+
+
+def _is_sendable(value: Any) -> bool:
     if is_object(value):
-        return _scrubbed_object(value)
+        for key, item in value.items():
+            # Most of what is sent are these, and the view is looked through before every call.
+            if type(item) is str and item.isascii() and type(key) is str and key.isascii():
+                continue
+            if not (_is_sendable(key) and _is_sendable(item)):
+                return False
+        return True
     if is_list(value):
-        items = [scrubbed(item) for item in value]
-        same = all(new is old for new, old in zip(items, value, strict=True))
-        return value if same else items
-    return value
+        return all(map(_is_sendable, value))
+    if isinstance(value, str):
+        return value.isascii() or not _has_surrogate(value)
+    return not isinstance(value, float) or math.isfinite(value)
 
 
-def _scrubbed_object(value: dict[str, Any]) -> dict[str, Any]:
-    fields = {scrubbed(key): scrubbed(item) for key, item in value.items()}
-    pairs = zip(fields.items(), value.items(), strict=False)
-    same = all(new[0] is old[0] and new[1] is old[1] for new, old in pairs)
-    return value if same and len(fields) == len(value) else fields
+def _has_surrogate(text: str) -> bool:
+    # UTF-16 has no form for one, and is written many times as fast as a text is searched.
+    try:
+        text.encode("utf-16-le")
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _replaced(value: Any) -> Any:
+    if _is_sendable(value):
+        return value
+    if is_object(value):
+        return {_replaced(key): _replaced(item) for key, item in value.items()}
+    if is_list(value):
+        return [*map(_replaced, value)]
+    return _SURROGATE.sub("\ufffd", value) if isinstance(value, str) else None
 
 
 def tool_name(name: str, *, limit: int) -> str:
