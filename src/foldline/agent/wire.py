@@ -220,7 +220,11 @@ def _read_dictionaries(
     if before is not None:
         is_whole = before.size == len(given)
         grown = partial(_grown, before, given)
-        made = before.conversion if is_whole else known.keeping(given, format, grown, grown_from=before)
+        made = (
+            before.conversion
+            if is_whole
+            else known.keeping(given, format, grown, grown_from=before)
+        )
     if made is None:
         made = known.keeping(given, format, partial(_converted, given, format, counter))
     # A caller who names a format knows what is to come.

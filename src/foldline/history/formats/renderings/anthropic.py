@@ -83,7 +83,8 @@ def render_anthropic(view: Iterable[Message], *, original: Original | None = Non
             system += [one for one in blocks if one["type"] == "text" and _says_more(one)]
             continue
         continues = message.native is not None and message.native.continues
-        for turn in (_turn(item, ids) for item in items):
+        for item in items:
+            turn = _turn(item, ids)
             if turn.blocks:
                 _append(turns, turn, continues=continues)
     turns = _from_compaction(turns)

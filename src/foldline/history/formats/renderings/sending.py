@@ -39,6 +39,8 @@ EMPTY_NOTE = "[empty message]"
 Original: TypeAlias = Callable[[Message], Sequence[dict[str, Any]] | None]
 """Returns the caller's own items for a message that is unchanged, else None."""
 
+_PLAIN_KEYS = frozenset({"role", "content"})
+_SPEAKERS = ("user", "assistant")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NOT_IN_NAMES = re.compile("[^a-zA-Z0-9_-]")
 
@@ -58,6 +60,8 @@ def sent_items(
     if message.is_summary:
         return [scrubbed({"role": "assistant", "content": summary_text(message)})]
     items = original(message) if original is not None else None
+    if items is not None and _is_plain(items):
+        return [*items]
     if items is None:
         items = converter.native_items(message)
     if items is None or any(map(is_refused, items)):
@@ -65,6 +69,14 @@ def sent_items(
         if not items and message.role in {"user", "system"}:
             items = [{"role": message.role, "content": ""}]
     return [scrubbed(item) for item in items]
+
+
+def _is_plain(items: Sequence[Object]) -> bool:
+    """Whether *items* are one text as every vendor takes it, which most messages of a view are."""
+    if len(items) != 1 or items[0].keys() != _PLAIN_KEYS or items[0]["role"] not in _SPEAKERS:
+        return False
+    content = items[0]["content"]
+    return type(content) is str and content.isascii()
 
 
 def summary_text(message: Message) -> str:
