@@ -125,7 +125,7 @@ class KnownList(Struct, frozen=True, kw_only=True, eq=False):
         return True
 
 
-_Made = TypeVar("_Made", Conversion, Conversion | None)
+_Made = TypeVar("_Made", bound=Conversion | None)
 
 
 class KnownLists:
@@ -143,7 +143,7 @@ class KnownLists:
         self._weights: dict[int, int] = {}
         self._sizes: dict[_Head, Counter[int]] = {}
         self._alike: dict[tuple[_Head, int, bytes], dict[int, KnownList]] = {}
-        self._grown: dict[int, KnownList] = {}
+        self._grown: dict[int, int] = {}
         self._numbers = count()
         self._weight = 0
         self._lock = Lock()
@@ -230,32 +230,29 @@ class KnownLists:
         self._sizes.setdefault(known.head, Counter())[known.size] += 1
         self._weigh(known, known.weight)
         if grown_from is not None and grown_from.number in self._lists:
-            for one in (
-                self._grown.get(grown_from.number),
-                self._lists.get(-1 if grown_from.grown_from is None else grown_from.grown_from),
-            ):
-                if one is not None:
-                    self._drop(one)
-            self._grown[grown_from.number] = known
+            self._drop_number(grown_from.grown_from)
+            self._drop_number(self._grown.get(grown_from.number))
+            self._grown[grown_from.number] = known.number
             self._weigh(grown_from, _ROW_BYTES * grown_from.size)
         while self._weight > self._most_bytes:
             oldest = next(iter(self._lists.values()))
-            before = self._lists.get(-1 if oldest.grown_from is None else oldest.grown_from)
             self._drop(oldest)
             # It was weighed as a part of the longer one.
-            if before is not None:
-                self._drop(before)
+            self._drop_number(oldest.grown_from)
 
     def _weigh(self, known: KnownList, weight: int) -> None:
         self._weight += weight - self._weights.get(known.number, 0)
         self._weights[known.number] = weight
 
+    def _drop_number(self, number: int | None) -> None:
+        known = None if number is None else self._lists.get(number)
+        if known is not None:
+            self._drop(known)
+
     def _drop(self, known: KnownList) -> None:
         del self._lists[known.number]
         self._weight -= self._weights.pop(known.number)
         self._grown.pop(known.number, None)
-        if known.grown_from is not None and self._grown.get(known.grown_from) is known:
-            del self._grown[known.grown_from]
         place = (known.head, known.size, known.sample)
         del self._alike[place][known.number]
         if not self._alike[place]:
