@@ -545,7 +545,7 @@ def test_short_lists_are_not_remembered() -> None:
 
 def test_the_bound_is_a_whole_number() -> None:
     """The default is a constant, and 0 turns the memory off."""
-    assert KNOWN_BYTES == 128 * 1024 * 1024
+    assert KNOWN_BYTES == 256 * 1024 * 1024
     with pytest.raises(ConfigError, match="known_bytes"):
         reducer(known_bytes=-1)
 

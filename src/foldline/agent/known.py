@@ -22,7 +22,7 @@ from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart, ToolCa
 __all__ = ["KNOWN_BYTES", "Conversion", "KnownList", "KnownLists"]
 
 
-KNOWN_BYTES = 128 * 1024 * 1024
+KNOWN_BYTES = 256 * 1024 * 1024
 """How many bytes of plain lists a reducer remembers by default."""
 
 _LEAST = 8
