@@ -1,17 +1,21 @@
 """What the benchmarks end with."""
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bench import __main__ as program
 from bench import measure, plain_lists
+from bench.peers import child
 
 
 def _figures(ratio: float) -> dict[str, Any]:
-    lists = {f"{name}_times": [1.0] for name in plain_lists.KINDS}
-    return {"history_exponent": 0.01, "times_floor": [1.0, ratio], **lists}
+    lists: dict[str, Any] = {f"{name}_times": [1.0] for name in plain_lists.KINDS}
+    peers = {f"{name}_times_peer": [0.1, None] for name in plain_lists.KINDS}
+    return {"history_exponent": 0.01, "times_floor": [1.0, ratio], **lists, **peers}
 
 
 def _runs(*ratios: float) -> Callable[[], dict[str, Any]]:
@@ -34,6 +38,36 @@ def test_the_median_of_three_runs_decides(
 
     assert ended == code
     assert ("MISSED" in capsys.readouterr().out) == bool(code)
+
+
+def test_a_missing_peer_is_a_row_that_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What could not be compared is named, and is neither met nor missed."""
+    monkeypatch.setattr(measure, "pin", lambda: None)
+    monkeypatch.setitem(program.RUNS, "prepare", _runs(1.0, 1.0, 1.0))
+
+    ended = program.main(["prepare"])
+    shown = capsys.readouterr().out
+
+    assert ended == 0
+    assert shown.count("NO PEER a cached turn, plain list") == len(plain_lists.PEER_KINDS)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_peer_that_does_not_run_answers_nothing(
+    monkeypatch: pytest.MonkeyPatch, *, is_there: bool
+) -> None:
+    """An environment without the package, or none at all, has no figures and no traceback."""
+    python = Path(sys.executable) if is_there else child.ROOT / "nowhere"
+    monkeypatch.setattr(child, "PYTHON", python)
+    peer = child.Peer("bench.peers.no_such_peer")
+
+    assert peer.ask("load", "text", 10) is None
+    assert peer.ask("hit", 1) is None
+    peer.close()
+    assert ("does not run" in peer.missing) == is_there
+    assert bool(peer.missing)
 
 
 def test_help_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:

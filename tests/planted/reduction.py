@@ -456,8 +456,8 @@ a long user message is not quoted at all
 - text = clip_text(whole, limit=limit, counter=counter, note=note)
 + text = whole if counter.count(whole) <= limit else ""
 a message that is quoted already cannot be pinned
-- if at < cut and (kind == "pin" or at not in known or at in again):
-+ if at < cut and (at not in known or at in again):
+- if kind == "pin" or at not in known or at in again}
++ if at not in known or at in again}
 
 reduction/fitting.py: agent/test_pins.py
 a pinned result is cleared
