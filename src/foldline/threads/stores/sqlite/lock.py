@@ -38,6 +38,25 @@ class FileLock:
         self._file: int | None = None
 
     def __enter__(self) -> None:
+        if self.try_take():
+            return
+        deadline = time.monotonic() + self._timeout
+        while not self.try_take():
+            if time.monotonic() > deadline:
+                message = f"another process kept {self._path.name} locked for too long"
+                raise StoreBusyError(message)
+            time.sleep(_PAUSE)
+
+    def try_take(self) -> bool:
+        """Take the lock; False if another process has it."""
+        try:
+            _set(self._opened(), is_locked=True)
+        # The second is what Windows raises.
+        except (BlockingIOError, PermissionError):
+            return False
+        return True
+
+    def _opened(self) -> int:
         if self._file is None:
             try:
                 flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
@@ -45,23 +64,18 @@ class FileLock:
             except OSError as error:
                 what = f"the lock file {self._path.name} cannot be opened"
                 raise place_error(what, error) from error
-        deadline = time.monotonic() + self._timeout
-        while True:
-            try:
-                return _set(self._file, is_locked=True)
-            # The second is what Windows raises.
-            except (BlockingIOError, PermissionError):
-                if time.monotonic() > deadline:
-                    message = f"another process kept {self._path.name} locked for too long"
-                    raise StoreBusyError(message) from None
-                time.sleep(_PAUSE)
+        return self._file
 
     def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Let others have it."""
         if self._file is not None:
             _set(self._file, is_locked=False)
 
     def close(self) -> None:
-        """Release the file."""
+        """Close the file of the lock."""
         if self._file is not None:
             os.close(self._file)
             self._file = None

@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
+from math import inf
 from pathlib import Path
 from typing import Final, TypeVar, Unpack, get_args
 
@@ -17,7 +18,7 @@ from foldline.threads.row import StoredRow
 from foldline.threads.storage import StoredThread
 from foldline.threads.store import StoreOptions, ThreadStore
 from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, store_error
-from foldline.threads.stores.sqlite.file import Durability, StoreFile
+from foldline.threads.stores.sqlite.file import LOG_PAGES, Durability, StoreFile
 from foldline.threads.stores.sqlite.inline_read import InlineReader
 from foldline.threads.stores.sqlite.log import WriteLog
 from foldline.threads.stores.sqlite.tables import Tables
@@ -29,8 +30,9 @@ __all__ = ["SQLiteStorage", "SQLiteStore", "quick_check"]
 
 
 _PACKAGE: Final = "foldline.threads.stores.sqlite"
-# So many rows are read at once; more by the thread.
+# So much is read and written at once; more by a thread.
 _SMALL: Final = 64
+_MOST_BYTES: Final = 65_536
 # SQLite counts milliseconds in 32 bits; beyond them it does not wait at all.
 _LONGEST: Final = 2_147_483
 _Result = TypeVar("_Result")
@@ -51,7 +53,8 @@ class SQLiteStorage:
         self, path: str | Path, *, durability: Durability = "full", busy_timeout: float = 10.0
     ) -> None:
         self.file = StoreFile(Path(path), durability=durability, busy_timeout=busy_timeout)
-        self.log = WriteLog(self.file.path, busy_timeout=busy_timeout)
+        most_pages = LOG_PAGES if self.file.commits_in_place else inf
+        self.log = WriteLog(self.file.path, busy_timeout=busy_timeout, most_pages=most_pages)
         self._sql: Mapping[str, str] = {}
         self._inline = InlineReader(self.file)
         self._opening = threading.Lock()
@@ -85,9 +88,7 @@ class SQLiteStorage:
     def _start(self) -> Worker:
         self._sql = statements(_PACKAGE)
         name, file = f"foldline {self.file.path.name}", self.file
-        self._write = Worker(
-            file.writer, name=f"{name} writer", exclusive=file.exclusive, tidy=self.log.tidy
-        )
+        self._write = Worker(file.writer, name=f"{name} writer", file=file, tidy=self.log.tidy)
         self._read = Worker(self._inline.connect, name=f"{name} reader")
         return self._write
 
@@ -182,6 +183,8 @@ class SQLiteStorage:
             if deletes:
                 log.ask()
 
+        if self.file.commits_in_place and await self._is_made_here(writer, _make, change):
+            return
         await writer.run(_make)
         try:
             if deletes:
@@ -190,6 +193,27 @@ class SQLiteStorage:
             log.report(error)
             message = f"the commit was made, but the log still holds what it deleted: {error}"
             raise CommitUnknownError(message) from error
+
+    async def _is_made_here(
+        self, writer: Worker, make: Callable[[sqlite3.Connection], None], change: Change
+    ) -> bool:
+        """Whether the commit *change* has been made in place, where it was so small and no flush."""
+        size = sum(len(row.data) for row in change.rows)
+        size += sum(len(one.data) for one in change.put)
+        flushes = self.log.flushes
+        self.log.note(size)
+        moves = change.opens or change.copies or change.keeps is not None
+        if flushes or moves or len(change.rows) > _SMALL or size > _MOST_BYTES:
+            return False
+        made = writer.in_place(make)
+        if made is None:
+            return False
+        if made.error is not None:
+            raise made.error
+        if writer.take_turn():
+            # After the commit: a task that is cancelled here has made it.
+            await asyncio.sleep(0)
+        return True
 
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
         """Delete a thread and overwrite its bytes, in the log too; False if there is none."""
