@@ -8,9 +8,9 @@ remembers the ids of its last commits.
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from itertools import count, takewhile
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
@@ -62,8 +62,14 @@ class Planned(NamedTuple):
     known: Sequence[KnownRow]
 
 
-def plan(context: StoreContext, record: ThreadRecord, change: Change) -> Planned:
-    """Return the commit of *change* on *record*, which has revision 0 if the commit makes it."""
+def plan(
+    context: StoreContext, record: ThreadRecord, change: Change, *, is_named: bool = False
+) -> Planned:
+    """
+    Return the commit of *change* on *record*, which has revision 0 if the commit makes it.
+
+    With *is_named* an error names it, so that the caller can repeat it.
+    """
     reduction, vault = change.reduction, context.vault
     is_fold = isinstance(reduction, HistoryReductionState) and not reduction.is_same_as(
         record.reduction
@@ -97,6 +103,7 @@ def plan(context: StoreContext, record: ThreadRecord, change: Change) -> Planned
     planned = replace(
         change,
         id=commit_id,
+        commit_id=commit_id if is_named else change.commit_id,
         revision=record.head.revision,
         epoch=change.epoch or head.epoch,
         head=vault.close_up(encode_head(head), "head", key.tenant, key.id, str(head.revision)),
@@ -239,9 +246,7 @@ class OneLoopLock:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._users = 0
 
-    @asynccontextmanager
-    async def held(self) -> AsyncGenerator[None]:
-        """Hold the lock as long as the context lasts."""
+    async def __aenter__(self) -> None:
         loop = asyncio.get_running_loop()
         with self._guard:
             if self._loop is not loop:
@@ -251,10 +256,14 @@ class OneLoopLock:
                 self._loop, self._lock, self._users = loop, asyncio.Lock(), 0
             self._users += 1
         try:
-            async with self._lock:
-                yield
-        finally:
+            await self._lock.acquire()
+        except BaseException:
             self._users -= 1
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._lock.release()
+        self._users -= 1
 
 
 async def carry_out(
@@ -267,10 +276,7 @@ async def carry_out(
     """
     commit = _commit(context, planned, adopt)
     try:
-        if context.storage.ends_commits:
-            await commit
-        else:
-            await _finished(asyncio.ensure_future(commit))
+        await (commit if context.storage.ends_commits else _finished(asyncio.ensure_future(commit)))
     except asyncio.CancelledError as cancelled:
         # It has ended all the same; a cause says that it failed.
         if cancelled.__cause__ is None:

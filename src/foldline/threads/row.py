@@ -45,6 +45,7 @@ __all__ = [
     "extend_history",
     "origin_of",
     "read_body",
+    "read_chain",
     "read_row",
     "read_rows",
     "seal_of",
@@ -177,24 +178,60 @@ def _unpacked(payload: bytes, seq: int) -> MessageRow:
 
 def read_rows(rows: Iterable[StoredRow], vault: Vault) -> list[KnownRow]:
     """Return *rows* with their messages, if each is a row and marked with the role it has."""
-    found: list[KnownRow] = []
     encrypts = vault.encrypts
-    for row in rows:
-        # As `read_row` and `read_body` do, without the calls for what nearly every row is.
-        counts = read_row(row, vault) if encrypts else _unpacked(row.data[_HEADER:], row.seq)
-        body = counts.body
-        role = _role_of(body[0]) if body.isascii() and body else None
-        if role is None:
-            message = read_body(body)
-        else:
-            message = Message(role=role, parts=(TextPart(body[1:].decode()),))
-        if (message.role == "system") is not row.system:
-            text = (
-                f"message row {row.seq} is marked with another role than its own: {DAMAGE_ADVICE}"
-            )
-            raise StoreCorruptError(text)
-        found.append(KnownRow(row, counts, message))
-    return found
+    return [
+        _known(row, read_row(row, vault) if encrypts else _unpacked(row.data[_HEADER:], row.seq))
+        for row in rows
+    ]
+
+
+def read_chain(
+    rows: Sequence[StoredRow], vault: Vault, before: bytes | None, runs: Runs | None
+) -> tuple[list[KnownRow], int | None]:
+    """
+    Return *rows* as `read_rows` does, up to the first that does not fit, and the place of that.
+
+    What fits is what fits for `check_chain`; both are done in one pass, since most of what reading a
+    thread takes is here. Without *before* the first row is the one before, and is not returned.
+    """
+    found: list[KnownRow] = []
+    encrypts, origin, change = vault.encrypts, b"", 0
+    for place, row in enumerate(rows):
+        data, seq = row.data, row.seq
+        if type(data) is not bytes:
+            # A damaged file may return a value of any type.
+            return found, place
+        payload = data[_HEADER:]
+        if runs is None:
+            origin = data[:ORIGIN_SIZE]
+        elif seq >= change:
+            origin, change = origin_of(runs, seq)
+        if before is None:
+            # Of the row before the first one its seal alone is needed.
+            if not data.startswith(origin):
+                return found, place
+            before = row.seal
+            continue
+        hashed = before + origin + seq.to_bytes(_SEQ_SIZE, "big") + payload
+        before = sha256(hashed).digest()[:SEAL_SIZE]
+        if data[:_HEADER] != origin + before:
+            return found, place
+        found.append(_known(row, read_row(row, vault) if encrypts else _unpacked(payload, seq)))
+    return found, None
+
+
+def _known(row: StoredRow, counts: MessageRow) -> KnownRow:
+    body = counts.body
+    # As `read_body` does, without the call for what nearly every row is.
+    role = _role_of(body[0]) if body.isascii() and body else None
+    if role is None:
+        message = read_body(body)
+    else:
+        message = Message(role=role, parts=(TextPart(body[1:].decode()),))
+    if (message.role == "system") != row.system:
+        text = f"message row {row.seq} is marked with another role than its own: {DAMAGE_ADVICE}"
+        raise StoreCorruptError(text)
+    return KnownRow(row, counts, message)
 
 
 def extend_history(history: History, rows: Iterable[KnownRow]) -> History:

@@ -183,8 +183,15 @@ class SQLiteStorage:
             if deletes:
                 log.ask()
 
-        if self.file.commits_in_place and await self._is_made_here(writer, _make, change):
-            return
+        if self.file.commits_in_place and self._fits_in_place(change):
+            made = writer.in_place(_make)
+            if made is not None:
+                if made.error is not None:
+                    raise made.error
+                if writer.take_turn():
+                    # After the commit: a task that is cancelled here has made it.
+                    await asyncio.sleep(0)
+                return
         await writer.run(_make)
         try:
             if deletes:
@@ -194,26 +201,17 @@ class SQLiteStorage:
             message = f"the commit was made, but the log still holds what it deleted: {error}"
             raise CommitUnknownError(message) from error
 
-    async def _is_made_here(
-        self, writer: Worker, make: Callable[[sqlite3.Connection], None], change: Change
-    ) -> bool:
-        """Whether the commit *change* has been made in place, where it was so small and no flush."""
-        size = sum(len(row.data) for row in change.rows)
-        size += sum(len(one.data) for one in change.put)
+    def _fits_in_place(self, change: Change) -> bool:
+        """Whether the caller may make the commit *change*, since it is small and flushes nothing."""
+        size = 0
+        for row in change.rows:
+            size += len(row.data)
+        for one in change.put:
+            size += len(one.data)
         flushes = self.log.flushes
         self.log.note(size)
         moves = change.opens or change.copies or change.keeps is not None
-        if flushes or moves or len(change.rows) > _SMALL or size > _MOST_BYTES:
-            return False
-        made = writer.in_place(make)
-        if made is None:
-            return False
-        if made.error is not None:
-            raise made.error
-        if writer.take_turn():
-            # After the commit: a task that is cancelled here has made it.
-            await asyncio.sleep(0)
-        return True
+        return not (flushes or moves or len(change.rows) > _SMALL or size > _MOST_BYTES)
 
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
         """Delete a thread and overwrite its bytes, in the log too; False if there is none."""
