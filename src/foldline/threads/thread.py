@@ -132,9 +132,7 @@ class ConversationThread(ReadOnlyThread):
             if not same_hash(known, reduction.message_hash):
                 raise IntegrityError(index=index)
 
-    async def _write(
-        self, base: ThreadRecord, change: Change, *, is_named: bool = False
-    ) -> None:
+    async def _write(self, base: ThreadRecord, change: Change, *, is_named: bool = False) -> None:
         if is_expired(self._context, self._record):
             # The next call would find it gone, and this commit with it.
             raise ThreadNotFoundError(thread_id=self.id)

@@ -150,9 +150,7 @@ class Worker:
             return None
         try:
             connection = self._connection
-            if connection is None or self._is_closed or not self._pace.begin():
-                return None
-            if not _seized(file):
+            if connection is None or self._is_closed or not self._pace.begin() or not _seized(file):
                 return None
             try:
                 return self._run_here(connection, job)
