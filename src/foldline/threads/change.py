@@ -215,6 +215,12 @@ def check_change(change: Change) -> None:
         _check_reduction(change.reduction)
     if change.tools or change.settled:
         _check_tools(change)
+    _check_options(change)
+    if (change.metadata, change.display_name, change.expires_at) != (None, None, UNSET):
+        _check_details(change)
+
+
+def _check_options(change: Change) -> None:
     if change.archive is not False:
         expect("archive", change.archive, bool)
     if change.commit_id is not None:
@@ -223,8 +229,6 @@ def check_change(change: Change) -> None:
         expect_choice("source", change.source, _SOURCES)
     if change.expected is not None:
         expect_whole("expected", change.expected, 0)
-    if (change.metadata, change.display_name, change.expires_at) != (None, None, UNSET):
-        _check_details(change)
 
 
 def _check_commit_id(commit_id: bytes) -> None:

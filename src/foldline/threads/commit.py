@@ -257,7 +257,7 @@ class OneLoopLock:
             self._users += 1
         try:
             await self._lock.acquire()
-        except BaseException:
+        except asyncio.CancelledError:
             self._users -= 1
             raise
 

@@ -208,7 +208,7 @@ def read_chain(
             origin, change = origin_of(runs, seq)
         if before is None:
             # Of the row before the first one its seal alone is needed.
-            if not data.startswith(origin):
+            if data[:ORIGIN_SIZE] != origin:
                 return found, place
             before = row.seal
             continue

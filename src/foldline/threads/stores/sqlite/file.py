@@ -93,10 +93,6 @@ class StoreFile:
                 connection = self._connect(timeout=self._busy_timeout)
                 try:
                     _bring_up_to_date(connection, self.path)
-                    if self.commits_in_place:
-                        # See `exclusive`, and `WriteLog.tidy`.
-                        for pragma in ("busy_timeout", "wal_autocheckpoint"):
-                            connection.execute(f"PRAGMA {pragma} = 0")
                     self._identity = self._check()
                 except BaseException:
                     connection.close()
@@ -148,7 +144,8 @@ class StoreFile:
                 f"synchronous = {self._synchronous}",
                 "fullfsync = ON",
                 "checkpoint_fullfsync = ON",
-                f"wal_autocheckpoint = {LOG_PAGES}",
+                # To fold the log back flushes, so that is for the thread then (`WriteLog.tidy`).
+                f"wal_autocheckpoint = {0 if self.commits_in_place else LOG_PAGES}",
                 "temp_store = MEMORY",
                 "cell_size_check = ON",
                 "trusted_schema = OFF",

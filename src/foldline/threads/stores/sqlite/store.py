@@ -21,6 +21,7 @@ from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, store_error
 from foldline.threads.stores.sqlite.file import LOG_PAGES, Durability, StoreFile
 from foldline.threads.stores.sqlite.inline_read import InlineReader
 from foldline.threads.stores.sqlite.log import WriteLog
+from foldline.threads.stores.sqlite.pace import Pace
 from foldline.threads.stores.sqlite.tables import Tables
 from foldline.threads.stores.sqlite.worker import Worker
 from foldline.threads.stores.statements import statements
@@ -55,6 +56,7 @@ class SQLiteStorage:
         self.file = StoreFile(Path(path), durability=durability, busy_timeout=busy_timeout)
         most_pages = LOG_PAGES if self.file.commits_in_place else inf
         self.log = WriteLog(self.file.path, busy_timeout=busy_timeout, most_pages=most_pages)
+        self.pace = Pace()
         self._sql: Mapping[str, str] = {}
         self._inline = InlineReader(self.file)
         self._opening = threading.Lock()
@@ -88,7 +90,9 @@ class SQLiteStorage:
     def _start(self) -> Worker:
         self._sql = statements(_PACKAGE)
         name, file = f"foldline {self.file.path.name}", self.file
-        self._write = Worker(file.writer, name=f"{name} writer", file=file, tidy=self.log.tidy)
+        self._write = Worker(
+            file.writer, name=f"{name} writer", file=file, tidy=self.log.tidy, pace=self.pace
+        )
         self._read = Worker(self._inline.connect, name=f"{name} reader")
         return self._write
 

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
@@ -40,7 +40,7 @@ class Transactions:
         self._writes = write
         self._leaves_rest = False
 
-    def run(self, connection: sqlite3.Connection, jobs: Sequence[Job[object]]) -> bool:
+    def run(self, connection: sqlite3.Connection, jobs: Sequence[Job[Any]]) -> bool:
         """Run *jobs* in one transaction; False if one of several failed and nothing was done."""
         if self._leaves_rest and (rest := self._overwritten(connection)):
             message = "the log may still hold a commit that has failed before"

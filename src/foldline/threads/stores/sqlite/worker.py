@@ -75,7 +75,7 @@ class Worker:
         self._is_closed = False
         # Nothing may be queued after the end: nobody would answer it.
         self._closing = threading.Lock()
-        # Whoever works on the connection holds this; the thread waits for it, a caller never does.
+        # Held by the one who works on the connection; the thread waits for it, a caller never does.
         self._at_work = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._transactions = Transactions(write=self._writes)
