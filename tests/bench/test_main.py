@@ -36,6 +36,25 @@ def test_the_median_of_three_runs_decides(
     assert ("MISSED" in capsys.readouterr().out) == bool(code)
 
 
+def test_a_goal_without_its_peer_is_not_met(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What could not be compared is said in a row of its own, and the exit code is 2."""
+    figures = {
+        "foldline_errors": 0,
+        "foldline_files": 1,
+        "foldline_threads": 1,
+        "foldline_peak_mb": 1.0,
+    }
+    monkeypatch.setattr(measure, "pin", lambda: None)
+    monkeypatch.setitem(program.RUNS, "conversations", lambda: figures)
+
+    assert program.main(["conversations"]) == 2
+    assert capsys.readouterr().out.count("NOT MEASURED") == 1
+    assert program.main(["conversations", "--json"]) == 2
+    assert '"figure": null' in capsys.readouterr().out
+
+
 def test_help_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     """`--help` has one line for each benchmark, and an unknown name is refused."""
     with pytest.raises(SystemExit, match="0"):
