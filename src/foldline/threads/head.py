@@ -13,7 +13,8 @@ from foldline.errors import FormatError, NewerFormatError, StoreCorruptError, St
 from foldline.history.codec import decode_json, encode_json
 from foldline.history.digest import EMPTY_DIGEST, chain_digest
 from foldline.history.messages import PIN_KEY, Message
-from foldline.history.tokens import TokenCounter, count_message
+from foldline.history.parts import TextPart
+from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter, count_message
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.stride import is_kept
 from foldline.threads.change import Document, DocumentKind
@@ -147,7 +148,12 @@ def extended(
     known: list[KnownRow] = []
     for message in messages:
         is_system = message.role == "system"
-        own = count_message(message, counter)
+        parts = message.parts
+        # Most messages are one text: this saves the call of `count_message`.
+        if len(parts) == 1 and type(parts[0]) is TextPart and message.name is None:
+            own = MESSAGE_TOKENS + counter.count(parts[0].content)
+        else:
+            own = count_message(message, counter)
         if is_system:
             system_tokens += own
         else:

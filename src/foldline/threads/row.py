@@ -172,8 +172,11 @@ def _unpacked(payload: bytes, seq: int) -> MessageRow:
     try:
         return _decode(payload)
     except (msgspec.MsgspecError, RecursionError) as error:
-        message = f"message row {seq} cannot be read: {DAMAGE_ADVICE}"
-        raise StoreCorruptError(message) from error
+        raise _unreadable(seq) from error
+
+
+def _unreadable(seq: int) -> StoreCorruptError:
+    return StoreCorruptError(f"message row {seq} cannot be read: {DAMAGE_ADVICE}")
 
 
 def read_rows(rows: Iterable[StoredRow], vault: Vault) -> list[KnownRow]:
@@ -195,29 +198,41 @@ def read_chain(
     thread takes is here. Without *before* the first row is the one before, and is not returned.
     """
     found: list[KnownRow] = []
+    try:
+        return found, _read_on(found, rows, vault, before, runs)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise _unreadable(rows[len(found) + (before is None)].seq) from error
+
+
+def _read_on(
+    found: list[KnownRow],
+    rows: Sequence[StoredRow],
+    vault: Vault,
+    before: bytes | None,
+    runs: Runs | None,
+) -> int | None:
     encrypts, origin, change = vault.encrypts, b"", 0
     for place, row in enumerate(rows):
         data, seq = row.data, row.seq
+        # A damaged file may return a value of any type.
         if type(data) is not bytes:
-            # A damaged file may return a value of any type.
-            return found, place
-        payload = data[_HEADER:]
+            return place
         if runs is None:
             origin = data[:ORIGIN_SIZE]
         elif seq >= change:
             origin, change = origin_of(runs, seq)
         if before is None:
-            # Of the row before the first one its seal alone is needed.
             if data[:ORIGIN_SIZE] != origin:
-                return found, place
+                return place
             before = row.seal
             continue
+        payload = data[_HEADER:]
         hashed = before + origin + seq.to_bytes(_SEQ_SIZE, "big") + payload
         before = sha256(hashed).digest()[:SEAL_SIZE]
         if data[:_HEADER] != origin + before:
-            return found, place
-        found.append(_known(row, read_row(row, vault) if encrypts else _unpacked(payload, seq)))
-    return found, None
+            return place
+        found.append(_known(row, read_row(row, vault) if encrypts else _decode(payload)))
+    return None
 
 
 def _known(row: StoredRow, counts: MessageRow) -> KnownRow:
