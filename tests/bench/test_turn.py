@@ -133,7 +133,6 @@ def test_goals_need_no_peers() -> None:
     assert any("flushes" in what and "summary" in what for what, _, _ in rows)
 
 
-
 def test_growth_is_taken_from_a_thousand_messages_on() -> None:
     """What ten messages cost is no part of the exponent."""
     heats = turn.heats([])

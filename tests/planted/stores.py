@@ -276,12 +276,11 @@ an interrupted commit in place stays open
 
 threads/stores/sqlite/worker.py: threads/crashes/test_kills.py::test_kills_break_no_promise
 a commit is acknowledged before it is made
--                 with self._at_work:
--                     self._run_jobs(jobs)
--                 _answer(jobs)
-+                 _answer(jobs)
-+                 with self._at_work:
-+                     self._run_jobs(jobs)
+-             with self._at_work:
+-                 try:
++             _answer(jobs)
++             with self._at_work:
++                 try:
 a commit in place is many commits to a kill
 - self._transactions.run(connection, [job])
 + job.result = call(connection)

@@ -18,10 +18,10 @@ a document is taken at any place
 
 threads/commit.py: threads/crashes/test_errors.py
 an unknown outcome is taken for success
--             await _settle(context, planned, error, adopt)
--         except asyncio
-+             pass
-+         except asyncio
+-         await _settle(context, planned, error, adopt)
+-     except asyncio
++         pass
++     except asyncio
 a lost commit is taken for a made one
 - if record is not None and planned.change.id in record.head.recent:
 + if record is not None:
@@ -79,8 +79,8 @@ a forgotten id is told to be given again
 - is_named = planned.change.commit_id is not None and not is_forgotten
 + is_named = planned.change.commit_id is not None
 a commit cancelled in the second look is taken for made
--             raise cancelled from error
-+             raise
+-         raise cancelled from error
++         raise
 an empty commit leaves its object behind
 -         adopt(fence.record, None)
 

@@ -215,18 +215,18 @@ def check_change(change: Change) -> None:
         _check_reduction(change.reduction)
     if change.tools or change.settled:
         _check_tools(change)
-    _check_options(change)
+    if change.archive is not False or change.commit_id is not None or change.expected is not None:
+        _check_options(change)
+    if change.source not in _SOURCES:
+        expect_choice("source", change.source, _SOURCES)
     if (change.metadata, change.display_name, change.expires_at) != (None, None, UNSET):
         _check_details(change)
 
 
 def _check_options(change: Change) -> None:
-    if change.archive is not False:
-        expect("archive", change.archive, bool)
+    expect("archive", change.archive, bool)
     if change.commit_id is not None:
         _check_commit_id(change.commit_id)
-    if change.source not in _SOURCES:
-        expect_choice("source", change.source, _SOURCES)
     if change.expected is not None:
         expect_whole("expected", change.expected, 0)
 

@@ -65,11 +65,7 @@ class Planned(NamedTuple):
 def plan(
     context: StoreContext, record: ThreadRecord, change: Change, *, is_named: bool = False
 ) -> Planned:
-    """
-    Return the commit of *change* on *record*, which has revision 0 if the commit makes it.
-
-    With *is_named* an error names it, so that the caller can repeat it.
-    """
+    """Return the commit of *change* on *record*, of revision 0 if new; errors name it if *is_named*."""
     reduction, vault = change.reduction, context.vault
     is_fold = isinstance(reduction, HistoryReductionState) and not reduction.is_same_as(
         record.reduction
@@ -274,9 +270,16 @@ async def carry_out(
 
     Once made, *adopt* gets the thread and its rows; None if an empty commit took its place.
     """
-    commit = _commit(context, planned, adopt)
+    storage = context.storage
     try:
-        await (commit if context.storage.ends_commits else _finished(asyncio.ensure_future(commit)))
+        if storage.ends_commits:
+            # As `_commit` does, without the call.
+            try:
+                await storage.commit(planned.record.key, planned.change)
+            except CommitUnknownError as error:
+                await _find_out(context, planned, error, adopt)
+        else:
+            await _finished(asyncio.ensure_future(_commit(context, planned, adopt)))
     except asyncio.CancelledError as cancelled:
         # It has ended all the same; a cause says that it failed.
         if cancelled.__cause__ is None:
@@ -301,11 +304,17 @@ async def _commit(context: StoreContext, planned: Planned, adopt: _Adopt) -> Non
     try:
         await context.storage.commit(planned.record.key, planned.change)
     except CommitUnknownError as error:
-        try:
-            await _settle(context, planned, error, adopt)
-        except asyncio.CancelledError as cancelled:
-            # It is still unknown, so that nobody may take it for made.
-            raise cancelled from error
+        await _find_out(context, planned, error, adopt)
+
+
+async def _find_out(
+    context: StoreContext, planned: Planned, error: CommitUnknownError, adopt: _Adopt
+) -> None:
+    try:
+        await _settle(context, planned, error, adopt)
+    except asyncio.CancelledError as cancelled:
+        # It is still unknown, so that nobody may take it for made.
+        raise cancelled from error
 
 
 async def _settle(

@@ -96,7 +96,8 @@ class Head(Struct, frozen=True, kw_only=True, omit_defaults=True):
     rewinds: int | None = None
     # The indexes of the pinned messages, in order.
     pins: tuple[int, ...] = ()
-    format: int = HEAD_FORMAT
+    # Always written, which a plain default is not.
+    format: int = msgspec.field(default_factory=lambda: HEAD_FORMAT)
 
     @property
     def length(self) -> int:

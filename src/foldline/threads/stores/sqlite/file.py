@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
@@ -166,20 +166,22 @@ class StoreFile:
 
         A *writer* of commits in place, which waits for nobody, waits for other programs meanwhile.
         """
-        with self._lock if self._needs_lock else nullcontext():
+        if self._needs_lock:
+            self._lock.take()
+        try:
             self._check()
-            if writer is None or not self.commits_in_place:
-                yield
-                return
-            writer.execute(f"PRAGMA busy_timeout = {round(1000 * self._busy_timeout)}")
-            try:
-                yield
-            finally:
+            if writer is not None and self.commits_in_place:
+                writer.execute(f"PRAGMA busy_timeout = {round(1000 * self._busy_timeout)}")
+            yield
+        finally:
+            if writer is not None and self.commits_in_place:
                 writer.execute("PRAGMA busy_timeout = 0")
+            if self._needs_lock:
+                self._lock.release()
 
     def seize(self) -> bool:
         """Keep other processes from writing until `release`; False if one of them writes now."""
-        if self._needs_lock and not self._lock.try_take():
+        if self._needs_lock and not self._lock.take(waits=False):
             return False
         try:
             self._check()

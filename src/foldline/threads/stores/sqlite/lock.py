@@ -37,37 +37,37 @@ class FileLock:
         self._timeout = timeout
         self._file: int | None = None
 
-    def __enter__(self) -> None:
-        if self.try_take():
-            return
-        deadline = time.monotonic() + self._timeout
-        while not self.try_take():
-            if time.monotonic() > deadline:
-                message = f"another process kept {self._path.name} locked for too long"
-                raise StoreBusyError(message)
-            time.sleep(_PAUSE)
-
-    def try_take(self) -> bool:
-        """Take the lock; False if another process has it."""
-        try:
-            _set(self._opened(), is_locked=True)
-        # The second is what Windows raises.
-        except (BlockingIOError, PermissionError):
-            return False
-        return True
-
-    def _opened(self) -> int:
-        if self._file is None:
+    def take(self, *, waits: bool = True) -> bool:
+        """Take the lock; False if another process has it, and StoreBusyError after a wait."""
+        file, until = self._file or self._open(), 0.0
+        while True:
             try:
-                flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
-                self._file = os.open(self._path, flags, 0o600)
-            except OSError as error:
-                what = f"the lock file {self._path.name} cannot be opened"
-                raise place_error(what, error) from error
-        return self._file
+                _set(file, is_locked=True)
+            # The second is what Windows raises.
+            except (BlockingIOError, PermissionError):
+                if not waits:
+                    return False
+                until = self._waited(until)
+            else:
+                return True
 
-    def __exit__(self, *_: object) -> None:
-        self.release()
+    def _waited(self, until: float) -> float:
+        """Wait a moment, at most *until* then, which is drawn if it is 0; return it."""
+        now = time.monotonic()
+        if until and now > until:
+            message = f"another process kept {self._path.name} locked for too long"
+            raise StoreBusyError(message)
+        time.sleep(_PAUSE)
+        return until or now + self._timeout
+
+    def _open(self) -> int:
+        try:
+            flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
+            self._file = os.open(self._path, flags, 0o600)
+        except OSError as error:
+            what = f"the lock file {self._path.name} cannot be opened"
+            raise place_error(what, error) from error
+        return self._file
 
     def release(self) -> None:
         """Let others have it."""

@@ -179,7 +179,7 @@ class SQLiteStorage:
 
     async def commit(self, key: ThreadKey, change: Change) -> None:
         """Do all of *change*, durably, or nothing."""
-        writer, sql, log = self.writer, self._sql, self.log
+        writer, sql, log = self._write or _not_open(), self._sql, self.log
         deletes = change.clears or change.keeps is not None
 
         def _make(connection: sqlite3.Connection) -> None:

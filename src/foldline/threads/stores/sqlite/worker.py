@@ -190,23 +190,22 @@ class Worker:
         is_open = True
         while is_open:
             jobs, is_open = self._next_jobs()
-            if jobs:
-                with self._at_work:
-                    self._run_jobs(jobs)
-                _answer(jobs)
+            if not jobs:
+                continue
+            with self._at_work:
+                try:
+                    self._run_all(jobs)
+                except Exception as error:  # noqa: BLE001 - a waiting task must get it
+                    self._fail(jobs, error)
+            _answer(jobs)
         with self._at_work:
             self._forget_connection()
 
-    def _run_jobs(self, jobs: list[_Waiting[Any]]) -> None:
-        try:
-            if self._connection is None:
-                self._connection = self._connect()
-            self._run_all(self._connection, jobs)
-        except Exception as error:  # noqa: BLE001 - a waiting task must get it, whatever it is
-            # The thread must not end: tasks wait for it.
-            self._forget_connection()
-            for waiting in jobs:
-                waiting.error = waiting.error or known_error(error)
+    def _fail(self, jobs: list[_Waiting[Any]], error: Exception) -> None:
+        # The thread must not end: tasks wait for it.
+        self._forget_connection()
+        for waiting in jobs:
+            waiting.error = waiting.error or known_error(error)
 
     def _next_jobs(self) -> tuple[list[_Waiting[Any]], bool]:
         jobs: list[_Waiting[Any]] = []
@@ -216,7 +215,8 @@ class Worker:
                 return jobs, True
         return jobs, False
 
-    def _run_all(self, connection: sqlite3.Connection, jobs: list[_Waiting[Any]]) -> None:
+    def _run_all(self, jobs: list[_Waiting[Any]]) -> None:
+        connection = self._connection = self._connection or self._connect()
         with nullcontext() if self._file is None else self._file.exclusive(connection):
             for waiting in [] if self._transactions.run(connection, jobs) else jobs:
                 waiting.error = None
