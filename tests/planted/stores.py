@@ -242,8 +242,13 @@ a commit in place folds the log back
 
 threads/stores/sqlite/log.py: threads/stores/test_sqlite_in_place.py
 a commit in place flushes where the log begins again
-- return self._restarts or self._pages
-+ return self._pages
+- return is_due or self._restarts
++ return is_due
+
+threads/stores/sqlite/log.py: threads/stores/test_sqlite_log.py
+a commit in place leaves what was deleted in the log
+- >= self._most_pages or self._done < self._asked
++ >= self._most_pages
 
 threads/stores/sqlite/pace.py: threads/stores/test_sqlite_pace.py
 a busy machine is taken for a slow disk

@@ -57,8 +57,9 @@ class WriteLog:
 
     @property
     def flushes(self) -> bool:
-        """Whether it is to be folded back next, or begins again after that: both flush."""
-        return self._restarts or self._pages >= self._most_pages
+        """Whether it is to be emptied or folded back next, or begins again after that."""
+        is_due = self._pages >= self._most_pages or self._done < self._asked
+        return is_due or self._restarts
 
     def tidy(self, connection: sqlite3.Connection) -> None:
         """
@@ -76,7 +77,7 @@ class WriteLog:
             with suppress(sqlite3.Error):
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
         self._commits += 1
-        if self._commits % _LOOKED_AT == 0:
+        if self._commits % _LOOKED_AT == 0 or self._restarts:
             with suppress(OSError, sqlite3.Error):
                 if self._path.stat().st_size > _LONG:
                     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
