@@ -177,7 +177,10 @@ class Field:
         self.floor = Floor(folder / "floor.db", texts)
         self.sealed = SealedFloor(folder / "sealed.db", texts)
         self.kept = Kept(folder / "foldline.db", texts)
-        others = {"openai": "bench.peers.openai_session", "langgraph": "bench.peers.langgraph_saver"}
+        others = {
+            "openai": "bench.peers.openai_session",
+            "langgraph": "bench.peers.langgraph_saver",
+        }
         found = peers(others, str(folder))
         self.session = found.get("openai")
         self.graph = found.get("langgraph")
