@@ -39,7 +39,7 @@ class FileLock:
 
     def take(self, *, waits: bool = True) -> bool:
         """Take the lock; False if another process has it, and StoreBusyError after a wait."""
-        file, until = self._file or self._open(), 0.0
+        file, until = self._open() if self._file is None else self._file, 0.0
         while True:
             try:
                 _set(file, is_locked=True)
