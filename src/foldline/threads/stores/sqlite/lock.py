@@ -52,7 +52,7 @@ class FileLock:
                 return True
 
     def _waited(self, until: float) -> float:
-        """Wait a moment, at most *until* then, which is drawn if it is 0; return it."""
+        """Pause, and return when to give up: *until*, which is 0 at first."""
         now = time.monotonic()
         if until and now > until:
             message = f"another process kept {self._path.name} locked for too long"
