@@ -418,7 +418,8 @@ def goals(figures: dict[str, Any]) -> list[tuple[str, float, float]]:
     """Return each goal: what, the figure, NaN where its peer is missing, and the most it may be."""
 
     def worst(name: str) -> float:
-        return max(figures.get(name, [nan]))
+        found: list[float] = figures.get(name, [nan])
+        return max(found)
 
     return [
         ("a kept turn, flushed, growth exponent", figures["foldline_full_exponent"], 0.05),
