@@ -296,9 +296,9 @@ a commit in place is many commits to a power cut
 + job.result = call(connection)
 
 threads/stores/sqlite/worker.py: threads/stores/test_sqlite_in_place.py
-a commit in place overtakes a thread at work
+a commit in place waits for a thread at work
 - not self._at_work.acquire(blocking=False):
-+ self._at_work.acquire(blocking=False) is None:
++ not self._at_work.acquire():
 a commit in place ignores the lock of other processes
 - or not _seized(file)
 + or _seized(file) is None

@@ -109,7 +109,7 @@ async def test_nobody_waits_for_the_thread(tmp_path: Path) -> None:
 
         def hold(connection: sqlite3.Connection) -> int:
             inside.set()
-            done.wait(60)
+            done.wait(5)
             return int(connection.execute("SELECT count(*) FROM rows").fetchone()[0])
 
         held = asyncio.create_task(storage_of(store).writer.run(hold))
