@@ -128,12 +128,20 @@ def main(arguments: Sequence[str]) -> int:
     met = judged(runs)
     code = _code(met)
     if parsed.json:
+        # JSON has no NaN.
         listed = [
             {"goal": what, "figure": None if isnan(value) else value, "most": most}
             for what, value, most in met
         ]
         print(json.dumps({"runs": runs, "goals": listed}, indent=2))
         return code
+    _print(runs, met)
+    return code
+
+
+def _print(
+    runs: Sequence[dict[str, dict[str, Any]]], met: Sequence[tuple[str, float, float]]
+) -> None:
     for number, figures in enumerate(runs, start=1):
         for name, one in figures.items():
             print(name if number == 1 else f"{name}, run {number}")
@@ -145,7 +153,6 @@ def main(arguments: Sequence[str]) -> int:
             print(f"  NOT MEASURED {what}: its peer is not installed, see bench/peers")
             continue
         print(f"  {'met ' if value <= most else 'MISSED'} {what}: {value:.3g} (at most {most})")
-    return code
 
 
 def _code(met: Sequence[tuple[str, float, float]]) -> int:
