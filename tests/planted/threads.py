@@ -133,7 +133,7 @@ the run of an earlier moment is restored as an open one
 + if state is None and state
 
 threads/reader.py: threads/test_damage.py
-no seal is checked
+a search checks no seal
 - bad = check_chain(rows, before, self._head.runs)
 + bad = check_chain(rows[:0], None)
 
