@@ -6,7 +6,8 @@ have options of their own.
 
 What is compared with something else is run three times, and its goals are judged by the median:
 a ratio of two short times moves with whatever else the machine does. The exit code is 1 where a goal
-is missed; a goal whose peer is not installed (`bench/peers`) is neither met nor missed, and says so.
+is missed, and 2 where one could not be judged: what it is compared with is not installed
+(`bench/peers`).
 """
 
 import argparse
@@ -14,6 +15,7 @@ import json
 import statistics
 import sys
 from collections.abc import Sequence
+from math import isnan
 from types import ModuleType
 from typing import Any
 
@@ -73,7 +75,9 @@ def judged(runs: Sequence[dict[str, dict[str, Any]]]) -> list[Goal]:
     found: dict[tuple[str, float], list[float]] = {}
     for figures in runs:
         for what, value, most in goals(figures):
-            found.setdefault((what, most), []).extend([] if value is None else [value])
+            known = found.setdefault((what, most), [])
+            if value is not None and not isnan(value):
+                known.append(value)
     return [
         (what, statistics.median(values) if values else None, most)
         for (what, most), values in found.items()
@@ -115,11 +119,16 @@ def main(arguments: Sequence[str]) -> int:
         for time in range(TIMES if RATIOS & set(names) else 1)
     ]
     met = judged(runs)
-    code = int(any(value is not None and value > most for _, value, most in met))
+    code = _code(met)
     if parsed.json:
         listed = [{"goal": what, "figure": value, "most": most} for what, value, most in met]
         print(json.dumps({"runs": runs, "goals": listed}, indent=2))
         return code
+    _print(runs, met)
+    return code
+
+
+def _print(runs: Sequence[dict[str, dict[str, Any]]], met: Sequence[Goal]) -> None:
     for number, figures in enumerate(runs, start=1):
         for name, one in figures.items():
             print(name if number == 1 else f"{name}, run {number}")
@@ -128,10 +137,15 @@ def main(arguments: Sequence[str]) -> int:
     print("goals")
     for what, value, most in met:
         if value is None:
-            print(f"  NO PEER {what} (at most {most})")
-        else:
-            print(f"  {'met ' if value <= most else 'MISSED'} {what}: {value:.3g} (at most {most})")
-    return code
+            print(f"  NOT MEASURED {what}: its peer is not installed, see bench/peers")
+            continue
+        print(f"  {'met ' if value <= most else 'MISSED'} {what}: {value:.3g} (at most {most})")
+
+
+def _code(met: Sequence[Goal]) -> int:
+    if any(value is not None and value > most for _, value, most in met):
+        return 1
+    return 2 if any(value is None for _, value, _ in met) else 0
 
 
 def _shown(value: Any) -> str:

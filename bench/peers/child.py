@@ -16,6 +16,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".venv-peers" / "bin" / "python"
+_HELLO = "hello"
 _QUIET = {"OPENAI_AGENTS_DISABLE_TRACING": "1", "LANGSMITH_TRACING": "false"}
 
 
@@ -47,6 +48,14 @@ class Child:
             raise RuntimeError(message)
         return json.loads(line)
 
+    def is_ready(self) -> bool:
+        """Whether it has started: a library that it needs may be missing."""
+        try:
+            return bool(self.ask(_HELLO))
+        except (RuntimeError, OSError):
+            self.close()
+            return False
+
     def close(self) -> None:
         """Let it end."""
         self._process.communicate()
@@ -77,6 +86,18 @@ class Peer:
             self._child.close()
 
 
+def peers(modules: Mapping[str, str], *arguments: str) -> dict[str, Child]:
+    """
+    Start the contestants *modules*, by their names, in the environment of the peers.
+
+    One whose library is missing is left out, and so are all where there is no such environment.
+    """
+    if not PYTHON.exists():
+        return {}
+    found = {name: Child(PYTHON, module, *arguments) for name, module in modules.items()}
+    return {name: child for name, child in found.items() if child.is_ready()}
+
+
 def serve(calls: Mapping[str, Callable[..., Any]]) -> None:
     """
     Answer until nobody asks any more, with what *calls* have under the name that is asked for.
@@ -86,5 +107,9 @@ def serve(calls: Mapping[str, Callable[..., Any]]) -> None:
     sys.stdout = sys.stderr
     for line in sys.stdin:
         name, *values = json.loads(line)
+        if name == _HELLO:
+            answers.write("true\n")
+            answers.flush()
+            continue
         answers.write(json.dumps(calls[name](*values)) + "\n")
         answers.flush()

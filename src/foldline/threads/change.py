@@ -187,6 +187,7 @@ class Change(Struct, frozen=True, kw_only=True):
         return self.epoch if self.opens is None else self.opens.id
 
 
+_LISTS: Final = (tuple, list)
 _ROLES: Final = get_args(Role)
 _SOURCES: Final = get_args(CheckpointSource)
 _PARTS: Final = frozenset(get_args(Part))
@@ -205,7 +206,8 @@ def check_change(change: Change) -> None:
         )
         raise ConfigError(message)
     for name in ("messages", "tools", "settled"):
-        expect(name, getattr(change, name), list | tuple)
+        if type(getattr(change, name)) not in _LISTS:
+            expect(name, getattr(change, name), list | tuple)
     check_messages(change.messages)
     if change.execution is not UNSET and change.execution is not None:
         _check_execution(change.execution)
@@ -213,17 +215,27 @@ def check_change(change: Change) -> None:
         _check_reduction(change.reduction)
     if change.tools or change.settled:
         _check_tools(change)
-    expect("archive", change.archive, bool)
-    expect("commit_id", change.commit_id, bytes | None)
-    if change.commit_id is not None and len(change.commit_id) != COMMIT_ID_SIZE:
-        message = f"commit_id must be {COMMIT_ID_SIZE} bytes, got {len(change.commit_id)}"
-        raise ConfigError(message)
+    if change.archive is not False or change.commit_id is not None or change.expected is not None:
+        _check_options(change)
     if change.source not in _SOURCES:
         expect_choice("source", change.source, _SOURCES)
-    if change.expected is not None:
-        expect_whole("expected", change.expected, 0)
     if (change.metadata, change.display_name, change.expires_at) != (None, None, UNSET):
         _check_details(change)
+
+
+def _check_options(change: Change) -> None:
+    expect("archive", change.archive, bool)
+    if change.commit_id is not None:
+        _check_commit_id(change.commit_id)
+    if change.expected is not None:
+        expect_whole("expected", change.expected, 0)
+
+
+def _check_commit_id(commit_id: bytes) -> None:
+    expect("commit_id", commit_id, bytes | None)
+    if len(commit_id) != COMMIT_ID_SIZE:
+        message = f"commit_id must be {COMMIT_ID_SIZE} bytes, got {len(commit_id)}"
+        raise ConfigError(message)
 
 
 def _check_tools(change: Change) -> None:
@@ -236,7 +248,8 @@ def _check_tools(change: Change) -> None:
 def _check_execution(state: AgentLoopState) -> None:
     expect("execution", state, AgentLoopState)
     # The reduction is stored by itself.
-    check_fields("execution", structs.replace(state, active_reduction=None), AgentLoopState)
+    alone = structs.replace(state, active_reduction=None) if state.active_reduction else state
+    check_fields("execution", alone, AgentLoopState)
     if state.format != LOOP_FORMAT:
         message = f"execution must have format {LOOP_FORMAT}, got {state.format}"
         raise ConfigError(message)

@@ -77,7 +77,7 @@ class ConversationThread(ReadOnlyThread):
         await self._reload()
 
     async def _reload(self, *, created_at: datetime | None = None) -> None:
-        async with self._lock.held():
+        async with self._lock:
             stored = await self._context.storage.load(self.key)
             if stored is None:
                 raise ThreadNotFoundError(thread_id=self.id)
@@ -109,11 +109,7 @@ class ConversationThread(ReadOnlyThread):
             CommitUnknownError: It failed, and whether it was written is unknown.
         """
         check_change(change)
-        if change.commit_id is None:
-            # Named by an error, so that the caller can repeat it.
-            commit_id = self._context.random_bytes(COMMIT_ID_SIZE)
-            change = structs.replace(change, commit_id=commit_id)
-        async with self._lock.held():
+        async with self._lock:
             head = self._record.head
             if change.commit_id in head.recent:
                 return
@@ -121,7 +117,7 @@ class ConversationThread(ReadOnlyThread):
                 raise self._conflict(head.revision, expected=change.expected)
             if isinstance(change.reduction, HistoryReductionState):
                 await self._check_reduction(change.reduction)
-            await self._write(self._record, change)
+            await self._write(self._record, change, is_named=True)
 
     async def _check_reduction(self, reduction: HistoryReductionState) -> None:
         index, history = reduction.summarized_up_to_index, self._current_history()
@@ -136,11 +132,11 @@ class ConversationThread(ReadOnlyThread):
             if not same_hash(known, reduction.message_hash):
                 raise IntegrityError(index=index)
 
-    async def _write(self, base: ThreadRecord, change: Change) -> None:
+    async def _write(self, base: ThreadRecord, change: Change, *, is_named: bool = False) -> None:
         if is_expired(self._context, self._record):
             # The next call would find it gone, and this commit with it.
             raise ThreadNotFoundError(thread_id=self.id)
-        planned = plan(self._context, base, change)
+        planned = plan(self._context, base, change, is_named=is_named)
         try:
             await carry_out(self._context, planned, self._adopt)
         except ThreadConflictError as error:
@@ -361,7 +357,7 @@ class ConversationThread(ReadOnlyThread):
             [ThreadReader, ThreadRecord], Awaitable[tuple[ThreadRecord, Change] | None]
         ],
     ) -> None:
-        async with self._lock.held():
+        async with self._lock:
             decided = await self._guarded(lambda reader: decide(reader, self._record))
             if decided is not None:
                 await self._write(*decided)
