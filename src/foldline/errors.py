@@ -194,11 +194,14 @@ class ThreadIdError(UsageError, ValueError):
 
     code = "thread_id_invalid"
 
-    def __init__(self, *, name: str, length: int) -> None:
+    def __init__(self, *, name: str, value: str, index: int | None) -> None:
         self.name = name
-        super().__init__(
-            f"{name} of {length} characters is not allowed: use 1 to 200 of A-Z a-z 0-9 . _ : -"
-        )
+        self.index = index
+        problem = f"of {len(value)} characters is not allowed"
+        if index is not None:
+            problem = f"must not have {value[index]!r}, its character {index + 1}"
+        advice = ", or `ThreadKey.named(text)` for any text" if name == "thread id" else ""
+        super().__init__(f"{name} {problem}: use 1 to 200 of A-Z a-z 0-9 . _ : -{advice}")
 
 
 class ThreadNotFoundError(UsageError, LookupError):

@@ -282,9 +282,9 @@ async def test_a_tenant_that_cannot_be_has_no_threads_to_list(
 ) -> None:
     """Listing the threads of an owner that no thread can have is an error."""
     await begun(store)
-    with pytest.raises((ThreadIdError, ConfigError), match=r"tenant (of|must be a str)"):
+    with pytest.raises((ThreadIdError, ConfigError), match=r"^tenant (of|must)"):
         await ThreadCheckpointer(store).list_ids(tenant=tenant)
-    with pytest.raises((ThreadIdError, ConfigError), match=r"tenant (of|must be a str)"):
+    with pytest.raises((ThreadIdError, ConfigError), match=r"^tenant (of|must)"):
         await store.delete_inactive(timedelta(days=1), tenant=tenant)
 
 
