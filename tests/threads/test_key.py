@@ -83,7 +83,7 @@ async def test_a_store_takes_a_key(way: str) -> None:
     assert (await store.thread(key)).key == key
     assert await getattr(store, way)(key)
 
-    with pytest.raises(ConfigError, match="^tenant must be 'acme', as the key says, got 'other'$"):
+    with pytest.raises(ConfigError, match=r"^tenant must be 'acme', as the key says, got 'other'$"):
         await getattr(store, way)(key, tenant="other")
 
 

@@ -175,6 +175,7 @@ async def test_what_was_popped_can_be_read_at_its_moment() -> None:
         await thread.replace([Message.user("new")])
         then = await ThreadCheckpointer(store).load_at("t", moment.id)
 
+        assert then is not None
         assert await then.get_messages() == TALK
         assert await (await then.fork("f")).get_messages() == TALK
 
@@ -182,7 +183,9 @@ async def test_what_was_popped_can_be_read_at_its_moment() -> None:
 _ROLES: st.SearchStrategy[Role] = st.sampled_from(["system", "user", "assistant"])
 _SAID = st.lists(
     st.builds(
-        lambda role, text: Message(role=role, parts=(TextPart(text),)), _ROLES, st.sampled_from("ab")
+        lambda role, text: Message(role=role, parts=(TextPart(text),)),
+        _ROLES,
+        st.sampled_from("ab"),
     ),
     max_size=8,
 )

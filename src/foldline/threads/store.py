@@ -257,9 +257,7 @@ class ThreadStore:
         """Return every tenant that has a thread, in order."""
         return await self.context.storage.tenants()
 
-    async def delete(
-        self, thread_id: str | ThreadKey, *, tenant: str = DEFAULT_TENANT
-    ) -> bool:
+    async def delete(self, thread_id: str | ThreadKey, *, tenant: str = DEFAULT_TENANT) -> bool:
         """Delete a thread with everything stored for it; False if there is none."""
         return await self.context.storage.delete(key_of(thread_id, tenant))
 

@@ -135,9 +135,7 @@ class TenantOptions(KeyOptions, frozen=True, kw_only=True):
 class ThreadOptions(TenantOptions, frozen=True, kw_only=True):
     """Which thread of which store."""
 
-    id: Annotated[
-        str, typer.Argument(metavar="ID", help="The id of the thread.", callback=as_id)
-    ]
+    id: Annotated[str, typer.Argument(metavar="ID", help="The id of the thread.", callback=as_id)]
 
 
 @contextmanager
