@@ -102,7 +102,7 @@ def _text(part: Part) -> str | None:
     match part:
         case TextPart(content=text) | ReasoningPart(content=text) | CompactionPart(content=text):
             return text
-        case ToolCallPart(arguments=text) | GenericPart(data=text, opaque=False):
+        case ToolCallPart(arguments=text) | GenericPart(data=text):
             return text
         case ToolCallResponsePart(response=str() as text):
             return text
