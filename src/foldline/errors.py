@@ -22,7 +22,7 @@ FoldlineError
 │   ├── ToolDecisionError      a tool call that a crash interrupted waits for a decision
 │   ├── RequestTooLargeError   a request cannot be made to fit its ceiling
 │   ├── TurnStoppedError       what comes of a turn was asked for, and it was stopped
-│   └── BlockingCallError      a blocking call was made inside a running event loop
+│   └── BlockingCallError      a blocking call would have to wait inside a running event loop
 └── ExternalError              something outside foldline failed
     ├── ModelError             a model or its vendor failed
     │   ├── ContextOverflowError   a request is longer than the window of the model
@@ -309,9 +309,16 @@ class TurnStoppedError(UsageError):
 
 
 class BlockingCallError(UsageError, RuntimeError):
-    """A blocking call was made inside a running event loop; await the method without `_sync`."""
+    """A blocking call that has to wait was made inside a running event loop."""
 
     code = "blocking_call"
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(
+            message
+            or "a blocking call has to wait inside a running event loop: await the method without "
+            "`_sync`, or block the loop with `call_sync(method, …)`"
+        )
 
 
 class ExternalError(FoldlineError):

@@ -268,13 +268,15 @@ def call_sync(
     **kwargs: _Arguments.kwargs,
 ) -> _Result:
     """
-    Return what `await function(*args, **kwargs)` returns, for callers without an event loop.
+    Return what `await function(*args, **kwargs)` returns, for callers who cannot await.
 
-    It runs in the same loop as every `*_sync` method, so a store that is opened like this serves them
-    all.
+    It runs in the same loop as every `*_sync` method, in a thread of its own, so a store that is
+    opened like this serves them all. Inside a running event loop, as in a notebook or in a
+    framework's blocking hook, it blocks that loop until the end. So *function* must not wait for
+    anything that this loop does, such as a task or a client of it.
 
     Raises:
-        BlockingCallError: An event loop is running in this thread.
+        BlockingCallError: It is called by something that itself runs in a blocking call.
         ConfigError: *function* is a coroutine.
     """
     if iscoroutine(function):
@@ -282,4 +284,4 @@ def call_sync(
         example = "call_sync(thread.add_message, message)"
         message = f"call_sync takes a function and its arguments: {example}"
         raise ConfigError(message)
-    return PORTAL.run(partial(function, *args, **kwargs))
+    return PORTAL.run(partial(function, *args, **kwargs), blocks_loop=True)
