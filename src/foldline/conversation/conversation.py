@@ -108,14 +108,15 @@ class Conversation:
 
         Args:
             message: The user's message. Without it, whatever waits on the thread is answered: an
-                interrupted run, or a message without an answer.
+                interrupted run, or a message without an answer. If nothing waits, one of several
+                agents answers the last answer; `resume` never does that.
             config: Overrides for this run.
             options: Values for the orchestrator.
             files: Files that go with the message; see `Agent.run`.
 
         Raises:
-            RunStartError: Nothing waits for an answer, there is both an open run and a message, or
-                another answer is not finished.
+            RunStartError: Nothing waits for an answer and there is one agent, there is both an open
+                run and a message, or another answer is not finished.
             ConfigError: An argument is wrong, or the orchestrator returned something else.
             ThreadConflictError: Another run continues the thread, or has added a message.
             ToolDecisionError: A crash interrupted a tool that needs a decision then.
