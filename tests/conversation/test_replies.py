@@ -26,6 +26,7 @@ async def test_agents_talk_among_themselves(tmp_path: Path) -> None:
     """After one message of the user any number of answers follow, each by the next agent."""
     agents = [agent_named("a"), agent_named("b"), agent_named("c")]
     selected: list[str] = []
+    said: list[Message] = []
     for n in range(15):
         async with SQLiteStore(tmp_path / "chat.db") as store:
             thread = await store.thread("t")
