@@ -225,12 +225,18 @@ def as_result(value: object) -> str | tuple[ResponseContent, ...]:
     expect("response of a tool_call_response part", value, str | dict | list | tuple)
     if isinstance(value, str):
         return str.__str__(value)
-    if isinstance(value, list | tuple):
-        given = tuple(cast("Sequence[object]", value))
-        parts = tuple([one for one in given if isinstance(one, ResponseContent)])
-        if len(parts) == len(given) and (parts or isinstance(value, tuple)):
-            return parts
-    return _json("response", cast("object", value))
+    parts = _parts_of(value)
+    return _json("response", value) if parts is None else parts
+
+
+def _parts_of(value: object) -> tuple[ResponseContent, ...] | None:
+    if not isinstance(value, list | tuple):
+        return None
+    given = tuple(cast("Sequence[object]", value))
+    parts = tuple([one for one in given if isinstance(one, ResponseContent)])
+    # A list of nothing is a value, a tuple of nothing an answer without a part.
+    is_whole = len(parts) == len(given) and (parts or isinstance(value, tuple))
+    return parts if is_whole else None
 
 
 def _json(name: str, value: object) -> str:
