@@ -356,9 +356,9 @@ a call loses its id in an outline
 - found.append(replace(part, arguments="{}"))
 + found.append(replace(part, id="", arguments="{}"))
 thinking stays in a message without media
-- case ReasoningPart():
+- case ReasoningPart() | GenericPart(opaque=True):
 -                 pass
-+ case ReasoningPart():
++ case ReasoningPart() | GenericPart(opaque=True):
 +                 yield part
 what only a vendor can read is shortened
 - if is_sealed(message):

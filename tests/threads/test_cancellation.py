@@ -116,8 +116,10 @@ OPERATIONS: dict[str, Operation] = {
     "fork": lambda _, thread: thread.fork("fork", at=5),
     "make": lambda store, _: store.thread("new"),
     "pin": lambda _, thread: thread.pin(2),
+    "pop": lambda _, thread: thread.pop(),
     "read": _read,
     "refresh": lambda _, thread: thread.refresh(),
+    "replace": lambda _, thread: thread.replace([Message.user("replaced")]),
     "restore": _restore,
     "rewind": lambda _, thread: thread.rewind(5),
     "save_reduction": lambda _, thread: thread.save_reduction(

@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct, UnsetType, structs
 
 from foldline.checks import expect, expect_choice, expect_whole
 from foldline.errors import ConfigError, FormatError
-from foldline.history.codec import without_values
+from foldline.history.codec import unwritable, without_values
 from foldline.history.messages import Message, Native, Role, Usage
 from foldline.history.parts import Part, ResponseContent, TextPart, ToolCallResponsePart
 from foldline.reduction.state import HistoryReductionState
@@ -296,6 +296,8 @@ def check_fields(name: str, value: object, kind: type) -> None:
         reason = without_values(error)
     except (TypeError, ValueError, OverflowError, NotImplementedError, RecursionError) as error:
         reason = f"a value cannot be written as JSON: {type(error).__name__}"
+        if field := unwritable(value):
+            reason += f" - at `$.{field}`"
     else:
         return
     # Outside the handlers, since an error of msgspec may quote text of a conversation.
@@ -312,7 +314,7 @@ def check_messages(messages: Iterable[Message]) -> None:
         role, parts = message.role, message.parts
         only = parts[0] if type(parts) is tuple and len(parts) == 1 else None
         # Most messages are one text and nothing else.
-        is_plain = type(only) is TextPart and type(only.content) is str and role in _ROLES
+        is_plain = type(only) is TextPart and type(role) is str and role in _ROLES
         if not is_plain or message != Message(role=role, parts=parts):
             check_fields(name, message, Message)
             _check_parts(name, message)

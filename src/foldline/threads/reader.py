@@ -36,6 +36,7 @@ from foldline.threads.row import (
     read_chain,
     read_row,
     read_rows,
+    write_body,
 )
 from foldline.threads.storage import StoreContext
 
@@ -97,6 +98,18 @@ class ThreadReader:
         for first in range(start, stop, _PAGE):
             found += [one.message for one in await self._known(first, min(stop, first + _PAGE))]
         return found
+
+    async def same(self, messages: Sequence[Message]) -> int:
+        """Return how many of *messages* are stored as they are, from the first on."""
+        stop = min(len(messages), self._head.count)
+        for start in range(0, stop, _PAGE):
+            rows = await self._rows(start, min(stop, start + _PAGE))
+            for row, message in zip(rows, messages[start : start + _PAGE], strict=False):
+                body = read_row(row, self._vault).body
+                # JSON may give back other values than it was given, such as a list for a tuple.
+                if body != write_body(message) and read_body(body) != message:
+                    return row.seq
+        return stop
 
     async def search(self, text: str, *, limit: int) -> list[Match]:
         """Return the newest *limit* messages that have every word of *text*."""

@@ -55,8 +55,10 @@ def sent_items(
     Return the caller's or the vendor's own items for *message*, if there are some to be sent.
 
     Otherwise it is written from its parts; a user or system message with nothing to send becomes an
-    empty item. A summary is written as what the model said.
+    empty item. A summary is written as what the model said, and what is opaque is left out.
     """
+    if message.is_opaque:
+        return []
     if message.is_summary:
         return [scrubbed({"role": "assistant", "content": summary_text(message)})]
     items = original(message) if original is not None else None
