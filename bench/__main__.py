@@ -31,12 +31,13 @@ from bench import (
     prepare,
     quality,
     replay,
+    servers,
     store,
     turn,
 )
 
 
-MODULES = (imports, memory, prepare, first_fold, digest, store, conversations, turn)
+MODULES = (imports, memory, prepare, first_fold, digest, store, conversations, servers, turn)
 RUNS = {one.__name__.removeprefix("bench."): one.run for one in MODULES}
 RECORDED = {"bill": bill, "fits": fits, "quality": quality, "replay": replay}
 RATIOS = frozenset({"prepare", "first_fold"})
@@ -62,6 +63,7 @@ def goals(figures: dict[str, dict[str, Any]]) -> list[Goal]:
         "digest": digest,
         "store": store,
         "conversations": conversations,
+        "servers": servers,
         "turn": turn,
     }
     for name, module in own.items():
