@@ -48,7 +48,7 @@ class Job(Struct, Generic[_Given], eq=False):
         if not self.future.done():
             self.future.set_result(result)
 
-    def fail(self, error: BaseException) -> None:
+    def fail(self, error: Exception) -> None:
         """Let the caller's call raise *error*."""
         if not self.future.done():
             # Each caller adds its own traceback.
@@ -64,7 +64,8 @@ class Line(Generic[_Given]):
     Hands jobs to at most *workers* calls of *serve* at once, in the order in which they came.
 
     Each call gets up to *most_jobs* jobs, of *most_size* together, or a single one that must be done
-    alone. A caller that is cancelled does not stop a job that a worker has taken.
+    alone. A caller that need not wait does its own job; any other is done by a task, which goes on if
+    a caller is cancelled.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class Line(Generic[_Given]):
         self._behind: dict[Hashable, deque[Job[_Given]]] = {}
         self._waiting = 0
         self._count = 0
+        self._busy = 0
         self._tasks = set[asyncio.Task[None]]()
 
     async def put(self, given: _Given, *, key: Hashable | None = None, size: int = 0) -> Any:
@@ -94,19 +96,28 @@ class Line(Generic[_Given]):
             message = f"{self._waiting:,} calls wait for the server: try again later"
             raise StoreBusyError(message)
         self._count += 1
-        self._waiting += 1
         future = asyncio.get_running_loop().create_future()
         job = Job(given, key, future, self._count, size)
-        if key is not None and key in self._behind:
-            self._behind[key].append(job)
+        is_behind = key is not None and key in self._behind
+        if key is not None and not is_behind:
+            self._behind[key] = deque()
+        if not self._ready and not is_behind and self._busy < self._workers:
+            await self._lead(job)
         else:
-            if key is not None:
-                self._behind[key] = deque()
-            self._ready.append(job)
+            self._waiting += 1
+            (self._behind[key] if is_behind else self._ready).append(job)
             self._wake()
         return await future
 
-    def give_up(self, taken: Sequence[Job[_Given]], error: BaseException) -> None:
+    async def _lead(self, job: Job[_Given]) -> None:
+        self._busy += 1
+        try:
+            await self._do([job])
+        finally:
+            self._busy -= 1
+            self._wake()
+
+    def give_up(self, taken: Sequence[Job[_Given]], error: Exception) -> None:
         """
         Let every job fail that has waited for as long as *taken* took.
 
@@ -124,18 +135,18 @@ class Line(Generic[_Given]):
         self._ready.extend(kept)
 
     def _wake(self) -> None:
-        if len(self._tasks) < self._workers:
+        if self._ready and self._busy < self._workers:
+            self._busy += 1
             task = asyncio.get_running_loop().create_task(self._work())
             self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     async def _work(self) -> None:
         try:
             while jobs := self._next():
                 await self._do(jobs)
         finally:
-            task = asyncio.current_task()
-            assert task is not None
-            self._tasks.discard(task)
+            self._busy -= 1
 
     def _next(self) -> list[Job[_Given]]:
         """Take the jobs that are done together now; none if none waits."""
@@ -159,12 +170,13 @@ class Line(Generic[_Given]):
         again = set[Job[_Given]]()
         try:
             again.update(await self._serve(jobs))
-        except BaseException as error:
+        except Exception as error:  # noqa: BLE001 - the callers must get it, whatever it is
             for job in jobs:
                 job.fail(error)
-            # Only the end of the loop cancels a worker.
-            if not isinstance(error, Exception):
-                raise
+        except BaseException:
+            for job in jobs:
+                job.future.cancel()
+            raise
         finally:
             for job in jobs:
                 if job in again:

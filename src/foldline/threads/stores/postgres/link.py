@@ -335,7 +335,7 @@ class PostgresLink:
         if connection is None:
             message = f"PostgreSQL cannot be reached within {limit} seconds"
             return Broken("", is_late=True, reason=message)
-        session = connection.info.parameter_status("application_name") or ""
+        session = connection.pgconn.parameter_status(b"application_name") or b""
         patience = Patience(limit, partial(_cut, connection))
         try:
             with patience:
@@ -345,7 +345,7 @@ class PostgresLink:
         except self._failure as error:
             if connection.closed or (error.sqlstate or "").startswith(_ENDS):
                 reason = self._lateness() if patience.is_over else str(store_error(error))
-                return Broken(session, patience.is_over, reason)
+                return Broken(session.decode(), patience.is_over, reason)
             if error.sqlstate not in _ROLLED_BACK:
                 raise store_error(error) from None
             return store_error(error)
@@ -369,7 +369,8 @@ class PostgresLink:
         cursor = await connection.execute(
             sql, values, prepare=None if is_prepared else False, binary=values is not None
         )
-        return await cursor.fetchall() if cursor.description else []
+        # Asking for the description would make one.
+        return [] if cursor.rownumber is None else await cursor.fetchall()
 
     def _opened(self) -> "AsyncConnectionPool[AsyncConnection[Any]]":
         if self._pool is None:

@@ -128,7 +128,7 @@ class PostgresStorage:
 
     async def _commit_alone(self, job: Job[_Commit]) -> None:
         key, change = job.given
-        answer = await self.link.write("commit", one_commit(key, change))
+        answer = await self.link.write(*one_commit(key, change))
         if isinstance(answer, Broken):
             await self._settle([job], answer)
             return
@@ -184,11 +184,9 @@ class PostgresStorage:
             if answer.is_late:
                 self._reads.give_up(jobs, error)
             raise error
-        found: dict[int, Answer] = {1: answer} if is_one else {}
-        for place, *row in () if is_one else answer:
-            found.setdefault(place, []).append(tuple(row))
-        for place, job in enumerate(jobs, 1):
-            job.succeed(found.get(place, []))
+        found = [answer] if is_one else _by_place(answer, len(jobs))
+        for job, rows in zip(jobs, found, strict=True):
+            job.succeed(rows)
         return ()
 
     async def rows(
@@ -209,7 +207,11 @@ class PostgresStorage:
         if not found:
             # The epoch is not the current one.
             found = await self._read("rows_at", values)
-        rows = [StoredRow(*one) for one in found if one[0] is not None and (one[1] or not system)]
+        rows = [
+            StoredRow(number, is_system, data)
+            for number, is_system, data, *_ in found
+            if number is not None and (is_system or not system)
+        ]
         # The server would sort whole rows, on its disk if there are many.
         rows.sort(key=attrgetter("seq"))
         return rows
@@ -278,6 +280,14 @@ class PostgresStorage:
         return [known.get(place, (0, b"")) for place in range(1, len(keys) + 1)], reason
 
 
+def _by_place(answer: Answer, count: int) -> list[Answer]:
+    """Return the rows of each of *count* places, which is the last column."""
+    found = list[Answer]([] for _ in range(count))
+    for row in answer:
+        found[row[-1] - 1].append(row)
+    return found
+
+
 def _documents(found: Iterable[tuple[Any, ...]]) -> list[Document]:
     return [
         Document(kind, name.decode("utf-8", "surrogatepass"), data) for kind, name, data in found
@@ -287,7 +297,7 @@ def _documents(found: Iterable[tuple[Any, ...]]) -> list[Document]:
 def _stored(key: ThreadKey, found: Sequence[tuple[Any, ...]]) -> StoredThread:
     revision, head, expires_at, *_ = found[0]
     # A thread without documents comes as one row without one.
-    documents = _documents(row[3:] for row in found if row[3] is not None)
+    documents = _documents(row[3:6] for row in found if row[3] is not None)
     return StoredThread(
         key=key, revision=revision, head=head, documents=documents, expires_at=expires_at
     )

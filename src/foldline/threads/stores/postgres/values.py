@@ -28,26 +28,31 @@ _PACKED: Final[Mapping[str, Callable[[Sequence[Any]], Packed]]] = MappingProxyTy
 )
 
 
-def one_commit(key: ThreadKey, change: Change) -> Values:
-    """Return the values of the statement `commit`."""
-    opens, copies = change.opens, change.copies
-    return {
+def one_commit(key: ThreadKey, change: Change) -> tuple[str, Values]:
+    """Return the name of the statement that makes one commit, and its values."""
+    values = {
         "tenant": key.tenant,
         "id": key.id,
         "revision": change.revision,
         "epoch": change.epoch,
-        "after": change.current_epoch,
         "head": change.head,
         "active_at": change.active_at,
         "gone_at": change.gone_at,
+        **_contents([change]),
+    }
+    if _appends(change):
+        return "append", values
+    opens, copies = change.opens, change.copies
+    more = {
+        "after": change.current_epoch,
         "at": None if opens is None else opens.at,
         "clears": change.clears,
         "source": None if copies is None else copies.source.id,
         "source_epoch": None if copies is None else copies.epoch,
         "count": None if copies is None else copies.count,
         "keeps": None if change.keeps is None else strings([*change.keeps]),
-        **_contents([change]),
     }
+    return "commit", {**values, **more}
 
 
 def several_commits(commits: Sequence[tuple[ThreadKey, Change]]) -> Values:
@@ -79,14 +84,18 @@ def several_reads(reads: Sequence[Values]) -> Values:
 
 def room_of(change: Change) -> int:
     """Return the bytes of *change*, or 0 if it must be made alone."""
-    is_more = change.opens or change.copies or change.clears or change.keeps is not None
-    if is_more or not change.revision:
+    if not _appends(change) or not change.revision:
         return 0
     put = {(one.kind, name) for one in change.put for name in (one.name, None)}
     # What is dropped and stored at once would be two changes of one row in one statement.
     if not put.isdisjoint(change.drop):
         return 0
     return 1 + sum(len(one.data) for one in (*change.rows, *change.put))
+
+
+def _appends(change: Change) -> bool:
+    has_more = change.opens or change.copies or change.clears
+    return not has_more and change.keeps is None
 
 
 def _contents(changes: Sequence[Change]) -> Values:

@@ -51,7 +51,7 @@ FROM threads t LEFT JOIN LATERAL loaded(t.pk) d ON true
 WHERE t.tenant = %(tenant)s AND t.id = %(id)s;
 
 -- name: loads
-SELECT g.place, t.revision, t.head, t.expires_at, d.kind, d.name, d.data
+SELECT t.revision, t.head, t.expires_at, d.kind, d.name, d.data, g.place
 FROM unnest(%(tenant)s::text[], %(id)s::text[]) WITH ORDINALITY g (tenant, id, place)
 JOIN threads t ON t.tenant = g.tenant AND t.id = g.id
 LEFT JOIN LATERAL loaded(t.pk) d ON true;
@@ -80,7 +80,7 @@ FROM threads t LEFT JOIN LATERAL (
 WHERE t.tenant = %(tenant)s AND t.id = %(id)s AND (t.epoch = %(epoch)s OR %(epoch)s = ''::bytea);
 
 -- name: rows_of_several
-SELECT g.place, r.number, r.system, r.data
+SELECT r.number, r.system, r.data, g.place
 FROM unnest(
     %(tenant)s::text[], %(id)s::text[], %(epoch)s::bytea[], %(start)s::bigint[], %(stop)s::bigint[]
 ) WITH ORDINALITY g (tenant, id, epoch, start, stop, place)
@@ -110,6 +110,15 @@ SELECT textsend(tenant) FROM found WHERE tenant IS NOT NULL;
 SELECT commit_change(
     %(tenant)s, %(id)s, %(revision)s, %(epoch)s, %(after)s, %(head)s, %(active_at)s, %(gone_at)s,
     %(at)s, %(clears)s, %(source)s, %(source_epoch)s, %(count)s, %(keeps)s,
+    %(numbers)s, %(systems)s, %(rows)s,
+    %(drop_kinds)s, %(drop_names)s, %(kinds)s, %(names)s, %(data)s
+);
+
+-- name: append
+-- The same for a commit that only appends rows and changes documents, with fewer values to send.
+SELECT commit_change(
+    %(tenant)s, %(id)s, %(revision)s, %(epoch)s, %(epoch)s, %(head)s, %(active_at)s, %(gone_at)s,
+    NULL, false, NULL, NULL, NULL, NULL,
     %(numbers)s, %(systems)s, %(rows)s,
     %(drop_kinds)s, %(drop_names)s, %(kinds)s, %(names)s, %(data)s
 );
