@@ -29,7 +29,7 @@ FoldlineError
     │   └── ServiceThreadLostError a vendor knows a conversation that it held no more
     ├── SummarizerError        a summarizer failed or returned an unusable text
     ├── StoreError             a store failed; what was not acknowledged is not there
-    │   ├── StoreBusyError     others kept the store locked for too long
+    │   ├── StoreBusyError     others kept the store locked for too long, or too many calls wait
     │   ├── StoreCorruptError  stored data is damaged
     │   ├── StoreKeyError      stored data needs another key, or one at all
     │   ├── StoreVersionError  a store was written by a newer foldline
@@ -387,7 +387,7 @@ class StoreError(ExternalError):
 
 
 class StoreBusyError(StoreError):
-    """Others kept the store locked for too long; nothing was written."""
+    """Others kept the store locked for too long, or too many calls wait; nothing was written."""
 
     code = "store_busy"
 

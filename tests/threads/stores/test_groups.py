@@ -17,6 +17,7 @@ from foldline.threads.stores.redis.store import RedisStore
 from tests.servers.postgres import PostgresServer
 from tests.servers.redis import RedisServer
 from tests.servers.wire import Fault, Wire, wire_before
+from tests.threads.stores.redis_image import tell
 from tests.threads.stores.writing import lab_of
 
 
@@ -32,30 +33,34 @@ class Place(NamedTuple):
     make: Callable[[Path, int], ThreadStorage]
 
 
+def on_redis(redis: RedisServer) -> Place:
+    """Return a place on *redis*."""
+
+    def make(folder: Path, most: int) -> ThreadStorage:
+        url = f"unix://{folder / redis.socket.name}"
+        return RedisStore(url, max_waiting=most).context.storage
+
+    return Place(redis.socket, 2, make)
+
+
+def on_postgres(postgres: PostgresServer, dsn: str) -> Place:
+    """Return a place in the database at *dsn* of *postgres*."""
+
+    def make(folder: Path, most: int) -> ThreadStorage:
+        address = f"{dsn.partition('?')[0]}?host={folder}"
+        return PostgresStore(address, pool_size=2, max_waiting=most).context.storage
+
+    return Place(postgres.folder / ".s.PGSQL.5432", 1, make)
+
+
 @pytest.fixture(params=["postgres", "redis"])
 def place(request: pytest.FixtureRequest) -> Place:
     """Return an empty place on a server of each kind."""
+    find = request.getfixturevalue
     if request.param == "redis":
-        redis: RedisServer = request.getfixturevalue("redis_server")
-        request.getfixturevalue("redis_url")
-        return Place(
-            redis.socket,
-            2,
-            lambda folder, most: (
-                RedisStore(f"unix://{folder / redis.socket.name}", max_waiting=most).context.storage
-            ),
-        )
-    postgres: PostgresServer = request.getfixturevalue("postgres_server")
-    database = request.getfixturevalue("postgres_dsn").partition("?")[0]
-    return Place(
-        postgres.folder / ".s.PGSQL.5432",
-        1,
-        lambda folder, most: (
-            PostgresStore(
-                f"{database}?host={folder}", pool_size=2, max_waiting=most
-            ).context.storage
-        ),
-    )
+        find("redis_url")
+        return on_redis(find("redis_server"))
+    return on_postgres(find("postgres_server"), find("postgres_dsn"))
 
 
 class Group(NamedTuple):
@@ -114,14 +119,14 @@ async def test_a_conflict_fails_alone(place: Place) -> None:
     """Of commits made together the one that expects another revision is refused, and no other."""
     async with group(place) as them:
         changes = them.changes()
-        changes[-2] = them.scribes[-2].change(them.scribes[-2].drawn(2), revision=0)
+        changes[-2] = them.scribes[-2].change(them.scribes[-2].drawn(2), revision=1)
         done = await asyncio.gather(*them.start(changes), return_exceptions=True)
         made = [one is None for one in done]
         await them.check(changes, made)
 
     assert [place for place, one in enumerate(done) if one] == [len(done) - 2]
     assert isinstance(done[-2], ThreadConflictError)
-    assert (done[-2].expected, done[-2].actual) == (0, 4)
+    assert (done[-2].expected, done[-2].actual) == (1, 4)
 
 
 async def test_an_error_fails_alone(place: Place) -> None:
@@ -137,6 +142,18 @@ async def test_an_error_fails_alone(place: Place) -> None:
 
     assert [place for place, one in enumerate(done) if one] == [len(done) - 2]
     assert isinstance(done[-2], StoreError)
+
+
+async def test_a_foreign_key_fails_one_commit(redis_server: RedisServer, redis_url: str) -> None:
+    """If another program has spoiled a thread in Redis, its commit fails, and none beside it."""
+    async with group(on_redis(redis_server)) as them:
+        key = "{foldline}/names/acme/" + them.scribes[-2].key.id
+        await tell(redis_url, "SET", key, "x")
+        changes = them.changes()
+        done = await asyncio.gather(*them.start(changes), return_exceptions=True)
+
+    assert [place for place, one in enumerate(done) if one] == [len(done) - 2]
+    assert "another program" in str(done[-2])
 
 
 async def test_a_cancelled_caller_stops_nobody(place: Place) -> None:
@@ -159,9 +176,7 @@ async def test_a_caller_cancelled_in_the_middle(place: Place) -> None:
         changes = them.changes()
         await them.wire.strike(Fault.DELAYED_ANSWER, at=them.first)
         tasks = them.start(changes)
-        await asyncio.wait(tasks[: them.first])
-        while not them.wire.has_struck:
-            await asyncio.sleep(0)
+        await them.wire.struck.wait()
         tasks[-2].cancel()
         done = await asyncio.gather(*tasks, return_exceptions=True)
         await them.check(changes, [True] * len(changes))

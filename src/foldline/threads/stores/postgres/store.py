@@ -282,9 +282,10 @@ class PostgresStorage:
 
 def _by_place(answer: Answer, count: int) -> list[Answer]:
     """Return the rows of each of *count* places, which is the last column."""
-    found = list[Answer]([] for _ in range(count))
+    found: list[Answer] = [[] for _ in range(count)]
     for row in answer:
-        found[row[-1] - 1].append(row)
+        place: int = row[-1]
+        found[place - 1].append(row)
     return found
 
 
