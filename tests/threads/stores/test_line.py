@@ -86,7 +86,7 @@ async def test_jobs_again() -> None:
 
 
 async def test_a_full_line_refuses() -> None:
-    """Whoever finds so many waiting as may is refused at once; those that wait are not."""
+    """A call that finds as many waiting as may is refused at once; those that wait are not."""
     desk = Desk(most_waiting=2)
     tasks = desk.put(*"abc")
     await asyncio.sleep(0)
