@@ -180,10 +180,10 @@ class PostgresStorage:
                 raise
             return jobs
         if isinstance(answer, Broken):
-            error = StoreError(answer.reason)
+            broken = StoreError(answer.reason)
             if answer.is_late:
-                self._reads.give_up(jobs, error)
-            raise error
+                self._reads.give_up(jobs, broken)
+            raise broken
         found = [answer] if is_one else _by_place(answer, len(jobs))
         for job, rows in zip(jobs, found, strict=True):
             job.succeed(rows)

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import sha1
@@ -297,7 +297,10 @@ class RedisLink:
             one.broken, one.is_late = error, patience.is_over
 
     async def _send_all(self, opened: "Redis", jobs: Sequence[Job[_Call]], one: "_Round") -> None:
-        connection = await opened.connection_pool.get_connection()
+        get = cast(
+            "Callable[[], Awaitable[AbstractConnection]]", opened.connection_pool.get_connection
+        )
+        connection = await get()
         try:
             one.is_sent = True
             await self._converse(connection, jobs, one)
