@@ -98,10 +98,11 @@ def store_error(error: "Error") -> StoreError:
     return kind(f"{text} ({state})")
 
 
-def _packed_dumper() -> "type[Dumper]":
-    """Return what the driver needs to send arrays as they were packed."""
+def _dumpers() -> "Mapping[type, type[Dumper]]":
+    """Return how the driver sends numbers, and arrays as they were packed."""
     from psycopg.adapt import Dumper  # noqa: PLC0415 - an optional package
     from psycopg.pq import Format  # noqa: PLC0415
+    from psycopg.types.numeric import Int8BinaryDumper  # noqa: PLC0415
 
     class PackedDumper(Dumper):
         format = Format.BINARY
@@ -109,7 +110,8 @@ def _packed_dumper() -> "type[Dumper]":
         def dump(self, obj: "Packed") -> "Buffer":
             return obj
 
-    return PackedDumper
+    # Numbers of one type, so that a statement is prepared once and not for each size.
+    return {int: Int8BinaryDumper, Packed: PackedDumper}
 
 
 class Broken(NamedTuple):
@@ -156,7 +158,6 @@ class PostgresLink:
             import psycopg  # noqa: PLC0415 - an optional package
             import psycopg.conninfo  # noqa: PLC0415
             import psycopg_pool  # noqa: PLC0415
-            from psycopg.types.numeric import Int8BinaryDumper  # noqa: PLC0415
         except ImportError:
             raise MissingExtraError(package="psycopg", extra="postgres") from None
         try:
@@ -169,11 +170,7 @@ class PostgresLink:
         self._schema = schema
         self._timeout = timeout
         self._is_relaxed = durability == "relaxed"
-        # Numbers of one type, so that a statement is prepared once and not for each size.
-        self._dumpers: Mapping[type, type[Dumper]] = {
-            int: Int8BinaryDumper,
-            Packed: _packed_dumper(),
-        }
+        self._dumpers = _dumpers()
         self._failure = psycopg.Error
         self._late = psycopg_pool.PoolTimeout
         self._closed = psycopg_pool.PoolClosed
