@@ -35,7 +35,7 @@ class Desk:
                 job.succeed(job.given)
         return again
 
-    def put(self, *names: str, key: str | None = None, size: int = 1) -> list[asyncio.Task[str]]:
+    def put(self, *names: str, key: str | None = None, size: int = 1) -> list[asyncio.Task[object]]:
         """Put a job for each of *names*."""
         return [asyncio.create_task(self.line.put(name, key=key, size=size)) for name in names]
 

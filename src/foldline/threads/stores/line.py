@@ -9,7 +9,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from copy import copy
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -34,7 +34,7 @@ class Job(Struct, Generic[_Given], eq=False):
     key: Hashable | None
     """Of several jobs with one key, each is taken after the one before has ended."""
 
-    future: asyncio.Future[Any]
+    future: asyncio.Future[object]
     """What the caller waits for; a caller that gave up has cancelled it."""
 
     number: int
@@ -90,13 +90,13 @@ class Line(Generic[_Given]):
         self._busy = 0
         self._tasks = set[asyncio.Task[None]]()
 
-    async def put(self, given: _Given, *, key: Hashable | None = None, size: int = 0) -> Any:
+    async def put(self, given: _Given, *, key: Hashable | None = None, size: int = 0) -> object:
         """Return the result of a job, or raise its error; StoreBusyError if the line is full."""
         if self._waiting >= self._most_waiting:
             message = f"{self._waiting:,} calls wait for the server: try again later"
             raise StoreBusyError(message)
         self._count += 1
-        future = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         job = Job(given, key, future, self._count, size)
         is_behind = key is not None and key in self._behind
         if key is not None and not is_behind:

@@ -49,6 +49,8 @@ def texts(values: Iterable[str]) -> Packed:
 
 def strings(values: Sequence[bytes | None], *, kind: int = _BYTEA) -> Packed:
     """Return *values* as an array of `bytea`."""
+    if not values:
+        return Packed(_head(kind, 0))
     pieces = [_head(kind, len(values))]
     for value in values:
         pieces.append(pack(">i", -1 if value is None else len(value)))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter, itemgetter
-from typing import Any, Final, TypeAlias, Unpack
+from typing import Any, Final, TypeAlias, Unpack, cast
 
 from foldline.checks import expect_whole
 from foldline.errors import (
@@ -158,8 +158,7 @@ class PostgresStorage:
 
     async def _read(self, name: str, values: Values, *, size: int = 0) -> Answer:
         self.link.check()
-        found: Answer = await self._reads.put((name, values), size=size)
-        return found
+        return cast("Answer", await self._reads.put((name, values), size=size))
 
     async def _read_all(self, jobs: Sequence[Job[_Read]]) -> Iterable[Job[_Read]]:
         """Make several reads; return those that must be tried alone."""

@@ -86,10 +86,11 @@ def room_of(change: Change) -> int:
     """Return the bytes of *change*, or 0 if it must be made alone."""
     if not _appends(change) or not change.revision:
         return 0
-    put = {(one.kind, name) for one in change.put for name in (one.name, None)}
-    # What is dropped and stored at once would be two changes of one row in one statement.
-    if not put.isdisjoint(change.drop):
-        return 0
+    if change.drop:
+        put = {(one.kind, name) for one in change.put for name in (one.name, None)}
+        # What is dropped and stored at once would be two changes of one row in one statement.
+        if not put.isdisjoint(change.drop):
+            return 0
     stored = sum(len(one.data) for one in change.put)
     return 1 + stored + sum(len(row.data) for row in change.rows)
 
