@@ -26,7 +26,7 @@ from foldline.threads.stores.postgres.schema import migrate, read_statements
 
 
 if TYPE_CHECKING:
-    from psycopg import AsyncConnection, Error
+    from psycopg import AsyncConnection, AsyncCursor, Error
     from psycopg.abc import Buffer
     from psycopg.adapt import Dumper
     from psycopg_pool import AsyncConnectionPool
@@ -181,6 +181,8 @@ class PostgresLink:
         """How many connections are open at most."""
         self._pool: AsyncConnectionPool[AsyncConnection[Any]] | None = None
         self._places = asyncio.Semaphore(pool_size)
+        # Of the open connections, one each.
+        self._cursors: dict[AsyncConnection[Any], AsyncCursor[Any]] = {}
         self._home = Home()
         # What was opened elsewhere must not be touched, not even by garbage collection.
         self._left: list[object] = []
@@ -251,6 +253,8 @@ class PostgresLink:
         for kind, dumper in self._dumpers.items():
             connection.adapters.register_dumper(kind, dumper)
         await self._execute(connection, self.sql["session"], values)
+        self._cursors = {one: kept for one, kept in self._cursors.items() if not one.closed}
+        self._cursors[connection] = connection.cursor(binary=True)
 
     async def _try_again(self, pool: "AsyncConnectionPool[AsyncConnection[Any]]") -> None:
         """Connect once more while a call waits for it."""
@@ -261,8 +265,8 @@ class PostgresLink:
     async def close(self) -> None:
         """Close all connections, but leave those of another process or of a closed loop alone."""
         if self._pool is not None and self._home.is_lost:
-            self._left.append(self._pool)
-            self._pool = None
+            self._left += [self._pool, self._cursors]
+            self._pool, self._cursors = None, {}
         elif self._pool is not None:
             self._home.check()
             pool, self._pool = self._pool, None
@@ -363,9 +367,10 @@ class PostgresLink:
         *,
         is_prepared: bool,
     ) -> Answer:
-        cursor = await connection.execute(
-            sql, values, prepare=None if is_prepared else False, binary=values is not None
-        )
+        kept = self._cursors.get(connection) if is_prepared and values is not None else None
+        # A new one finds out again how each value is sent.
+        cursor = kept or connection.cursor(binary=values is not None)
+        await cursor.execute(sql, values, prepare=None if is_prepared else False)
         # Asking for the description would make one.
         return [] if cursor.rownumber is None else await cursor.fetchall()
 
