@@ -21,6 +21,7 @@ CATCHERS = {
     "apps/cli/main.py",  # a program ends with one line, not with a traceback
     "providers/digest/work.py",  # an extractor of a user may fail, and the summary stays
     "providers/worker.py",  # hands what any work raises to its caller
+    "testing/guests.py",  # whatever a codec raises is what a check has shown
     "threads/store.py",  # closes what it has opened, and raises again
     "threads/stores/sqlite/file.py",  # undoes what it began, and raises again
     "threads/stores/sqlite/inline_read.py",  # what fails here is read by the reader thread

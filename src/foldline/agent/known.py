@@ -1,8 +1,8 @@
-"""What was read from plain lists of dictionaries, so that the next call reads what is new only."""
+"""What was read from lists of dictionaries or objects, so that the next call reads what is new."""
 
 import marshal
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from sys import getsizeof
 from threading import Lock
@@ -41,6 +41,10 @@ _ROW_BYTES = 120
 """What is the list's own of a message that a longer list holds as well."""
 
 
+_BUILT_IN = (bytes, bytearray, int, float, list, tuple, set, frozenset)
+"""Of a subclass of these the fields are not all."""
+
+
 @runtime_checkable
 class _Model(Protocol):
     """What objects of the SDKs are."""
@@ -50,10 +54,15 @@ class _Model(Protocol):
 
 
 def _seen(value: object) -> object:
-    """Return what tells whether an object of an SDK has changed, several times as fast as a dump."""
+    """Return what tells whether an object has changed, several times as fast as a dump."""
+    name = type(value).__qualname__
     if isinstance(value, _Model):
-        return vars(value), value.model_extra, len(value.model_fields_set)
-    return dumped(value)
+        return name, vars(value), value.model_extra, len(value.model_fields_set)
+    if isinstance(value, str | Mapping):
+        return dumped(value)
+    if isinstance(value, _BUILT_IN):
+        raise TypeError
+    return name, vars(value)
 
 
 _FORMAT = NativeFormat | str | None
@@ -74,13 +83,15 @@ _MARSHAL_VERSION = 2
 
 
 class Conversion(Struct, frozen=True, kw_only=True, eq=False):
-    """What was read from a list of dictionaries; nothing in it is the caller's own."""
+    """What was read from a list of dictionaries or objects; nothing in it is the caller's own."""
 
     history: History
     """The messages; never appended to."""
 
-    wire: NativeFormat
-    witnesses: Witnesses | None
+    wire: NativeFormat = NativeFormat.OTEL
+    """The format of dictionaries; objects have that of our own parts."""
+
+    witnesses: Witnesses | None = None
     """What the items say of their format; None if the caller named it."""
 
     messages: Sequence[Message]
