@@ -1,0 +1,30 @@
+"""The guest under test is named on the command line: each has a virtual environment of its own."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+
+pytest_plugins = ["tests.offline"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take the name of a guest: `--guest langchain`."""
+    parser.addoption("--guest", required=True, help="the guest under test")
+
+
+@pytest.fixture(scope="session")
+def guest(request: pytest.FixtureRequest) -> str:
+    """Return the name of the guest under test."""
+    return str(request.config.getoption("--guest"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _silent() -> Iterator[None]:
+    """Keep the frameworks from reporting home."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_AGENTS_DISABLE_TRACING", "1")
+        for name in [one for one in os.environ if one.startswith(("LANGSMITH_", "LANGCHAIN_"))]:
+            patch.delenv(name)
+        yield

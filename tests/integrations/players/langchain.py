@@ -1,0 +1,107 @@
+"""LangChain's `create_agent` with a checkpointer."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from langchain.agents import create_agent
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+
+from foldline.agent.reducer import HistoryReducer
+from foldline.formats import to_anthropic
+from foldline.history.messages import Message
+from foldline.integrations.langchain import FoldlineMiddleware
+from foldline.integrations.langchain_messages import LangChainCodec
+from tests.integrations.golden import RULES, Transcript, answer_of
+
+
+CANNOT: Mapping[str, str] = MappingProxyType({})
+
+_THREAD: Any = {"configurable": {"thread_id": "house"}}
+
+
+def as_langchain(message: Message) -> BaseMessage:
+    """Return *message* as LangChain's client of Anthropic makes it."""
+    (item,) = to_anthropic([message])
+    content = item["content"]
+    if message.role == "tool":
+        (answer,) = message.tool_call_responses
+        return ToolMessage(str(answer.response), tool_call_id=answer.id, name="look")
+    if message.role == "user":
+        return HumanMessage(content)
+    calls: list[Any] = [
+        {"id": one["id"], "name": one["name"], "args": one["input"], "type": "tool_call"}
+        for one in (content if isinstance(content, list) else [])
+        if one["type"] == "tool_use"
+    ]
+    return AIMessage(content, tool_calls=calls)
+
+
+class Scripted(BaseChatModel):
+    """Answers from a script, and remembers what it was asked."""
+
+    answers: list[Any] = []  # noqa: RUF012 - a field of pydantic's
+    requests: list[Any] = []  # noqa: RUF012 - a field of pydantic's
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(self, tools: Any, **_: Any) -> Any:
+        return self
+
+    def _generate(self, messages: Any, *_: Any, **__: Any) -> ChatResult:
+        self.requests.append(list(messages))
+        return ChatResult(generations=[ChatGeneration(message=self.answers.pop(0))])
+
+
+class Player:
+    """One conversation."""
+
+    def __init__(self, transcript: Transcript, reducer: HistoryReducer) -> None:
+        self._messages = transcript.messages
+        self._model = Scripted()
+        self._saver = InMemorySaver()
+        self.restart(reducer)
+        before = [*map(as_langchain, transcript.before)]
+        if before:
+            self._agent.update_state(_THREAD, {"messages": before})
+
+    @property
+    def requests(self) -> list[list[Message]]:
+        return [self.read(one) for one in self._model.requests]
+
+    def restart(self, reducer: HistoryReducer) -> None:
+        @tool
+        def look(room: int, side: int) -> str:
+            """Look at a side of a room."""
+            return answer_of(self._messages, {"room": room, "side": side})
+
+        self._agent: Any = create_agent(
+            self._model,
+            [look],
+            system_prompt=RULES,
+            middleware=[FoldlineMiddleware(reducer)],
+            checkpointer=self._saver,
+        )
+
+    def _script(self, turn: Sequence[Message]) -> Any:
+        self._model.answers = [as_langchain(one) for one in turn if one.role == "assistant"]
+        return {"messages": [as_langchain(turn[0])]}
+
+    async def say(self, turn: Sequence[Message]) -> None:
+        await self._agent.ainvoke(self._script(turn), _THREAD)
+
+    def say_blocking(self, turn: Sequence[Message]) -> None:
+        self._agent.invoke(self._script(turn), _THREAD)
+
+    async def stored(self) -> list[Any]:
+        return list(self._agent.get_state(_THREAD).values.get("messages", []))
+
+    def read(self, objects: Sequence[Any]) -> list[Message]:
+        codec = LangChainCodec()
+        return [message for one in objects for message in codec.read(one)]
