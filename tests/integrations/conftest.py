@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.integrations.player import Guest, guest_of
+
 
 pytest_plugins = ["tests.offline"]
 
@@ -15,9 +17,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(scope="session")
-def guest(request: pytest.FixtureRequest) -> str:
-    """Return the name of the guest under test."""
-    return str(request.config.getoption("--guest"))
+def guest(request: pytest.FixtureRequest) -> Guest:
+    """Return the guest under test."""
+    return guest_of(str(request.config.getoption("--guest")))
 
 
 @pytest.fixture(scope="session", autouse=True)

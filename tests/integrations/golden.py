@@ -57,6 +57,13 @@ class Transcript(Struct, frozen=True, kw_only=True):
             turns[-1].append(message)
         return turns
 
+    def answered(self, text: str) -> "Transcript":
+        """Return the same with *text* as the result of the call that has none."""
+        result = {"type": "tool_result", "tool_use_id": "lost", "content": text}
+        imported = [*self.imported]
+        imported[2:2] = [{"role": "user", "content": [result]}]
+        return replace(self, imported=imported) if self.imported else self
+
     @property
     def messages(self) -> list[Message]:
         """Everything that is said."""

@@ -1,12 +1,18 @@
 """What a guest is for the table: its own loop with a scripted model of its own kind."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.messages import Message
 from tests.integrations.golden import Transcript
+
+
+BLOCKING = "a blocking run inside a loop"
+"""The row of a guest whose own blocking face cannot be called while a loop is running."""
 
 
 class Player(Protocol):
@@ -14,7 +20,8 @@ class Player(Protocol):
     One conversation in a guest.
 
     Each guest has a module in `tests/integrations/players` with a class `Player`, and what it
-    cannot carry: `CANNOT`, the name of a transcript and the error that the guest itself gives.
+    cannot carry. `CANNOT` has the name of a transcript, or `BLOCKING`, with the error that the guest
+    itself gives; `UNANSWERED` is what it answers by itself to a call that has no result, if it does.
     """
 
     def __init__(self, transcript: Transcript, reducer: HistoryReducer) -> None:
@@ -39,7 +46,23 @@ class Player(Protocol):
         """Make everything anew, as another process would, but for what the guest stores."""
 
 
-def player_of(guest: str) -> tuple[Callable[[Transcript, HistoryReducer], Player], dict[str, str]]:
-    """Return the player of *guest*, and what the guest cannot carry."""
-    module = import_module(f"tests.integrations.players.{guest}")
-    return module.Player, module.CANNOT
+class Guest(Struct, frozen=True):
+    """A guest, with the rows that say what it cannot carry."""
+
+    player: Callable[[Transcript, HistoryReducer], Player]
+    cannot: Mapping[str, str]
+    unanswered: str
+
+    def play(self, transcript: Transcript, reducer: HistoryReducer) -> Player:
+        """Begin *transcript*."""
+        return self.player(transcript, reducer)
+
+    def carried(self, transcript: Transcript) -> Transcript:
+        """Return *transcript* as the guest has it once its loop has begun."""
+        return transcript.answered(self.unanswered) if self.unanswered else transcript
+
+
+def guest_of(name: str) -> Guest:
+    """Return the guest of that name."""
+    module = import_module(f"tests.integrations.players.{name}")
+    return Guest(module.Player, module.CANNOT, module.UNANSWERED)

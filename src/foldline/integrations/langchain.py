@@ -94,5 +94,5 @@ def _kept(
     response: ModelResponse[Any], reduced: ReducedHistory[BaseMessage]
 ) -> ExtendedModelResponse[Any]:
     state = reduced.state
-    update = {} if state is None else {"foldline_reduction": state.to_json()}
+    update = {} if state is None else {"foldline_reduction": state.to_json().decode()}
     return ExtendedModelResponse(response, Command(update=update))

@@ -19,6 +19,7 @@ from foldline.integrations.langchain_messages import LangChainCodec
 from tests.integrations.golden import RULES, Transcript, answer_of
 
 
+UNANSWERED = ""
 CANNOT: Mapping[str, str] = MappingProxyType({})
 
 _THREAD: Any = {"configurable": {"thread_id": "house"}}
