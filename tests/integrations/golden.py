@@ -42,26 +42,36 @@ class Transcript(Struct, frozen=True, kw_only=True):
     played: Sequence[dict[str, Any]]
     """What the loop plays: users speak, the model answers, tools are run."""
 
+    is_signed: bool = True
+    """Whether thinking has the signature that binds it to what is before it."""
+
+    def _read(self, items: Sequence[dict[str, Any]]) -> list[Message]:
+        read = from_anthropic(items)
+        return [one if self.is_signed else replace(one, native=None) for one in read]
+
     @property
     def before(self) -> list[Message]:
         """What the guest's history has before its loop begins."""
-        return list(from_anthropic(self.imported))
+        return self._read(self.imported)
 
     @property
     def turns(self) -> list[list[Message]]:
         """The messages of each turn: the user's, then answers and results."""
         turns: list[list[Message]] = []
-        for message in from_anthropic(self.played):
+        for message in self._read(self.played):
             if message.role == "user":
                 turns.append([])
             turns[-1].append(message)
         return turns
 
-    def answered(self, text: str) -> "Transcript":
-        """Return the same with *text* as the result of the call that has none."""
+    def answered(self, text: str | None) -> "Transcript":
+        """Return the same with *text* as the result of the call that has none; None drops the call."""
         result = {"type": "tool_result", "tool_use_id": "lost", "content": text}
         imported = [*self.imported]
-        imported[2:2] = [{"role": "user", "content": [result]}]
+        if text is None:
+            del imported[1:2]
+        else:
+            imported[2:2] = [{"role": "user", "content": [result]}]
         return replace(self, imported=imported) if self.imported else self
 
     @property

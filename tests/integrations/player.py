@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.messages import Message
@@ -19,13 +20,21 @@ class Player(Protocol):
     """
     One conversation in a guest.
 
-    Each guest has a module in `tests/integrations/players` with a class `Player`, and what it
-    cannot carry. `CANNOT` has the name of a transcript, or `BLOCKING`, with the error that the guest
-    itself gives; `UNANSWERED` is what it answers by itself to a call that has no result, if it does.
+    Each guest has a module in `tests/integrations/players` with a class `Player`, and with rows for
+    what it cannot carry:
+
+    - `CANNOT` has the name of a transcript that the guest spoils itself, with how; or `BLOCKING`
+      with the error that it gives.
+    - `UNANSWERED` is what it answers by itself to a call without result; None says that it sends no
+      such call, and nothing that foldline answers.
+    - `SIGNED` is whether its thinking has a place for a vendor's signature.
     """
 
     def __init__(self, transcript: Transcript, reducer: HistoryReducer) -> None:
-        """Begin with what the transcript imports."""
+        """Make what plays *transcript*."""
+
+    async def begin(self) -> None:
+        """Put what the transcript imports into the guest's history."""
 
     requests: list[list[Message]]
     """What the scripted model received, call by call."""
@@ -51,18 +60,24 @@ class Guest(Struct, frozen=True):
 
     player: Callable[[Transcript, HistoryReducer], Player]
     cannot: Mapping[str, str]
-    unanswered: str
+    unanswered: str | None
+    signed: bool
 
-    def play(self, transcript: Transcript, reducer: HistoryReducer) -> Player:
+    async def play(self, transcript: Transcript, reducer: HistoryReducer) -> Player:
         """Begin *transcript*."""
-        return self.player(transcript, reducer)
+        player = self.player(transcript, reducer)
+        await player.begin()
+        return player
 
     def carried(self, transcript: Transcript) -> Transcript:
         """Return *transcript* as the guest has it once its loop has begun."""
-        return transcript.answered(self.unanswered) if self.unanswered else transcript
+        carried = transcript
+        if self.unanswered != "":
+            carried = transcript.answered(self.unanswered)
+        return replace(carried, is_signed=self.signed)
 
 
 def guest_of(name: str) -> Guest:
     """Return the guest of that name."""
     module = import_module(f"tests.integrations.players.{name}")
-    return Guest(module.Player, module.CANNOT, module.UNANSWERED)
+    return Guest(module.Player, module.CANNOT, module.UNANSWERED, module.SIGNED)

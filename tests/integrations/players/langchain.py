@@ -19,6 +19,7 @@ from foldline.integrations.langchain_messages import LangChainCodec
 from tests.integrations.golden import RULES, Transcript, answer_of
 
 
+SIGNED = True
 UNANSWERED = ""
 CANNOT: Mapping[str, str] = MappingProxyType({})
 
@@ -71,6 +72,9 @@ class Player:
         before = [*map(as_langchain, transcript.before)]
         if before:
             self._agent.update_state(_THREAD, {"messages": before})
+
+    async def begin(self) -> None:
+        """Nothing is left to do."""
 
     @property
     def requests(self) -> list[list[Message]]:

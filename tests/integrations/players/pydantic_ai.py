@@ -18,6 +18,7 @@ from tests.integrations.golden import RULES, Transcript, answer_of
 from tests.integrations.player import BLOCKING
 
 
+SIGNED = True
 UNANSWERED = "The tool call was interrupted before a result was produced."
 CANNOT: Mapping[str, str] = MappingProxyType({BLOCKING: "event loop is already running"})
 
@@ -68,6 +69,9 @@ class Player:
             prompt = theirs.UserPromptPart(prompt_of(message))
             self._history.append(theirs.ModelRequest([*rules, prompt]))
         self.restart(reducer)
+
+    async def begin(self) -> None:
+        """Nothing is left to do."""
 
     @property
     def requests(self) -> list[list[Message]]:
