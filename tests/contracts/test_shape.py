@@ -43,9 +43,11 @@ ANY_READERS = (
     "agent/tools/",  # reads annotations of any type, and what a model wrote
     "agent/wire.py",  # reads and writes them
     "apps/cli/",  # reads files that may hold anything
+    "guests/thinking.py",  # takes blocks as a vendor writes them
     "history/codec.py",  # turns JSON into values
     "history/digest.py",  # hashes any JSON value
     "history/formats/",  # reads the wire formats of vendors
+    "integrations/",  # speaks with other frameworks
     "logs/",  # reads the logs of other programs
     "providers/vendors/",  # speaks with the clients of vendors
     "reduction/config_reader.py",  # reads configuration that may hold anything

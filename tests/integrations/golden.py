@@ -27,9 +27,7 @@ CONFIG = HistoryReductionConfig(
     summarization_threshold=6,
 )
 # One red pixel.
-PICTURE = (
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
-)
+PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
 
 
 class Transcript(Struct, frozen=True, kw_only=True):
@@ -166,7 +164,9 @@ def answer_of(messages: Sequence[Message], arguments: object) -> str:
     """Return what the tool answers to a call with *arguments*."""
     wanted = json.dumps(arguments, sort_keys=True)
     calls = (call for message in messages for call in message.tool_calls)
-    same = [call for call in calls if json.dumps(json.loads(call.arguments), sort_keys=True) == wanted]
+    same = [
+        call for call in calls if json.dumps(json.loads(call.arguments), sort_keys=True) == wanted
+    ]
     at = next(i for i, one in enumerate(messages) if same[0] in one.tool_calls)
     results = (one for message in messages[at:] for one in message.tool_call_responses)
     return str(next(one.response for one in results if one.id == same[0].id))

@@ -47,9 +47,11 @@ class Player(Protocol):
 
     async def stored(self) -> list[Any]:
         """Return the guest's own history: its objects, as it keeps them."""
+        ...
 
     def read(self, objects: Sequence[Any]) -> list[Message]:
         """Return what *objects* say."""
+        ...
 
     def restart(self, reducer: HistoryReducer) -> None:
         """Make everything anew, as another process would, but for what the guest stores."""

@@ -67,6 +67,8 @@ class HistoryReducer:
 
     telemetry: FoldObserver | None = None
     """Receives the folds; see `Telemetry`."""
+    counter: TokenCounter | None
+    """Counts the tokens of what is no `History`; None for the estimator."""
     _may_warn = True
 
     def __init__(  # noqa: PLR0913 - one name for each thing a caller may know

@@ -41,6 +41,7 @@ class FoldlineMiddleware(AgentMiddleware[FoldlineState, Any, Any]):
     """
 
     state_schema = FoldlineState
+    """What the state of an agent gets beside its messages."""
 
     def __init__(self, reducer: HistoryReducer) -> None:
         """Reduce with *reducer*; one may serve several agents."""

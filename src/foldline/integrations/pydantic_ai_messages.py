@@ -109,7 +109,8 @@ def _content(one: Any) -> Any:
 def _contents(messages: Iterable[Message]) -> list[Any]:
     """Return what *messages* of a user say, as pydantic-ai writes it."""
     made = pydantic_messages(messages, vendor="")
-    given = (part.content for part in made[0].parts)
+    parts: Any = made[0].parts
+    given = (part.content for part in parts)
     return [one for some in given for one in ([some] if isinstance(some, str) else some)]
 
 

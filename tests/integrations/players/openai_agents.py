@@ -40,7 +40,9 @@ def output_of(message: Message, number: int) -> list[Any]:
         match part:
             case ReasoningPart(content=text):
                 summary: Any = [{"type": "summary_text", "text": text}]
-                items.append(ResponseReasoningItem(id=f"rs_{number}", summary=summary, type="reasoning"))
+                items.append(
+                    ResponseReasoningItem(id=f"rs_{number}", summary=summary, type="reasoning")
+                )
             case ToolCallPart(id=id, name=name, arguments=arguments):
                 items.append(
                     ResponseFunctionToolCall(
@@ -70,9 +72,11 @@ class Scripted(Model):
         self.answers: list[Message] = []
         self.asked: list[Any] = []
 
-    async def get_response(self, system_instructions: Any, input: Any, *_: Any, **__: Any) -> Any:
-        self.asked.append((system_instructions, list(input)))
-        return ModelResponse(output=output_of(self.answers.pop(0), len(self.asked)), usage=Usage(), response_id=None)
+    async def get_response(self, rules: Any, items: Any, *_: Any, **__: Any) -> Any:
+        self.asked.append((rules, list(items)))
+        return ModelResponse(
+            output=output_of(self.answers.pop(0), len(self.asked)), usage=Usage(), response_id=None
+        )
 
     def stream_response(self, *_: Any, **__: Any) -> Any:
         raise NotImplementedError
