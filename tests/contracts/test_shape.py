@@ -51,6 +51,7 @@ ANY_READERS = (
     "logs/",  # reads the logs of other programs
     "providers/vendors/",  # speaks with the clients of vendors
     "reduction/config_reader.py",  # reads configuration that may hold anything
+    "testing/guests.py",  # judges codecs of any framework
     "testing/grammars/",  # judges requests that may hold anything
     "threads/loop_state.py",  # tells msgspec how a field of its own looks as JSON
     "threads/original.py",  # reads documents of another program

@@ -76,6 +76,7 @@ def model_input_filter(
     """
 
     async def reduced_input(data: CallModelData[Any]) -> ModelInputData:
+        """Return the view of *data*."""
         given = data.model_data
         thread = None if session is None else await session.thread()
         stored: Any = None if thread is None else thread.metadata.get(_STATE)

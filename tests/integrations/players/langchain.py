@@ -5,18 +5,15 @@ from types import MappingProxyType
 from typing import Any
 
 from langchain.agents import create_agent
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from foldline.agent.reducer import HistoryReducer
-from foldline.formats import to_anthropic
 from foldline.history.messages import Message
 from foldline.integrations.langchain import FoldlineMiddleware
 from foldline.integrations.langchain_messages import LangChainCodec
 from tests.integrations.golden import RULES, Transcript, answer_of
+from tests.integrations.players.langchain_script import Scripted, as_langchain
 
 
 SIGNED = True
@@ -24,41 +21,6 @@ UNANSWERED = ""
 CANNOT: Mapping[str, str] = MappingProxyType({})
 
 _THREAD: Any = {"configurable": {"thread_id": "house"}}
-
-
-def as_langchain(message: Message) -> BaseMessage:
-    """Return *message* as LangChain's client of Anthropic makes it."""
-    (item,) = to_anthropic([message])
-    content = item["content"]
-    if message.role == "tool":
-        (answer,) = message.tool_call_responses
-        return ToolMessage(str(answer.response), tool_call_id=answer.id, name="look")
-    if message.role == "user":
-        return HumanMessage(content)
-    calls: list[Any] = [
-        {"id": one["id"], "name": one["name"], "args": one["input"], "type": "tool_call"}
-        for one in (content if isinstance(content, list) else [])
-        if one["type"] == "tool_use"
-    ]
-    return AIMessage(content, tool_calls=calls)
-
-
-class Scripted(BaseChatModel):
-    """Answers from a script, and remembers what it was asked."""
-
-    answers: list[Any] = []  # noqa: RUF012 - a field of pydantic's
-    requests: list[Any] = []  # noqa: RUF012 - a field of pydantic's
-
-    @property
-    def _llm_type(self) -> str:
-        return "scripted"
-
-    def bind_tools(self, tools: Any, **_: Any) -> Any:
-        return self
-
-    def _generate(self, messages: Any, *_: Any, **__: Any) -> ChatResult:
-        self.requests.append(list(messages))
-        return ChatResult(generations=[ChatGeneration(message=self.answers.pop(0))])
 
 
 class Player:
