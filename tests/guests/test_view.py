@@ -68,6 +68,13 @@ async def test_an_awaited_view_is_the_same() -> None:
     assert len(awaited.messages) < len(notes)
 
 
+async def test_a_blocking_view_inside_a_loop_folds() -> None:
+    """A hook that cannot await gets its view from inside a running loop too."""
+    shown = make_view()[0].reduce_sync(talk(4))
+
+    assert shown.event.status == "performed"
+
+
 def test_the_given_list_stays_as_it_is() -> None:
     """Neither the list nor an object in it changes."""
     notes = talk(6)

@@ -27,6 +27,7 @@ class Player(Protocol):
       with the error that it gives.
     - `UNANSWERED` is what it answers by itself to a call without result; None says that it sends no
       such call, and nothing that foldline answers.
+    - `OPENS` is whether its view opens with a note, since a user has to speak first there.
     - `SIGNED` is whether its thinking has a place for a vendor's signature.
     """
 
@@ -64,6 +65,7 @@ class Guest(Struct, frozen=True):
     cannot: Mapping[str, str]
     unanswered: str | None
     signed: bool
+    opens: bool
 
     async def play(self, transcript: Transcript, reducer: HistoryReducer) -> Player:
         """Begin *transcript*."""
@@ -82,4 +84,4 @@ class Guest(Struct, frozen=True):
 def guest_of(name: str) -> Guest:
     """Return the guest of that name."""
     module = import_module(f"tests.integrations.players.{name}")
-    return Guest(module.Player, module.CANNOT, module.UNANSWERED, module.SIGNED)
+    return Guest(module.Player, module.CANNOT, module.UNANSWERED, module.SIGNED, module.OPENS)

@@ -8,6 +8,7 @@ import pytest
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.guests import summary_text
+from foldline.history.formats.renderings.sending import OPENING_NOTE
 from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.testing.summarizer import ScriptedSummarizer
@@ -35,7 +36,12 @@ def hashes(views: Sequence[Sequence[Message]]) -> list[str]:
 
 def wanted(guest: Guest, transcript: Transcript) -> list[str]:
     """Return the hash of each view as foldline alone makes it of what the guest has."""
-    return hashes(list(own_views(guest.carried(transcript))))
+    views = list(own_views(guest.carried(transcript)))
+    note = [Message.user(OPENING_NOTE)]
+    for view in views:
+        at = sum(one.role == "system" for one in view)
+        view[at:at] = note if guest.opens and view[at].role == "assistant" else []
+    return hashes(views)
 
 
 @each_transcript

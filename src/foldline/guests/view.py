@@ -3,16 +3,18 @@
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Generic, TypeVar, Unpack, cast
 
 from msgspec.structs import replace
 
 from foldline.agent.arguments import RequestOptions
 from foldline.agent.known import KNOWN_BYTES, Conversion, KnownList, KnownLists
+from foldline.agent.portal import PORTAL
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect, expect_whole
-from foldline.errors import FormatError
+from foldline.errors import BlockingCallError, FormatError
 from foldline.guests.codec import GuestCodec
 from foldline.history.history import History
 from foldline.history.messages import Message
@@ -86,14 +88,19 @@ class GuestView(Generic[_Object]):
         self, messages: Iterable[_Object], **request: Unpack[RequestOptions]
     ) -> ReducedHistory[_Object]:
         """
-        Do the same as `reduce`, for callers without an event loop.
+        Do the same as `reduce`, for hooks of a framework that cannot await.
 
-        Raises:
-            BlockingCallError: See `HistoryReducer.reduce_sync`.
+        Inside a running event loop a fold that has to be awaited blocks that loop, as everything else
+        does that such a hook waits for.
         """
         given = list(messages)
         read = self._read(given)
-        return self._shown(given, read, self.reducer.reduce_sync(read.history, **request))
+        try:
+            reduced = self.reducer.reduce_sync(read.history, **request)
+        except BlockingCallError:
+            awaited = partial(self.reducer.reduce, read.history, **request)
+            reduced = PORTAL.run(awaited, blocks_loop=True)
+        return self._shown(given, read, reduced)
 
     def _read(self, given: list[_Object]) -> Conversion:
         # A dataclass is compared by its fields, and does not say of which class it is.

@@ -18,6 +18,7 @@ from tests.integrations.players.langchain_script import Scripted, as_langchain
 
 SIGNED = True
 UNANSWERED = ""
+OPENS = False
 CANNOT: Mapping[str, str] = MappingProxyType({})
 
 _THREAD: Any = {"configurable": {"thread_id": "house"}}

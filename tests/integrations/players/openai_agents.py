@@ -25,6 +25,7 @@ from tests.integrations.player import BLOCKING
 SIGNED = False
 # What the model receives has no such call; the session still has it.
 UNANSWERED = None
+OPENS = False
 CANNOT: Mapping[str, str] = MappingProxyType(
     {
         "reused ids and an unanswered call": "of two calls under one id only the newest is sent",

@@ -20,6 +20,7 @@ from tests.integrations.player import BLOCKING
 
 SIGNED = True
 UNANSWERED = "The tool call was interrupted before a result was produced."
+OPENS = False
 CANNOT: Mapping[str, str] = MappingProxyType({BLOCKING: "event loop is already running"})
 
 
