@@ -141,7 +141,8 @@ guest-%: $(GUEST_VENVS)/%/.done $(VENV)/.dev
 .PRECIOUS: $(GUEST_VENVS)/%/.done
 $(GUEST_VENVS)/%/.done: requirements/guests/%.lock $(VENV)/.dev
 	@rm -rf $(GUEST_VENVS)/$* && $(BIN)/python -m venv $(GUEST_VENVS)/$*
-	@$(GUEST_VENVS)/$*/bin/python -m pip install --quiet --require-hashes --requirement $<
+	@$(BIN)/uv pip install --quiet --python $(GUEST_VENVS)/$* --system-certs --require-hashes \
+		--requirement $<
 	@sed 's/GUEST/$*/g' tests/integrations/types.json > $(GUEST_VENVS)/$*/pyrightconfig.json
 	@touch $@
 
