@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.agent.reducer import HistoryReducer
+from foldline.guests import GuestCodec
 from foldline.history.messages import Message
 from tests.integrations.golden import Transcript
 
@@ -27,6 +28,7 @@ class Player(Protocol):
       with the error that it gives.
     - `UNANSWERED` is what it answers by itself to a call without result; None says that it sends no
       such call, and nothing that foldline answers.
+    - `CODEC` is the codec of its objects; None where they are dictionaries that foldline reads.
     - `OPENS` is whether its view opens with a note, since a user has to speak first there.
     - `SIGNED` is whether its thinking has a place for a vendor's signature.
     """
@@ -39,6 +41,10 @@ class Player(Protocol):
 
     requests: list[list[Message]]
     """What the scripted model received, call by call."""
+
+    def received(self) -> list[Any]:
+        """Return the objects of the newest of these requests."""
+        ...
 
     async def say(self, turn: Sequence[Message]) -> None:
         """Let the user say the first message of *turn*; the model and the tools say the others."""
@@ -66,6 +72,7 @@ class Guest(Struct, frozen=True):
     unanswered: str | None
     signed: bool
     opens: bool
+    codec: GuestCodec[Any] | None
 
     async def play(self, transcript: Transcript, reducer: HistoryReducer) -> Player:
         """Begin *transcript*."""
@@ -84,4 +91,6 @@ class Guest(Struct, frozen=True):
 def guest_of(name: str) -> Guest:
     """Return the guest of that name."""
     module = import_module(f"tests.integrations.players.{name}")
-    return Guest(module.Player, module.CANNOT, module.UNANSWERED, module.SIGNED, module.OPENS)
+    return Guest(
+        module.Player, module.CANNOT, module.UNANSWERED, module.SIGNED, module.OPENS, module.CODEC
+    )

@@ -11,6 +11,7 @@ from foldline.guests import summary_text
 from foldline.history.formats.renderings.sending import OPENING_NOTE
 from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.reduction.config import HistoryReductionConfig
+from foldline.testing.guests import GuestConformance
 from foldline.testing.summarizer import ScriptedSummarizer
 from tests.integrations.golden import (
     RULES,
@@ -155,6 +156,22 @@ def test_a_blocking_run_inside_a_loop_folds(guest: Guest) -> None:
     asyncio.run(play())
 
     assert hashes(player.requests) == wanted(guest, transcript)
+
+
+@each_transcript
+def test_the_codec_keeps_its_promises(guest: Guest, transcript: Transcript) -> None:
+    """What the guest sends of each transcript passes the kit for codecs."""
+
+    async def play() -> list[object]:
+        reducer = HistoryReducer(HistoryReductionConfig(enabled=False))
+        player = await guest.play(transcript, reducer)
+        for turn in transcript.turns[:2]:
+            await player.say(turn)
+        return player.received()
+
+    if guest.codec is not None:
+        report = GuestConformance(guest.codec, asyncio.run(play())).run()
+        assert report.is_conformant, str(report)
 
 
 @each_transcript

@@ -55,17 +55,20 @@ class LangChainCodec:
                 {"id": one.id, "name": one.name, "args": object_from_json(one.arguments)}
                 for one in message.tool_calls
             ]
+        thought = [one.content for one in message.parts if isinstance(one, ReasoningPart)]
+        if thought:
+            own = [] if source is None else _blocks(source)
+            kept = [one for one in own if one.get("type") in _THINKING]
+            made = [{"type": "reasoning", "reasoning": text} for text in thought]
+            fields["content"] = [*(kept or made), *listed_blocks(fields["content"])]
         if not isinstance(source, kind):
             return kind(**fields, name=message.name)
         if kind is AIMessage:
             # The vendor's own form of the calls would be taken for further ones.
             fields |= {"additional_kwargs": {}, "invalid_tool_calls": []}
-            if any(isinstance(part, ReasoningPart) for part in message.parts):
-                kept = [one for one in _blocks(source) if one.get("type") in _THINKING]
-                fields["content"] = [*kept, *listed_blocks(fields["content"])]
-        # What was validated is set directly: a call is a dictionary with a type of its own.
-        made = kind(**{"name": source.name} | fields)
-        return source.model_copy(update={name: getattr(made, name) for name in fields})
+        # What is validated is set: a call is a dictionary with a type of its own.
+        valid = kind(**{"name": source.name} | fields)
+        return source.model_copy(update={name: getattr(valid, name) for name in fields})
 
     def part(self, item: BaseMessage, _: Sequence[int], /) -> BaseMessage:
         """Return *item*, which is one message."""

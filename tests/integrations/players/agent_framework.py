@@ -30,6 +30,7 @@ from tests.integrations.player import BLOCKING
 
 SIGNED = True
 UNANSWERED = ""
+CODEC = AgentFrameworkCodec()
 OPENS = False
 CANNOT: Mapping[str, str] = MappingProxyType(
     {BLOCKING: "cannot be called from a running event loop"}
@@ -89,6 +90,9 @@ class Player:
     @property
     def requests(self) -> list[list[Message]]:
         return [[Message.system(rules), *self.read(view)] for rules, view in self._model.asked]
+
+    def received(self) -> list[Any]:
+        return list(self._model.asked[-1][1])
 
     def restart(self, reducer: HistoryReducer) -> None:
         @tool

@@ -25,6 +25,7 @@ from tests.integrations.golden import RULES, Transcript, answer_of
 # The thought signatures of Gemini are bound to their own answer only.
 SIGNED = False
 UNANSWERED = None
+CODEC = GoogleADKCodec()
 OPENS = True
 CANNOT: Mapping[str, str] = MappingProxyType({})
 
@@ -85,6 +86,9 @@ class Player:
             [Message.system(rules[: len(RULES)]), *self._read(view)]
             for rules, view in self._model.asked
         ]
+
+    def received(self) -> list[Any]:
+        return list(self._model.asked[-1][1])
 
     def restart(self, reducer: HistoryReducer) -> None:
         def look(room: int, side: int) -> str:

@@ -21,6 +21,7 @@ from tests.integrations.players.langchain_script import Scripted, as_langchain
 
 SIGNED = True
 UNANSWERED = ""
+CODEC = LangChainCodec()
 OPENS = False
 CANNOT: Mapping[str, str] = MappingProxyType({})
 
@@ -53,6 +54,9 @@ class Player:
     @property
     def requests(self) -> list[list[Message]]:
         return [self.read(one) for one in self._model.requests]
+
+    def received(self) -> list[Any]:
+        return list(self._model.requests[-1])
 
     def restart(self, reducer: HistoryReducer) -> None:
         @tool

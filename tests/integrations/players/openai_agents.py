@@ -25,6 +25,7 @@ from tests.integrations.player import BLOCKING
 SIGNED = False
 # What the model receives has no such call; the session still has it.
 UNANSWERED = None
+CODEC = None
 OPENS = False
 CANNOT: Mapping[str, str] = MappingProxyType(
     {
@@ -102,6 +103,9 @@ class Player:
             [Message.system(rules), *from_openai_responses(items)]
             for rules, items in self._model.asked
         ]
+
+    def received(self) -> list[Any]:
+        return list(self._model.asked[-1][1])
 
     def restart(self, reducer: HistoryReducer) -> None:
         @function_tool

@@ -20,6 +20,7 @@ from tests.integrations.player import BLOCKING
 
 SIGNED = True
 UNANSWERED = "The tool call was interrupted before a result was produced."
+CODEC = PydanticAICodec()
 OPENS = False
 CANNOT: Mapping[str, str] = MappingProxyType({BLOCKING: "event loop is already running"})
 
@@ -77,6 +78,9 @@ class Player:
     @property
     def requests(self) -> list[list[Message]]:
         return [self.read(one) for one in self._asked]
+
+    def received(self) -> list[Any]:
+        return list(self._asked[-1])
 
     def restart(self, reducer: HistoryReducer) -> None:
         def answer(messages: list[theirs.ModelMessage], _: AgentInfo) -> theirs.ModelResponse:

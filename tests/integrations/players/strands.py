@@ -22,6 +22,7 @@ from tests.integrations.golden import RULES, Transcript, answer_of
 
 SIGNED = True
 UNANSWERED = ""
+CODEC = StrandsCodec()
 OPENS = True
 CANNOT: Mapping[str, str] = MappingProxyType({})
 
@@ -106,6 +107,9 @@ class Player:
     @property
     def requests(self) -> list[list[Message]]:
         return [[Message.system(rules), *self.read(view)] for rules, view in self._model.asked]
+
+    def received(self) -> list[Any]:
+        return list(self._model.asked[-1][1])
 
     def restart(self, reducer: HistoryReducer) -> None:
         @tool
