@@ -73,6 +73,7 @@ class Guest(Struct, frozen=True):
     signed: bool
     opens: bool
     codec: GuestCodec[Any] | None
+    model: Callable[[], Any]
 
     async def play(self, transcript: Transcript, reducer: HistoryReducer) -> Player:
         """Begin *transcript*."""
@@ -92,5 +93,11 @@ def guest_of(name: str) -> Guest:
     """Return the guest of that name."""
     module = import_module(f"tests.integrations.players.{name}")
     return Guest(
-        module.Player, module.CANNOT, module.UNANSWERED, module.SIGNED, module.OPENS, module.CODEC
+        player=module.Player,
+        cannot=module.CANNOT,
+        unanswered=module.UNANSWERED,
+        signed=module.SIGNED,
+        opens=module.OPENS,
+        codec=module.CODEC,
+        model=module.model,
     )

@@ -19,7 +19,7 @@ from foldline.history.messages import Message, NativeFormat
 from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
 
 
-__all__ = ["KNOWN_BYTES", "Conversion", "KnownList", "KnownLists"]
+__all__ = ["KNOWN_BYTES", "Conversion", "KnownList", "KnownLists", "held_by"]
 
 
 KNOWN_BYTES = 256 * 1024 * 1024
@@ -285,6 +285,12 @@ def _blocks(items: Sequence[object], first: int) -> list[bytes] | None:
             return None
         blocks.append(bytes(buffer))
     return blocks
+
+
+def held_by(items: Sequence[object]) -> bytes | None:
+    """Return all that *items* hold; None if that cannot be written, so that they are not remembered."""
+    buffer = bytearray()
+    return bytes(buffer) if _written(items, buffer) else None
 
 
 def _written(items: Sequence[object], buffer: bytearray) -> bool:

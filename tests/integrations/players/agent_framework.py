@@ -73,6 +73,13 @@ class Scripted(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], BaseChatC
         return answer()
 
 
+def model() -> Any:
+    """Return a model that says little."""
+    model = Scripted()
+    model.answers = [as_theirs(Message.assistant("It left on day 3.")) for _ in range(3)]
+    return model
+
+
 class Player:
     """One conversation; the framework has no blocking face, so an own loop stands for it."""
 

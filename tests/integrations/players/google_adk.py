@@ -62,6 +62,13 @@ class Scripted(BaseLlm):
         yield LlmResponse(content=self.answers.pop(0))
 
 
+def model() -> Any:
+    """Return a model that says little."""
+    model = Scripted(model="scripted")
+    model.answers = [as_content(Message.assistant("It left on day 3."))] * 3
+    return model
+
+
 class Player:
     """One conversation."""
 

@@ -25,6 +25,13 @@ CANNOT: Mapping[str, str] = MappingProxyType({})
 _THREAD: Any = {"configurable": {"thread_id": "house"}}
 
 
+def model() -> Any:
+    """Return a model that says little."""
+    model = Scripted()
+    model.answers = [as_langchain(Message.assistant("It left on day 3."))] * 3
+    return model
+
+
 class Player:
     """One conversation."""
 

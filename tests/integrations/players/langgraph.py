@@ -36,6 +36,13 @@ class State(TypedDict, total=False):
     foldline_reduction: str
 
 
+def model() -> Any:
+    """Return a model that says little."""
+    model = Scripted()
+    model.answers = [as_langchain(Message.assistant("It left on day 3."))] * 3
+    return model
+
+
 class Player:
     """One conversation."""
 

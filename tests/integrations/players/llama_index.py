@@ -103,6 +103,13 @@ class Scripted(FunctionCallingLLM):
     complete = acomplete = stream_complete = astream_complete = stream_chat
 
 
+def model() -> Any:
+    """Return a model that says little."""
+    model = Scripted()
+    model.answers = [as_theirs(Message.assistant("It left on day 3."))] * 3
+    return model
+
+
 class Player:
     """One conversation; the agent has no blocking face, so an own loop stands for it."""
 

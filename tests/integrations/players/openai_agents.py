@@ -84,6 +84,13 @@ class Scripted(Model):
         raise NotImplementedError
 
 
+def model() -> Any:
+    """Return a model that says little."""
+    model = Scripted()
+    model.answers = [Message.assistant("It left on day 3.")] * 3
+    return model
+
+
 class Player:
     """One conversation."""
 

@@ -55,6 +55,11 @@ def response_of(message: Message) -> theirs.ModelResponse:
     return theirs.ModelResponse(parts)
 
 
+def model() -> Any:
+    """Return a model that says little."""
+    return FunctionModel(lambda *_: response_of(Message.assistant("It left on day 3.")))
+
+
 class Player:
     """One conversation."""
 

@@ -91,6 +91,13 @@ def deltas(block: Any) -> list[Any]:
     return [block]
 
 
+def model() -> Any:
+    """Return a model that says little."""
+    model = Scripted()
+    model.answers = [as_strands(Message.assistant("It left on day 3."))] * 3
+    return model
+
+
 class Player:
     """One conversation."""
 
