@@ -44,7 +44,10 @@ test-long: $(VENV)/.dev ## Run the tests that take minutes each
 	@HYPOTHESIS_PROFILE=long $(RUN) pytest -m long --timeout=3600
 
 test-guests: ## Run the tests inside each framework; GUESTS="langchain strands" names some
-	@set -e; for guest in $(GUESTS); do $(MAKE) --no-print-directory guest-$$guest; done
+	@failed=; for guest in $(GUESTS); do \
+		$(MAKE) --no-print-directory guest-$$guest || failed="$$failed $$guest"; \
+	done; \
+	test -z "$$failed" || { echo "failed inside:$$failed" >&2; exit 1; }
 
 teeth: $(VENV)/.dev ## Plant bugs one by one and check that a test fails for each
 	@$(RUN) tests.planted.bugs

@@ -3,7 +3,6 @@
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from typing import Generic, TypeVar, Unpack, cast
 
 from msgspec.structs import replace
@@ -14,7 +13,7 @@ from foldline.agent.portal import PORTAL
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect, expect_whole
-from foldline.errors import BlockingCallError, FormatError
+from foldline.errors import BlockingCallError, ConfigError, FormatError
 from foldline.guests.codec import GuestCodec
 from foldline.history.history import History
 from foldline.history.messages import Message
@@ -98,9 +97,11 @@ class GuestView(Generic[_Object]):
         try:
             reduced = self.reducer.reduce_sync(read.history, **request)
         except BlockingCallError:
-            awaited = partial(self.reducer.reduce, read.history, **request)
-            reduced = PORTAL.run(awaited, blocks_loop=True)
+            reduced = PORTAL.run(self._reduced, read.history, request, blocks_loop=True)
         return self._shown(given, read, reduced)
+
+    async def _reduced(self, history: History, request: RequestOptions) -> ReducedHistory[Message]:
+        return await self.reducer.reduce(history, **request)
 
     def _read(self, given: list[_Object]) -> Conversion:
         # A dataclass is compared by its fields, and does not say of which class it is.
@@ -132,7 +133,7 @@ class GuestView(Generic[_Object]):
     def _said(self, item: _Object, at: int) -> Sequence[Message]:
         try:
             return self._codec.read(item)
-        except FormatError as error:
+        except (ConfigError, FormatError) as error:
             text = f"messages[{at}]: {error}"
             raise FormatError(text) from error
 

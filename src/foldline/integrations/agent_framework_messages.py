@@ -85,11 +85,10 @@ def _read(one: Content) -> Iterator[Part]:
             text = given if isinstance(given, str) else json_text(given or {})
             yield ToolCallPart(content.call_id, content.name, text)
         case "function_result":
-            said = tuple(part for item in content.items or () for part in _read(item))
-            is_text = all(isinstance(part, TextPart) for part in said)
-            yield ToolCallResponsePart(
-                content.call_id, str(content.result or "") if is_text else said
-            )  # pyright: ignore[reportArgumentType]
+            said: Any = tuple(part for item in content.items or () for part in _read(item))
+            if all(isinstance(part, TextPart) for part in said):
+                said = str(content.result or "")
+            yield ToolCallResponsePart(content.call_id, said)
         case "data" | "uri":
             kind = str(content.media_type or "").partition("/")[0]
             modality = kind if kind in {"image", "audio", "video"} else "document"
