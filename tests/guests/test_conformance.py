@@ -13,7 +13,7 @@ from tests.guests.notes import Note, NoteCodec, Results, Said, talk
 
 
 class Rereads(NoteCodec):
-    """Numbers calls anew each time."""
+    """Says something else each time."""
 
     def read(self, item: Note, /) -> Sequence[Message]:
         said = super().read(item)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,12 @@ pytest_plugins = ["tests.offline"]
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Take the name of a guest: `--guest langchain`."""
     parser.addoption("--guest", required=True, help="the guest under test")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what another guest alone has: its file in `own` is run inside that one."""
+    is_own = collection_path.parent.name == "own" and collection_path.suffix == ".py"
+    return True if is_own and collection_path.stem != f"test_{config.option.guest}" else None
 
 
 @pytest.fixture(scope="session")

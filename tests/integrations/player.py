@@ -61,7 +61,7 @@ class Player(Protocol):
         ...
 
     def restart(self, reducer: HistoryReducer) -> None:
-        """Make everything anew, as another process would, but for what the guest stores."""
+        """Make everything again, as another process would, but for what the guest stores."""
 
 
 class Guest(Struct, frozen=True):

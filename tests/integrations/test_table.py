@@ -119,7 +119,7 @@ def test_the_history_stays_as_it_was(guest: Guest, transcript: Transcript) -> No
 
 
 def test_a_restart_in_the_middle_folds_nothing_again(guest: Guest) -> None:
-    """Another process goes on with what is stored: the same views, and no summary more."""
+    """Another process continues with what is stored: the same views, and no summary more."""
     transcript = TRANSCRIPTS[0]
     summarizer = ScriptedSummarizer(repeat=SUMMARY)
 

@@ -47,7 +47,7 @@ class LangChainCodec:
             return AIMessage(summary_text(message))
         built = OPENAI_CHAT.build(message) or [{"content": ""}]
         fields: dict[str, Any] = {"content": built[0]["content"] or ""}
-        kind = _CLASSES[message.role]
+        kind: Any = _CLASSES[message.role]
         if kind is ToolMessage:
             fields["tool_call_id"] = message.tool_call_responses[0].id
         elif kind is AIMessage:

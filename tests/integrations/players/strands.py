@@ -1,15 +1,14 @@
-"""Strands Agents with a session in files."""
+"""Strands Agents with a session in threads."""
 
 import base64
 import json
-import tempfile
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from strands import Agent, tool
 from strands.models import Model
-from strands.session import FileSessionManager
+from strands.session import RepositorySessionManager
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.formats import to_anthropic
@@ -17,6 +16,8 @@ from foldline.history.messages import Message
 from foldline.history.parts import BlobPart, ReasoningPart, TextPart, ToolCallPart
 from foldline.integrations.strands import FoldlineConversationManager
 from foldline.integrations.strands_messages import StrandsCodec
+from foldline.integrations.strands_sessions import FoldlineSessionRepository
+from foldline.threads.stores.memory import MemoryStore
 from tests.integrations.golden import RULES, Transcript, answer_of
 
 
@@ -105,7 +106,7 @@ class Player:
         self._messages = transcript.messages
         self._before = [as_strands(one) for one in transcript.before]
         self._model = Scripted()
-        self._folder = tempfile.TemporaryDirectory()
+        self._repository = FoldlineSessionRepository(MemoryStore())
         self.restart(reducer)
 
     async def begin(self) -> None:
@@ -132,7 +133,7 @@ class Player:
             callback_handler=None,
             agent_id="guide",
             conversation_manager=FoldlineConversationManager(reducer),
-            session_manager=FileSessionManager("house", storage_dir=self._folder.name),
+            session_manager=RepositorySessionManager("the house / 1", self._repository),
         )
 
     def _script(self, turn: Sequence[Message]) -> Any:
