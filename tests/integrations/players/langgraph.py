@@ -1,4 +1,4 @@
-"""A graph of LangGraph: `fold_messages` before the node that asks the model."""
+"""A graph of LangGraph on our checkpointer: `fold_messages` is before the node that asks."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -7,7 +7,6 @@ from typing import Annotated, Any, TypedDict
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph, add_messages
 from langgraph.prebuilt import ToolNode, tools_condition
 
@@ -15,6 +14,8 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.history.messages import Message
 from foldline.integrations.langchain_messages import LangChainCodec
 from foldline.integrations.langgraph import fold_messages
+from foldline.integrations.langgraph_checkpoints import FoldlineSaver
+from foldline.threads.stores.memory import MemoryStore
 from tests.integrations.golden import RULES, Transcript, answer_of
 from tests.integrations.players.langchain_script import Scripted, as_langchain
 
@@ -49,7 +50,7 @@ class Player:
     def __init__(self, transcript: Transcript, reducer: HistoryReducer) -> None:
         self._messages = transcript.messages
         self._model = Scripted()
-        self._saver = InMemorySaver()
+        self._store = MemoryStore()
         self.restart(reducer)
         before = [*map(as_langchain, transcript.before)]
         rules = SystemMessage(RULES, id="rules")
@@ -85,7 +86,7 @@ class Player:
         graph.add_edge("fold", "ask")
         graph.add_conditional_edges("ask", tools_condition)
         graph.add_edge("tools", "fold")
-        self._agent: Any = graph.compile(checkpointer=self._saver)
+        self._agent: Any = graph.compile(checkpointer=FoldlineSaver(self._store))
 
     def _script(self, turn: Sequence[Message]) -> Any:
         self._model.answers = [as_langchain(one) for one in turn if one.role == "assistant"]
@@ -98,7 +99,7 @@ class Player:
         self._agent.invoke(self._script(turn), _THREAD)
 
     async def stored(self) -> list[Any]:
-        return list(self._agent.get_state(_THREAD).values.get("messages", []))
+        return list((await self._agent.aget_state(_THREAD)).values.get("messages", []))
 
     def read(self, objects: Sequence[Any]) -> list[Message]:
         codec = LangChainCodec()
