@@ -61,7 +61,7 @@ class LangChainCodec:
             kept = [one for one in own if one.get("type") in _THINKING]
             made = [{"type": "reasoning", "reasoning": text} for text in thought]
             fields["content"] = [*(kept or made), *listed_blocks(fields["content"])]
-        if not isinstance(source, kind):
+        if source is None or not isinstance(source, kind):
             return kind(**fields, name=message.name)
         if kind is AIMessage:
             # The vendor's own form of the calls would be taken for further ones.

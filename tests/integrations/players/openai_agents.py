@@ -74,8 +74,8 @@ class Scripted(Model):
         self.answers: list[Message] = []
         self.asked: list[Any] = []
 
-    async def get_response(self, rules: Any, items: Any, *_: Any, **__: Any) -> Any:
-        self.asked.append((rules, list(items)))
+    async def get_response(self, *_: Any, **given: Any) -> Any:
+        self.asked.append((given["system_instructions"], list(given["input"])))
         return ModelResponse(
             output=output_of(self.answers.pop(0), len(self.asked)), usage=Usage(), response_id=None
         )
