@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from sys import getsizeof
 from threading import Lock
-from typing import Protocol, TypeAlias, TypeVar, cast, runtime_checkable
+from typing import TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -45,19 +45,14 @@ _BUILT_IN = (bytes, bytearray, int, float, list, tuple, set, frozenset)
 """Of a subclass of these the fields are not all."""
 
 
-@runtime_checkable
-class _Model(Protocol):
-    """What objects of the SDKs are."""
-
-    model_extra: dict[str, object] | None
-    model_fields_set: set[str]
-
-
 def _seen(value: object) -> object:
     """Return what tells whether an object has changed, several times as fast as a dump."""
     name = type(value).__qualname__
-    if isinstance(value, _Model):
-        return name, vars(value), value.model_extra, len(value.model_fields_set)
+    # Of those with pydantic's models; to ask for a protocol takes ten times as long.
+    told: set[str] | None = getattr(value, "model_fields_set", None)
+    if told is not None:
+        extra: object = getattr(value, "model_extra", None)
+        return name, vars(value), extra, len(told)
     if isinstance(value, str | Mapping):
         return dumped(value)
     if isinstance(value, _BUILT_IN):
