@@ -142,7 +142,7 @@ guest-%: $(GUEST_VENVS)/%/.done $(VENV)/.dev
 	@test -n "$(KEEP_GUESTS)" || rm -rf $(GUEST_VENVS)/$*
 
 .PRECIOUS: $(GUEST_VENVS)/%/.done
-$(GUEST_VENVS)/%/.done: requirements/guests/%.lock $(VENV)/.dev
+$(GUEST_VENVS)/%/.done: requirements/guests/%.lock | $(VENV)/.dev
 	@rm -rf $(GUEST_VENVS)/$* && $(BIN)/python -m venv $(GUEST_VENVS)/$*
 	@$(BIN)/uv pip install --quiet --python $(GUEST_VENVS)/$* --system-certs --require-hashes \
 		--requirement $<

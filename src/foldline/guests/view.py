@@ -3,6 +3,7 @@
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Generic, TypeVar, Unpack, cast
 
 from msgspec.structs import replace
@@ -109,9 +110,8 @@ class GuestView(Generic[_Object]):
         known = self._known.find(named, None)
         if known is not None and known.size == len(given):
             return known.conversion
-        made = self._grown(known, given)
-        self._known.keep(named, None, made, grown_from=known)
-        return made
+        read = partial(self._grown, known, given)
+        return self._known.keeping(named, None, read, grown_from=known)
 
     def _grown(self, known: KnownList | None, given: list[_Object]) -> Conversion:
         """Return what *given* are, of which the beginning is *known*."""
