@@ -67,7 +67,7 @@ class LangChainCodec:
             # The vendor's own form of the calls would be taken for further ones.
             fields |= {"additional_kwargs": {}, "invalid_tool_calls": []}
         # What is validated is set: a call is a dictionary with a type of its own.
-        valid = kind(**{"name": source.name} | fields)
+        valid = _CLASSES[message.role](**fields, name=source.name)
         return source.model_copy(update={name: getattr(valid, name) for name in fields})
 
     def part(self, item: BaseMessage, _: Sequence[int], /) -> BaseMessage:

@@ -20,7 +20,7 @@ from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.history.repair import NO_RESPONSE
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.testing.report import CheckResult, ConformanceReport
+from foldline.testing.report import CheckOutcome, CheckResult, ConformanceReport
 
 
 __all__ = ["GuestCheck", "GuestConformance", "GuestReport"]
@@ -98,7 +98,7 @@ class GuestConformance(Generic[_Object]):
         except Exception as error:  # noqa: BLE001 - whatever a codec raises is what was shown
             reason = f"{type(error).__name__}: {error}"
             return CheckResult(name=check.name, fact=check.fact, outcome="broken", reason=reason)
-        outcome = "kept" if kept else "not_applicable"
+        outcome: CheckOutcome = "kept" if kept else "not_applicable"
         return CheckResult(name=check.name, fact=check.fact, outcome=outcome)
 
     def prove(self, check: GuestCheck) -> bool:
