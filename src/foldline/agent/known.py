@@ -1,4 +1,4 @@
-"""What was read from plain lists of dictionaries, so that the next call reads what is new only."""
+"""What was read from lists of dictionaries or objects, so that the next call reads what is new."""
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -55,13 +55,15 @@ class WrittenView(Struct, frozen=True, eq=False):
 
 
 class Conversion(Struct, frozen=True, kw_only=True, eq=False):
-    """What was read from a list of dictionaries; nothing in it is the caller's own."""
+    """What was read from a list of dictionaries or objects; nothing in it is the caller's own."""
 
     history: History
     """The messages; never appended to."""
 
-    wire: NativeFormat
-    witnesses: Witnesses | None
+    wire: NativeFormat = NativeFormat.OTEL
+    """The format of dictionaries; objects have that of our own parts."""
+
+    witnesses: Witnesses | None = None
     """What the items say of their format; None if the caller named it."""
 
     messages: Sequence[Message]
@@ -121,7 +123,7 @@ class KnownLists:
         self._most_bytes = most_bytes
         self._lists: OrderedDict[int, KnownList] = OrderedDict()
         self._weights: dict[int, int] = {}
-        self.size_ofs: dict[_Head, Counter[int]] = {}
+        self._sizes: dict[_Head, Counter[int]] = {}
         self._alike: dict[tuple[_Head, int, bytes], dict[int, KnownList]] = {}
         self._grown: dict[int, int] = {}
         self._numbers = count()
@@ -144,7 +146,7 @@ class KnownLists:
         if head is None:
             return None
         with self._lock:
-            sizes = sorted(self.size_ofs.get(head, ()), reverse=True)
+            sizes = sorted(self._sizes.get(head, ()), reverse=True)
         for size in sizes:
             sample = _sample(items, size) if size <= len(items) else None
             if sample is None:
@@ -207,7 +209,7 @@ class KnownLists:
         if any(one.blocks == known.blocks for one in alike.values()):
             return
         alike[known.number] = self._lists[known.number] = known
-        self.size_ofs.setdefault(known.head, Counter())[known.size] += 1
+        self._sizes.setdefault(known.head, Counter())[known.size] += 1
         self._weigh(known, known.weight)
         if grown_from is not None and grown_from.number in self._lists:
             self._drop_number(grown_from.grown_from)
@@ -237,12 +239,12 @@ class KnownLists:
         del self._alike[place][known.number]
         if not self._alike[place]:
             del self._alike[place]
-        sizes = self.size_ofs[known.head]
+        sizes = self._sizes[known.head]
         sizes[known.size] -= 1
         if not sizes[known.size]:
             del sizes[known.size]
         if not sizes:
-            del self.size_ofs[known.head]
+            del self._sizes[known.head]
 
 
 def _head(items: Sequence[object], format: object) -> _Head | None:
@@ -265,11 +267,12 @@ def _weight(blocks: Sequence[Block], conversion: Conversion, before: KnownList |
     old = 0 if before is None else len(before.conversion.messages)
     new = conversion.messages[old:]
     kept = 0 if before is None else before.size // BLOCK
-    written = sum(map(size_of, blocks[kept:]))
+    size = sum(map(size_of, blocks[kept:]))
     tail = 0 if before is None else sum(map(size_of, before.blocks[kept:]))
     return (
         (0 if before is None else before.weight)
-        + 2 * (written - tail)
+        + size
+        - tail
         + sum(getsizeof(one.native.item) for one in new if one.native is not None)
         + sum(getsizeof(text) for one in new for text in _texts(one) if not text.isascii())
         + _MESSAGE_BYTES * len(new)

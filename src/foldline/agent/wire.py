@@ -175,8 +175,8 @@ class _Sources:
 
     def steps(self, found: list[Any]) -> list[int | _Dict]:
         """Return the place of each item of *found* that is the caller's own, and the others."""
-        places: dict[int, int] = {id(self._items.kept[at]): at for at in self._plain}
-        return [places[id(one)] if id(one) in places else one for one in found]
+        places: dict[int, Any] = {id(self._items.kept[at]): at for at in self._plain}
+        return [places.get(id(one), one) for one in found]
 
     def _item(self, place: int) -> _Dict:
         """Return the item at *place* as a dictionary, always the same one."""
