@@ -7,7 +7,7 @@ from itertools import count
 from operator import is_
 from sys import getsizeof
 from threading import Lock
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
@@ -47,7 +47,7 @@ class WrittenView(Struct, frozen=True, eq=False):
     view: Sequence[Message]
     steps: Sequence[int | dict[str, object]]
 
-    def of(self, view: Sequence[Message], given: Sequence[Any]) -> list[Any] | None:
+    def of(self, view: Sequence[Message], given: Sequence[object]) -> list[object] | None:
         """Return *view* in the items *given*, which are the same list; None if it is another view."""
         if len(view) != len(self.view) or not all(map(is_, view, self.view)):
             return None
