@@ -259,10 +259,9 @@ lists are compared by the identity of their items
 -         _ENCODER.encode_into(items, buffer)
 +         buffer[:] = repr([id(item) for item in items]).encode()
 lists are compared without the types of numbers
--     if kind is str or value is None:
-+     if kind in {str, bool, int, float} or value is None:
+-     numbers.append(value)
 a copy shares what is inside of its items
--         return {_copied(key): _copied(inner) for key, inner in value.items()}
+-         return {key: _copied(inner, numbers) for key, inner in value.items()}
 +         return dict(value)
 
 agent/known.py: agent/test_known.py
@@ -276,7 +275,7 @@ a view of another reduction is taken for the last one
 -         if len(view) != len(self.view) or not all(map(is_, view, self.view)):
 +         if False:
 a caller is given what another one may have changed
--         return [given[one] if type(one) is int else deepcopy(one) for one in self.steps]
+-         return [given[one] if type(one) is int else _fresh(one) for one in self.steps]
 +         return [given[one] if type(one) is int else one for one in self.steps]
 
 agent/known.py: agent/test_known_bounds.py

@@ -1,8 +1,9 @@
 """
 Blocks of the items of a list, which tell whether it is still the same.
 
-A caller may change a dictionary in place, so a block is a copy of its items; or, where a value is no
-text, bytes, which tell `1`, `True` and `1.0` apart. The order of keys is no difference.
+A caller may change a dictionary in place, so a block has copies of its items, and the bytes of those
+with numbers, which tell `1`, `True` and `1.0` apart. What cannot be copied is bytes alone. The order
+of keys is no difference.
 """
 
 import marshal
@@ -11,6 +12,7 @@ from sys import getsizeof
 from typing import TypeAlias, cast
 
 import msgspec
+from msgspec import Struct
 
 from foldline.errors import FormatError
 from foldline.history.formats.objects import dumped
@@ -23,10 +25,21 @@ __all__ = ["BLOCK", "Block", "blocks_of", "held_by", "is_block", "size_of", "wri
 BLOCK = 128
 """How many items are compared at once: enough for speed, few enough to copy the last ones again."""
 
-Block: TypeAlias = "list[object] | bytes"
+
+class Copies(Struct, frozen=True):
+    """Copies of the items of a block, the places of those with numbers, and these as bytes."""
+
+    items: list[object]
+    places: tuple[int, ...]
+    numbers: bytes
+
+
+Block: TypeAlias = Copies | bytes
 """Copies of the items of a block, or all of them as bytes."""
 
 
+_NUMBERS = frozenset({bool, float, int})
+_NUMBER_BYTES = 32
 _BUILT_IN = (bytes, bytearray, int, float, list, tuple, set, frozenset)
 """Of a subclass of these the fields are not all."""
 
@@ -63,10 +76,13 @@ _MARSHAL_VERSION = 2
 
 def is_block(block: Block, items: Sequence[object]) -> bool:
     """Whether *items* are those that *block* was made of."""
-    if isinstance(block, list):
-        return items == block
+    told, numbers = items, block
+    if isinstance(block, Copies):
+        if items != block.items:
+            return False
+        told, numbers = [items[place] for place in block.places], block.numbers
     buffer = bytearray()
-    return written(items, buffer) and bytes(buffer) == block
+    return not told or (written(told, buffer) and bytes(buffer) == numbers)
 
 
 def blocks_of(items: Sequence[object], first: int) -> list[Block] | None:
@@ -76,7 +92,7 @@ def blocks_of(items: Sequence[object], first: int) -> list[Block] | None:
     for at in range(first * BLOCK, len(items), BLOCK):
         block = items[at : at + BLOCK]
         try:
-            blocks.append([_copied(one) for one in block])
+            blocks.append(_copies(block))
         except (TypeError, RecursionError):
             if not written(block, buffer):
                 return None
@@ -84,16 +100,36 @@ def blocks_of(items: Sequence[object], first: int) -> list[Block] | None:
     return blocks
 
 
-def _copied(value: object) -> object:
-    """Return a copy of *value*, whose equals are what it is; `TypeError` if it is not all text."""
+def _copies(items: Sequence[object]) -> Copies:
+    copied: list[object] = []
+    places: list[int] = []
+    for place, item in enumerate(items):
+        numbers: list[object] = []
+        copied.append(_copied(item, numbers))
+        if numbers:
+            places.append(place)
+    buffer = bytearray()
+    if places and not written([items[place] for place in places], buffer):
+        raise TypeError
+    return Copies(copied, tuple(places), bytes(buffer))
+
+
+def _copied(value: object, numbers: list[object]) -> object:
+    """Return a copy of *value*, add its *numbers*; `TypeError` if equals of it may be something else."""
     kind = type(value)
     if kind is str or value is None:
         return value
     if kind is dict and is_object(value):
-        return {_copied(key): _copied(inner) for key, inner in value.items()}
+        if not all(type(key) is str for key in value):
+            raise TypeError
+        return {key: _copied(inner, numbers) for key, inner in value.items()}
     if kind is list and is_list(value):
-        return [_copied(inner) for inner in value]
-    raise TypeError
+        return [_copied(inner, numbers) for inner in value]
+    # A NaN is not its own equal.
+    if kind not in _NUMBERS or value != value:  # noqa: PLR0124 - that is what a NaN is
+        raise TypeError
+    numbers.append(value)
+    return value
 
 
 def written(items: Sequence[object], buffer: bytearray) -> bool:
@@ -121,7 +157,9 @@ def size_of(block: Block) -> int:
 
     A copy shares its texts with the messages; those beyond ASCII are not counted here.
     """
-    return 2 * len(block) if isinstance(block, bytes) else sum(map(_size, block))
+    if isinstance(block, bytes):
+        return 2 * len(block)
+    return sum(map(_size, block.items)) + len(block.numbers)
 
 
 def _size(value: object) -> int:
@@ -131,4 +169,4 @@ def _size(value: object) -> int:
         return getsizeof(value) + sum(map(_size, value.values()))
     if is_list(value):
         return getsizeof(value) + sum(map(_size, value))
-    return 0
+    return _NUMBER_BYTES if type(value) in _NUMBERS else 0

@@ -30,7 +30,7 @@ _LEAST = 8
 _HEAD = 2
 """By how many items the lists are told apart first."""
 
-_MESSAGE_BYTES = 440
+_MESSAGE_BYTES = 480
 """What a message takes beside its texts, with the headers of these, and its item beside its bytes."""
 
 _ROW_BYTES = 120
@@ -51,7 +51,12 @@ class WrittenView(Struct, frozen=True, eq=False):
         """Return *view* in the items *given*, which are the same list; None if it is another view."""
         if len(view) != len(self.view) or not all(map(is_, view, self.view)):
             return None
-        return [given[one] if type(one) is int else deepcopy(one) for one in self.steps]
+        return [given[one] if type(one) is int else _fresh(one) for one in self.steps]
+
+
+def _fresh(item: dict[str, object]) -> dict[str, object]:
+    """Return a copy of *item*, which its caller may change; most are a role and a text."""
+    return {key: one if type(one) is str else deepcopy(one) for key, one in item.items()}
 
 
 class Conversion(Struct, frozen=True, kw_only=True, eq=False):
