@@ -19,7 +19,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-rest test-long teeth check lint types rooms words fix bench dist docs lock clean
+.PHONY: help demo test test-all test-rest test-long teeth check lint types rooms words fix bench dist docs site lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) \
@@ -77,7 +77,12 @@ dist: $(VENV)/.dev ## Build the wheel and the sdist
 docs: $(VENV)/.dev ## Write the pages that are made from the code
 	@$(BIN)/python tools/cli_reference.py
 	@$(BIN)/python tools/configuration_page.py
+	@$(BIN)/python tools/errors_page.py
 	@$(BIN)/python tools/public_names.py
+
+site: $(VENV)/.dev ## Build the site of the documentation into build/site
+	@rm -rf build/site
+	@$(BIN)/zensical build --clean --strict
 
 lock: $(VENV)/.dev ## Choose the newest allowed versions of all packages and pin them
 	@$(COMPILE) --upgrade --group dev --extra crypto --extra llm --extra otel \
@@ -86,7 +91,7 @@ lock: $(VENV)/.dev ## Choose the newest allowed versions of all packages and pin
 		--output-file requirements/demo.lock pyproject.toml
 
 clean: ## Delete everything that make made
-	rm -rf $(VENV) build dist .coverage .coverage.* .hypothesis .import_linter_cache \
+	rm -rf $(VENV) build dist .cache .coverage .coverage.* .hypothesis .import_linter_cache \
 		.mypy_cache .pytest_cache .ruff_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 

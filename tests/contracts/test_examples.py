@@ -1,10 +1,17 @@
 """What the pages show is what happens."""
 
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from sybil import Example, Sybil
+from sybil import Document, Example, Region, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
+from sybil.parsers.markdown.lexers import RawFencedCodeBlockLexer
 
 from tests.servers.vendor import Answer, VendorServer
 
@@ -28,6 +35,35 @@ SAID = {
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
+PROGRAM = re.compile(r'python title="(?P<name>\w+\.py)"\n')
+
+
+def _programs(document: Document) -> Iterable[Region]:
+    """Find the blocks that are saved as a file: their language is followed by a title."""
+    for region in RawFencedCodeBlockLexer(PROGRAM)(document):
+        region.parsed = region.lexemes
+        region.evaluator = _save
+        yield region
+
+
+def _save(example: Example) -> None:
+    Path(example.parsed["name"]).write_text(example.parsed["source"], encoding="utf-8")
+
+
+def _type(example: Example) -> None:
+    """Run what follows each `$` of a block, and compare what it prints."""
+    beside = Path(sys.executable).parent
+    for command, *printed in map(str.splitlines, re.split(r"(?m)^\$ ", example.parsed)[1:]):
+        name, *arguments = shlex.split(command)
+        done = subprocess.run(
+            [shutil.which(name, path=beside) or name, *arguments],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        assert done.stdout.splitlines() == printed, command
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_examples_of_a_page_run(
     page: Path,
@@ -35,13 +71,23 @@ def test_the_examples_of_a_page_run(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Every `python` block of a page runs, and an `output` block below it holds what it printed."""
+    """
+    Every `python` block of a page runs, and an `output` block below it holds what it printed.
+
+    One with a title is saved under that name, and what a `console` block types prints what it shows.
+    """
 
     def compare(example: Example) -> None:
         assert capsys.readouterr().out.strip() == str(example.parsed).strip()
 
     monkeypatch.chdir(tmp_path)
-    sybil = Sybil(parsers=[PythonCodeBlockParser(), CodeBlockParser("output", compare)])
+    parsers = [
+        PythonCodeBlockParser(),
+        CodeBlockParser("output", compare),
+        CodeBlockParser("console", _type),
+        _programs,
+    ]
+    sybil = Sybil(parsers=parsers)
 
     with VendorServer(otherwise=Answer.of(SAID)) as vendor:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{vendor.url}/v1")
