@@ -12,6 +12,7 @@ import pytest
 from sybil import Document, Example, Region, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 from sybil.parsers.markdown.lexers import RawFencedCodeBlockLexer
+from sybil.typing import Parser
 
 from tests.servers.vendor import Answer, VendorServer
 
@@ -81,7 +82,7 @@ def test_the_examples_of_a_page_run(
         assert capsys.readouterr().out.strip() == str(example.parsed).strip()
 
     monkeypatch.chdir(tmp_path)
-    parsers = [
+    parsers: list[Parser] = [
         PythonCodeBlockParser(),
         CodeBlockParser("output", compare),
         CodeBlockParser("console", _type),
