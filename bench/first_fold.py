@@ -1,80 +1,139 @@
 """
-The first fold of a long history: from a list of dictionaries or messages to the view.
+The first fold of a long history: from a list of dictionaries to the view.
 
-Goals: growth exponent at most 1.05 from 1,000 to 8,000 messages; at most 1.5 times the processor
-time of LangChain's `trim_messages` (approximate tokens), measured in the same run by
-`bench/peers/trim.py` in an environment of its own.
-The bound holds for a `History`, which has hashed and counted each message when it was appended;
-the other row starts from bare messages, all of which are hashed and counted first. A scripted
-summarizer answers at once; the last row has the offline digest write, at the largest size.
+The peer is LangChain's `trim_messages` (approximate tokens), given the same dictionaries, and given
+its own message objects, made beforehand. `text` and the other kinds of lists drop the old messages, as
+`trim_messages` does: each item is read, counted and hashed in it. `history` does so from a `History`,
+which has hashed and counted each message when it was appended. In `summary` a scripted summarizer
+answers at once: what code reads for the record beside its text, and the review of that text, are in it.
+In `with_digest` code writes it all.
+
+Goals: growth exponent at most 1.05 from 1,000 to 8,000 messages; at most 1.2 times the processor time
+of `trim_messages`, given either, both for what is dropped and for what is summarized.
 """
 
-import json
-import os
-import subprocess
-from pathlib import Path
-from typing import Any
+import gc
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
-from bench import measure, prepare, workload
-from foldline import History, HistoryReducer, Message
+from bench import measure, plain_lists, prepare, workload
+from bench.peers.child import Peer
+from foldline import History, HistoryReducer, HistoryReductionConfig
 
 
 SIZES = (1_000, 2_000, 4_000, 8_000)
-ROOT = Path(__file__).resolve().parent.parent
-PEERS = ROOT / ".venv-peers" / "bin" / "python"
+ROUNDS = 7
+DROPPING = HistoryReductionConfig(
+    enabled=True,
+    strategy="message_counting",
+    counting_unit="messages",
+    target_count=prepare.KEEP,
+    summarization_threshold=prepare.SLACK,
+)
+
+_NAMES = {
+    "summary": "dictionaries (text), with a summary by a model",
+    "history": "a History (text), dropped",
+}
+
+
+def _once(work: Callable[[], object]) -> float:
+    gc.collect()
+    started = time.process_time()
+    work()
+    return time.process_time() - started
+
+
+class Fold(NamedTuple):
+    """The seconds of a fold, of a trim of the same dictionaries, and of one of LangChain's objects."""
+
+    ours: float
+    dictionaries: float | None
+    objects: float | None
+
+
+def _lists(size: int, kind: str, peer: Peer) -> Fold:
+    """Return the median seconds, measured in turns."""
+    items = plain_lists.KINDS[kind](size)
+    is_read = kind in plain_lists.PEER_KINDS
+    if is_read:
+        peer.ask("load", kind, size)
+    asked = ("trim_dictionaries", "trim") if is_read else ()
+    rounds = [
+        (
+            _once(lambda: HistoryReducer(DROPPING).reduce_sync(items)),
+            *(peer.ask(one, 1) for one in asked),
+        )
+        for _ in range(ROUNDS)
+    ]
+    medians = [None if None in row else statistics.median(row) for row in zip(*rounds, strict=True)]
+    ours, *theirs = medians
+    assert ours is not None
+    return Fold(ours, *theirs) if theirs else Fold(ours, None, None)
 
 
 def run() -> dict[str, Any]:
     """Measure the first fold at all sizes, and the peer where its environment exists."""
-    fold, build = [], []
-    messages: list[Message] = []
-    reducer = prepare.reducer_of()
-    for size in SIZES:
-        messages = [prepare.message_of(text) for text in workload.texts(size)]
-        history = History(messages)
+    figures: dict[str, Any] = {"sizes": list(SIZES)}
+    peer = Peer("bench.peers.langchain_lists")
+    kept = [_kept(size) for size in SIZES]
+    summary = [_summarized(size) for size in SIZES]
+    for kind in plain_lists.KINDS:
+        rows = [_lists(size, kind, peer) for size in SIZES]
+        figures |= _figures(kind, [row.ours for row in rows], rows)
+        if kind == "text":
+            figures |= _figures("history", kept, rows) | _figures("summary", summary, rows)
+    peer.close()
+    return figures | {"with_digest_ms": _once(_with_digest) * 1e3, "peer_missing": peer.missing}
 
-        def whole(messages: list[Message] = messages) -> int:
-            reducer.reduce_sync(messages)
-            return 1
 
-        def kept(history: History = history) -> int:
-            for _ in range(20):
-                reducer.reduce_sync(history)
-            return 20
-
-        build.append(measure.rounds(whole))
-        fold.append(measure.rounds(kept))
-    digest = measure.rounds(lambda: _with_digest(messages), count=3)
-    peer = _peer()
+def _figures(name: str, ours: Sequence[float], rows: Sequence[Fold]) -> dict[str, Any]:
+    objects = [row.objects for row in rows]
+    dictionaries = [row.dictionaries for row in rows]
     return {
-        "sizes": list(SIZES),
-        "messages_ms": [seconds * 1e3 for seconds in build],
-        "messages_exponent": measure.exponent(SIZES, build),
-        "history_ms": [seconds * 1e3 for seconds in fold],
-        "history_exponent": measure.exponent(SIZES, fold),
-        "with_digest_ms": digest * 1e3,
-        "trim_messages_ms": peer,
-        "history_times_trim": peer and [f * 1e3 / p for f, p in zip(fold, peer, strict=True)],
-        "messages_times_trim": peer and [b * 1e3 / p for b, p in zip(build, peer, strict=True)],
+        f"{name}_ms": [one * 1e3 for one in ours],
+        f"{name}_exponent": measure.exponent(SIZES, ours),
+        f"{name}_times_trim_of_dictionaries": _times(ours, dictionaries),
+        f"{name}_times_trim_of_objects": _times(ours, objects),
     }
 
 
-def _with_digest(messages: list[Message]) -> int:
-    HistoryReducer(prepare.CONFIG).reduce_sync(messages)
-    return 1
+def _times(ours: Sequence[float], theirs: Sequence[float | None]) -> list[float | None]:
+    return [their and one / their for one, their in zip(ours, theirs, strict=True)]
 
 
-def _peer() -> list[float] | None:
-    if not PEERS.exists():
-        return None
-    environment = {"PATH": os.environ["PATH"], "LANGSMITH_TRACING": "false"}
-    done = subprocess.run(
-        [PEERS, "-m", "bench.peers.trim", *map(str, SIZES)],
-        capture_output=True,
-        check=True,
-        cwd=ROOT,
-        env=environment,
-        text=True,
+def _kept(size: int) -> float:
+    history = History(map(prepare.message_of, workload.texts(size)))
+
+    def folds() -> int:
+        for _ in range(20):
+            HistoryReducer(DROPPING).reduce_sync(history)
+        return 20
+
+    return measure.rounds(folds)
+
+
+def _summarized(size: int) -> float:
+    items = plain_lists.text(size)
+    return statistics.median(
+        _once(lambda: prepare.reducer_of().reduce_sync(items)) for _ in range(3)
     )
-    result: list[float] = json.loads(done.stdout)
-    return result
+
+
+def _with_digest() -> None:
+    HistoryReducer(prepare.CONFIG).reduce_sync(plain_lists.text(SIZES[-1]))
+
+
+def goals(figures: dict[str, Any]) -> list[tuple[str, float | None, float]]:
+    """Return each goal: what, the figure (None if there was no peer), and the most it may be."""
+    rows: list[tuple[str, float | None, float]] = []
+    for name in (*plain_lists.KINDS, "summary", "history"):
+        what = f"the first fold, {_NAMES.get(name, f'dictionaries ({name}), dropped')}"
+        if name != "history":
+            rows.append((f"{what}, growth exponent", figures[f"{name}_exponent"], 1.05))
+        for given in () if name == "responses" else ("dictionaries", "objects"):
+            times = prepare.worst(figures[f"{name}_times_trim_of_{given}"])
+            rows.append((f"{what}, times trim_messages of {given} (worst size)", times, 1.2))
+    return rows

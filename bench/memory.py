@@ -1,55 +1,82 @@
 """
-What a held message costs beside its text.
+What a held message costs beside its text, in a fresh process.
 
-Goal: at most 250 bytes, in a plain list and in a `History` with its digests and counts.
+Goal: at most 250 bytes, in a plain list and in a `History` with its digests and counts, for a
+conversation of text and for one with calls of tools. The strings of the caller are there before and
+not counted; `anthropic` has text in blocks of its own, which are kept beside the parts as they came.
 """
 
 import gc
+import json
+import subprocess
+import sys
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
-from bench import prepare, workload
-from foldline import History
+from bench import plain_lists
+from foldline import History, Message
+from foldline.formats import from_anthropic, from_openai_chat
 
 
 COUNT = 20_000
+ROOT = Path(__file__).resolve().parent.parent
+READERS: dict[str, Callable[[object], tuple[Message, ...]]] = {
+    "text": from_openai_chat,
+    "tools": from_openai_chat,
+    "anthropic": from_anthropic,
+}
 
 
-def _bytes(make: Callable[[list[prepare.Text]], object], texts: list[prepare.Text]) -> float:
+def _bytes(make: Callable[[], Iterable[Message]]) -> float:
     gc.collect()
     tracemalloc.start()
-    held = make(texts)
+    held = make()
+    gc.collect()
     size, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     del held
     return size / COUNT
 
 
-def _tracked(make: Callable[[list[prepare.Text]], object], texts: list[prepare.Text]) -> float:
+def _tracked(make: Callable[[], Iterable[Message]]) -> float:
     gc.collect()
     before = len(gc.get_objects())
-    held = make(texts)
+    held = make()
     gc.collect()
     count = len(gc.get_objects()) - before
     del held
     return count / COUNT
 
 
+def figures() -> dict[str, Any]:
+    """Measure lists of messages and histories of them, here."""
+    found: dict[str, Any] = {"messages": COUNT}
+    for name, read in READERS.items():
+        items = plain_lists.KINDS[name](COUNT)
+        for place, kind in (("list", list[Message]), ("history", History)):
+
+            def make(
+                kind: Callable[[Iterable[Message]], Iterable[Message]] = kind,
+                read: Callable[[object], tuple[Message, ...]] = read,
+                items: object = items,
+            ) -> Iterable[Message]:
+                return kind(read(items))
+
+            found[f"{name}_{place}_bytes"] = _bytes(make)
+            found[f"{name}_{place}_gc_objects"] = _tracked(make)
+    return found
+
+
 def run() -> dict[str, Any]:
-    """Measure a list of messages and a history of them."""
-    texts = workload.texts(COUNT)
+    """Measure in a process that has held nothing before."""
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.memory"], capture_output=True, check=True, cwd=ROOT, text=True
+    )
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
-    def plain(texts: list[prepare.Text]) -> object:
-        return [prepare.message_of(text) for text in texts]
 
-    def history(texts: list[prepare.Text]) -> object:
-        return History(map(prepare.message_of, texts))
-
-    return {
-        "messages": COUNT,
-        "list_bytes": _bytes(plain, texts),
-        "history_bytes": _bytes(history, texts),
-        "list_gc_objects": _tracked(plain, texts),
-        "history_gc_objects": _tracked(history, texts),
-    }
+if __name__ == "__main__":
+    print(json.dumps(figures()))

@@ -1,4 +1,4 @@
-"""The conversation of the bench as plain dictionaries, in the formats of two vendors."""
+"""The conversation of the bench as plain dictionaries, in the formats of the vendors."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -32,6 +32,22 @@ def tools(count: int) -> list[dict[str, Any]]:
     return items
 
 
+def responses(count: int) -> list[dict[str, Any]]:
+    """Return *count* items of OpenAI Responses, every fourth one a call."""
+    items: list[dict[str, Any]] = []
+    for at, (asked, _, result, answer) in enumerate(_rounds(count)):
+        arguments = f'{{"path": "src/module_{at}.py", "lines": [1, 200]}}'
+        call = {"type": "function_call", "call_id": f"call_{at}", "name": "read_file"}
+        said = {"type": "output_text", "text": answer, "annotations": []}
+        items += [
+            {"role": "user", "content": asked},
+            {**call, "arguments": arguments},
+            {"type": "function_call_output", "call_id": f"call_{at}", "output": result},
+            {"type": "message", "role": "assistant", "content": [said]},
+        ]
+    return items
+
+
 def anthropic(count: int) -> list[dict[str, Any]]:
     """Return *count* messages of Anthropic as lists of blocks, every fourth one with a call."""
     items: list[dict[str, Any]] = []
@@ -48,8 +64,13 @@ def anthropic(count: int) -> list[dict[str, Any]]:
     return items
 
 
-KINDS: Mapping[str, Kind] = MappingProxyType({"text": text, "tools": tools, "anthropic": anthropic})
+KINDS: Mapping[str, Kind] = MappingProxyType(
+    {"text": text, "tools": tools, "responses": responses, "anthropic": anthropic}
+)
 """The kinds of lists that are measured."""
+
+PEER_KINDS = ("text", "tools", "anthropic")
+"""Those of them that LangChain reads as well."""
 
 
 def _rounds(count: int) -> list[list[str]]:

@@ -4,21 +4,23 @@ Preparing a turn on a valid cached reduction: two messages arrive, the view is w
 The full history is kept, tokens are counted, integrity is checked. The floor is the least that plain
 Python can do the same job with: a list, a sum of characters / 4, a SHA-256 chain, and a slice. The
 other rows are for callers who send plain dictionaries every time; their floor is `known == items`,
-`known` being a deep copy, which is the least that notices an edit of any of them.
+`known` being a deep copy, and their peer is LangChain's `SummarizationMiddleware.before_model` on the
+same messages, made into its own objects beforehand.
 
 Goals: growth exponent at most 0.02 from 1,000 to 100,000 messages; at most 4 times the floor; plain
-dictionaries at most 3 times theirs.
+dictionaries at most 3 times theirs, and at most half of LangChain's time.
 """
 
 import copy
 import hashlib
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from bench import measure, plain_lists, workload
+from bench.peers.child import Peer
 from foldline import (
     History,
     HistoryReducer,
@@ -28,6 +30,7 @@ from foldline import (
     ReducedHistory,
     ReductionCache,
 )
+from foldline.agent.wire import read_items
 from foldline.testing.summarizer import ScriptedSummarizer
 
 
@@ -99,16 +102,7 @@ def on_history(texts: list[Text], new: list[Text]) -> Callable[[Text, Text], int
     history = History(map(message_of, texts))
     grown = History(map(message_of, [*texts, *new * ROUNDS]))
     states = {
-        size: HistoryReductionState.create(
-            grown,
-            workload.SUMMARY,
-            size - KEEP,
-            target_count=KEEP,
-            reduction_threshold=SLACK,
-            message_count_at_reduction=size,
-            created_at=NOW,
-            config_fingerprint=reducer.config_fingerprint,
-        )
+        size: _state(grown, size - KEEP, reducer, size)
         for size in range(len(texts), len(grown) + 1, 2)
     }
     state = states[len(history)]
@@ -130,9 +124,12 @@ def on_dictionaries(items: list[dict[str, Any]], new: list[dict[str, Any]]) -> C
 
     The conversation *items* gets those of *new* in turn, and they are taken back at the next turn.
     """
-    reducer = reducer_of(ReductionCache())
+    cache = ReductionCache()
+    reducer = reducer_of(cache)
+    history = read_items(items, None, None).history
+    cut = next(history.whole_indexes(len(history) - KEEP, 0))
+    cache.put(_state(history, cut, reducer))
     size, turns = len(items), 0
-    reducer.reduce_sync(items)
 
     def turn() -> int:
         nonlocal turns
@@ -141,7 +138,23 @@ def on_dictionaries(items: list[dict[str, Any]], new: list[dict[str, Any]]) -> C
         turns += 1
         return _hit(reducer.reduce_sync(items))
 
+    reducer.reduce_sync(items)
     return turn
+
+
+def _state(
+    history: History, cut: int, reducer: HistoryReducer, size: int | None = None
+) -> HistoryReductionState:
+    return HistoryReductionState.create(
+        history,
+        workload.SUMMARY,
+        cut,
+        target_count=KEEP,
+        reduction_threshold=SLACK,
+        message_count_at_reduction=len(history) if size is None else size,
+        created_at=NOW,
+        config_fingerprint=reducer.config_fingerprint,
+    )
 
 
 def comparison(items: list[dict[str, Any]]) -> Callable[[], int]:
@@ -173,16 +186,32 @@ def seconds(turn: Callable[[Text, Text], int], new: list[Text], turns: int) -> f
     return measure.rounds(block, count=ROUNDS)
 
 
-def plain(size: int, kind: plain_lists.Kind) -> tuple[float, float]:
-    """Return the median seconds of a comparison and of a turn, on *size* dictionaries of *kind*."""
-    items, times = kind(size), max(3, 30_000 // size)
+class Plain(NamedTuple):
+    """The seconds of a comparison, of a turn and of LangChain's, on a plain list."""
+
+    compare: float
+    ours: float
+    peer: float | None
+
+
+def plain(size: int, kind: str, peer: Peer) -> Plain:
+    """Return the median seconds on *size* dictionaries of *kind*, measured in turns."""
+    make, times = plain_lists.KINDS[kind], max(3, 30_000 // size)
     new: list[dict[str, Any]] = [
         {"role": "user", "content": f"and now {at}?"} for at in range(times)
     ]
-    least, ours = comparison(kind(size)), on_dictionaries(items, new)
+    least, ours = comparison(make(size)), on_dictionaries(make(size), new)
     ours()
-    pairs = [(_once(least, times), _once(ours, times)) for _ in range(ROUNDS)]
-    return statistics.median(p[0] for p in pairs), statistics.median(p[1] for p in pairs)
+    is_read = kind in plain_lists.PEER_KINDS
+    if is_read:
+        peer.ask("load", kind, size)
+    rounds = [
+        (_once(least, times), _once(ours, times), peer.ask("hit", 1) if is_read else None)
+        for _ in range(ROUNDS)
+    ]
+    compared, taken, asked = zip(*rounds, strict=True)
+    theirs = None if None in asked else statistics.median(asked)
+    return Plain(statistics.median(compared), statistics.median(taken), theirs)
 
 
 def _once(turn: Callable[[], int], times: int) -> float:
@@ -196,22 +225,48 @@ def run() -> dict[str, Any]:
     """Measure all rows at all sizes and return the figures."""
     new = workload.texts(2 * TURNS, seed=9)
     floors, ours = [], []
-    lists: dict[str, list[tuple[float, float]]] = {name: [] for name in plain_lists.KINDS}
+    lists: dict[str, list[Plain]] = {name: [] for name in plain_lists.KINDS}
+    peer = Peer("bench.peers.langchain_lists")
     for size in SIZES:
         texts = workload.texts(size)
         floors.append(seconds(floor(texts), new, TURNS))
         ours.append(seconds(on_history(texts, new), new, TURNS))
-        for name, kind in plain_lists.KINDS.items():
-            lists[name].append(plain(size, kind))
+        for name, rows in lists.items():
+            rows.append(plain(size, name, peer))
+    peer.close()
     figures: dict[str, Any] = {
         "sizes": list(SIZES),
         "floor_us": [one * 1e6 for one in floors],
         "history_us": [one * 1e6 for one in ours],
         "history_exponent": measure.exponent(SIZES, ours),
         "times_floor": [ours[at] / floors[at] for at in range(len(SIZES))],
+        "peer_missing": peer.missing,
     }
     for name, rows in lists.items():
-        figures[f"{name}_compare_us"] = [row[0] * 1e6 for row in rows]
-        figures[f"{name}_us"] = [row[1] * 1e6 for row in rows]
-        figures[f"{name}_times"] = [row[1] / row[0] for row in rows]
+        figures[f"{name}_compare_us"] = [row.compare * 1e6 for row in rows]
+        figures[f"{name}_us"] = [row.ours * 1e6 for row in rows]
+        figures[f"{name}_times"] = [row.ours / row.compare for row in rows]
+        figures[f"{name}_peer_us"] = [row.peer and row.peer * 1e6 for row in rows]
+        figures[f"{name}_times_peer"] = [row.peer and row.ours / row.peer for row in rows]
     return figures
+
+
+def goals(figures: dict[str, Any]) -> list[tuple[str, float | None, float]]:
+    """Return each goal: what, the figure (None if there was no peer), and the most it may be."""
+    rows: list[tuple[str, float | None, float]] = [
+        ("a cached turn, growth exponent", figures["history_exponent"], 0.02),
+        ("a cached turn, times the floor (worst size)", max(figures["times_floor"]), 4),
+    ]
+    for name in plain_lists.KINDS:
+        what = f"a cached turn, plain list ({name}), times"
+        rows.append((f"{what} a comparison (worst size)", max(figures[f"{name}_times"]), 3))
+        if name in plain_lists.PEER_KINDS:
+            peer = worst(figures[f"{name}_times_peer"])
+            rows.append((f"{what} LangChain's middleware (worst size)", peer, 0.5))
+    return rows
+
+
+def worst(times: Sequence[float | None]) -> float | None:
+    """Return the largest of *times*; None if one of them is missing."""
+    known = [one for one in times if one is not None]
+    return max(known) if len(known) == len(times) else None

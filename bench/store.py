@@ -8,9 +8,10 @@ at each size in alternating rounds, by the processor time of all threads. A turn
 the execution state, and with every third turn a reduction of 1.2 KB.
 
 Goals: appending and loading grow with an exponent of at most 0.05; a turn costs at most 2.5 times the
-floor of the same durability and 0.3 times the session; one flush a commit, and at most 1.2 times the
-bytes written; the file at most 1.35 times the messages as JSON; the state and the last 20 messages
-at most 3 times the floor, the whole thread at most 1.5 times; each message counted once in its life.
+floor where it is not flushed, and where it is at most 3 times the floor and no more than the session;
+one flush a commit, and at most 1.2 times the bytes written; the file at most 1.35 times the messages
+as JSON; with all seals checked the state and the last 20 messages at most 2.5 times the floor, what a
+turn reads 3 times, the whole thread 1.8 times and 0.9 times the session; each message counted once.
 """
 
 import asyncio
@@ -22,13 +23,14 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import cycle, islice
+from math import nan
 from pathlib import Path
 from typing import Any
 
 from msgspec import structs
 
 from bench import measure, workload
-from bench.peers.child import PYTHON, Child
+from bench.peers.child import peers
 from bench.peers.floor import LAST, MODES, Floor
 from bench.peers.sealed_floor import SealedFloor
 from bench.peers.timed import Took, awaited
@@ -175,11 +177,13 @@ class Field:
         self.floor = Floor(folder / "floor.db", texts)
         self.sealed = SealedFloor(folder / "sealed.db", texts)
         self.kept = Kept(folder / "foldline.db", texts)
-        self.session: Child | None = None
-        self.graph: Child | None = None
-        if PYTHON.exists():
-            self.session = Child(PYTHON, "bench.peers.openai_session", str(folder))
-            self.graph = Child(PYTHON, "bench.peers.langgraph_saver", str(folder))
+        others = {
+            "openai": "bench.peers.openai_session",
+            "langgraph": "bench.peers.langgraph_saver",
+        }
+        found = peers(others, str(folder))
+        self.session = found.get("openai")
+        self.graph = found.get("langgraph")
 
     def grow(self, size: int) -> None:
         """Bring every conversation to *size* messages."""
@@ -411,23 +415,27 @@ def run() -> dict[str, Any]:
 
 
 def goals(figures: dict[str, Any]) -> list[tuple[str, float, float]]:
-    """Return each goal that was measured: what, the figure, and the most it may be."""
-    rows: list[tuple[str, float, float]] = [
-        ("a kept turn, full, growth exponent", figures["foldline_full_exponent"], 0.05),
+    """Return each goal: what, the figure, NaN where its peer is missing, and the most it may be."""
+
+    def worst(name: str) -> float:
+        found: list[float] = figures.get(name, [nan])
+        return max(found)
+
+    return [
+        ("a kept turn, flushed, growth exponent", figures["foldline_full_exponent"], 0.05),
         ("a kept turn, relaxed, growth exponent", figures["foldline_relaxed_exponent"], 0.05),
-        ("a kept turn, full, times the floor (worst)", max(figures["full_times_floor"]), 2.5),
-        ("a kept turn, relaxed, times the floor", max(figures["relaxed_times_floor"]), 2.5),
+        ("a kept turn, flushed, times the floor (worst)", worst("full_times_floor"), 3),
+        ("a kept turn, flushed, times the OpenAI session (worst)", worst("full_times_openai"), 1),
+        ("a kept turn, relaxed, times the floor (worst)", worst("relaxed_times_floor"), 2.5),
         ("flushes of a durable commit", figures["flushes_a_commit"], 1),
         ("bytes written by a turn, times the floor", figures["bytes_times_floor"], 1.2),
         ("the file of 20,000, times their JSON", figures["file_times_payload"][-1], 1.35),
         ("the file, growth exponent", figures["file_exponent"], 1.02),
         ("state and last 20, growth exponent", figures["foldline_load_exponent"], 0.05),
-        ("state and last 20, times the floor (worst)", max(figures["load_times_floor"]), 3),
+        ("state and last 20, times the floor (worst)", worst("load_times_floor"), 2.5),
         ("the window of a turn, growth exponent", figures["foldline_window_exponent"], 0.05),
-        ("a whole thread of 20,000, times the floor", max(figures["whole_times_floor"]), 1.5),
+        ("the window of a turn, times the floor (worst)", worst("window_times_floor"), 3),
+        ("a whole thread of 20,000, times the floor", worst("whole_times_floor"), 1.8),
+        ("a whole thread of 20,000, times the OpenAI session", worst("whole_times_openai"), 0.9),
         ("bytes counted, times the bytes said", figures["counted_bytes_times_said"], 1),
     ]
-    if "full_times_openai" in figures:
-        worst = max(figures["full_times_openai"])
-        rows.append(("a kept turn, times the OpenAI session (worst)", worst, 0.3))
-    return rows

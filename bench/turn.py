@@ -11,7 +11,7 @@ Everybody keeps the whole history, which is checked. The model is sent the `whol
 (about 20), or, with foldline alone, these behind a `summary` by the offline digest.
 
 Goals: a reduced turn does not grow from 1,000 to 10,000 messages (exponent at most 0.1); a flush for
-each step of a turn and none more; at most the processor time of each peer, sent the same, at each size.
+each step of a turn, and at most one more for a fold; at most the processor time of each peer, sent the same, at each size.
 """
 
 import statistics
@@ -19,10 +19,11 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from itertools import product
+from math import nan
 from typing import Any, NamedTuple
 
 from bench import measure
-from bench.peers.child import PYTHON, Child
+from bench.peers.child import Child, peers
 from bench.turn_work import MESSAGES
 
 
@@ -30,6 +31,7 @@ SIZES = (10, 1_000, 10_000)
 OURS = "foldline"
 PEERS = ("openai", "langgraph", "pydantic_ai")
 MODES = ("whole", "newest")
+REDUCED = (*MODES, "summary")
 ROUNDS = {10: 5, 1_000: 5, 10_000: 3}
 # A fold comes with each third plain turn, so ours are the turns of two folds.
 TURNS, PEER_TURNS = 6, {10: 6, 1_000: 6, 10_000: 2}
@@ -64,18 +66,17 @@ def heats(peers: Iterable[str]) -> list[Heat]:
 
 def run() -> dict[str, Any]:
     """Measure foldline, and the peers where their environment exists."""
-    peers = PEERS if PYTHON.exists() else ()
     with tempfile.TemporaryDirectory() as folder:
         field = {OURS: Child(sys.executable, "bench.turn_foldline", folder)}
-        for name in peers:
-            field[name] = Child(PYTHON, f"bench.turn_{name}", folder)
+        field |= peers({name: f"bench.turn_{name}" for name in PEERS}, folder)
+        others = [name for name in field if name != OURS]
         figures: dict[str, Any] = {"sizes": list(SIZES)}
         for size in SIZES:
-            for name, value in _at(size, field, heats(peers)):
+            for name, value in _at(size, field, heats(others)):
                 figures.setdefault(name, []).append(value)
         for child in field.values():
             child.close()
-    return figures | growth(figures, heats(peers))
+    return figures | growth(figures, heats(others))
 
 
 def _at(size: int, field: dict[str, Child], all_heats: list[Heat]) -> Iterator[tuple[str, float]]:
@@ -107,17 +108,18 @@ def growth(figures: dict[str, Any], all_heats: Iterable[Heat]) -> dict[str, floa
 
 
 def goals(figures: dict[str, Any]) -> list[tuple[str, float, float]]:
-    """Return each goal that was measured: what, the figure, and the most it may be."""
+    """Return each goal: what, the figure, NaN where its peer is missing, and the most it may be."""
     rows: list[tuple[str, float, float]] = []
     for kind, mode in product(MESSAGES, ("newest", "summary")):
         exponent = figures[f"{OURS}_{kind}_{mode}_exponent"]
         rows.append((f"a {kind} turn, {mode}, growth exponent", exponent, 0.1))
-    for kind, messages in MESSAGES.items():
-        flushes = max(figures[f"{OURS}_{kind}_whole_flushes"])
-        rows.append((f"flushes of a {kind} turn of {messages} messages", flushes, messages))
+    for (kind, messages), mode in product(MESSAGES.items(), REDUCED):
+        flushes = max(figures[f"{OURS}_{kind}_{mode}_flushes"])
+        # A fold is a commit of its own, before the model is asked.
+        what = f"flushes of a {kind} turn of {messages} messages, {mode}"
+        rows.append((what, flushes, messages + (mode != "whole")))
     for name, kind, mode in product(PEERS, MESSAGES, MODES):
-        times = figures.get(f"{name}_{kind}_{mode}_times_ours")
-        if times is not None:
-            what = f"a {kind} turn, {mode}, times that of {name} (worst size)"
-            rows.append((what, 1 / min(times), 1))
+        times = figures.get(f"{name}_{kind}_{mode}_times_ours", [nan])
+        what = f"a {kind} turn, {mode}, times that of {name} (worst size)"
+        rows.append((what, 1 / min(times), 1))
     return rows

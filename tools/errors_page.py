@@ -39,7 +39,10 @@ something in the call has to change, after an `ExternalError` the same call may 
 """
 KINDS = ("UsageError", "ExternalError")
 ADVICE = {
-    "BlockingCallError": "In a coroutine write `await agent.run(…)`, not `agent.run_sync(…)`.",
+    "BlockingCallError": (
+        "In a coroutine write `await agent.run(…)`, not `agent.run_sync(…)`; or block the loop on "
+        "purpose: `call_sync(agent.run, …)`."
+    ),
     "CheckpointError": "The message says what is missing. `ThreadCheckpointer.history` lists what is there.",
     "CheckpointStaleError": "Start from the thread itself, or load the moment with `load_at` and fork it.",
     "CommitUnknownError": (
@@ -90,7 +93,10 @@ ADVICE = {
         "`thread.retry` does that in a loop, `append` needs no decision."
     ),
     "ThreadExistsError": "Choose another id, or delete the thread.",
-    "ThreadIdError": "Use 1 to 200 letters, digits and `. _ : -`.",
+    "ThreadIdError": (
+        "Use 1 to 200 letters, digits and `. _ : -`; for any other text give "
+        "`ThreadKey.named(text)` in place of an id."
+    ),
     "ThreadNotFoundError": "Check id and tenant; the thread may have expired or been deleted.",
     "ToolDecisionError": (
         "Find out what the call has done, then `await thread.answer_tool(call_id, text)` for each "

@@ -16,6 +16,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".venv-peers" / "bin" / "python"
+_HELLO = "hello"
 _QUIET = {"OPENAI_AGENTS_DISABLE_TRACING": "1", "LANGSMITH_TRACING": "false"}
 
 
@@ -47,9 +48,54 @@ class Child:
             raise RuntimeError(message)
         return json.loads(line)
 
+    def is_ready(self) -> bool:
+        """Whether it has started: a library that it needs may be missing."""
+        try:
+            return bool(self.ask(_HELLO))
+        except (RuntimeError, OSError):
+            self.close()
+            return False
+
     def close(self) -> None:
         """Let it end."""
         self._process.communicate()
+
+
+class Peer:
+    """A contestant of another package, which may be missing: then it answers None."""
+
+    def __init__(self, module: str) -> None:
+        """Start *module* in the environment of the peers, if there is one."""
+        self.missing = "" if PYTHON.exists() else f"no {PYTHON.relative_to(ROOT)}"
+        """Why it does not answer; empty if it does."""
+        self._child = None if self.missing else Child(PYTHON, module)
+
+    def ask(self, name: str, *values: Any) -> Any:
+        """Let it do *name* and return what it answers; None if it cannot."""
+        if self._child is None or self.missing:
+            return None
+        try:
+            return self._child.ask(name, *values)
+        except (RuntimeError, OSError) as error:
+            self.missing = f"it does not run ({type(error).__name__})"
+            return None
+
+    def close(self) -> None:
+        """Let it end."""
+        if self._child is not None:
+            self._child.close()
+
+
+def peers(modules: Mapping[str, str], *arguments: str) -> dict[str, Child]:
+    """
+    Start the contestants *modules*, by their names, in the environment of the peers.
+
+    One whose library is missing is left out, and so are all where there is no such environment.
+    """
+    if not PYTHON.exists():
+        return {}
+    found = {name: Child(PYTHON, module, *arguments) for name, module in modules.items()}
+    return {name: child for name, child in found.items() if child.is_ready()}
 
 
 def serve(calls: Mapping[str, Callable[..., Any]]) -> None:
@@ -61,5 +107,9 @@ def serve(calls: Mapping[str, Callable[..., Any]]) -> None:
     sys.stdout = sys.stderr
     for line in sys.stdin:
         name, *values = json.loads(line)
+        if name == _HELLO:
+            answers.write("true\n")
+            answers.flush()
+            continue
         answers.write(json.dumps(calls[name](*values)) + "\n")
         answers.flush()

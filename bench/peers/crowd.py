@@ -15,6 +15,7 @@ from bench import workload
 Text = tuple[str, str]
 BEFORE = 40
 LAST = 20
+_TOGETHER = 100
 
 
 class Conversations(Protocol):
@@ -53,8 +54,9 @@ class Crowd:
     async def _start(self) -> None:
         await self._conversations.start(self._number)
         texts = workload.texts(BEFORE)
-        for place in range(self._number):
-            await self._conversations.append(place, texts)
+        for first in range(0, self._number, _TOGETHER):
+            places = range(first, min(first + _TOGETHER, self._number))
+            await asyncio.gather(*(self._conversations.append(one, texts) for one in places))
 
     def turns(self) -> dict[str, Any]:
         """Let every conversation append a turn and read its newest messages, all at once."""
@@ -62,25 +64,28 @@ class Crowd:
 
     async def _turns(self, number: int) -> dict[str, Any]:
         cpu, wall = time.process_time(), time.perf_counter()
-        calls = (self._turn(place, number) for place in range(self._number))
+        calls = (self._turn(place, number, wall) for place in range(self._number))
         ended = await asyncio.gather(*calls, return_exceptions=True)
         cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-        errors = sum(one is not None for one in ended)
-        turns = max(1, self._number - errors)
+        taken = sorted(one for one in ended if isinstance(one, float))
+        errors = self._number - len(taken)
+        turns = max(1, len(taken))
         return {
             "turns_s": turns / wall,
             "cpu_us": cpu / turns * 1e6,
+            "p99_s": taken[len(taken) * 99 // 100] if taken else 0.0,
             "errors": errors,
             "threads": threading.active_count(),
             "files": _open_files(),
             "peak_mb": _peak(),
         }
 
-    async def _turn(self, place: int, number: int) -> None:
+    async def _turn(self, place: int, number: int, began: float) -> float:
         at = 2 * (place + number * self._number) % len(self._texts)
         await self._conversations.append(place, self._texts[at : at + 2])
         found = await self._conversations.last(place)
         assert len(found) == LAST
+        return time.perf_counter() - began
 
     def calls(self) -> dict[str, Callable[..., Any]]:
         """Return what can be asked."""

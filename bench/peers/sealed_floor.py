@@ -1,9 +1,10 @@
 """
 The floor with what a durable thread promises: the least that Python can keep those promises with.
 
-Beside what the floor does, each message is counted, hashed into the chain of digests and sealed once;
-a commit compares the revision and writes the head and the execution state; it is made in a thread,
-so that the event loop waits for no flush; and what is read is checked against its seals.
+Beside what the floor does, each message is counted and sealed, with one hash; a commit compares the
+revision and writes the head and the execution state. One that is flushed is made in a thread, so that
+the event loop does not wait; one that is not is made in place. What is read is checked against its
+seals.
 """
 
 import asyncio
@@ -20,7 +21,6 @@ import msgspec
 from bench.peers.floor import LAST, Floor
 from bench.peers.timed import Took, awaited
 from foldline.history.messages import Message
-from foldline.history.tokens import TokenEstimator
 
 
 SEAL = 16
@@ -39,9 +39,8 @@ class SealedFloor(Floor):
         """Use the file at *path*, and say *texts* over and over."""
         self._pack = msgspec.msgpack.Encoder().encode
         self._unpack = msgspec.msgpack.Decoder().decode
-        self._counter = TokenEstimator()
         self._revision = self._tokens = 0
-        self._digest, self._seal = bytes(32), bytes(SEAL)
+        self._seal = bytes(SEAL)
         self._runner = asyncio.Runner()
         self._pool = ThreadPoolExecutor(1)
         super().__init__(path, texts)
@@ -57,10 +56,9 @@ class SealedFloor(Floor):
         return file
 
     def _row(self, at: int, role: str, text: str) -> tuple[int, bytes]:
-        self._tokens += self._counter.count(text)
-        said = sha256(self._write((1, role, [{"type": "text", "content": text}]))).digest()
-        self._digest = sha256(self._digest + said).digest()
-        payload = self._pack((at, self._tokens, self._digest, role[:1].encode() + text.encode()))
+        body = role[:1].encode() + text.encode()
+        self._tokens += len(body) // 4
+        payload = self._pack((at, self._tokens, body))
         self._seal = sha256(self._seal + at.to_bytes(8, "big") + payload).digest()[:SEAL]
         return at, self._seal + payload
 
@@ -72,7 +70,7 @@ class SealedFloor(Floor):
         (revision,) = self._file.execute("SELECT v FROM h WHERE t = 't'").fetchone()
         assert revision == self._revision
         self._revision += 1
-        head = self._pack((self._revision, self._count, self._tokens, self._digest, self._seal))
+        head = self._pack((self._revision, self._count, self._tokens, self._seal))
         self._file.execute(
             "UPDATE h SET v = ?, d = ?, s = ? WHERE t = 't'",
             (self._revision, head, self._write(STATE | {"count": self._count})),
@@ -81,12 +79,19 @@ class SealedFloor(Floor):
     def turns(self, mode: str, times: int, warm: int) -> Took:
         """Return what one of *times* turns of two messages took."""
         self._file = self._files[mode]
-        return self._runner.run(self._turns(times, warm))
+        return self._runner.run(self._turns(mode, times, warm))
 
-    async def _turns(self, times: int, warm: int) -> Took:
+    async def _turns(self, mode: str, times: int, warm: int) -> Took:
         loop = asyncio.get_running_loop()
-        await awaited(lambda: loop.run_in_executor(self._pool, self._turn), times=warm)
-        return await awaited(lambda: loop.run_in_executor(self._pool, self._turn), times=times)
+
+        async def turn() -> None:
+            if mode == "full":
+                await loop.run_in_executor(self._pool, self._turn)
+            else:
+                self._turn()
+
+        await awaited(turn, times=warm)
+        return await awaited(turn, times=times)
 
     def _load(self) -> tuple[Any, list[Any]]:
         head, state = self._file.execute("SELECT d, s FROM h WHERE t = 't'").fetchone()
@@ -108,7 +113,7 @@ class SealedFloor(Floor):
             if before:
                 right = sha256(before + at.to_bytes(8, "big") + payload).digest()[:SEAL]
                 assert right == seal
-                body = self._unpack(payload)[3]
+                body = self._unpack(payload)[2]
                 text = body[1:].decode()
                 found.append(Message.user(text) if body[:1] == b"u" else Message.assistant(text))
             before = seal

@@ -22,14 +22,14 @@ FoldlineError
 │   ├── ToolDecisionError      a tool call that a crash interrupted waits for a decision
 │   ├── RequestTooLargeError   a request cannot be made to fit its ceiling
 │   ├── TurnStoppedError       what comes of a turn was asked for, and it was stopped
-│   └── BlockingCallError      a blocking call was made inside a running event loop
+│   └── BlockingCallError      a blocking call would have to wait inside a running event loop
 └── ExternalError              something outside foldline failed
     ├── ModelError             a model or its vendor failed
     │   ├── ContextOverflowError   a request is longer than the window of the model
     │   └── ServiceThreadLostError a vendor knows a conversation that it held no more
     ├── SummarizerError        a summarizer failed or returned an unusable text
     ├── StoreError             a store failed; what was not acknowledged is not there
-    │   ├── StoreBusyError     others kept the store locked for too long
+    │   ├── StoreBusyError     others kept the store locked for too long, or too many calls wait
     │   ├── StoreCorruptError  stored data is damaged
     │   ├── StoreKeyError      stored data needs another key, or one at all
     │   ├── StoreVersionError  a store was written by a newer foldline
@@ -194,11 +194,14 @@ class ThreadIdError(UsageError, ValueError):
 
     code = "thread_id_invalid"
 
-    def __init__(self, *, name: str, length: int) -> None:
+    def __init__(self, *, name: str, value: str, index: int | None) -> None:
         self.name = name
-        super().__init__(
-            f"{name} of {length} characters is not allowed: use 1 to 200 of A-Z a-z 0-9 . _ : -"
-        )
+        self.index = index
+        problem = f"of {len(value)} characters is not allowed"
+        if index is not None:
+            problem = f"must not have {value[index]!r}, its character {index + 1}"
+        advice = ", or `ThreadKey.named(text)` for any text" if name == "thread id" else ""
+        super().__init__(f"{name} {problem}: use 1 to 200 of A-Z a-z 0-9 . _ : -{advice}")
 
 
 class ThreadNotFoundError(UsageError, LookupError):
@@ -306,9 +309,16 @@ class TurnStoppedError(UsageError):
 
 
 class BlockingCallError(UsageError, RuntimeError):
-    """A blocking call was made inside a running event loop; await the method without `_sync`."""
+    """A blocking call that has to wait was made inside a running event loop."""
 
     code = "blocking_call"
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(
+            message
+            or "a blocking call has to wait inside a running event loop: await the method without "
+            "`_sync`, or block the loop with `call_sync(method, …)`"
+        )
 
 
 class ExternalError(FoldlineError):
@@ -377,7 +387,7 @@ class StoreError(ExternalError):
 
 
 class StoreBusyError(StoreError):
-    """Others kept the store locked for too long; nothing was written."""
+    """Others kept the store locked for too long, or too many calls wait; nothing was written."""
 
     code = "store_busy"
 

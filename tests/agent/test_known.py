@@ -2,17 +2,15 @@
 
 import copy
 import enum
-import gc
 import json
 import random
-import tracemalloc
-import weakref
 from collections.abc import Callable
 from typing import Any, TypeAlias
+from uuid import UUID
 
 import pytest
 
-from foldline.agent.known import KNOWN_BYTES, KnownLists
+from foldline.agent.known import KNOWN_BYTES, Conversion, KnownLists
 from foldline.agent.reducer import HistoryReducer
 from foldline.agent.wire import Items, read_items
 from foldline.errors import ConfigError, FormatError
@@ -196,7 +194,7 @@ def test_a_subclass_of_str_is_its_text() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("value", [True, 1.0, Words("one"), "1", None, [1], 2**70, -1])
+@pytest.mark.parametrize("value", [True, 1.0, Words("one"), UUID(int=1), "1", None, [1], 2**70, -1])
 def test_an_edit_of_type_alone_is_another_list(kind: Callable[..., list[Item]], value: Any) -> None:
     """A nested 1 that became true, 1.0 or a str is not the list that was known."""
     known, items = KnownLists(), kind(12)
@@ -255,6 +253,69 @@ def test_what_is_known_is_not_counted_again(kind: Callable[..., list[Item]]) -> 
     assert counter.texts - before - once <= 40
 
 
+def conversion(items: list[Item]) -> Conversion:
+    """Read *items* as if nothing were known."""
+    one = read(items, KnownLists(0))
+    return Conversion(
+        history=one.history, wire=one.wire, witnesses=None, messages=one.messages, places=one.places
+    )
+
+
+@pytest.mark.parametrize("start", [0, 12])
+def test_what_is_edited_while_it_is_read_is_not_remembered(start: int) -> None:
+    """A list that another thread edits meanwhile is read again by the next call."""
+    known, items = KnownLists(), text(20)
+    before, said = None, items[-1]["content"]
+    if start:
+        read(items[:start], known)
+        before = known.find(items, None)
+
+    def reading() -> Conversion:
+        items[-1]["content"] = "edited meanwhile"
+        return conversion(items)
+
+    known.keeping(items, None, reading, grown_from=before)
+    for content in (said, "edited meanwhile"):
+        items[-1]["content"] = content
+
+        assert known.find(items, None) is before
+
+
+def test_two_calls_at_once_remember_a_list_once() -> None:
+    """Calls that read the same list side by side leave it behind once."""
+    known, items = KnownLists(), text(20)
+
+    def reading() -> Conversion:
+        return known.keeping(items, None, lambda: conversion(items))
+
+    known.keeping(items, None, reading)
+
+    assert len(known) == 1
+    assert known.find(items, None) is not None
+
+
+def test_a_message_among_dictionaries_is_refused_as_before() -> None:
+    """A `Message` in place of a known dictionary, or after it, is named with its place."""
+    known, items = KnownLists(), text(20)
+    read(items, known)
+    changed, longer = [list[Any](items), list[Any](items)]
+    changed[5] = Message.user("5")
+    longer.append(Message.user("so"))
+
+    for mixed, place in ((changed, 5), (longer, 20)):
+        with pytest.raises(FormatError, match=rf"messages\[{place}\] must be a dictionary"):
+            read(mixed, known)
+
+
+def test_a_tuple_is_the_list_of_its_items() -> None:
+    """A caller may pass a tuple, or a list that was made again."""
+    known, items = KnownLists(), tools(20)
+    first = read(items, known)
+    other = read_items(tuple(copy.deepcopy(items)), None, None, known)
+
+    assert other.history is first.history
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_views_are_the_same_bytes_with_and_without_memory(
     kind: Callable[..., list[Item]],
@@ -274,109 +335,6 @@ def test_views_are_the_same_bytes_with_and_without_memory(
         assert [id(one) in map(id, items) for one in ours.messages] == [
             id(one) in map(id, items) for one in theirs.messages
         ]
-
-
-def test_a_list_may_be_taken_back_and_go_on_otherwise() -> None:
-    """The list that the newest has grown from is known too, so another answer is read alone."""
-    known, items = KnownLists(), text(30)
-    read(items, known)
-    for word in ("one", "two", "three"):
-        branch = [*items, *text(2, word)]
-        found = known.find(branch, None)
-
-        assert found is not None
-        assert found.size == 30
-        assert facts(read(branch, known)) == facts(read(branch, KnownLists(0)))
-        assert len(known) == 2
-
-
-def test_a_list_that_goes_on_is_held_twice_at_most() -> None:
-    """Of a conversation that grows for long, the last two lists are kept."""
-    known, items = KnownLists(), text(10)
-    for at in range(50):
-        read(items, known)
-        items.append({"role": "user", "content": f"more {at}"})
-
-    assert len(known) == 2
-
-
-def test_conversations_alternate() -> None:
-    """Several conversations, also with the same beginning and length, are each known."""
-    known = KnownLists()
-    lists = [[RULES, RULES, *kind(20, name)] for kind in KINDS for name in ("a", "b", "c")]
-    for _ in range(3):
-        for items in lists:
-            read(items, known)
-            items.append({"role": "user", "content": "and now?"})
-    for items in lists:
-        found = known.find(items, None)
-        assert found is not None
-        assert found.size == len(items) - 1
-
-
-def test_the_least_recently_used_lists_go_first() -> None:
-    """What is remembered stays below its bound, and what was used last stays."""
-    one = KnownLists()
-    read(text(100), one)
-    known = KnownLists(int(one.weight * 3.5))
-    first, *others = [text(100, name) for name in "abcdef"]
-    for items in others:
-        read(first, known)
-        read(items, known)
-
-        assert known.weight <= one.weight * 3.5
-    assert known.find(first, None) is not None
-    assert [known.find(items, None) is not None for items in others] == [False] * 3 + [True] * 2
-
-
-def test_lists_that_grew_go_together() -> None:
-    """The list that another has grown from does not stay when that one is dropped."""
-    one = KnownLists()
-    read(text(100), one)
-    known = KnownLists(one.weight * 3 // 2)
-    read(text(100, "a"), known)
-    read([*text(100, "a"), {"role": "user", "content": "more"}], known)
-    shorter = known.find(text(100, "a"), None)
-    read(text(100, "b"), known)
-
-    assert shorter is not None
-    assert known.find(text(100, "a"), None) is None
-    assert len(known) == 1
-
-
-def test_a_list_over_the_bound_is_not_kept() -> None:
-    """One list alone over the bound leaves nothing behind."""
-    known = KnownLists(40_000)
-    read(text(100, "so many words " * 50), known)
-
-    assert (len(known), known.weight) == (0, 0)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_weight_is_about_the_memory(kind: Callable[..., list[Item]]) -> None:
-    """What the lists take in memory, beside the caller's own, is not over what is said of it."""
-    items = kind(2_000, "some words of a usual length that were said here " * 6)
-    known = KnownLists()
-    gc.collect()
-    tracemalloc.start()
-    read(items, known)
-    read([*items, RULES], known)
-    gc.collect()
-    taken, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-
-    assert 0.4 * known.weight < taken <= known.weight
-
-
-def test_what_is_remembered_goes_with_the_reducer() -> None:
-    """Nothing else refers to the messages that were read."""
-    one, items = reducer(), text(12)
-    one.reduce_sync(items)
-    known = weakref.ref(one._known)  # pyright: ignore[reportPrivateUsage]
-    del one
-    gc.collect()
-
-    assert known() is None
 
 
 def test_a_list_with_what_is_no_json_is_not_remembered() -> None:
@@ -478,7 +436,7 @@ def test_short_lists_are_not_remembered() -> None:
 
 def test_the_bound_is_a_whole_number() -> None:
     """The default is a constant, and 0 turns the memory off."""
-    assert KNOWN_BYTES == 128 * 1024 * 1024
+    assert KNOWN_BYTES == 256 * 1024 * 1024
     with pytest.raises(ConfigError, match="known_bytes"):
         reducer(known_bytes=-1)
 

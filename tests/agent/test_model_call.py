@@ -9,7 +9,6 @@ import pytest
 from foldline import Agent, MemoryStore, Message
 from foldline.errors import ModelError
 from foldline.history.messages import Usage
-from foldline.history.parts import TextPart, ToolCallPart
 from foldline.providers.model import ChatDelta, ChatRequest, ChatResponse
 
 
@@ -58,8 +57,6 @@ ILL_TYPED: dict[str, tuple[str, Any]] = {
     ),
     "a part that is a text": (r"messages\[0\]\.parts\[0\]", said("secret")),
     "a part that is a dict": (r"parts\[0\]", said({"type": "text", "content": "secret"})),
-    "text": (r"parts\[0\]\.content", said(TextPart(5))),  # type: ignore[arg-type]
-    "arguments": (r"parts\[0\]\.arguments", said(ToolCallPart("c", "n", {}))),  # type: ignore[arg-type]
 }
 
 

@@ -12,6 +12,11 @@ from time import monotonic
 import pytest
 
 from foldline.agent.portal import Portal
+from foldline.agent.reducer import HistoryReducer
+from foldline.errors import BlockingCallError
+from foldline.providers.digest.summarizer import DigestSummarizer
+from foldline.reduction.config import AgentRunConfig
+from tests.agent.test_reducer import CONFIG, reducer, talk
 
 
 VALUE: ContextVar[str] = ContextVar("VALUE", default="unset")
@@ -124,3 +129,19 @@ def test_a_process_ends_while_something_still_runs() -> None:
     done = run_alone(LEAVING)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+async def test_inside_a_loop_a_blocking_call_waits_for_no_summarizer() -> None:
+    """It serves, and folds by code, as `reduce` does; only a summary that is due is refused."""
+    made = await reducer().reduce(talk(9))
+    with pytest.raises(BlockingCallError, match="block the loop with `call_sync"):
+        reducer().reduce_sync(talk(9))
+    with pytest.raises(BlockingCallError, match="await the method"):
+        reducer().fold_sync(talk(9))
+
+    assert reducer().reduce_sync(talk(2)).messages == talk(2)
+    assert reducer().reduce_sync(talk(9), state=made.state).messages == made.messages
+    counting = AgentRunConfig(history_reduction_strategy_override="message_counting")
+    assert reducer().reduce_sync(talk(9), overrides=counting).event.status == "performed"
+    by_code = HistoryReducer(CONFIG, summarizer=DigestSummarizer())
+    assert by_code.reduce_sync(talk(9)).event.status == "performed"

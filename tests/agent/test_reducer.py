@@ -12,7 +12,7 @@ import pytest
 from foldline.agent.cache import ReductionCache
 from foldline.agent.portal import PORTAL
 from foldline.agent.reducer import HistoryReducer
-from foldline.errors import BlockingCallError, FormatError
+from foldline.errors import FormatError
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
@@ -164,12 +164,6 @@ def test_await_and_blocking_give_the_same() -> None:
 
     assert awaited.messages == blocking.messages
     assert awaited.state == blocking.state
-
-
-async def test_a_blocking_call_inside_a_loop_is_refused() -> None:
-    """Blocking a running event loop is a mistake that is named at once."""
-    with pytest.raises(BlockingCallError, match="await the method"):
-        reducer().reduce_sync(talk(2))
 
 
 def test_dictionaries_come_back_as_the_same_objects() -> None:

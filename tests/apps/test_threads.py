@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from foldline.history.messages import Message
+from foldline.threads.key import ThreadKey
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.apps.conftest import Run
 from tests.apps.damage import execute
@@ -25,6 +26,15 @@ def test_threads_are_listed(run: Run, store: Path) -> None:
     assert "Parcels" in shown.out
     assert shown.out.splitlines()[-1].strip() == "2 threads of tenant default"
     assert run("threads", "list", "--tenant", "acme", "--json").json()["threads"][0]["id"] == "one"
+
+
+def test_any_text_names_a_thread(run: Run, store: Path) -> None:
+    """Where an id is expected any text will do, and so does the id that it has, as it is listed."""
+    made = run("threads", "fork", "one", "user@example.com", "--at", "4", "--json").json()["id"]
+    shown = [run("threads", "show", id, "--json").json()["id"] for id in ("user@example.com", made)]
+
+    assert made == ThreadKey.named("user@example.com").id
+    assert shown == [made, made]
 
 
 def test_a_damaged_thread_is_listed_as_such(run: Run, store: Path) -> None:

@@ -1,22 +1,26 @@
 """What the benchmarks end with."""
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bench import __main__ as program
 from bench import measure, plain_lists
+from bench.peers import child
 
 
-def _figures(ratio: float) -> dict[str, Any]:
-    lists = {f"{name}_times": [1.0] for name in plain_lists.KINDS}
-    return {"history_exponent": 0.01, "times_floor": [1.0, ratio], **lists}
+def _figures(ratio: float, peer: float | None) -> dict[str, Any]:
+    lists: dict[str, Any] = {f"{name}_times": [1.0] for name in plain_lists.KINDS}
+    peers = {f"{name}_times_peer": [0.1, peer] for name in plain_lists.KINDS}
+    return {"history_exponent": 0.01, "times_floor": [1.0, ratio], **lists, **peers}
 
 
-def _runs(*ratios: float) -> Callable[[], dict[str, Any]]:
+def _runs(*ratios: float, peer: float | None = 0.1) -> Callable[[], dict[str, Any]]:
     left = iter(ratios)
-    return lambda: _figures(next(left))
+    return lambda: _figures(next(left), peer)
 
 
 @pytest.mark.parametrize(("ratios", "code"), [((9.0, 2.0, 3.0), 0), ((9.0, 8.0, 3.0), 1)])
@@ -34,6 +38,55 @@ def test_the_median_of_three_runs_decides(
 
     assert ended == code
     assert ("MISSED" in capsys.readouterr().out) == bool(code)
+
+
+def test_a_missing_peer_is_a_row_that_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What could not be compared is named, and the exit code is 2."""
+    monkeypatch.setattr(measure, "pin", lambda: None)
+    monkeypatch.setitem(program.RUNS, "prepare", _runs(1.0, 1.0, 1.0, peer=None))
+
+    ended = program.main(["prepare"])
+    shown = capsys.readouterr().out
+
+    assert ended == 2
+    assert shown.count("NOT MEASURED a cached turn, plain list") == len(plain_lists.PEER_KINDS)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_peer_that_does_not_run_answers_nothing(
+    monkeypatch: pytest.MonkeyPatch, *, is_there: bool
+) -> None:
+    """An environment without the package, or none at all, has no figures and no traceback."""
+    python = Path(sys.executable) if is_there else child.ROOT / "nowhere"
+    monkeypatch.setattr(child, "PYTHON", python)
+    peer = child.Peer("bench.peers.no_such_peer")
+
+    assert peer.ask("load", "text", 10) is None
+    assert peer.ask("hit", 1) is None
+    peer.close()
+    assert ("does not run" in peer.missing) == is_there
+    assert bool(peer.missing)
+
+
+def test_a_goal_without_its_peer_is_not_met(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What could not be compared is said in a row of its own, and the exit code is 2."""
+    figures = {
+        "foldline_errors": 0,
+        "foldline_files": 1,
+        "foldline_threads": 1,
+        "foldline_peak_mb": 1.0,
+    }
+    monkeypatch.setattr(measure, "pin", lambda: None)
+    monkeypatch.setitem(program.RUNS, "conversations", lambda: figures)
+
+    assert program.main(["conversations"]) == 2
+    assert capsys.readouterr().out.count("NOT MEASURED") == 1
+    assert program.main(["conversations", "--json"]) == 2
+    assert '"figure": null' in capsys.readouterr().out
 
 
 def test_help_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:

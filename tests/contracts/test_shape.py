@@ -25,6 +25,8 @@ CATCHERS = {
     "threads/stores/sqlite/file.py",  # undoes what it began, and raises again
     "threads/stores/sqlite/inline_read.py",  # what fails here is read by the reader thread
     "threads/stores/sqlite/store.py",  # closes what it has opened, and raises again
+    "threads/stores/sqlite/transactions.py",  # undoes what it began, and raises again
+    "threads/stores/line.py",  # hands what a job raises to the task that waits for it
     "threads/stores/sqlite/worker.py",  # hands what a job raises to the task that waits for it
 }
 

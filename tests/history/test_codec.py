@@ -18,6 +18,7 @@ from foldline.history.codec import (
     encode_history,
     encode_json,
     encode_message,
+    unwritable,
     without_values,
 )
 from foldline.history.messages import Message, Native, NativeFormat, Role, Usage
@@ -298,3 +299,10 @@ def test_the_stored_form_of_a_part_is_pinned(part: Part, stored: dict[str, objec
     """Names and fields of a part are those of the schema, and the union finds its kind again."""
     assert decode_json(encode_json(part)) == stored
     assert msgspec.convert(stored, Part) == part
+
+
+def test_what_cannot_be_written_is_found() -> None:
+    """It is named by its field; a message that can be written, and what has no fields, have none."""
+    odd = Message(role="user", metadata={"a": object()})
+
+    assert [unwritable(one) for one in (odd, Message.user("hi"), "text")] == ["metadata", "", ""]

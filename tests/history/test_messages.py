@@ -1,20 +1,34 @@
 """A message and its parts."""
 
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from foldline.errors import ConfigError
+from foldline.history.codec import decode_message, encode_message
+from foldline.history.digest import message_digest
+from foldline.history.formats.otel import to_otel
+from foldline.history.formats.renderings import (
+    render_anthropic,
+    render_openai_chat,
+    render_openai_responses,
+)
 from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.history.parts import (
     BlobPart,
+    CompactionPart,
+    FilePart,
+    GenericPart,
     Part,
     ReasoningPart,
     TextPart,
     ToolCallPart,
     ToolCallResponsePart,
+    UriPart,
 )
+from foldline.history.tokens import TokenEstimator, count_message
 
 
 CALL = ToolCallPart("call_1", "search", '{"q": "oslo"}')
@@ -108,9 +122,122 @@ def test_a_framework_s_str_becomes_a_mere_one() -> None:
     assert (answer.id, answer.response, type(answer.response)) == ("c", "hi", str)
 
 
-@pytest.mark.parametrize("wrong", [None, 7, {"a": 1}])
-def test_what_is_no_str_is_refused(wrong: Any) -> None:
-    """The error names the argument, what it has to be and what it is."""
-    for make in (Message.user, Message.system, partial(Message.tool, "c")):
-        with pytest.raises(ConfigError, match=r"must be a str, got (None|int|dict)$"):
+PARTS: list[tuple[str, Callable[[Any], Part]]] = [
+    ("content of a text part", TextPart),
+    ("content of a reasoning part", ReasoningPart),
+    ("content of a compaction part", CompactionPart),
+    ("id of a tool_call part", lambda value: ToolCallPart(value, "f", "{}")),
+    ("name of a tool_call part", lambda value: ToolCallPart("c", value, "{}")),
+    ("id of a tool_call_response part", lambda value: ToolCallResponsePart(value, "ok")),
+    ("content of a blob part", lambda value: BlobPart("image", "image/png", value)),
+    ("uri of a uri part", lambda value: UriPart("image", value)),
+    ("file_id of a file part", lambda value: FilePart("image", value)),
+    ("data of a generic part", lambda value: GenericPart("kind", value)),
+]
+
+
+@pytest.mark.parametrize(("field", "make"), PARTS, ids=[field for field, _ in PARTS])
+def test_every_field_of_a_part_is_a_mere_str(field: str, make: Callable[[Any], Part]) -> None:
+    """A framework's str becomes one; any other value is an error that names field and types."""
+    assert make(Words("hi")) == make("hi")
+    assert b"hi" in encode_message(Message(role="user", parts=(make(Words("hi")),)))
+    for wrong, got in ((None, "None"), (7, "int"), (b"hi", "bytes")):
+        with pytest.raises(ConfigError, match=rf"^{field} must be a str, got {got}$"):
             make(wrong)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ({"b": 1, "a": "ü"}, '{"b":1,"a":"ü"}'),
+        ([1, {"a": None}], '[1,{"a":null}]'),
+        ((1, "a"), '[1,"a"]'),
+        ([], "[]"),
+        ([TextPart("a"), CALL], None),
+        ([TextPart("a")], (TextPart("a"),)),
+        ((TextPart("a"),), (TextPart("a"),)),
+        ((), ()),
+        (Words("a"), "a"),
+        ({"a": object()}, None),
+        (None, None),
+        (7, None),
+    ],
+)
+def test_a_tool_answers_with_values(given: Any, kept: object) -> None:
+    """A dict or a list is kept as JSON, parts as parts; what JSON has no form for is refused."""
+    if kept is None:
+        with pytest.raises(
+            ConfigError, match=r"^response (of a tool_call_response part must|cannot)"
+        ):
+            Message.tool("c", given)
+        with pytest.raises(ConfigError):
+            ToolCallResponsePart("c", given)
+    else:
+        assert Message.tool("c", given).parts == (ToolCallResponsePart("c", given),)
+        assert ToolCallResponsePart("c", given).response == kept
+
+
+def test_arguments_may_be_a_dict() -> None:
+    """Arguments in a dict are written as JSON; other values are refused."""
+    given: Any = {"q": "oslo"}
+
+    assert ToolCallPart("c", "f", given).arguments == '{"q":"oslo"}'
+    for wrong in (None, ["q"], {"q": object()}):
+        with pytest.raises(ConfigError, match=r"^arguments (of a tool_call part must|cannot be)"):
+            ToolCallPart("c", "f", wrong)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+
+
+def test_ids_names_and_calls_are_checked() -> None:
+    """A framework's str for an id or a name becomes a mere one, and what is none is refused."""
+    made = Message.user("hi", id=Words("i"), name=Words("n"))
+    wrong: Any = 7
+
+    assert (type(made.id), type(made.name), made.id, made.name) == (str, str, "i", "n")
+    for field in ("id", "name"):
+        with pytest.raises(ConfigError, match=rf"^{field} must be a str or None, got int$"):
+            Message.assistant("hi", **{field: wrong})
+    for calls, got in ((None, "None"), (CALL, "ToolCallPart")):
+        with pytest.raises(ConfigError, match=f"^tool_calls must be an Iterable, got {got}$"):
+            Message.assistant(tool_calls=calls)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+
+
+OPAQUE = GenericPart("checkpoint", "eA==" * 10_000, opaque=True)
+
+
+def test_what_is_opaque_is_kept_and_hashed() -> None:
+    """An opaque part is stored and read as it was, and another one is another message."""
+    message, plain = (
+        Message(role="user", parts=(replace(OPAQUE, opaque=is_opaque),))
+        for is_opaque in (True, False)
+    )
+    other = Message(role="user", parts=(replace(OPAQUE, data="eQ=="),))
+
+    assert decode_message(encode_message(message)) == message
+    assert len({message_digest(one) for one in (message, plain, other)}) == 3
+    assert b"opaque" not in encode_message(plain)
+    with pytest.raises(ConfigError, match=r"^opaque of a generic part must be a bool, got int$"):
+        GenericPart("kind", "", opaque=1)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("render", [render_openai_chat, render_openai_responses, to_otel])
+def test_what_is_opaque_is_neither_counted_nor_sent(render: Callable[[list[Message]], Any]) -> None:
+    """It adds no token and no text in any format, and a message of nothing else adds no item."""
+    alone = Message(role="user", parts=(OPAQUE,))
+    said, result = Message.user("hi"), Message.tool("call_1", "3 flights")
+    call = Message.assistant(tool_calls=[CALL])
+    view = [said, call, result]
+    beside = [replace(one, parts=(*one.parts, OPAQUE)) for one in view]
+    inside = Message.tool("call_1", [TextPart("3 flights"), OPAQUE])
+    counter = TokenEstimator()
+
+    assert [count_message(one, counter) for one in (alone, *beside)] == [
+        0,
+        *(count_message(one, counter) for one in view),
+    ]
+    assert count_message(inside, counter) == count_message(result, counter)
+    assert render(beside) == render(view)
+    assert "eA==" not in str(render([said, call, inside]))
+    assert (alone.is_opaque, *(one.is_opaque for one in beside)) == (True, False, False, False)
+    if render is not to_otel:
+        assert render([said, alone, call, result]) == render(view)
+    assert render_anthropic([alone, *beside]) == render_anthropic(view)

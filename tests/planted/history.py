@@ -135,6 +135,11 @@ a sealed compaction costs nothing
 - case CompactionPart(content="") if native is not None:
 + case CompactionPart(content="") if False:
 
+history/tokens.py: history/test_messages.py
+what is opaque is counted
+- return 0 if is_opaque(part) else counter.count(text)
++ return counter.count(text)
+
 history/meter.py: history/test_meter.py
 a mark is continued where the request broke off
 - digest = EMPTY_DIGEST if broke else prior.digest

@@ -356,9 +356,9 @@ a call loses its id in an outline
 - found.append(replace(part, arguments="{}"))
 + found.append(replace(part, id="", arguments="{}"))
 thinking stays in a message without media
-- case ReasoningPart():
+- case ReasoningPart() | GenericPart(opaque=True):
 -                 pass
-+ case ReasoningPart():
++ case ReasoningPart() | GenericPart(opaque=True):
 +                 yield part
 what only a vendor can read is shortened
 - if is_sealed(message):
@@ -456,8 +456,8 @@ a long user message is not quoted at all
 - text = clip_text(whole, limit=limit, counter=counter, note=note)
 + text = whole if counter.count(whole) <= limit else ""
 a message that is quoted already cannot be pinned
-- if at < cut and (kind == "pin" or at not in known or at in again):
-+ if at < cut and (at not in known or at in again):
+- if kind == "pin" or at not in known or at in again}
++ if at not in known or at in again}
 
 reduction/fitting.py: agent/test_pins.py
 a pinned result is cleared

@@ -417,10 +417,14 @@ def test_every_kind_of_text_is_divided(part: Part) -> None:
 
 
 def test_media_and_answers_of_several_contents_stay_whole() -> None:
-    """What is no text is given as it is, once."""
+    """What is no text is given as it is, once; what is opaque is not given at all."""
     image, file = UriPart("image", "https://e.org/a.png"), FilePart("document", "f-1")
     answer = ToolCallResponsePart("c", (TextPart("long answer " * 400), image))
-    message = Message(role="tool", parts=(answer, file), name="look_up")
+    message = Message(
+        role="tool",
+        parts=(answer, file, GenericPart("own", "x" * 9_000, opaque=True)),
+        name="look_up",
+    )
     found = list(split(message, 300, COUNTER, str))
     parts = [one for message in found for one in message.parts]
     answers = [one.response for one in parts if isinstance(one, ToolCallResponsePart)]

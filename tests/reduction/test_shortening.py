@@ -36,6 +36,7 @@ from tests.linearity import is_linear
 COUNTER = TokenEstimator()
 LONG = "".join(f"line {number}: the cache holds a summary\n" for number in range(300))
 IMAGE = BlobPart("image", "image/png", "aGVsbG8=")
+OPAQUE = GenericPart("own", LONG, opaque=True)
 
 
 def one(*parts: Part, role: Any = "user") -> History:
@@ -124,9 +125,9 @@ def test_clipped_arguments_are_still_an_object(arguments: str) -> None:
 
 
 def test_a_result_in_pieces_is_clipped_piece_by_piece() -> None:
-    """Each text of a result is clipped; an unknown part stays if media do."""
+    """Each text of a result is clipped; an unknown part stays if media do, an opaque one too."""
     odd = GenericPart("x", '{"type":"x"}')
-    result = ToolCallResponsePart("c", (TextPart(LONG), IMAGE, odd))
+    result = ToolCallResponsePart("c", (TextPart(LONG), IMAGE, odd, OPAQUE))
     history = one(result, role="tool")
     found = [clipped(history, limit, media=media) for limit, media in ((2_000, True), (300, False))]
     responses = [message.tool_call_responses[0].response for message, _ in found]
@@ -134,7 +135,7 @@ def test_a_result_in_pieces_is_clipped_piece_by_piece() -> None:
     for response, (_, entry) in zip(responses, found, strict=True):
         assert isinstance(response[0], TextPart)
         assert response[0].content.startswith(LONG[: entry.head])
-    assert responses[0][1:] == (IMAGE, odd)
+    assert responses[0][1:] == (IMAGE, odd, OPAQUE)
     assert responses[1][1:] == (TextPart("[image left out]"), TextPart("[x left out]"))
 
 
@@ -148,9 +149,9 @@ def test_reasoning_stays_as_long_as_media() -> None:
 
 
 def test_without_media_a_message_has_no_reasoning() -> None:
-    """Its texts stay whole if they fit; a readable compaction is a text like others."""
+    """Its texts stay whole if they fit; a readable compaction is one, and what is opaque is nothing."""
     parts = (ReasoningPart(LONG), CompactionPart("before"), GenericPart("x", f'"{LONG}"'))
-    message, _ = clipped(one(*parts, TextPart("so"), role="assistant"), 100, media=False)
+    message, _ = clipped(one(*parts, OPAQUE, TextPart("so"), role="assistant"), 100, media=False)
     empty, _ = clipped(one(ReasoningPart(LONG), role="assistant"), 100, media=False)
 
     assert message.parts == tuple(map(TextPart, ("before", "[x left out]", "so")))

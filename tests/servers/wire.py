@@ -83,6 +83,7 @@ class Wire:
         self.path = path
         self.requests = 0
         self.has_struck = False
+        self.struck = asyncio.Event()
         self._server = server
         self._fault: Fault | None = None
         self._at = 0
@@ -157,6 +158,7 @@ class Wire:
         if self._fault is None or self.has_struck or self.requests <= self._at:
             return None
         self.has_struck = True
+        self.struck.set()
         self._is_down = self._lasts
         return self._fault
 

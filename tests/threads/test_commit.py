@@ -135,6 +135,8 @@ _UNNAMED: dict[str, _Call] = {
     "clear": lambda _, thread: thread.clear(),
     "edit": lambda _, thread: thread.edit(0, TWO),
     "pin": lambda _, thread: thread.pin(0),
+    "pop": lambda _, thread: thread.pop(),
+    "replace": lambda _, thread: thread.replace([TWO]),
     "rewind": lambda _, thread: thread.rewind(0),
     "undo_reduction": lambda _, thread: thread.undo_reduction(),
 }

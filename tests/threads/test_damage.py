@@ -285,3 +285,21 @@ async def test_damage_of_a_moment_is_no_conflict(tmp_path: Path) -> None:
         connection.commit()
 
     assert await look() == 2
+
+
+def test_a_search_finds_no_changed_word(tmp_path: Path) -> None:
+    """A search reads what nobody has changed, or says that it is damaged."""
+    path = tmp_path / "a.db"
+    _make(path)
+
+    async def search() -> None:
+        async with SQLiteStore(path) as store:
+            await (await store.thread("a")).search("sax")
+
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(
+            "UPDATE rows SET data = CAST(replace(data, 'six', 'sax') AS BLOB) "
+            "WHERE instr(data, 'six')"
+        )
+    with pytest.raises(StoreCorruptError, match="is damaged"):
+        asyncio.run(search())

@@ -122,8 +122,10 @@ async def test_a_commit_on_an_older_revision_is_refused(store: ThreadStore) -> N
         lambda thread: thread.rewind(1),
         lambda thread: thread.edit(0, Message.user("pay less")),
         lambda thread: thread.clear(),
+        lambda thread: thread.pop(),
+        lambda thread: thread.replace([Message.user("pay less")]),
     ],
-    ids=["rewind", "edit", "clear"],
+    ids=["rewind", "edit", "clear", "pop", "replace"],
 )
 async def test_going_back_leaves_no_open_run(
     store: ThreadStore, go_back: Callable[[ConversationThread], Awaitable[None]]

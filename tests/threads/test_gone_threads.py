@@ -126,6 +126,8 @@ WRITES: dict[str, Write] = {
     "edit": lambda thread: thread.edit(1, LATE[0]),
     "pin": lambda thread: thread.pin(0),
     "prune": lambda thread: thread.commit(Change(drop=[("checkpoint", "1")], keeps=())),
+    "pop": lambda thread: thread.pop(),
+    "replace": lambda thread: thread.replace(LATE),
     "rewind": lambda thread: thread.rewind(2),
     "save_reduction": lambda thread: thread.save_reduction(reduction_of(MESSAGES, 2, "two")),
     "set_expiry": lambda thread: thread.set_expiry(thread.created_at + 9 * DAY),

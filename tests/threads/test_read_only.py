@@ -34,6 +34,8 @@ CALLS: dict[str, Call] = {
     "a search": lambda thread: thread.search("old"),
     "a fork": lambda thread: thread.fork("other"),
     "a rewind": lambda thread: thread.rewind(1),
+    "a pop": lambda thread: thread.pop(),
+    "a replace": lambda thread: thread.replace(SAID),
     "an edit": lambda thread: thread.edit(0, Message.user("x")),
     "an append": lambda thread: thread.add_messages(SAID),
 }

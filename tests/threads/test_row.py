@@ -18,10 +18,12 @@ from foldline.threads.cipher import AesCipher, Vault
 from foldline.threads.head import Head, extended
 from foldline.threads.row import (
     SEAL_SIZE,
+    Runs,
     StoredRow,
     check_chain,
     extend_history,
     read_body,
+    read_chain,
     read_row,
     read_rows,
     seal_of,
@@ -36,6 +38,17 @@ FIRST = bytes(SEAL_SIZE)
 def _rows(messages: list[Message], head: Head = HEAD) -> tuple[list[StoredRow], Head]:
     known, behind = extended(head, messages, TokenEstimator(), Vault())
     return [one.row for one in known], behind
+
+
+def misfit(rows: list[StoredRow], before: bytes | None, runs: Runs | None = None) -> int | None:
+    """Return where *rows* break, which is the same to those who check them and who read them."""
+    place = check_chain(rows, before, runs)
+    known, bad = read_chain(rows, Vault(), before, runs)
+    whole = rows if place is None else rows[:place]
+
+    assert bad == place
+    assert [one.row for one in known] == (whole[1:] if before is None else whole)
+    return place
 
 
 def _messages(count: int) -> list[Message]:
@@ -87,7 +100,7 @@ def test_any_history_comes_back_with_its_sums() -> None:
         assert head.tokens == sum(count_message(one, counter) for one in visible)
         assert (head.count, head.length) == (len(messages), len(visible))
         assert head.users == sum(one.role == "user" for one in messages)
-        assert check_chain(rows, FIRST) is None
+        assert misfit(rows, FIRST) is None
 
 
 def test_batches_make_the_same_rows_as_one() -> None:
@@ -124,7 +137,7 @@ def test_every_flipped_bit_is_found() -> None:
         data[bit // 8] ^= 1 << bit % 8
         changed = [rows[0], replace(middle, data=bytes(data)), rows[2]]
 
-        assert check_chain(changed, FIRST) == 1
+        assert misfit(changed, FIRST) == 1
 
 
 def test_rows_that_move_are_found() -> None:
@@ -132,16 +145,16 @@ def test_rows_that_move_are_found() -> None:
     rows, _ = _rows(_messages(4))
     foreign, _ = _rows(_messages(4), replace(HEAD, epoch=b"c" * 16))
 
-    assert check_chain([rows[0], rows[2], rows[1], rows[3]], FIRST) == 1
-    assert check_chain([rows[0], rows[0], rows[2]], FIRST) == 1
-    assert check_chain([rows[0], rows[2], rows[3]], FIRST) == 1
-    assert check_chain([rows[0], foreign[1], rows[2]], FIRST) == 1
+    assert misfit([rows[0], rows[2], rows[1], rows[3]], FIRST) == 1
+    assert misfit([rows[0], rows[0], rows[2]], FIRST) == 1
+    assert misfit([rows[0], rows[2], rows[3]], FIRST) == 1
+    assert misfit([rows[0], foreign[1], rows[2]], FIRST) == 1
     moved = replace(foreign[1], data=HEAD.epoch + foreign[1].data[16:])
-    assert check_chain([rows[0], moved], FIRST) == 1
-    assert check_chain([rows[0], replace(rows[1], seq=2)], FIRST) == 1
-    assert check_chain(rows[1:], FIRST) == 0
-    assert check_chain(rows[1:], None) is None
-    assert check_chain([], FIRST) is None
+    assert misfit([rows[0], moved], FIRST) == 1
+    assert misfit([rows[0], replace(rows[1], seq=2)], FIRST) == 1
+    assert misfit(rows[1:], FIRST) == 0
+    assert misfit(rows[1:], None) is None
+    assert misfit([], FIRST) is None
 
 
 def test_a_row_of_another_origin_is_found() -> None:
@@ -150,11 +163,11 @@ def test_a_row_of_another_origin_is_found() -> None:
     more, _ = _rows(_messages(2), replace(head, epoch=b"c" * 16))
     runs = ((0, HEAD.epoch), (3, b"c" * 16))
 
-    assert check_chain([*rows, *more], FIRST, runs) is None
-    assert check_chain(more, None, runs) is None
-    assert check_chain([*rows, *more], FIRST, runs[:1]) == 3
-    assert check_chain(more, None, ((0, HEAD.epoch),)) == 0
-    assert check_chain(rows[2:], None, ((0, HEAD.epoch), (2, b"c" * 16))) == 0
+    assert misfit([*rows, *more], FIRST, runs) is None
+    assert misfit(more, None, runs) is None
+    assert misfit([*rows, *more], FIRST, runs[:1]) == 3
+    assert misfit(more, None, ((0, HEAD.epoch),)) == 0
+    assert misfit(rows[2:], None, ((0, HEAD.epoch), (2, b"c" * 16))) == 0
 
 
 def test_a_seal_covers_everything_before_it() -> None:

@@ -88,7 +88,7 @@ _REFUSED = {
     "bad_1_too_many_archived": (FormatError, "`ArchivedCount` is not between 0 and 2"),
     "bad_1_no_id": (FormatError, "missing required field `Id`"),
     "bad_1_other_store": (FormatError, "missing required field `Messages`"),
-    "bad_1_path_as_id": (ThreadIdError, "thread id of 16 characters is not allowed"),
+    "bad_1_path_as_id": (ThreadIdError, "thread id must not have '/', its character 3"),
     "bad_1_stale": (CheckpointStaleError, "has 2 messages but checkpoint expects 3"),
     "bad_1_impossible_state": (CheckpointError, "invalid iteration: -1"),
     "bad_1_unknown_role": (FormatError, "Invalid enum value"),

@@ -1,7 +1,6 @@
 """What callers pass in, checked once: one line says what is wrong with it."""
 
 import logging
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from inspect import iscoroutinefunction, isfunction, ismethod, unwrap
@@ -11,7 +10,7 @@ from msgspec import structs
 
 from foldline.agent.cache import ReductionCache
 from foldline.checks import expect, expect_seconds, expect_whole
-from foldline.errors import BlockingCallError, ConfigError
+from foldline.errors import ConfigError
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.tokens import TokenCounter
 from foldline.providers.book import window_of_model
@@ -29,7 +28,6 @@ __all__ = [
     "RequestOptions",
     "by_hand",
     "check_call",
-    "check_no_loop",
     "check_reducer",
     "check_sizes",
     "fold_costs",
@@ -163,14 +161,6 @@ def report_assumed_window(
             model,
             f"{DEFAULT_WINDOW:,}",
         )
-
-
-def check_no_loop() -> None:
-    """Raise `BlockingCallError` in a thread with an event loop; without asyncio there is none."""
-    asyncio = sys.modules.get("asyncio.events")
-    # The public function raises if there is no loop, which costs 0.15 of 12 us.
-    if asyncio is not None and asyncio._get_running_loop() is not None:  # noqa: SLF001
-        raise BlockingCallError
 
 
 def check_reducer(config: object, model: object, counter: object, cache: object) -> None:

@@ -10,7 +10,7 @@ from foldline.agent.model_call import ask_model, sendable_request
 from foldline.agent.own_reducer import own_view
 from foldline.agent.progress import Progress, TurnSetup
 from foldline.agent.reduced import ReducedHistory
-from foldline.agent.result import ReductionMetadata
+from foldline.agent.result import ReductionMetadata, handover
 from foldline.agent.sent import compared
 from foldline.agent.service import Basis
 from foldline.errors import (
@@ -23,9 +23,10 @@ from foldline.errors import (
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.meter import front_digest
+from foldline.history.tokens import count_message
 from foldline.providers.model import ChatRequest, ChatResponse, PrewarmingModel
 from foldline.reduction.balance import has_gone_cold
-from foldline.reduction.budget import token_ratio
+from foldline.reduction.budget import Budget, token_ratio
 from foldline.reduction.config import AgentRunConfig
 from foldline.reduction.event import Reason
 from foldline.threads.change import Change
@@ -59,6 +60,7 @@ class Asking:
         self._progress = progress
         self._overrides = overrides
         self._streams = streams
+        self._note: Message | None = None
         self._archives = setup.reducer.config.retention == "reduced"
         given = overrides or _NO_OVERRIDES
         self._is_forced = given.trigger_history_reduction
@@ -132,9 +134,12 @@ class Asking:
         return window
 
     async def _reduced(self, window: ThreadWindow) -> ReducedHistory[Message]:
+        if not self._progress.messages:
+            self._note = handover(window.history, self._setup.agent)
         own, overrides = self._setup.own_reducer, self._overrides
         if own is not None and not (overrides or _NO_OVERRIDES).skip_history_reduction:
-            return await own_view(own, window.history, self._setup.budget(self._progress.state))
+            budget = self._with_note(self._setup.budget(self._progress.state), window.history)
+            return await own_view(own, window.history, budget)
         background = self._setup.background
         if background is None or self._is_forced:
             return await self._reduced_within(window, overrides)
@@ -153,8 +158,11 @@ class Asking:
     async def _reduced_within(
         self, window: ThreadWindow, overrides: AgentRunConfig | None = None, *, folds: bool = True
     ) -> ReducedHistory[Message]:
+        budget = self._setup.budget(self._progress.state)
+        if self._note is not None:
+            budget = self._with_note(budget, window.history)
         return await self._setup.reducer.reduce_within(
-            self._setup.budget(self._progress.state),
+            budget,
             window.history,
             state=window.reduction,
             overrides=overrides,
@@ -162,6 +170,10 @@ class Asking:
             folds=folds,
             front=partial(self._cached_front, window.history),
         )
+
+    def _with_note(self, budget: Budget, history: History) -> Budget:
+        note = 0 if self._note is None else count_message(self._note, history.counter)
+        return structs.replace(budget, instructions=budget.instructions + note)
 
     def _cached_front(self, history: History) -> ChatRequest | None:
         """Return what the vendor has in its cache before the view; None if it has nothing there."""
@@ -296,6 +308,8 @@ class Asking:
         iteration, tokens = progress.state.iteration, reduced.event.request_tokens
         view = (*setup.fixed.front.messages, *reduced.messages)
         messages = missing or view
+        if self._note is not None:
+            messages = (*messages, self._note)
         if missing:
             tokens = history.tokens(progress.state.service_watermark)
         event = RequestSentEvent(

@@ -1,11 +1,12 @@
 """What was read from plain lists of dictionaries, so that the next call reads what is new only."""
 
 import marshal
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
+from sys import getsizeof
 from threading import Lock
-from typing import Protocol, cast, runtime_checkable
+from typing import Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import msgspec
 from msgspec import Struct
@@ -15,12 +16,13 @@ from foldline.history.formats.detect import Witnesses
 from foldline.history.formats.objects import dumped
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
+from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
 
 
 __all__ = ["KNOWN_BYTES", "Conversion", "KnownList", "KnownLists"]
 
 
-KNOWN_BYTES = 128 * 1024 * 1024
+KNOWN_BYTES = 256 * 1024 * 1024
 """How many bytes of plain lists a reducer remembers by default."""
 
 _LEAST = 8
@@ -32,8 +34,8 @@ _BLOCK = 128
 _HEAD = 2
 """By how many items the lists are told apart first."""
 
-_MESSAGE_BYTES = 300
-"""What a message takes beside its text, and its item beside its bytes."""
+_MESSAGE_BYTES = 440
+"""What a message takes beside its texts, with the headers of these, and its item beside its bytes."""
 
 _ROW_BYTES = 120
 """What is the list's own of a message that a longer list holds as well."""
@@ -55,7 +57,8 @@ def _seen(value: object) -> object:
 
 
 _FORMAT = NativeFormat | str | None
-_ENCODER = msgspec.msgpack.Encoder(enc_hook=_seen)
+_Head: TypeAlias = tuple[_FORMAT, bytes]
+_ENCODER = msgspec.msgpack.Encoder(enc_hook=_seen, uuid_format="bytes")
 _UNENCODED = (
     FormatError,
     msgspec.MsgspecError,
@@ -97,7 +100,7 @@ class KnownList(Struct, frozen=True, kw_only=True, eq=False):
     """
 
     number: int
-    head: tuple[_FORMAT, bytes]
+    head: _Head
     size: int
     """The number of items."""
 
@@ -122,6 +125,9 @@ class KnownList(Struct, frozen=True, kw_only=True, eq=False):
         return True
 
 
+_Made = TypeVar("_Made", bound=Conversion | None)
+
+
 class KnownLists:
     """
     A bounded memory of the lists that a reducer was called with; the least recently used go first.
@@ -135,7 +141,9 @@ class KnownLists:
         self._most_bytes = most_bytes
         self._lists: OrderedDict[int, KnownList] = OrderedDict()
         self._weights: dict[int, int] = {}
-        self._heads: dict[tuple[_FORMAT, bytes], dict[int, KnownList]] = {}
+        self._sizes: dict[_Head, Counter[int]] = {}
+        self._alike: dict[tuple[_Head, int, bytes], dict[int, KnownList]] = {}
+        self._grown: dict[int, int] = {}
         self._numbers = count()
         self._weight = 0
         self._lock = Lock()
@@ -153,85 +161,119 @@ class KnownLists:
         if len(items) < _LEAST or not self._lists:
             return None
         head = _head(items, format)
+        if head is None:
+            return None
         with self._lock:
-            of_head = [*self._heads.get(head, {}).values()] if head else []
-        fitting = sorted((one for one in of_head if one.size <= len(items)), key=_size)
-        samples = {size: _sample(items, size) for size in {one.size for one in fitting}}
-        alike = (one for one in reversed(fitting) if one.sample == samples[one.size])
-        found = next((one for one in alike if one.begins(items)), None)
-        if found is not None:
-            self._use(found)
-        return found
+            sizes = sorted(self._sizes.get(head, ()), reverse=True)
+        for size in sizes:
+            sample = _sample(items, size) if size <= len(items) else None
+            if sample is None:
+                continue
+            with self._lock:
+                alike = [*self._alike.get((head, size, sample), {}).values()]
+            found = next((one for one in alike if one.begins(items)), None)
+            if found is not None:
+                self._use(found)
+                return found
+        return None
 
     def _use(self, known: KnownList) -> None:
         with self._lock:
             if known.number in self._lists:
                 self._lists.move_to_end(known.number)
 
-    def keep(
+    def keeping(
         self,
         items: Sequence[object],
         format: _FORMAT,
-        conversion: Conversion,
+        read: Callable[[], _Made],
         *,
         grown_from: KnownList | None = None,
-    ) -> None:
-        """Remember that *items*, read as *format*, are *conversion*; *grown_from* is their beginning."""
+    ) -> _Made:
+        """
+        Return what *read* makes of *items*, read as *format*, and remember it unless it is None.
+
+        Their beginning *grown_from* is known. What another thread has edited meanwhile is not
+        remembered: nobody knows whether it was read before or after that.
+        """
         if len(items) < _LEAST or self._most_bytes < _MESSAGE_BYTES * len(items):
-            return
+            return read()
         kept = 0 if grown_from is None else grown_from.size // _BLOCK
-        blocks = [] if grown_from is None else [*grown_from.blocks[:kept]]
-        buffer = bytearray()
-        for at in range(kept * _BLOCK, len(items), _BLOCK):
-            if not _written(items[at : at + _BLOCK], buffer):
-                return
-            blocks.append(bytes(buffer))
         head, sample = _head(items, format), _sample(items, len(items))
-        if head is None or sample is None:
-            return
+        blocks = _blocks(items, kept)
+        made = read()
+        if made is None or head is None or sample is None or blocks is None:
+            return made
+        if blocks != _blocks(items, kept):
+            return made
+        whole = blocks if grown_from is None else [*grown_from.blocks[:kept], *blocks]
         known = KnownList(
             number=next(self._numbers),
             head=head,
             size=len(items),
             sample=sample,
-            blocks=blocks,
-            conversion=conversion,
+            blocks=whole,
+            conversion=made,
             grown_from=None if grown_from is None else grown_from.number,
-            weight=_weight(blocks, conversion, grown_from),
+            weight=_weight(whole, made, grown_from),
         )
         with self._lock:
             self._put(known, grown_from)
+        return made
 
     def _put(self, known: KnownList, grown_from: KnownList | None) -> None:
-        if grown_from is not None and grown_from.number in self._lists:
-            of_head = [*self._heads[grown_from.head].values()]
-            for one in of_head:
-                is_sibling = one.grown_from == grown_from.number
-                if is_sibling or one.number == grown_from.grown_from:
-                    self._drop(one)
-            self._weigh(grown_from, _ROW_BYTES * grown_from.size)
-        self._lists[known.number] = known
-        self._heads.setdefault(known.head, {})[known.number] = known
+        alike = self._alike.setdefault((known.head, known.size, known.sample), {})
+        # Two calls at once may have read the same list.
+        if any(one.blocks == known.blocks for one in alike.values()):
+            return
+        alike[known.number] = self._lists[known.number] = known
+        self._sizes.setdefault(known.head, Counter())[known.size] += 1
         self._weigh(known, known.weight)
+        if grown_from is not None and grown_from.number in self._lists:
+            self._drop_number(grown_from.grown_from)
+            self._drop_number(self._grown.get(grown_from.number))
+            self._grown[grown_from.number] = known.number
+            self._weigh(grown_from, _ROW_BYTES * grown_from.size)
         while self._weight > self._most_bytes:
             oldest = next(iter(self._lists.values()))
-            before = self._lists.get(-1 if oldest.grown_from is None else oldest.grown_from)
             self._drop(oldest)
             # It was weighed as a part of the longer one.
-            if before is not None:
-                self._drop(before)
+            self._drop_number(oldest.grown_from)
 
     def _weigh(self, known: KnownList, weight: int) -> None:
         self._weight += weight - self._weights.get(known.number, 0)
         self._weights[known.number] = weight
 
+    def _drop_number(self, number: int | None) -> None:
+        known = None if number is None else self._lists.get(number)
+        if known is not None:
+            self._drop(known)
+
     def _drop(self, known: KnownList) -> None:
         del self._lists[known.number]
         self._weight -= self._weights.pop(known.number)
-        of_head = self._heads[known.head]
-        del of_head[known.number]
-        if not of_head:
-            del self._heads[known.head]
+        self._grown.pop(known.number, None)
+        place = (known.head, known.size, known.sample)
+        del self._alike[place][known.number]
+        if not self._alike[place]:
+            del self._alike[place]
+        sizes = self._sizes[known.head]
+        sizes[known.size] -= 1
+        if not sizes[known.size]:
+            del sizes[known.size]
+        if not sizes:
+            del self._sizes[known.head]
+
+
+def _blocks(items: Sequence[object], first: int) -> list[bytes] | None:
+    """Return the blocks of *items* from number *first* on; None if they are no JSON."""
+    blocks: list[bytes] = []
+    buffer = bytearray()
+    for at in range(first * _BLOCK, len(items), _BLOCK):
+        if not _written(items[at : at + _BLOCK], buffer):
+            return None
+        blocks.append(bytes(buffer))
+    return blocks
 
 
 def _written(items: Sequence[object], buffer: bytearray) -> bool:
@@ -247,11 +289,7 @@ def _written(items: Sequence[object], buffer: bytearray) -> bool:
     return True
 
 
-def _size(known: KnownList) -> int:
-    return known.size
-
-
-def _head(items: Sequence[object], format: object) -> tuple[_FORMAT, bytes] | None:
+def _head(items: Sequence[object], format: object) -> _Head | None:
     buffer = bytearray()
     # Another format is refused when the items are read.
     if not isinstance(format, _FORMAT):
@@ -270,13 +308,24 @@ def _weight(blocks: Sequence[bytes], conversion: Conversion, before: KnownList |
     """Return about how many bytes they take: the items as bytes, and the texts of the messages."""
     old = 0 if before is None else len(before.conversion.messages)
     new = conversion.messages[old:]
-    native = sum(len(one.native.item) for one in new if one.native is not None)
     kept = 0 if before is None else before.size // _BLOCK
     written = sum(map(len, blocks[kept:]))
     tail = 0 if before is None else sum(map(len, before.blocks[kept:]))
     return (
         (0 if before is None else before.weight)
         + 2 * (written - tail)
-        + native
+        + sum(getsizeof(one.native.item) for one in new if one.native is not None)
+        + sum(getsizeof(text) for one in new for text in _texts(one) if not text.isascii())
         + _MESSAGE_BYTES * len(new)
     )
+
+
+def _texts(message: Message) -> Iterator[str]:
+    """Yield the long texts of *message*: what is not ASCII takes up to five times its bytes."""
+    for part in message.parts:
+        if isinstance(part, TextPart | ReasoningPart):
+            yield part.content
+        elif isinstance(part, ToolCallPart):
+            yield part.arguments
+        elif isinstance(part, ToolCallResponsePart) and isinstance(part.response, str):
+            yield part.response

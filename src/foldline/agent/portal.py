@@ -44,11 +44,22 @@ class Portal:
         self,
         work: Callable[[*_Arguments], Coroutine[object, object, _Result]],
         *arguments: *_Arguments,
+        blocks_loop: bool = False,
     ) -> _Result:
-        """Return what `await work(*arguments)` returns, or raise what it raises."""
+        """
+        Return what `await work(*arguments)` returns, or raise what it raises.
+
+        If an event loop is running in this thread, it is refused, unless the caller *blocks_loop*: then
+        nothing else runs in that loop until the end. It never waits in its own loop for itself.
+        """
         # The public function raises if there is no loop.
-        if asyncio._get_running_loop() is not None:  # noqa: SLF001
-            raise BlockingCallError
+        running = asyncio._get_running_loop()  # noqa: SLF001
+        if running is not None:
+            if running is self._loops.get(getpid()):
+                message = "a blocking call was made in the loop that runs blocking calls: await it"
+                raise BlockingCallError(message)
+            if not blocks_loop:
+                raise BlockingCallError
         future = asyncio.run_coroutine_threadsafe(_outcome(work, *arguments), self._loop())
         try:
             while not wait((future,), timeout=_PATIENCE).done:

@@ -335,7 +335,7 @@ def _said(parts: Iterable[Part]) -> Iterator[str]:
                 yield arguments
             case ToolCallResponsePart(response=response):
                 yield from [response] if isinstance(response, str) else _said(response)
-            case GenericPart(data=data):
+            case GenericPart(data=data, opaque=False):
                 yield data
             case _:
                 yield from filter(None, [readable_text(part)])

@@ -5,13 +5,15 @@ from typing import cast
 
 from msgspec.structs import replace
 
+from foldline.agent.reduced import ReducerCall
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.model import Summarizer
+from foldline.reduction.config import HistoryReductionConfig, config_of_run
 from foldline.reduction.record import SummaryRecord
 from foldline.reduction.request import Summary, SummaryRequest, Written
 
 
-__all__ = ["RecordedSummarizer", "digest_of", "recorded", "written_by_code"]
+__all__ = ["RecordedSummarizer", "digest_of", "recorded", "waits", "written_by_code"]
 
 
 class RecordedSummarizer:
@@ -76,6 +78,13 @@ def digest_of(given: Iterable[Summarizer]) -> DigestSummarizer:
 def written_by_code(chain: Iterable[object]) -> frozenset[int]:
     """Return the places of those in *chain* that are code."""
     return frozenset(at for at, one in enumerate(chain) if _is_code(one))
+
+
+def waits(call: ReducerCall, config: HistoryReductionConfig, given: Iterable[Summarizer]) -> bool:
+    """Whether the fold of *call* may have to wait for one of the summarizers that were *given*."""
+    how = config_of_run(config, call.overrides)
+    reads = how.strategy == "summarizing" and not call.verdict.is_batch
+    return reads and not all(map(_is_code, given))
 
 
 def _is_code(one: object) -> bool:

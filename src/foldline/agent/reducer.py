@@ -14,7 +14,6 @@ from foldline.agent.arguments import (
     RequestOptions,
     by_hand,
     check_call,
-    check_no_loop,
     check_reducer,
     check_sizes,
     fold_costs,
@@ -199,22 +198,25 @@ class HistoryReducer:
         pins: Iterable[int | tuple[int, Message]] | None = None,
     ) -> ReducedHistory[_Item]:
         """
-        Do the same as `reduce`, for callers without an event loop.
+        Do the same as `reduce`, for callers who cannot await.
 
         All folds run in one loop that lives as long as the process, so a summarizer may keep
         connections. It must not block.
 
         Raises:
-            BlockingCallError: An event loop is running in this thread.
+            BlockingCallError: A summarizer has to be awaited, and an event loop is running in this
+                thread: await `reduce`, or have `call_sync(reducer.reduce, …)` block the loop.
         """
-        check_no_loop()
         given = described(usage, instructions, tools, pins)
         call = self._begin(messages, state, overrides, format, scope, given)
         if not call.verdict.folds:
             return self._served(call)
-        from foldline.agent.portal import PORTAL  # noqa: PLC0415 - a hit does without
+        # A hit does without.
+        from foldline.agent.portal import PORTAL  # noqa: PLC0415
+        from foldline.agent.recorded import waits  # noqa: PLC0415
 
-        return PORTAL.run(self._settled, call)
+        may_block = not waits(call, self.config, self._given)
+        return PORTAL.run(self._settled, call, blocks_loop=may_block)
 
     def plan(  # noqa: PLR0913 - one name for each part of a request
         self,
@@ -273,10 +275,7 @@ class HistoryReducer:
         **request: Unpack[RequestOptions],
     ) -> ReducedHistory[_Item]:
         """
-        Do the same as `fold`, for callers without an event loop; see `reduce_sync`.
-
-        Raises:
-            BlockingCallError: An event loop is running in this thread.
+        Do the same as `fold`, for callers who cannot await; see `reduce_sync`.
         """
         request["overrides"] = by_hand(
             request.get("overrides"), self.config, focus=focus, keep=keep

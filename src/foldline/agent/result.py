@@ -6,6 +6,7 @@ from typing import Final
 from msgspec import Struct, structs
 
 from foldline.agent.events import AgentEvent
+from foldline.history.history import History
 from foldline.history.messages import Message, Usage, total_usage
 from foldline.reduction.event import HistoryReductionEvent
 from foldline.reduction.state import HistoryReductionState
@@ -13,7 +14,7 @@ from foldline.threads.loop_state import COMPLETED
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["AGENT_KEY", "ReductionMetadata", "TurnResult", "answered_by", "signed"]
+__all__ = ["AGENT_KEY", "ReductionMetadata", "TurnResult", "answered_by", "handover", "signed"]
 
 
 AGENT_KEY: Final = "agent"
@@ -94,6 +95,21 @@ def answered_by(message: Message) -> str | None:
     """Return the name of the agent that produced *message*; None if unknown."""
     name = (message.metadata or {}).get(AGENT_KEY)
     return name if isinstance(name, str) else None
+
+
+def handover(history: History, agent: str) -> Message | None:
+    """
+    Return what ends the request of *agent* if the last message is the answer of another one.
+
+    Models answer a user, and some vendors refuse a request that ends with an answer. It is sent and
+    not stored.
+    """
+    # Where none is in memory, the view ends with a message of the user.
+    last = history[len(history) - 1] if len(history) > history.start else None
+    speaker = None if last is None or last.role != "assistant" else answered_by(last)
+    if speaker in {None, agent}:
+        return None
+    return Message.user(f"[The last answer is by {speaker}. Now it is the turn of {agent}.]")
 
 
 def signed(message: Message, now: datetime, *, agent: str | None = None) -> Message:

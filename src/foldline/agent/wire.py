@@ -3,6 +3,7 @@
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain, takewhile
 from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
@@ -215,11 +216,17 @@ def _read_dictionaries(
     given: list[Any], format: NativeFormat | None, counter: TokenCounter | None, known: KnownLists
 ) -> Items:
     before = known.find(given, format)
-    made = None if before is None else _grown(before, given)
+    made = None
+    if before is not None:
+        is_whole = before.size == len(given)
+        grown = partial(_grown, before, given)
+        made = (
+            before.conversion
+            if is_whole
+            else known.keeping(given, format, grown, grown_from=before)
+        )
     if made is None:
-        before, made = None, _converted(given, format, counter)
-    if before is None or before.size < len(given):
-        known.keep(given, format, made, grown_from=before)
+        made = known.keeping(given, format, partial(_converted, given, format, counter))
     # A caller who names a format knows what is to come.
     is_detected = format is None and made.wire is NativeFormat.OPENAI_CHAT
     return Items(
@@ -263,8 +270,6 @@ def _grown(known: KnownList, given: list[Any]) -> Conversion | None:
     error names their place in the whole list.
     """
     old = known.conversion
-    if len(given) == known.size:
-        return old
     try:
         new = plain_items(given[known.size :])
         _check_kinds(new, Mapping, "")

@@ -108,14 +108,15 @@ class Conversation:
 
         Args:
             message: The user's message. Without it, whatever waits on the thread is answered: an
-                interrupted run, or a message without an answer.
+                interrupted run, or a message without an answer. If nothing waits, one of several
+                agents answers the last answer; `resume` never does that.
             config: Overrides for this run.
             options: Values for the orchestrator.
             files: Files that go with the message; see `Agent.run`.
 
         Raises:
-            RunStartError: Nothing waits for an answer, there is both an open run and a message, or
-                another answer is not finished.
+            RunStartError: Nothing waits for an answer and there is one agent, there is both an open
+                run and a message, or another answer is not finished.
             ConfigError: An argument is wrong, or the orchestrator returned something else.
             ThreadConflictError: Another run continues the thread, or has added a message.
             ToolDecisionError: A crash interrupted a tool that needs a decision then.
@@ -268,13 +269,15 @@ def call_sync(
     **kwargs: _Arguments.kwargs,
 ) -> _Result:
     """
-    Return what `await function(*args, **kwargs)` returns, for callers without an event loop.
+    Return what `await function(*args, **kwargs)` returns, for callers who cannot await.
 
-    It runs in the same loop as every `*_sync` method, so a store that is opened like this serves them
-    all.
+    It runs in the same loop as every `*_sync` method, in a thread of its own, so a store that is
+    opened like this serves them all. Inside a running event loop, as in a notebook or in a
+    framework's blocking hook, it blocks that loop until the end. So *function* must not wait for
+    anything that this loop does, such as a task or a client of it.
 
     Raises:
-        BlockingCallError: An event loop is running in this thread.
+        BlockingCallError: It is called by something that itself runs in a blocking call.
         ConfigError: *function* is a coroutine.
     """
     if iscoroutine(function):
@@ -282,4 +285,4 @@ def call_sync(
         example = "call_sync(thread.add_message, message)"
         message = f"call_sync takes a function and its arguments: {example}"
         raise ConfigError(message)
-    return PORTAL.run(partial(function, *args, **kwargs))
+    return PORTAL.run(partial(function, *args, **kwargs), blocks_loop=True)

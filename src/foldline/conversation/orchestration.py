@@ -66,6 +66,9 @@ class OrchestrationOptions(Struct, frozen=True, kw_only=True):
     turn_number: int = 1
     """The number of this exchange on the thread, from 1; the same after a restart."""
 
+    replies_to: str | None = None
+    """The agent whose answer is to be answered; None if a message waits that is no agent's answer."""
+
     values: Mapping[str, object] = {}
     """The `options` of `send`."""
 

@@ -128,7 +128,7 @@ class RoundRobin:
     Lets the agents answer in turn, one exchange each.
 
     The agent follows from the number of the exchange on the thread, so a restart, a resume, a fork or
-    a rewind finds the same one.
+    a rewind finds the same one. An agent's answer is answered by the next agent.
     """
 
     history_limit = 0
@@ -143,6 +143,9 @@ class RoundRobin:
     ) -> OrchestrationResult:
         """Let the next agent answer; see `Orchestrator`."""
         names = tuple(agents)
-        name = names[(options.turn_number - 1) % len(names)]
+        place = options.turn_number - 1
+        if options.replies_to in agents:
+            place = names.index(options.replies_to) + 1
+        name = names[place % len(names)]
         turn = await agents[name].run()
         return OrchestrationResult.of_turn(turn, name, strategy_name="RoundRobin")

@@ -23,7 +23,7 @@ from msgspec import UNSET, UnsetType, structs
 
 from foldline.agent.agent import Agent
 from foldline.agent.progress import Progress
-from foldline.agent.result import signed
+from foldline.agent.result import answered_by, signed
 from foldline.agent.service import begun
 from foldline.checks import expect
 from foldline.conversation.orchestrated_agent import OrchestratedAgent, Stage
@@ -87,7 +87,7 @@ class Sending:
         thread = self._thread
         state = thread.execution_state
         start = run_start(thread.id, state, count=thread.count, has_input=bool(self._given))
-        if start == "continue" and not await is_waiting(thread):
+        if start == "continue" and len(self._agents) == 1 and not await is_waiting(thread):
             message = f"nothing waits for an answer in thread {thread.id!r}: send a message"
             raise RunStartError(message)
         if start == "resume" and state is not None:
@@ -132,6 +132,7 @@ class Sending:
             last_reduction=thread.last_reduction,
             last_agent=None if state is None else state.agent_name or None,
             turn_number=await self._turn_number(),
+            replies_to=None if self._given else await _speaker(thread),
             values=self._values,
         )
         result = await self._asked(orchestrator, options)
@@ -246,9 +247,23 @@ class Sending:
 
 async def is_waiting(thread: ConversationThread) -> bool:
     """Whether the last message of *thread* has no answer yet."""
+    last = await _last(thread)
+    return last is not None and not _is_answer(last)
+
+
+async def _speaker(thread: ConversationThread) -> str | None:
+    """Return the agent whose answer is the last message of *thread*; None if there is none such."""
+    last = await _last(thread)
+    return answered_by(last) if last is not None and _is_answer(last) else None
+
+
+async def _last(thread: ConversationThread) -> Message | None:
     said = await thread.get_range(max(0, thread.head.length - 1))
-    last = [message for message in said if message.role != "system"][-1:]
-    return any(one.role != "assistant" or one.tool_calls for one in last)
+    return next((message for message in reversed(said) if message.role != "system"), None)
+
+
+def _is_answer(message: Message) -> bool:
+    return message.role == "assistant" and not message.tool_calls
 
 
 def _without_history(

@@ -25,6 +25,7 @@ __all__ = [
     "encode_json",
     "encode_message",
     "not_a_message",
+    "unwritable",
     "without_values",
 ]
 
@@ -148,8 +149,18 @@ def not_a_message(value: object) -> FormatError | None:
     except FormatError as error:
         return error
     except (TypeError, ValueError, OverflowError, AttributeError) as error:
-        return FormatError(f"not a foldline message: {error}")
+        return FormatError(f"not a foldline message: {error} - at `$.{unwritable(value)}`")
     return None
+
+
+def unwritable(value: object) -> str:
+    """Return the name of the first field of *value* that cannot be written as JSON; empty if all can."""
+    for name in type(value).__struct_fields__ if isinstance(value, msgspec.Struct) else ():
+        try:
+            encode_json(getattr(value, name))
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            return name
+    return ""
 
 
 def encode_history(messages: Iterable[Message]) -> bytes:

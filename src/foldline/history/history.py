@@ -99,9 +99,10 @@ class History(Sequence[Message]):
         self._chain = bytearray(prefix.digest)
         self._head = prefix.digest
         self._tokens = array("q", (prefix.tokens,))
-        self._reach = array("q")
-        self._whole = array("q", (prefix.length,))
-        self._users = array("q")
+        # Places take four bytes each.
+        self._reach = array("I")
+        self._whole = array("I", (prefix.length,))
+        self._users = array("I")
         self._peaks: list[tuple[int, int]] = []
         self._calls: dict[str, list[int]] = {}
         self._open: dict[int, int] = {}
@@ -109,7 +110,7 @@ class History(Sequence[Message]):
         self._call_ids: set[str] = set()
         self._last_damage = self._last_reasoning = -1
         self._system: list[Message] = list(prefix.system)
-        self._system_at = array("q", prefix.system_at)
+        self._system_at = array("I", prefix.system_at)
         self._system_tokens = prefix.system_tokens
         self.extend(messages)
 

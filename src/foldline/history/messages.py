@@ -1,6 +1,6 @@
 """One message: who said what."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import Literal, TypeAlias
@@ -8,7 +8,15 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from foldline.checks import expect
-from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.history.parts import (
+    GenericPart,
+    Part,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+    as_result,
+    is_opaque,
+)
 
 
 __all__ = [
@@ -95,9 +103,7 @@ def total_usage(usages: Iterable[Usage | None]) -> Usage:
 
 def _plain(name: str, value: str) -> str:
     """Return *value* as a mere str: JSON cannot be written of a framework's subclass of it."""
-    if type(value) is str:
-        return value
-    expect(name, value, str)
+    expect(name, value, str | None)
     return str.__str__(value)
 
 
@@ -138,13 +144,19 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
         cls, text: str, *, id: str | None = None, name: str | None = None, pin: bool = False
     ) -> "Message":
         """Make a user message of *text*; with *pin*, a pinned one."""
-        said, metadata = TextPart(_plain("text", text)), {PIN_KEY: True} if pin else None
-        return cls(role="user", parts=(said,), id=id, name=name, metadata=metadata)
+        metadata = {PIN_KEY: True} if pin else None
+        return cls(
+            role="user",
+            parts=(TextPart(text),),
+            id=id and _plain("id", id),
+            name=name and _plain("name", name),
+            metadata=metadata,
+        )
 
     @classmethod
     def system(cls, text: str, *, id: str | None = None) -> "Message":
         """Make a system message of *text*."""
-        return cls(role="system", parts=(TextPart(_plain("text", text)),), id=id)
+        return cls(role="system", parts=(TextPart(text),), id=id and _plain("id", id))
 
     @classmethod
     def assistant(
@@ -161,24 +173,43 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
 
         An empty *text* makes no part.
         """
-        said = (TextPart(_plain("text", text)),) if text else ()
+        # A caller without a type checker may pass anything.
+        if not isinstance(tool_calls, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+            expect("tool_calls", tool_calls, Iterable)
+        said = (TextPart(text),) if text else ()
         parts, metadata = (*said, *tool_calls), {PIN_KEY: True} if pin else None
-        return cls(role="assistant", parts=parts, id=id, name=name, metadata=metadata)
+        return cls(
+            role="assistant",
+            parts=parts,
+            id=id and _plain("id", id),
+            name=name and _plain("name", name),
+            metadata=metadata,
+        )
 
     @classmethod
     def tool(
         cls,
         call_id: str,
-        response: str,
+        response: str | Mapping[str, object] | Sequence[object],
         *,
         id: str | None = None,
         name: str | None = None,
         pin: bool = False,
     ) -> "Message":
-        """Make the answer *response* of a tool to the call *call_id*; with *pin*, a pinned one."""
-        part = ToolCallResponsePart(_plain("call_id", call_id), _plain("response", response))
+        """
+        Make the answer *response* of a tool to the call *call_id*; with *pin*, a pinned one.
+
+        A dict, and a list of anything but parts, is written as JSON.
+        """
+        part = ToolCallResponsePart(call_id, as_result(response))
         metadata = {PIN_KEY: True} if pin else None
-        return cls(role="tool", parts=(part,), id=id, name=name, metadata=metadata)
+        return cls(
+            role="tool",
+            parts=(part,),
+            id=id and _plain("id", id),
+            name=name and _plain("name", name),
+            metadata=metadata,
+        )
 
     @property
     def is_summary(self) -> bool:
@@ -189,6 +220,12 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     def is_pinned(self) -> bool:
         """Whether the message is pinned when it is stored: a summary keeps it word for word."""
         return self.metadata is not None and PIN_KEY in self.metadata
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether the message is nothing but values of the program's own, which no model gets."""
+        parts = self.parts
+        return bool(parts) and type(parts[0]) is GenericPart and all(map(is_opaque, parts))
 
     @property
     def text(self) -> str:

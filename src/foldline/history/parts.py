@@ -3,11 +3,20 @@ The parts of a message: a closed union, named as in the OpenTelemetry GenAI mess
 
 Source of the names: OpenTelemetry `semantic-conventions-genai`, the JSON schemas of
 `gen_ai.input.messages` and `gen_ai.output.messages`.
+
+Every field is a mere str once a part is made, since JSON cannot be written of a framework's
+subclass of it: that becomes one, and any other value is an error on the spot.
 """
 
-from typing import TypeAlias
+import json
+from collections.abc import Sequence
+from typing import TypeAlias, cast
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
+
+from foldline.checks import expect
+from foldline.errors import ConfigError
 
 
 __all__ = [
@@ -22,7 +31,20 @@ __all__ = [
     "ToolCallPart",
     "ToolCallResponsePart",
     "UriPart",
+    "as_result",
+    "is_opaque",
 ]
+
+
+def _settle(part: Struct) -> None:
+    """Make every field of *part* that is text a mere str; raise ConfigError if one is no text."""
+    kind = part.__struct_config__.tag
+    for name in part.__struct_fields__:
+        value = getattr(part, name)
+        if type(value) is str or (name == "opaque" and type(value) is bool):
+            continue
+        expect(f"{name} of a {kind} part", value, bool if name == "opaque" else str)
+        force_setattr(part, name, str.__str__(value))
 
 
 class TextPart(Struct, frozen=True, gc=False, tag_field="type", tag="text"):
@@ -30,6 +52,10 @@ class TextPart(Struct, frozen=True, gc=False, tag_field="type", tag="text"):
 
     content: str
     """The text, exactly as it came."""
+
+    def __post_init__(self) -> None:
+        if type(self.content) is not str:
+            _settle(self)
 
 
 class ToolCallPart(Struct, frozen=True, gc=False, tag_field="type", tag="tool_call"):
@@ -42,7 +68,19 @@ class ToolCallPart(Struct, frozen=True, gc=False, tag_field="type", tag="tool_ca
     """The tool's name."""
 
     arguments: str
-    """The arguments as JSON text, exactly as the model wrote them, so perhaps not valid JSON."""
+    """
+    The arguments as JSON text, exactly as the model wrote them, so perhaps not valid JSON.
+
+    A dict is written as JSON.
+    """
+
+    def __post_init__(self) -> None:
+        if type(self.id) is str and type(self.name) is str and type(self.arguments) is str:
+            return
+        arguments: object = self.arguments
+        if isinstance(arguments, dict):
+            force_setattr(self, "arguments", _json("arguments", cast("object", arguments)))
+        _settle(self)
 
 
 class BlobPart(Struct, frozen=True, gc=False, tag_field="type", tag="blob"):
@@ -57,6 +95,9 @@ class BlobPart(Struct, frozen=True, gc=False, tag_field="type", tag="blob"):
     content: str
     """The bytes in base64."""
 
+    def __post_init__(self) -> None:
+        _settle(self)
+
 
 class UriPart(Struct, frozen=True, gc=False, tag_field="type", tag="uri"):
     """Content that lives at an address."""
@@ -66,6 +107,10 @@ class UriPart(Struct, frozen=True, gc=False, tag_field="type", tag="uri"):
 
     uri: str
     """The address, never fetched by foldline."""
+
+    def __post_init__(self) -> None:
+        if type(self.modality) is not str or type(self.uri) is not str:
+            _settle(self)
 
 
 class FilePart(Struct, frozen=True, gc=False, tag_field="type", tag="file"):
@@ -77,15 +122,29 @@ class FilePart(Struct, frozen=True, gc=False, tag_field="type", tag="file"):
     file_id: str
     """The vendor's identifier of the upload."""
 
+    def __post_init__(self) -> None:
+        if type(self.modality) is not str or type(self.file_id) is not str:
+            _settle(self)
 
-class GenericPart(Struct, frozen=True, gc=False, tag_field="type", tag="generic"):
+
+class _Opacity(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    opaque: bool = False
+    """Whether it is a value of the program's own: kept and hashed, but neither sent nor counted."""
+
+
+class GenericPart(_Opacity, frozen=True, gc=False, tag_field="type", tag="generic"):
     """Content of a kind that foldline does not know: kept, hashed and sent back, never read."""
 
     kind: str
     """The kind, as the vendor names it."""
 
     data: str
-    """The whole item as JSON text."""
+    """The whole item as JSON text; of an opaque one any text, such as bytes in base64."""
+
+    def __post_init__(self) -> None:
+        if type(self.kind) is str and type(self.data) is str and type(self.opaque) is bool:
+            return
+        _settle(self)
 
 
 ResponseContent: TypeAlias = TextPart | BlobPart | UriPart | FilePart | GenericPart
@@ -101,7 +160,18 @@ class ToolCallResponsePart(
     """The id of the call that it answers."""
 
     response: str | tuple[ResponseContent, ...]
-    """The answer: text, or several parts where it is more than text."""
+    """
+    The answer: text, or several parts where it is more than text.
+
+    A dict, and a list of anything but such parts, is written as JSON.
+    """
+
+    def __post_init__(self) -> None:
+        if type(self.response) is not str:
+            force_setattr(self, "response", as_result(self.response))
+        if type(self.id) is not str:
+            expect("id of a tool_call_response part", self.id, str)
+            force_setattr(self, "id", str.__str__(self.id))
 
 
 class ReasoningPart(Struct, frozen=True, gc=False, tag_field="type", tag="reasoning"):
@@ -110,12 +180,20 @@ class ReasoningPart(Struct, frozen=True, gc=False, tag_field="type", tag="reason
     content: str
     """The reasoning, or its summary, as text."""
 
+    def __post_init__(self) -> None:
+        if type(self.content) is not str:
+            _settle(self)
+
 
 class CompactionPart(Struct, frozen=True, gc=False, tag_field="type", tag="compaction"):
     """A vendor's own summary of what came before, readable or sealed."""
 
     content: str
     """The summary as text; empty where the vendor keeps it sealed."""
+
+    def __post_init__(self) -> None:
+        if type(self.content) is not str:
+            _settle(self)
 
 
 Part: TypeAlias = (
@@ -130,3 +208,42 @@ Part: TypeAlias = (
     | GenericPart
 )
 """Every kind of part; `match` over it is exhaustive."""
+
+
+def is_opaque(part: Part) -> bool:
+    """Whether *part* is a value that no model gets."""
+    return type(part) is GenericPart and part.opaque
+
+
+def as_result(value: object) -> str | tuple[ResponseContent, ...]:
+    """
+    Return what a tool answered as a part keeps it: a mere str, a tuple of parts, or JSON text.
+
+    Raises:
+        ConfigError: *value* is anything else, or has no place in JSON.
+    """
+    expect("response of a tool_call_response part", value, str | dict | list | tuple)
+    if isinstance(value, str):
+        return str.__str__(value)
+    parts = _parts_of(value)
+    return _json("response", value) if parts is None else parts
+
+
+def _parts_of(value: object) -> tuple[ResponseContent, ...] | None:
+    if not isinstance(value, list | tuple):
+        return None
+    given = tuple(cast("Sequence[object]", value))
+    parts = tuple([one for one in given if isinstance(one, ResponseContent)])
+    # A list of nothing is a value, a tuple of nothing an answer without a part.
+    is_whole = len(parts) == len(given) and (parts or isinstance(value, tuple))
+    return parts if is_whole else None
+
+
+def _json(name: str, value: object) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        reason = type(error).__name__
+    # Outside the handler, since the error may quote what was said.
+    message = f"{name} cannot be written as JSON: {reason}"
+    raise ConfigError(message)

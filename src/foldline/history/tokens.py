@@ -38,6 +38,7 @@ from foldline.history.parts import (
     ToolCallPart,
     ToolCallResponsePart,
     UriPart,
+    is_opaque,
 )
 from foldline.history.token_weights import HIGHEST_LEVEL, LEVELS, SEAM, SEAMS, START, UNITS
 
@@ -148,7 +149,8 @@ def count_message(message: Message, counter: TokenCounter) -> int:
 
     Content that is not text costs what the vendor whose format the message has charges for it, see
     `history.media`. A compaction that its vendor keeps sealed costs a token for four characters of
-    what is sealed. Metadata, ids and other native items are not sent as text and cost nothing.
+    what is sealed. Metadata, ids and other native items are not sent as text and cost nothing, nor
+    do opaque parts and a message of nothing else.
     """
     total = MESSAGE_TOKENS
     for part in message.parts:
@@ -157,6 +159,8 @@ def count_message(message: Message, counter: TokenCounter) -> int:
             total += counter.count(part.content)
         else:
             total += _count_part(part, counter, message.native)
+    if total == MESSAGE_TOKENS and message.is_opaque:
+        return 0
     # Not every vendor names the tool beside its result, and the cuts have to be the same.
     if message.name is None or message.role == "tool":
         return total
@@ -168,7 +172,7 @@ def _count_part(part: Part, counter: TokenCounter, native: Native | None) -> int
         case CompactionPart(content="") if native is not None:
             return sum(map(len, _SEALED(native.item))) // _SEALED_CHARACTERS
         case TextPart(content=text) | CompactionPart(content=text) | GenericPart(data=text):
-            return counter.count(text)
+            return 0 if is_opaque(part) else counter.count(text)
         case ToolCallPart():
             named = counter.count(part.name) + counter.count(part.arguments)
             return TOOL_CALL_TOKENS + named

@@ -123,6 +123,8 @@ def _note(part: BlobPart | UriPart | FilePart | GenericPart, most: int) -> str:
             return f"[{_named(part.modality)} at {where}, not shown]"
         case FilePart():
             return f"[{_named(part.modality)} {_named(part.file_id)}, not shown]"
+        case GenericPart(opaque=True):
+            return ""
         case GenericPart():
             return f"[{_named(part.kind)}] {without_middle(clean(part.data), most)}"
     assert_never(part)

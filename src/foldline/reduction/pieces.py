@@ -14,6 +14,7 @@ from foldline.history.parts import (
     TextPart,
     ToolCallPart,
     ToolCallResponsePart,
+    is_opaque,
 )
 from foldline.history.tokens import TokenCounter, count_message
 
@@ -93,7 +94,7 @@ def _leaves(part: Part) -> Iterator[Part]:
                 yield replace(part, response=content.content)
             else:
                 yield replace(part, response=(content,))
-    else:
+    elif not is_opaque(part):
         yield part
 
 

@@ -110,13 +110,10 @@ def quoted(
         if at in new:
             kind, message = taken[at]
             # What does not fit is not even read.
-            is_read = kind != "user" or room >= 0
             known[at] = (
                 _quote(at, kind, message, history.counter, config, budget)
-                if is_read
-                else Quote(
-                    index=at, kind=kind, role=message.role, text="", tokens=0, is_whole=False
-                )
+                if kind != "user" or room >= 0
+                else _unread(at, kind, message)
             )
         room -= known[at].tokens if known[at].kind == "user" else 0
     return within([known[at] for at in sorted(known)], budget.beside, "user")
@@ -198,6 +195,10 @@ def _quote(
         tokens=counter.count(text) + _QUOTE_TOKENS if text else 0,
         is_whole=text == whole,
     )
+
+
+def _unread(at: int, kind: QuoteKind, message: Message) -> Quote:
+    return Quote(index=at, kind=kind, role=message.role, text="", tokens=0, is_whole=False)
 
 
 def _words(message: Message) -> Iterator[str]:

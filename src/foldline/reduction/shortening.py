@@ -27,6 +27,7 @@ from foldline.history.parts import (
     ToolCallPart,
     ToolCallResponsePart,
     UriPart,
+    is_opaque,
 )
 from foldline.history.signed import is_sealed
 from foldline.history.tokens import TokenCounter, count_message
@@ -201,11 +202,12 @@ def _plain(parts: Sequence[Part]) -> Iterator[Part]:
             case CompactionPart(content=text):
                 yield TextPart(text)
             case ToolCallResponsePart(response=tuple() as contents):
-                yield replace(part, response=tuple(map(_noted, contents)))
+                seen = tuple([_noted(one) for one in contents if not is_opaque(one)])
+                yield replace(part, response=seen)
+            case ReasoningPart() | GenericPart(opaque=True):
+                pass
             case BlobPart() | UriPart() | FilePart() | GenericPart():
                 yield _noted(part)
-            case ReasoningPart():
-                pass
             case _:
                 yield part
 

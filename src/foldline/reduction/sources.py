@@ -6,7 +6,7 @@ from itertools import chain
 from msgspec.structs import astuple
 
 from foldline.history.messages import Message
-from foldline.history.parts import BlobPart, Part
+from foldline.history.parts import BlobPart, Part, is_opaque
 
 
 __all__ = ["texts_of"]
@@ -21,10 +21,10 @@ def texts_of(messages: Iterable[Message]) -> Iterator[str]:
 
 
 def _part_texts(part: Part) -> Iterator[str]:
-    # Binary content has no text to take a name from.
-    if not isinstance(part, BlobPart):
+    # Binary content has no text to take a name from, and what is opaque is not said.
+    if not isinstance(part, BlobPart) and not is_opaque(part):
         for value in astuple(part):
             if isinstance(value, str):
                 yield value
-            else:
+            elif not isinstance(value, bool):
                 yield from chain.from_iterable(map(_part_texts, value))

@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct, UnsetType, structs
 
 from foldline.checks import expect, expect_choice, expect_whole
 from foldline.errors import ConfigError, FormatError
-from foldline.history.codec import without_values
+from foldline.history.codec import unwritable, without_values
 from foldline.history.messages import Message, Native, Role, Usage
 from foldline.history.parts import Part, ResponseContent, TextPart, ToolCallResponsePart
 from foldline.reduction.state import HistoryReductionState
@@ -187,6 +187,7 @@ class Change(Struct, frozen=True, kw_only=True):
         return self.epoch if self.opens is None else self.opens.id
 
 
+_LISTS: Final = (tuple, list)
 _ROLES: Final = get_args(Role)
 _SOURCES: Final = get_args(CheckpointSource)
 _PARTS: Final = frozenset(get_args(Part))
@@ -205,7 +206,8 @@ def check_change(change: Change) -> None:
         )
         raise ConfigError(message)
     for name in ("messages", "tools", "settled"):
-        expect(name, getattr(change, name), list | tuple)
+        if type(getattr(change, name)) not in _LISTS:
+            expect(name, getattr(change, name), list | tuple)
     check_messages(change.messages)
     if change.execution is not UNSET and change.execution is not None:
         _check_execution(change.execution)
@@ -213,17 +215,27 @@ def check_change(change: Change) -> None:
         _check_reduction(change.reduction)
     if change.tools or change.settled:
         _check_tools(change)
-    expect("archive", change.archive, bool)
-    expect("commit_id", change.commit_id, bytes | None)
-    if change.commit_id is not None and len(change.commit_id) != COMMIT_ID_SIZE:
-        message = f"commit_id must be {COMMIT_ID_SIZE} bytes, got {len(change.commit_id)}"
-        raise ConfigError(message)
+    if change.archive is not False or change.commit_id is not None or change.expected is not None:
+        _check_options(change)
     if change.source not in _SOURCES:
         expect_choice("source", change.source, _SOURCES)
-    if change.expected is not None:
-        expect_whole("expected", change.expected, 0)
     if (change.metadata, change.display_name, change.expires_at) != (None, None, UNSET):
         _check_details(change)
+
+
+def _check_options(change: Change) -> None:
+    expect("archive", change.archive, bool)
+    if change.commit_id is not None:
+        _check_commit_id(change.commit_id)
+    if change.expected is not None:
+        expect_whole("expected", change.expected, 0)
+
+
+def _check_commit_id(commit_id: bytes) -> None:
+    expect("commit_id", commit_id, bytes | None)
+    if len(commit_id) != COMMIT_ID_SIZE:
+        message = f"commit_id must be {COMMIT_ID_SIZE} bytes, got {len(commit_id)}"
+        raise ConfigError(message)
 
 
 def _check_tools(change: Change) -> None:
@@ -236,7 +248,8 @@ def _check_tools(change: Change) -> None:
 def _check_execution(state: AgentLoopState) -> None:
     expect("execution", state, AgentLoopState)
     # The reduction is stored by itself.
-    check_fields("execution", structs.replace(state, active_reduction=None), AgentLoopState)
+    alone = structs.replace(state, active_reduction=None) if state.active_reduction else state
+    check_fields("execution", alone, AgentLoopState)
     if state.format != LOOP_FORMAT:
         message = f"execution must have format {LOOP_FORMAT}, got {state.format}"
         raise ConfigError(message)
@@ -283,6 +296,8 @@ def check_fields(name: str, value: object, kind: type) -> None:
         reason = without_values(error)
     except (TypeError, ValueError, OverflowError, NotImplementedError, RecursionError) as error:
         reason = f"a value cannot be written as JSON: {type(error).__name__}"
+        if field := unwritable(value):
+            reason += f" - at `$.{field}`"
     else:
         return
     # Outside the handlers, since an error of msgspec may quote text of a conversation.
@@ -299,7 +314,7 @@ def check_messages(messages: Iterable[Message]) -> None:
         role, parts = message.role, message.parts
         only = parts[0] if type(parts) is tuple and len(parts) == 1 else None
         # Most messages are one text and nothing else.
-        is_plain = type(only) is TextPart and type(only.content) is str and role in _ROLES
+        is_plain = type(only) is TextPart and type(role) is str and role in _ROLES
         if not is_plain or message != Message(role=role, parts=parts):
             check_fields(name, message, Message)
             _check_parts(name, message)

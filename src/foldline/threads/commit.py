@@ -8,9 +8,9 @@ remembers the ids of its last commits.
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from itertools import count, takewhile
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
@@ -62,8 +62,10 @@ class Planned(NamedTuple):
     known: Sequence[KnownRow]
 
 
-def plan(context: StoreContext, record: ThreadRecord, change: Change) -> Planned:
-    """Return the commit of *change* on *record*, which has revision 0 if the commit makes it."""
+def plan(
+    context: StoreContext, record: ThreadRecord, change: Change, *, is_named: bool = False
+) -> Planned:
+    """Return the commit of *change* on *record*, of revision 0 if new; errors name it if *is_named*."""
     reduction, vault = change.reduction, context.vault
     is_fold = isinstance(reduction, HistoryReductionState) and not reduction.is_same_as(
         record.reduction
@@ -97,6 +99,7 @@ def plan(context: StoreContext, record: ThreadRecord, change: Change) -> Planned
     planned = replace(
         change,
         id=commit_id,
+        commit_id=commit_id if is_named else change.commit_id,
         revision=record.head.revision,
         epoch=change.epoch or head.epoch,
         head=vault.close_up(encode_head(head), "head", key.tenant, key.id, str(head.revision)),
@@ -239,9 +242,7 @@ class OneLoopLock:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._users = 0
 
-    @asynccontextmanager
-    async def held(self) -> AsyncGenerator[None]:
-        """Hold the lock as long as the context lasts."""
+    async def __aenter__(self) -> None:
         loop = asyncio.get_running_loop()
         with self._guard:
             if self._loop is not loop:
@@ -251,10 +252,14 @@ class OneLoopLock:
                 self._loop, self._lock, self._users = loop, asyncio.Lock(), 0
             self._users += 1
         try:
-            async with self._lock:
-                yield
-        finally:
+            await self._lock.acquire()
+        except asyncio.CancelledError:
             self._users -= 1
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._lock.release()
+        self._users -= 1
 
 
 async def carry_out(
@@ -265,12 +270,16 @@ async def carry_out(
 
     Once made, *adopt* gets the thread and its rows; None if an empty commit took its place.
     """
-    commit = _commit(context, planned, adopt)
+    storage = context.storage
     try:
-        if context.storage.ends_commits:
-            await commit
+        if storage.ends_commits:
+            # As `_commit` does, without the call.
+            try:
+                await storage.commit(planned.record.key, planned.change)
+            except CommitUnknownError as error:
+                await _find_out(context, planned, error, adopt)
         else:
-            await _finished(asyncio.ensure_future(commit))
+            await _finished(asyncio.ensure_future(_commit(context, planned, adopt)))
     except asyncio.CancelledError as cancelled:
         # It has ended all the same; a cause says that it failed.
         if cancelled.__cause__ is None:
@@ -295,11 +304,17 @@ async def _commit(context: StoreContext, planned: Planned, adopt: _Adopt) -> Non
     try:
         await context.storage.commit(planned.record.key, planned.change)
     except CommitUnknownError as error:
-        try:
-            await _settle(context, planned, error, adopt)
-        except asyncio.CancelledError as cancelled:
-            # It is still unknown, so that nobody may take it for made.
-            raise cancelled from error
+        await _find_out(context, planned, error, adopt)
+
+
+async def _find_out(
+    context: StoreContext, planned: Planned, error: CommitUnknownError, adopt: _Adopt
+) -> None:
+    try:
+        await _settle(context, planned, error, adopt)
+    except asyncio.CancelledError as cancelled:
+        # It is still unknown, so that nobody may take it for made.
+        raise cancelled from error
 
 
 async def _settle(

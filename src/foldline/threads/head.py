@@ -13,7 +13,8 @@ from foldline.errors import FormatError, NewerFormatError, StoreCorruptError, St
 from foldline.history.codec import decode_json, encode_json
 from foldline.history.digest import EMPTY_DIGEST, chain_digest
 from foldline.history.messages import PIN_KEY, Message
-from foldline.history.tokens import TokenCounter, count_message
+from foldline.history.parts import TextPart
+from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter, count_message
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.stride import is_kept
 from foldline.threads.change import Document, DocumentKind
@@ -63,7 +64,7 @@ REMEMBERED_COMMITS: Final = 8
 """How many of the last commits a head knows by their ids."""
 
 
-class Head(Struct, frozen=True, kw_only=True):
+class Head(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The counts, the digest and the times of a thread at one revision."""
 
     # The name from the time when a thread had branches: what is stored stays readable.
@@ -95,7 +96,8 @@ class Head(Struct, frozen=True, kw_only=True):
     rewinds: int | None = None
     # The indexes of the pinned messages, in order.
     pins: tuple[int, ...] = ()
-    format: int = HEAD_FORMAT
+    # Always written, which a plain default is not.
+    format: int = msgspec.field(default_factory=lambda: HEAD_FORMAT)
 
     @property
     def length(self) -> int:
@@ -147,7 +149,12 @@ def extended(
     known: list[KnownRow] = []
     for message in messages:
         is_system = message.role == "system"
-        own = count_message(message, counter)
+        parts = message.parts
+        # Most messages are one text: this saves the call of `count_message`.
+        if len(parts) == 1 and type(parts[0]) is TextPart and message.name is None:
+            own = MESSAGE_TOKENS + counter.count(parts[0].content)
+        else:
+            own = count_message(message, counter)
         if is_system:
             system_tokens += own
         else:
@@ -322,32 +329,44 @@ def _opened(vault: Vault, key: ThreadKey, stored: Document) -> object:
 def decode_record(stored: StoredThread, vault: Vault) -> ThreadRecord:
     """Return the thread in *stored*; raise StoreCorruptError or StoreVersionError."""
     head = open_head(vault, stored)
-    record = record_of(vault, stored.key, head, stored.documents)
-    return replace(record, tail=stored.tail)
+    return record_of(vault, stored.key, head, stored.documents, tail=stored.tail)
 
 
 def record_of(
-    vault: Vault, key: ThreadKey, head: Head, documents: Iterable[Document]
+    vault: Vault,
+    key: ThreadKey,
+    head: Head,
+    documents: Iterable[Document],
+    *,
+    tail: Sequence[StoredRow] = (),
 ) -> ThreadRecord:
     """Return the thread with *head* and *documents*; raise StoreCorruptError or StoreVersionError."""
-    record = ThreadRecord(key=key, head=head)
+    about, execution = _Metadata(), None
+    reduction, name = None, ""
     tools: list[ToolRun] = []
     for one in documents:
-        match _opened(vault, key, one):
-            case _Metadata(display_name=name, metadata=metadata):
-                record = replace(record, display_name=name, metadata=metadata)
-            case AgentLoopState() as state:
-                record = replace(record, execution=state)
-            case HistoryReductionState() as state:
-                record = replace(record, reduction=state, reduction_name=one.name)
-            case ToolRun() as run:
-                tools.append(run)
-            case _:
-                pass
-    execution = record.execution
-    if execution is not None and record.reduction is not None:
-        execution = execution.with_reduction(active(record.reduction))
-    return replace(record, execution=execution, tools=in_order(tools))
+        found = _opened(vault, key, one)
+        if isinstance(found, AgentLoopState):
+            execution = found
+        elif isinstance(found, HistoryReductionState):
+            reduction, name = found, one.name
+        elif isinstance(found, _Metadata):
+            about = found
+        elif isinstance(found, ToolRun):
+            tools.append(found)
+    if execution is not None and reduction is not None:
+        execution = execution.with_reduction(active(reduction))
+    return ThreadRecord(
+        key=key,
+        head=head,
+        display_name=about.display_name,
+        metadata=about.metadata,
+        execution=execution,
+        reduction=reduction,
+        reduction_name=name,
+        tools=in_order(tools),
+        tail=tail,
+    )
 
 
 def in_order(tools: Iterable[ToolRun]) -> tuple[ToolRun, ...]:

@@ -305,13 +305,13 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
         expected = len(self.current_messages)
         if not allow_stale and count != expected:
             raise CheckpointStaleError(count=count, expected=expected, iteration=self.iteration)
-        numbers = {
-            "iteration": self.iteration,
-            "ConsecutiveFailures": self.consecutive_failures,
-            "turn_start": self.turn_start,
-            "service_watermark": self.service_watermark,
-        }
-        for name, number in numbers.items():
+        numbers = (
+            ("iteration", self.iteration),
+            ("ConsecutiveFailures", self.consecutive_failures),
+            ("turn_start", self.turn_start),
+            ("service_watermark", self.service_watermark),
+        )
+        for name, number in numbers:
             if number < 0 or (name == "turn_start" and number > expected):
                 message = f"Checkpoint has invalid {name}: {number}"
                 raise CheckpointError(message)

@@ -33,8 +33,10 @@ from foldline.threads.row import (
     check_chain,
     extend_history,
     read_body,
+    read_chain,
     read_row,
     read_rows,
+    write_body,
 )
 from foldline.threads.storage import StoreContext
 
@@ -94,9 +96,20 @@ class ThreadReader:
         found: list[Message] = []
         # In pieces, so that other tasks run in between and not everything is held twice.
         for first in range(start, stop, _PAGE):
-            rows = await self._rows(first, min(stop, first + _PAGE))
-            found += [known.message for known in read_rows(rows, self._vault)]
+            found += [one.message for one in await self._known(first, min(stop, first + _PAGE))]
         return found
+
+    async def same(self, messages: Sequence[Message]) -> int:
+        """Return how many of *messages* are stored as they are, from the first on."""
+        stop = min(len(messages), self._head.count)
+        for start in range(0, stop, _PAGE):
+            rows = await self._rows(start, min(stop, start + _PAGE))
+            for row, message in zip(rows, messages[start : start + _PAGE], strict=False):
+                body = read_row(row, self._vault).body
+                # JSON may give back other values than it was given, such as a list for a tuple.
+                if body != write_body(message) and read_body(body) != message:
+                    return row.seq
+        return stop
 
     async def search(self, text: str, *, limit: int) -> list[Match]:
         """Return the newest *limit* messages that have every word of *text*."""
@@ -263,9 +276,19 @@ class ThreadReader:
         return rows
 
     async def _known(self, start: int, stop: int) -> list[KnownRow]:
-        return read_rows(await self._rows(start, stop), self._vault)
+        rows, before = await self._fetched(start, stop)
+        known, bad = read_chain(rows, self._vault, before, self._head.runs)
+        if bad is not None:
+            raise self._damaged(rows[bad].seq)
+        return known
 
     async def _rows(self, start: int, stop: int) -> Sequence[StoredRow]:
+        rows, before = await self._fetched(start, stop)
+        self._check(rows, before)
+        return rows[1:] if before is None else rows
+
+    async def _fetched(self, start: int, stop: int) -> tuple[Sequence[StoredRow], bytes | None]:
+        """Return rows to be checked, and what the first follows; the one before *start*, if None."""
         # One row more, since a seal is checked against the one before it.
         first = max(0, start - 1)
         at = first - self._head.count + len(self._tail)
@@ -279,10 +302,9 @@ class ThreadReader:
                 f"{DAMAGE_ADVICE}"
             )
             raise StoreCorruptError(message)
-        self._check(rows, NO_SEAL if first == 0 else None)
         if stop == self._head.count and rows and rows[-1].seal != self._head.seal:
             raise self._damaged(stop - 1)
-        return rows[start - first :]
+        return rows, NO_SEAL if start <= 0 else None
 
     def _check(self, rows: Sequence[StoredRow], before: bytes | None) -> None:
         bad = check_chain(rows, before, self._head.runs)

@@ -45,6 +45,7 @@ __all__ = [
     "extend_history",
     "origin_of",
     "read_body",
+    "read_chain",
     "read_row",
     "read_rows",
     "seal_of",
@@ -171,30 +172,81 @@ def _unpacked(payload: bytes, seq: int) -> MessageRow:
     try:
         return _decode(payload)
     except (msgspec.MsgspecError, RecursionError) as error:
-        message = f"message row {seq} cannot be read: {DAMAGE_ADVICE}"
-        raise StoreCorruptError(message) from error
+        raise _unreadable(seq) from error
+
+
+def _unreadable(seq: int) -> StoreCorruptError:
+    return StoreCorruptError(f"message row {seq} cannot be read: {DAMAGE_ADVICE}")
 
 
 def read_rows(rows: Iterable[StoredRow], vault: Vault) -> list[KnownRow]:
     """Return *rows* with their messages, if each is a row and marked with the role it has."""
-    found: list[KnownRow] = []
     encrypts = vault.encrypts
-    for row in rows:
-        # As `read_row` and `read_body` do, without the calls for what nearly every row is.
-        counts = read_row(row, vault) if encrypts else _unpacked(row.data[_HEADER:], row.seq)
-        body = counts.body
-        role = _role_of(body[0]) if body.isascii() and body else None
-        if role is None:
-            message = read_body(body)
-        else:
-            message = Message(role=role, parts=(TextPart(body[1:].decode()),))
-        if (message.role == "system") is not row.system:
-            text = (
-                f"message row {row.seq} is marked with another role than its own: {DAMAGE_ADVICE}"
-            )
-            raise StoreCorruptError(text)
-        found.append(KnownRow(row, counts, message))
-    return found
+    return [
+        _known(row, read_row(row, vault) if encrypts else _unpacked(row.data[_HEADER:], row.seq))
+        for row in rows
+    ]
+
+
+def read_chain(
+    rows: Sequence[StoredRow], vault: Vault, before: bytes | None, runs: Runs | None
+) -> tuple[list[KnownRow], int | None]:
+    """
+    Return *rows* as `read_rows` does, up to the first that does not fit, and the place of that.
+
+    What fits is what fits for `check_chain`; both are done in one pass, since most of what reading a
+    thread takes is here. Without *before* the first row is the one before, and is not returned.
+    """
+    found: list[KnownRow] = []
+    try:
+        return found, _read_on(found, rows, vault, before, runs)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise _unreadable(rows[len(found) + (before is None)].seq) from error
+
+
+def _read_on(
+    found: list[KnownRow],
+    rows: Sequence[StoredRow],
+    vault: Vault,
+    before: bytes | None,
+    runs: Runs | None,
+) -> int | None:
+    encrypts, origin, change = vault.encrypts, b"", 0
+    for place, row in enumerate(rows):
+        data, seq = row.data, row.seq
+        # A damaged file may return a value of any type.
+        if type(data) is not bytes:
+            return place
+        if runs is None:
+            origin = data[:ORIGIN_SIZE]
+        elif seq >= change:
+            origin, change = origin_of(runs, seq)
+        if before is None:
+            if data[:ORIGIN_SIZE] != origin:
+                return place
+            before = row.seal
+            continue
+        payload = data[_HEADER:]
+        hashed = before + origin + seq.to_bytes(_SEQ_SIZE, "big") + payload
+        before = sha256(hashed).digest()[:SEAL_SIZE]
+        if data[:_HEADER] != origin + before:
+            return place
+        found.append(_known(row, read_row(row, vault) if encrypts else _decode(payload)))
+    return None
+
+
+def _known(row: StoredRow, counts: MessageRow) -> KnownRow:
+    body = counts.body
+    # As `read_body` does, without the call for what nearly every row is.
+    role = _role_of(body[0]) if body.isascii() and body else None
+    if role is None:
+        message = read_body(body)
+    else:
+        message = Message(role=role, parts=(TextPart(body[1:].decode()),))
+    if (message.role == "system") != row.system:
+        text = f"message row {row.seq} is marked with another role than its own: {DAMAGE_ADVICE}"
+        raise StoreCorruptError(text)
+    return KnownRow(row, counts, message)
 
 
 def extend_history(history: History, rows: Iterable[KnownRow]) -> History:

@@ -61,8 +61,10 @@ __all__ = [
     "plan_new",
     "plan_restore",
     "repinned",
+    "replaced",
     "rewound",
     "run_start",
+    "shortened",
     "stored_reductions",
     "undone",
 ]
@@ -206,7 +208,8 @@ async def forked(
     check_place("at", at, record.head.length)
     known = await stored_reductions(context, record)
     kept = await fitting_reductions(reader, [one for one in known if one.reach <= at])
-    base, seq = await _cut(reader, record, at, kept)
+    seq = await reader.seq_of(at)
+    base = await _cut(reader, record, await reader.head_at(seq), kept)
     now = context.clock()
     head = replace(
         base.head,
@@ -230,14 +233,13 @@ async def forked(
 
 
 async def _cut(
-    reader: ThreadReader, record: ThreadRecord, at: int, kept: Sequence[StoredReduction]
-) -> tuple[ThreadRecord, int]:
-    """Return *record* without what comes after *at* messages, in a new epoch, and its row count."""
-    seq = await reader.seq_of(at)
-    head = (await reader.head_at(seq)).opened(reader.context.random_bytes(ORIGIN_SIZE))
+    reader: ThreadReader, record: ThreadRecord, head: Head, kept: Sequence[StoredReduction]
+) -> ThreadRecord:
+    """Return *record* as of the earlier *head*, in a new epoch, with the reductions *kept*."""
+    head = head.opened(reader.context.random_bytes(ORIGIN_SIZE))
     head = head.with_folds({int(one.name): one.reach for one in kept})
     base = replace(record, head=head, execution=None, tools=(), tail=())
-    return base.fallen_back(kept), seq
+    return base.fallen_back(kept)
 
 
 async def fitting_reductions(
@@ -254,14 +256,43 @@ async def fitting_reductions(
 
 
 async def rewound(
-    reader: ThreadReader, record: ThreadRecord, at: int, messages: Sequence[Message] = ()
+    reader: ThreadReader, record: ThreadRecord, at: int
 ) -> tuple[ThreadRecord, Change]:
-    """Return what takes back everything from the index *at* on and appends *messages* there."""
+    """Return what takes back everything from the index *at* on."""
     check_place("at", at, record.head.length)
+    return await _redone(reader, record, await reader.seq_of(at))
+
+
+async def shortened(
+    reader: ThreadReader, record: ThreadRecord, count: int
+) -> tuple[ThreadRecord, Change]:
+    """Return what takes back the newest *count* messages, of any role."""
+    check_place("count", count, record.head.count)
+    return await _redone(reader, record, record.head.count - count)
+
+
+async def replaced(
+    reader: ThreadReader, record: ThreadRecord, messages: Sequence[Message]
+) -> tuple[ThreadRecord, Change] | None:
+    """Return what makes *messages* all that the thread holds; None if they are that already."""
+    count = record.head.count
+    same = await reader.same(messages)
+    if same == count:
+        # Nothing is replaced, so what comes after it needs no epoch.
+        news = messages[same:]
+        return (record, Change(messages=news, source="input")) if news else None
+    return await _redone(reader, record, same, messages[same:])
+
+
+async def _redone(
+    reader: ThreadReader, record: ThreadRecord, seq: int, messages: Sequence[Message] = ()
+) -> tuple[ThreadRecord, Change]:
+    """Return what takes back the rows from *seq* on and appends *messages* there."""
+    head = await reader.head_at(seq)
     known = await stored_reductions(reader.context, record)
-    kept = [one for one in known if one.reach <= at]
-    gone = [one for one in known if one.reach > at]
-    base, seq = await _cut(reader, record, at, kept)
+    kept = [one for one in known if one.reach <= head.length]
+    gone = [one for one in known if one.reach > head.length]
+    base = await _cut(reader, record, head, kept)
     change = Change(
         messages=messages,
         epoch=record.head.epoch,
@@ -279,8 +310,9 @@ async def edited(
     if message.role == "system":
         text = "a system message has no index: it cannot take the place of another message"
         raise ConfigError(text)
-    following = await reader.messages(await reader.seq_of(index) + 1, record.head.count)
-    base, change = await rewound(reader, record, index, (message, *following))
+    seq = await reader.seq_of(index)
+    following = await reader.messages(seq + 1, record.head.count)
+    base, change = await _redone(reader, record, seq, (message, *following))
     pins = record.head.pins
     if message.is_pinned and index not in pins:
         pins = tuple(sorted((*pins, index)))

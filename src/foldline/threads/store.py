@@ -21,7 +21,7 @@ from foldline.threads.change import moved
 from foldline.threads.cipher import Cipher, Vault
 from foldline.threads.commit import Planned, carry_out
 from foldline.threads.head import ThreadRecord, decode_record
-from foldline.threads.key import DEFAULT_TENANT, ThreadKey, check_tenant
+from foldline.threads.key import DEFAULT_TENANT, ThreadKey, check_tenant, key_of
 from foldline.threads.snapshot import decode_snapshot
 from foldline.threads.start import delete_expired, is_expired, make_room, plan_new, plan_restore
 from foldline.threads.storage import CheckpointRetention, StoreContext, StoredThread, ThreadStorage
@@ -70,7 +70,8 @@ class ThreadStore:
 
     Use it as an asynchronous context manager. It holds no thread: two tasks that ask for the same
     thread get two objects, and of two that write at once one gets a `ThreadConflictError`. An id or
-    a tenant is 1 to 200 of letters, digits and `. _ : -`; any other raises `ThreadIdError`.
+    a tenant is 1 to 200 of letters, digits and `. _ : -`; any other raises `ThreadIdError`. Give
+    `ThreadKey.named(text)` for any text.
     """
 
     def __init__(
@@ -139,13 +140,17 @@ class ThreadStore:
         await self.close()
 
     async def thread(
-        self, thread_id: str, *, tenant: str = DEFAULT_TENANT, ttl: timedelta | None = None
+        self,
+        thread_id: str | ThreadKey,
+        *,
+        tenant: str = DEFAULT_TENANT,
+        ttl: timedelta | None = None,
     ) -> ConversationThread:
         """
         Return the thread of that id, made if there is none.
 
         Args:
-            thread_id: The id within the tenant.
+            thread_id: The id within the tenant, or a key.
             tenant: The owner.
             ttl: How long a thread that is made lives; None for ever. It changes nothing about one
                 that is there.
@@ -154,10 +159,10 @@ class ThreadStore:
             ConfigError: *ttl* is not above zero, or ends after the year 9999.
             StoreCorruptError: The stored thread is damaged.
         """
-        key = ThreadKey(tenant, thread_id)
+        key = key_of(thread_id, tenant)
         expires_at = None if ttl is None else moved("ttl", self.context.clock(), ttl)
         for _ in range(_ATTEMPTS):
-            found = await self.find(thread_id, tenant=tenant)
+            found = await self.find(key)
             if found is not None:
                 return found
             try:
@@ -165,11 +170,11 @@ class ThreadStore:
             except ThreadConflictError:
                 # Somebody else has made it in the meantime, or one that has expired is there.
                 await make_room(self.context, key)
-        message = f"thread {thread_id!r} is made and deleted again and again: try later"
+        message = f"thread {key.id!r} is made and deleted again and again: try later"
         raise StoreError(message)
 
     async def find(
-        self, thread_id: str, *, tenant: str = DEFAULT_TENANT
+        self, thread_id: str | ThreadKey, *, tenant: str = DEFAULT_TENANT
     ) -> ConversationThread | None:
         """
         Return the thread of that id, or None if there is none.
@@ -177,7 +182,7 @@ class ThreadStore:
         Raises:
             StoreCorruptError: The stored thread is damaged.
         """
-        stored = await self.context.storage.load(ThreadKey(tenant, thread_id))
+        stored = await self.context.storage.load(key_of(thread_id, tenant))
         if stored is None:
             return None
         record = decode_record(stored, self.context.vault)
@@ -252,9 +257,9 @@ class ThreadStore:
         """Return every tenant that has a thread, in order."""
         return await self.context.storage.tenants()
 
-    async def delete(self, thread_id: str, *, tenant: str = DEFAULT_TENANT) -> bool:
+    async def delete(self, thread_id: str | ThreadKey, *, tenant: str = DEFAULT_TENANT) -> bool:
         """Delete a thread with everything stored for it; False if there is none."""
-        return await self.context.storage.delete(ThreadKey(tenant, thread_id))
+        return await self.context.storage.delete(key_of(thread_id, tenant))
 
     async def purge_expired(self) -> int:
         """

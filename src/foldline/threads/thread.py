@@ -23,7 +23,16 @@ from foldline.threads.head import ThreadRecord, decode_record
 from foldline.threads.read_only import ReadOnlyThread
 from foldline.threads.reader import ThreadReader
 from foldline.threads.row import KnownRow, extend_history
-from foldline.threads.start import cleared, edited, is_expired, repinned, rewound, undone
+from foldline.threads.start import (
+    cleared,
+    edited,
+    is_expired,
+    repinned,
+    replaced,
+    rewound,
+    shortened,
+    undone,
+)
 from foldline.threads.storage import StoreContext
 from foldline.threads.tools import answer_of
 
@@ -77,7 +86,7 @@ class ConversationThread(ReadOnlyThread):
         await self._reload()
 
     async def _reload(self, *, created_at: datetime | None = None) -> None:
-        async with self._lock.held():
+        async with self._lock:
             stored = await self._context.storage.load(self.key)
             if stored is None:
                 raise ThreadNotFoundError(thread_id=self.id)
@@ -109,11 +118,7 @@ class ConversationThread(ReadOnlyThread):
             CommitUnknownError: It failed, and whether it was written is unknown.
         """
         check_change(change)
-        if change.commit_id is None:
-            # Named by an error, so that the caller can repeat it.
-            commit_id = self._context.random_bytes(COMMIT_ID_SIZE)
-            change = structs.replace(change, commit_id=commit_id)
-        async with self._lock.held():
+        async with self._lock:
             head = self._record.head
             if change.commit_id in head.recent:
                 return
@@ -121,7 +126,7 @@ class ConversationThread(ReadOnlyThread):
                 raise self._conflict(head.revision, expected=change.expected)
             if isinstance(change.reduction, HistoryReductionState):
                 await self._check_reduction(change.reduction)
-            await self._write(self._record, change)
+            await self._write(self._record, change, is_named=True)
 
     async def _check_reduction(self, reduction: HistoryReductionState) -> None:
         index, history = reduction.summarized_up_to_index, self._current_history()
@@ -136,11 +141,11 @@ class ConversationThread(ReadOnlyThread):
             if not same_hash(known, reduction.message_hash):
                 raise IntegrityError(index=index)
 
-    async def _write(self, base: ThreadRecord, change: Change) -> None:
+    async def _write(self, base: ThreadRecord, change: Change, *, is_named: bool = False) -> None:
         if is_expired(self._context, self._record):
             # The next call would find it gone, and this commit with it.
             raise ThreadNotFoundError(thread_id=self.id)
-        planned = plan(self._context, base, change)
+        planned = plan(self._context, base, change, is_named=is_named)
         try:
             await carry_out(self._context, planned, self._adopt)
         except ThreadConflictError as error:
@@ -277,17 +282,54 @@ class ConversationThread(ReadOnlyThread):
             revision = self.head.revision
             await self.commit(Change(messages=answers, execution=ended, expected=revision))
 
-    async def rewind(self, at: int) -> None:
+    async def rewind(self, at: int | None = None, *, count: int | None = None) -> None:
         """
-        Take back everything from the index *at* on.
+        Take back everything from the index *at* on, or the newest *count* messages.
 
         What was said there stays in the store until it is pruned or cleared; reductions that cover
         a part of it, the execution state and waiting tool calls are deleted.
 
+        Args:
+            at: The index, system messages not counted.
+            count: How many messages, of any role: system messages among them are counted.
+
         Raises:
-            ConfigError: There are fewer messages than *at*.
+            ConfigError: There are fewer messages; or both are given, or neither.
         """
-        await self._redo(partial(rewound, at=at))
+        if at is not None and count is None:
+            await self._redo(partial(rewound, at=at))
+        elif count is not None and at is None:
+            await self._redo(partial(shortened, count=count))
+        else:
+            given = "neither" if at is None else "both"
+            message = f"rewind takes an index or count=…, got {given}"
+            raise ConfigError(message)
+
+    async def pop(self) -> Message | None:
+        """Take back the newest message, of any role, and return it; None if there is none."""
+        popped: list[Message] = []
+
+        async def _popped(
+            reader: ThreadReader, record: ThreadRecord
+        ) -> tuple[ThreadRecord, Change] | None:
+            count = record.head.count
+            popped.extend(await reader.messages(max(0, count - 1), count))
+            return await shortened(reader, record, 1) if popped else None
+
+        await self._redo(_popped)
+        return popped[0] if popped else None
+
+    async def replace(self, messages: Iterable[Message]) -> None:
+        """
+        Make *messages* all that the thread holds.
+
+        What it begins with already stays: it is not written again, and reductions that cover no more
+        remain. From the first message that differs on, everything is taken back as by `rewind`; if
+        none differs, the rest is appended and a run stays open.
+        """
+        given = several("messages", messages)
+        check_messages(given)
+        await self._redo(partial(replaced, messages=given))
 
     async def edit(self, index: int, message: Message) -> None:
         """
@@ -361,7 +403,7 @@ class ConversationThread(ReadOnlyThread):
             [ThreadReader, ThreadRecord], Awaitable[tuple[ThreadRecord, Change] | None]
         ],
     ) -> None:
-        async with self._lock.held():
+        async with self._lock:
             decided = await self._guarded(lambda reader: decide(reader, self._record))
             if decided is not None:
                 await self._write(*decided)

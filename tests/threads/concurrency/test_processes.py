@@ -12,7 +12,7 @@ import pytest
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState
 from tests.depth import IS_DEEP, by_depth
-from tests.threads.concurrency.writers import BATCH, THREAD, Report, store_at, work
+from tests.threads.concurrency.writers import BATCH, RELAXED, THREAD, Report, store_at, work
 
 
 _BATCHES = by_depth(12, 60)
@@ -24,11 +24,11 @@ _CONTEXT = get_context("spawn" if sys.platform == "win32" else "forkserver")
 _CONTEXT.set_forkserver_preload(["tests.threads.concurrency.writers"])
 
 
-@pytest.fixture(params=["sqlite", "postgres", "redis"])
+@pytest.fixture(params=["sqlite", "in place", "postgres", "redis"])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Return the address of an empty store, one of each kind."""
-    if request.param == "sqlite":
-        return str(tmp_path / "shared.db")
+    if request.param in {"sqlite", "in place"}:
+        return str(tmp_path / ("shared.db" if request.param == "sqlite" else RELAXED))
     fixture = {"postgres": "postgres_dsn", "redis": "redis_url"}[request.param]
     return str(request.getfixturevalue(fixture))
 

@@ -20,6 +20,8 @@ from foldline.threads.stores.sqlite.store import SQLiteStore
 
 
 THREAD = "shared"
+# The file whose commits are made in place.
+RELAXED = "relaxed.db"
 BATCH = 3
 FOLDED = "folded"
 _AFTER_FOLD = 8
@@ -32,7 +34,8 @@ def store_at(address: str) -> ThreadStore:
         return PostgresStore(address)
     if address.startswith(("redis", "unix:")):
         return RedisStore(address)
-    return SQLiteStore(address)
+    is_relaxed = address.endswith(RELAXED)
+    return SQLiteStore(address, durability="relaxed" if is_relaxed else "full")
 
 
 async def write_batches(store: ThreadStore, name: str, count: int) -> Report:

@@ -6,11 +6,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from foldline.threads.storage import CheckpointRetention
 from foldline.threads.stores.sqlite.file import Durability
-from foldline.threads.stores.sqlite.store import SQLiteStore
+from foldline.threads.stores.sqlite.log import WriteLog
+from foldline.threads.stores.sqlite.store import SQLiteStorage, SQLiteStore
 from tests.threads.crashes.disk import DATABASE
 
 
@@ -58,6 +59,8 @@ class Script(Struct, frozen=True, kw_only=True):
     found: Callable[[Path], None] | None = None
     checkpoints: CheckpointRetention = "latest"
     durability: Durability = "full"
+    # The log is folded back after so many pages, where SQLite does not do it by itself.
+    most_pages: int = 12
 
     def __str__(self) -> str:
         return self.name
@@ -65,7 +68,16 @@ class Script(Struct, frozen=True, kw_only=True):
     def store(self, folder: Path) -> SQLiteStore:
         """Return a new store on the file in *folder*, not opened yet."""
         path = folder / DATABASE
-        return SQLiteStore(path, durability=self.durability, checkpoints=self.checkpoints)
+        store = SQLiteStore(path, durability=self.durability, checkpoints=self.checkpoints)
+        storage = store.context.storage
+        if isinstance(storage, SQLiteStorage) and storage.file.commits_in_place:
+            log = WriteLog(storage.file.path, busy_timeout=10.0, most_pages=self.most_pages)
+            storage.log = log
+        return store
+
+    def in_place(self) -> "Script":
+        """Return the script on a store whose commits are made in place, between foldings of the log."""
+        return structs.replace(self, name=f"{self.name}, in place", durability="relaxed")
 
     def prepare(self, folder: Path) -> None:
         """Leave in *folder* what the script finds."""

@@ -15,7 +15,11 @@ SCRIPTS = tuple(
     if isinstance(one, Script) and one.fewest
 )
 
-_CORE = (turns.APPEND, turns.SEQUENTIAL, turns.FOLD)
+IN_PLACE = tuple(script.in_place() for script in SCRIPTS)
+"""The same on a store whose caller commits in place."""
+
+_NAMES = {one.name for one in (turns.APPEND, turns.SEQUENTIAL, turns.FOLD)}
+_CORE = [one for one in (*SCRIPTS, *IN_PLACE) if one.name.removesuffix(", in place") in _NAMES]
 
 
 def each(scripts: Iterable[Script] = SCRIPTS) -> pytest.MarkDecorator:

@@ -20,7 +20,7 @@ from tests.threads.crashes.changes import DELETE
 from tests.threads.crashes.disk import DATABASE
 from tests.threads.crashes.promise import Promise, promise_of
 from tests.threads.crashes.script import Script
-from tests.threads.crashes.scripts import each
+from tests.threads.crashes.scripts import IN_PLACE, SCRIPTS, each
 from tests.threads.crashes.sight import Sights
 from tests.threads.crashes.trouble import Outcome, Plan, killed, tried
 from tests.threads.crashes.turns import SHARED
@@ -57,7 +57,7 @@ def _summed(script: Script, outcomes: Iterable[Outcome]) -> tuple[Counter[str], 
     """Return how often the caller was told what, and how often each promise was broken."""
     # A deletion stands even where the log could not be emptied behind it, and of tasks that are
     # cancelled, since one has failed, nobody hears.
-    is_plain = script not in (SHARED, DELETE)
+    is_plain = script.name.removesuffix(", in place") not in (SHARED.name, DELETE.name)
     told: Counter[str] = Counter()
     broken: Counter[str] = Counter()
     for outcome in outcomes:
@@ -76,7 +76,7 @@ def _summed(script: Script, outcomes: Iterable[Outcome]) -> tuple[Counter[str], 
         *(pytest.param(1, [trouble], marks=pytest.mark.long) for trouble in Trouble),
     ],
 )
-@each()
+@each((*SCRIPTS, *IN_PLACE))
 def test_failures_are_told(script: Script, step: int, troubles: Sequence[Trouble]) -> None:
     """
     Wherever the disk fails the caller gets a typed error, and the store works when it is well.

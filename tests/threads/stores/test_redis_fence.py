@@ -131,7 +131,9 @@ async def test_a_fence_that_never_rests(redis_url: str) -> None:
             super().__setattr__(name, b"0" if name == "_fence" else value)
 
     await tell(redis_url, "SET", FENCE, "1")
-    storage = Restless(redis_url, prefix="foldline", timeout=10.0, allow_eviction=False)
+    storage = Restless(
+        redis_url, prefix="foldline", timeout=10.0, allow_eviction=False, max_waiting=9
+    )
     await storage.open()
     with pytest.raises(StoreBusyError, match="broke repeatedly"):
         await storage.commit(KEY, first())

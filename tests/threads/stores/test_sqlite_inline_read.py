@@ -5,6 +5,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from foldline.errors import StoreCorruptError
 from foldline.history.messages import Message
 from foldline.threads.stores.sqlite.file import StoreFile
 from foldline.threads.stores.sqlite.inline_read import InlineReader
+from foldline.threads.stores.sqlite.pace import Pace
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
 
@@ -46,7 +48,7 @@ def file(tmp_path: Path) -> StoreFile:
 @pytest.fixture
 def reader(file: StoreFile, clock: Clock) -> Iterator[InlineReader]:
     """A reader at it, beside an open connection of the thread that reads."""
-    reader = InlineReader(file, clock=clock)
+    reader = InlineReader(file, pace=Pace(clock=clock, waits=count().__next__))
     with closing(reader.connect()):
         yield reader
     reader.close()

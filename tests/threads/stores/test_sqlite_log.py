@@ -11,6 +11,7 @@ import pytest
 
 from foldline.errors import StoreError
 from foldline.history.messages import Message
+from foldline.threads.stores.sqlite.file import Durability
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
 
@@ -50,12 +51,13 @@ async def test_a_deletion_says_that_the_log_is_not_empty(tmp_path: Path) -> None
         assert not is_left(tmp_path)
 
 
+@pytest.mark.parametrize("durability", ["full", "relaxed"])
 async def test_a_clear_warns_that_the_log_is_not_empty(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, durability: Durability
 ) -> None:
     """While another one reads, clearing warns, and the next commit empties the log."""
     path = tmp_path / "chat.db"
-    async with SQLiteStore(path) as store:
+    async with SQLiteStore(path, durability=durability) as store:
         thread = await said(store)
         with reading(path):
             with caplog.at_level(logging.WARNING, logger="foldline"):

@@ -24,7 +24,7 @@ from foldline.errors import (
 )
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.cipher import AesCipher
-from foldline.threads.key import DEFAULT_TENANT
+from foldline.threads.key import DEFAULT_TENANT, ThreadKey, listed_key
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.sqlite.doctor import DAMAGED_FILE
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
@@ -41,6 +41,7 @@ __all__ = [
     "TenantOptions",
     "ThreadOptions",
     "address_of",
+    "as_id",
     "file_of",
     "folded_in",
     "found_thread",
@@ -75,6 +76,14 @@ _SERVERS = {
     "unix": "redis",
 }
 _HEXADECIMAL = re.compile(rb"\s*([0-9a-fA-F]{32}|[0-9a-fA-F]{48}|[0-9a-fA-F]{64})\s*").fullmatch
+
+
+def as_id(text: str | None) -> str | None:
+    """Return *text* if it is the id of a thread, else the id that `ThreadKey.named` gives it."""
+    if text is None:
+        return None
+    # What `named` has made is an id, and here somebody has copied it from a list.
+    return (listed_key(DEFAULT_TENANT, text) or ThreadKey.named(text)).id
 
 
 KeyFileOption = Annotated[
@@ -126,7 +135,7 @@ class TenantOptions(KeyOptions, frozen=True, kw_only=True):
 class ThreadOptions(TenantOptions, frozen=True, kw_only=True):
     """Which thread of which store."""
 
-    id: Annotated[str, typer.Argument(metavar="ID", help="The id of the thread.")]
+    id: Annotated[str, typer.Argument(metavar="ID", help="The id of the thread.", callback=as_id)]
 
 
 @contextmanager

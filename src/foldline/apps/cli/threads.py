@@ -14,6 +14,7 @@ from foldline.apps.cli.stores import (
     DAMAGED,
     TenantOptions,
     ThreadOptions,
+    as_id,
     folded_in,
     found_thread,
     tenants_note,
@@ -295,7 +296,9 @@ def search_thread(options: _SearchOptions) -> None:
 
 
 class _ForkOptions(ThreadOptions, frozen=True, kw_only=True):
-    new_id: Annotated[str, typer.Argument(metavar="NEW", help="The id of the new thread.")]
+    new_id: Annotated[
+        str, typer.Argument(metavar="NEW", help="The id of the new thread.", callback=as_id)
+    ]
     at: Annotated[
         int | None,
         typer.Option(

@@ -10,7 +10,7 @@ from rich.text import Text
 from foldline.apps.cli.files import print_json
 from foldline.apps.cli.options import takes
 from foldline.apps.cli.prices import PricesOption, named_prices, shown_dollars, source_of
-from foldline.apps.cli.stores import DAMAGED, TenantOptions, with_store
+from foldline.apps.cli.stores import DAMAGED, TenantOptions, as_id, with_store
 from foldline.apps.cli.terminal import counted, note, output_console, plain_table
 from foldline.errors import StoreCorruptError, ThreadNotFoundError
 from foldline.providers.price_list import prices_of_model
@@ -31,7 +31,8 @@ _NAMES = frozenset({"thread", "summary by"})
 
 class _CostsOptions(TenantOptions, frozen=True, kw_only=True):
     id: Annotated[
-        str | None, typer.Argument(metavar="ID", help="The id of one thread; all by default.")
+        str | None,
+        typer.Argument(metavar="ID", help="The id of one thread; all by default.", callback=as_id),
     ] = None
     prices: PricesOption = None
     turns: Annotated[

@@ -20,7 +20,14 @@ from foldline.apps.cli.files import (
 from foldline.apps.cli.formats import TARGETS, left_out_note
 from foldline.apps.cli.options import SourceOptions, takes
 from foldline.apps.cli.sources import note_sessions, sessions_in
-from foldline.apps.cli.stores import DAMAGED, TenantOptions, ThreadOptions, found_thread, with_store
+from foldline.apps.cli.stores import (
+    DAMAGED,
+    TenantOptions,
+    ThreadOptions,
+    as_id,
+    found_thread,
+    with_store,
+)
 from foldline.apps.cli.terminal import counted, note, progress, say
 from foldline.checks import expect_choice
 from foldline.errors import (
@@ -145,7 +152,7 @@ def _found(source: SourceOptions, id: str | None) -> tuple[list[ThreadSnapshot],
             snapshot = decode_snapshot(data)
         except StoreVersionError as error:
             raise UsageError(str(error)) from error
-        return [replace(snapshot, id=snapshot.id if id is None else id)], False
+        return [replace(snapshot, id=as_id(id) or snapshot.id)], False
     sessions = sessions_in(data, source)
     if id is not None and len(sessions) > 1 and not id.endswith("-"):
         message = (
@@ -154,7 +161,8 @@ def _found(source: SourceOptions, id: str | None) -> tuple[list[ThreadSnapshot],
         )
         raise UsageError(message)
     note_sessions(sessions)
-    ids = [id] if id is not None and len(sessions) == 1 else _ids(sessions, id or "")
+    named = as_id(id) if len(sessions) == 1 else None
+    ids = _ids(sessions, id or "") if named is None else [named]
     return list(map(_snapshot, ids, sessions)), True
 
 

@@ -24,6 +24,7 @@ from foldline.apps.cli.stores import (
     KeyOptions,
     StoreOptions,
     address_of,
+    as_id,
     file_of,
     path_of,
     server_of,
@@ -63,7 +64,9 @@ _EXTRAS = {"cli": "typer", "crypto": "cryptography", "postgres": "psycopg", "red
 
 
 class _VerifyOptions(KeyOptions, frozen=True, kw_only=True):
-    id: Annotated[str | None, typer.Argument(metavar="ID", help="Only this thread.")] = None
+    id: Annotated[
+        str | None, typer.Argument(metavar="ID", help="Only this thread.", callback=as_id)
+    ] = None
     tenant: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="The owner of the threads; all tenants by default."),

@@ -39,6 +39,7 @@ from foldline.history.parts import (
     ToolCallPart,
     ToolCallResponsePart,
     UriPart,
+    is_opaque,
 )
 
 
@@ -123,7 +124,7 @@ def _response_part(block: Object) -> ResponseContent:
 
 
 def _built(message: Message) -> list[Object]:
-    blocks = [_block(part) for part in message.parts]
+    blocks = [_block(part) for part in message.parts if not is_opaque(part)]
     item: Object = {"role": message.role, "parts": blocks}
     if message.name is not None:
         item["name"] = message.name
@@ -140,7 +141,7 @@ def _block(part: Part) -> Object:
     if isinstance(part, ToolCallPart):
         block["arguments"] = _from_json(part.arguments)
     elif isinstance(part, ToolCallResponsePart) and not isinstance(part.response, str):
-        block["response"] = [_block(inner) for inner in part.response]
+        block["response"] = [_block(inner) for inner in part.response if not is_opaque(inner)]
     elif isinstance(part, BlobPart) and not part.mime_type:
         del block["mime_type"]
     return block

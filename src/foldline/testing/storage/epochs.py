@@ -1,7 +1,7 @@
 """What epochs promise: replaced rows stay readable until pruned, and copies are independent."""
 
 from foldline.testing.storage.check import Lab, Scribe, expect
-from foldline.threads.change import Copy, Document
+from foldline.threads.change import Copy, Document, Epoch
 from foldline.threads.key import ThreadKey
 
 
@@ -27,6 +27,19 @@ class Epochs(Lab):
         for at, count in ((3, 2), (0, 1), (1, 7), (8, 0), (8, 2)):
             await scribe.rewind(at, count)
             await scribe.verify()
+
+    async def a_system_row_is_replaced_alone(self) -> None:
+        """A rewind takes back a system row at the end and no other, and others may come there."""
+        scribe = self.scribe()
+        await scribe.write(3, system=(0, 2))
+        for count, system in ((0, ()), (2, (1,)), (1, (0,))):
+            change = scribe.change(
+                scribe.drawn(count, at=2, system=system), opens=Epoch(self.draw(16), 2)
+            )
+            await scribe.commit(change)
+            await scribe.verify()
+            found = await scribe.read(0, 9, system=True)
+            expect(found, [row for row in scribe.rows if row.system], "the system rows")
 
     async def every_earlier_epoch_reads_as_it_was(self) -> None:
         """After rewinds to any places each earlier epoch has its own rows, in any range of them."""

@@ -19,7 +19,7 @@ from foldline.apps.cli.sources import (
     one_session,
     placed,
 )
-from foldline.apps.cli.stores import TenantOptions
+from foldline.apps.cli.stores import TenantOptions, as_id
 from foldline.apps.cli.terminal import note
 from foldline.errors import ConfigError, UsageError
 from foldline.providers.vendors.opening import open_model
@@ -59,6 +59,7 @@ class ChatOptions(TenantOptions, frozen=True, kw_only=True):
             metavar="ID",
             help="The thread to continue, created if it does not exist; chat by default.",
             show_default=False,
+            callback=as_id,
         ),
     ] = "chat"
     instructions: Annotated[

@@ -83,7 +83,8 @@ def render_anthropic(view: Iterable[Message], *, original: Original | None = Non
             system += [one for one in blocks if one["type"] == "text" and _says_more(one)]
             continue
         continues = message.native is not None and message.native.continues
-        for turn in (_turn(item, ids) for item in items):
+        for item in items:
+            turn = _turn(item, ids)
             if turn.blocks:
                 _append(turns, turn, continues=continues)
     turns = _from_compaction(turns)
@@ -111,6 +112,8 @@ _CONVERTER = replace(ANTHROPIC, build=_built)
 
 def _is_misplaced(item: dict[str, Any]) -> bool:
     """Whether *item* holds what only the other role may say, so that it has to be taken apart."""
+    if isinstance(item.get("content"), str):
+        return False
     foreign = _FOREIGN.get(item["role"], frozenset())
     blocks = listed_blocks(item.get("content"))
     return any(block["type"] in foreign and not _is_signed_compaction(block) for block in blocks)
@@ -138,6 +141,8 @@ def _opens(turn: _Turn) -> bool:
 def _turn(item: dict[str, Any], ids: CallIds) -> _Turn:
     role, content = item["role"], item.get("content")
     given = listed_blocks(content)
+    if isinstance(content, str) and content and not content.isspace():
+        return _Turn(role, given, item)
     blocks = [clean for block in given if (clean := _clean(block, ids)) is not None]
     if role == "user" and not blocks:
         return _Turn(role, [text_block(EMPTY_NOTE)], None)
@@ -191,6 +196,8 @@ def _append(turns: list[_Turn], turn: _Turn, *, continues: bool) -> None:
 
 
 def _put_results_first(turn: _Turn) -> None:
+    if len(turn.blocks) == 1:
+        return
     is_other = [block["type"] != "tool_result" for block in turn.blocks]
     if is_other != sorted(is_other):
         turn.blocks.sort(key=lambda block: block["type"] != "tool_result")

@@ -27,6 +27,8 @@ _CALL_ID = ".{1,40}"
 _NAME_LIMIT = 64
 _SPEAKER = re.compile(r"[^\s<|\\/>]{1,64}").fullmatch
 _KINDS = ("function", "custom")
+_SPEAKERS = ("user", "assistant", "system", "developer")
+_PLAIN_SIZE = 2
 _NOT_VOID = frozenset({"tool_calls", "function_call", "name"})
 
 
@@ -74,6 +76,12 @@ def _joined(first: Any, second: Any) -> Any:
 
 
 def _valid(item: dict[str, Any], ids: CallIds) -> dict[str, Any]:
+    if (
+        item["role"] in _SPEAKERS
+        and len(item) == _PLAIN_SIZE
+        and isinstance(item.get("content"), str)
+    ):
+        return item
     changed = {key: value for key, value in item.items() if value or key not in _NOT_VOID}
     if "name" in changed and not _SPEAKER(changed["name"]):
         del changed["name"]

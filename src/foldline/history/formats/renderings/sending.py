@@ -39,6 +39,8 @@ EMPTY_NOTE = "[empty message]"
 Original: TypeAlias = Callable[[Message], Sequence[dict[str, Any]] | None]
 """Returns the caller's own items for a message that is unchanged, else None."""
 
+_PLAIN_KEYS = frozenset({"role", "content"})
+_SPEAKERS = ("user", "assistant")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NOT_IN_NAMES = re.compile("[^a-zA-Z0-9_-]")
 
@@ -53,11 +55,15 @@ def sent_items(
     Return the caller's or the vendor's own items for *message*, if there are some to be sent.
 
     Otherwise it is written from its parts; a user or system message with nothing to send becomes an
-    empty item. A summary is written as what the model said.
+    empty item. A summary is written as what the model said, and what is opaque is left out.
     """
+    if message.is_opaque:
+        return []
     if message.is_summary:
         return [scrubbed({"role": "assistant", "content": summary_text(message)})]
     items = original(message) if original is not None else None
+    if items is not None and _is_plain(items):
+        return [*items]
     if items is None:
         items = converter.native_items(message)
     if items is None or any(map(is_refused, items)):
@@ -65,6 +71,14 @@ def sent_items(
         if not items and message.role in {"user", "system"}:
             items = [{"role": message.role, "content": ""}]
     return [scrubbed(item) for item in items]
+
+
+def _is_plain(items: Sequence[Object]) -> bool:
+    """Whether *items* are one text as every vendor takes it, which most messages of a view are."""
+    if len(items) != 1 or items[0].keys() != _PLAIN_KEYS or items[0]["role"] not in _SPEAKERS:
+        return False
+    content = items[0]["content"]
+    return type(content) is str and content.isascii()
 
 
 def summary_text(message: Message) -> str:
@@ -78,29 +92,42 @@ def scrubbed(value: Any) -> Any:
 
     The very same object is returned if there is nothing to replace.
     """
-    if isinstance(value, str):
-        return value if _is_text(value) else _SURROGATE.sub("\ufffd", value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
+    return value if _is_sendable(value) else _replaced(value)
+
+
+def _is_sendable(value: Any) -> bool:
     if is_object(value):
-        if all(scrubbed(key) is key and scrubbed(item) is item for key, item in value.items()):
-            return value
-        return {scrubbed(key): scrubbed(item) for key, item in value.items()}
+        for key, item in value.items():
+            # Most of what is sent are these, and the view is looked through before every call.
+            if type(item) is str and item.isascii() and type(key) is str and key.isascii():
+                continue
+            if not (_is_sendable(key) and _is_sendable(item)):
+                return False
+        return True
     if is_list(value):
-        items = [scrubbed(item) for item in value]
-        same = all(new is old for new, old in zip(items, value, strict=True))
-        return value if same else items
-    return value
+        return all(map(_is_sendable, value))
+    if isinstance(value, str):
+        return value.isascii() or not _has_surrogate(value)
+    return not isinstance(value, float) or math.isfinite(value)
 
 
-def _is_text(value: str) -> bool:
-    """Whether *value* can be written in UTF-8, which is quicker tried than searched."""
-    if not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return False
-    return True
+def _has_surrogate(text: str) -> bool:
+    # UTF-16 has no form for one, and is written many times as fast as a text is searched.
+    try:
+        text.encode("utf-16-le")
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _replaced(value: Any) -> Any:
+    if _is_sendable(value):
+        return value
+    if is_object(value):
+        return {_replaced(key): _replaced(item) for key, item in value.items()}
+    if is_list(value):
+        return [*map(_replaced, value)]
+    return _SURROGATE.sub("\ufffd", value) if isinstance(value, str) else None
 
 
 def tool_name(name: str, *, limit: int) -> str:

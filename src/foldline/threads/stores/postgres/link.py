@@ -1,4 +1,4 @@
-"""The connections to a PostgreSQL: a pool, and a deadline for every call."""
+"""The connections to a PostgreSQL: a pool, and a time limit for every answer."""
 
 import asyncio
 import math
@@ -7,6 +7,7 @@ import re
 import socket
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
@@ -19,11 +20,15 @@ from foldline.errors import (
     StoreError,
 )
 from foldline.threads.stores.home import Home
+from foldline.threads.stores.patience import PARTS, Patience
+from foldline.threads.stores.postgres.arrays import Packed
 from foldline.threads.stores.postgres.schema import migrate, read_statements
 
 
 if TYPE_CHECKING:
-    from psycopg import AsyncConnection, Error
+    from psycopg import AsyncConnection, AsyncCursor, Error
+    from psycopg.abc import Buffer
+    from psycopg.adapt import Dumper
     from psycopg_pool import AsyncConnectionPool
 
 
@@ -93,12 +98,41 @@ def store_error(error: "Error") -> StoreError:
     return kind(f"{text} ({state})")
 
 
+def _check_schema(schema: str) -> None:
+    expect("schema", schema, str)
+    if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_"):
+        rule = "1 to 63 characters of a-z 0-9 _, and begin with neither a digit nor pg_"
+        message = f"schema must be {rule}"
+        raise ConfigError(message)
+
+
+def _dumpers() -> "Mapping[type, type[Dumper]]":
+    """Return how the driver sends numbers, and arrays as they were packed."""
+    from psycopg.adapt import Dumper  # noqa: PLC0415 - an optional package
+    from psycopg.pq import Format  # noqa: PLC0415
+    from psycopg.types.numeric import Int8BinaryDumper  # noqa: PLC0415
+
+    class PackedDumper(Dumper):
+        format = Format.BINARY
+
+        def dump(self, obj: "Packed") -> "Buffer":
+            return obj
+
+    # Numbers of one type, so that a statement is prepared once and not for each size.
+    return {int: Int8BinaryDumper, Packed: PackedDumper}
+
+
 class Broken(NamedTuple):
-    """A write whose answer was lost with the connection: it may have been done or not."""
+    """A call without an answer: it may have been done or not, if it was sent."""
 
     session: str
-    until: float
+    """The session that it was sent in; empty if there was no connection."""
+
+    is_late: bool
+    """Whether the time limit has passed."""
+
     reason: str
+    """What has happened."""
 
 
 class PostgresLink:
@@ -120,11 +154,7 @@ class PostgresLink:
     ) -> None:
         """Use the database at *dsn*, not yet connected; see `PostgresStore` for the options."""
         expect("dsn", dsn, str)
-        expect("schema", schema, str)
-        if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_"):
-            rule = "1 to 63 characters of a-z 0-9 _, and begin with neither a digit nor pg_"
-            message = f"schema must be {rule}"
-            raise ConfigError(message)
+        _check_schema(schema)
         expect_whole("pool_size", pool_size, 1)
         expect_seconds("timeout", timeout, most=_LONGEST)
         expect_choice("durability", durability, get_args(Durability))
@@ -132,7 +162,6 @@ class PostgresLink:
             import psycopg  # noqa: PLC0415 - an optional package
             import psycopg.conninfo  # noqa: PLC0415
             import psycopg_pool  # noqa: PLC0415
-            from psycopg.types.numeric import Int8BinaryDumper  # noqa: PLC0415
         except ImportError:
             raise MissingExtraError(package="psycopg", extra="postgres") from None
         try:
@@ -145,29 +174,33 @@ class PostgresLink:
         self._schema = schema
         self._timeout = timeout
         self._is_relaxed = durability == "relaxed"
-        self._int8 = Int8BinaryDumper
+        self._dumpers = _dumpers()
         self._failure = psycopg.Error
-        self._refusals = (psycopg_pool.PoolTimeout, psycopg_pool.PoolClosed)
+        self._late = psycopg_pool.PoolTimeout
+        self._closed = psycopg_pool.PoolClosed
         self._connect = psycopg.AsyncConnection.connect
         self._make_pool = psycopg_pool.AsyncConnectionPool
         self._dsn = dsn
-        self._pool_size = pool_size
+        self.pool_size: Final = pool_size
+        """How many connections are open at most."""
         self._pool: AsyncConnectionPool[AsyncConnection[Any]] | None = None
+        self._places = asyncio.Semaphore(pool_size)
+        # Of the open connections, one each.
+        self._cursors: dict[AsyncConnection[Any], AsyncCursor[Any]] = {}
         self._home = Home()
         # What was opened elsewhere must not be touched, not even by garbage collection.
         self._left: list[object] = []
-        self._failures = 0
 
-    async def open(self) -> None:
-        """Bring the tables up to date and get ready for calls; harmless when repeated."""
+    async def open(self) -> bool:
+        """Bring the tables up to date and get ready for calls; return False if it was open."""
         if self._pool is not None:
             self._home.check()
-            return
+            return False
         try:
             async with asyncio.timeout(self._timeout):
                 connection = await self._connect(self._dsn, **self._options())
         except TimeoutError:
-            raise self._late() from None
+            raise StoreBusyError(self._lateness()) from None
         except self._failure as error:
             raise store_error(error) from None
         await self._prepare(connection)
@@ -175,7 +208,7 @@ class PostgresLink:
             self._dsn,
             kwargs=self._options(),
             min_size=1,
-            max_size=self._pool_size,
+            max_size=self.pool_size,
             open=False,
             configure=self._configure,
             reconnect_timeout=0.0,
@@ -186,14 +219,16 @@ class PostgresLink:
             # Another task has opened it at the same time and was faster.
             await pool.close(self._timeout)
             self._home.check()
-            return
+            return False
         self._home = Home(asyncio.get_running_loop())
+        self._places = asyncio.Semaphore(self.pool_size)
         self._pool = pool
+        return True
 
     async def _prepare(self, connection: "AsyncConnection[Any]") -> None:
         async def run(sql: bytes, values: Values | None = None) -> Answer:
             # Each statement has the time of a call, so a migration may take longer.
-            return await self._execute(connection, sql, values, self._until())
+            return await self._execute(connection, sql, values)
 
         try:
             await self._configure(connection)
@@ -219,13 +254,14 @@ class PostgresLink:
             "lock_timeout": f"{math.ceil(1000 * _LOCK_SHARE * self._timeout)}",
             "relaxed": self._is_relaxed,
         }
-        # Numbers of one type, so that a statement is prepared once and not for each size.
-        connection.adapters.register_dumper(int, self._int8)
-        await self._execute(connection, self.sql["session"], values, self._until())
+        for kind, dumper in self._dumpers.items():
+            connection.adapters.register_dumper(kind, dumper)
+        await self._execute(connection, self.sql["session"], values)
+        self._cursors = {one: kept for one, kept in self._cursors.items() if not one.closed}
+        self._cursors[connection] = connection.cursor(binary=True)
 
     async def _try_again(self, pool: "AsyncConnectionPool[AsyncConnection[Any]]") -> None:
         """Connect once more while a call waits for it."""
-        self._failures += 1
         if pool.get_stats().get("requests_waiting", 0):
             await asyncio.sleep(_PAUSE)
             await pool.check()
@@ -233,8 +269,8 @@ class PostgresLink:
     async def close(self) -> None:
         """Close all connections, but leave those of another process or of a closed loop alone."""
         if self._pool is not None and self._home.is_lost:
-            self._left.append(self._pool)
-            self._pool = None
+            self._left += [self._pool, self._cursors]
+            self._pool, self._cursors = None, {}
         elif self._pool is not None:
             self._home.check()
             pool, self._pool = self._pool, None
@@ -242,66 +278,105 @@ class PostgresLink:
 
     async def read(self, name: str, values: Values) -> Answer:
         """Return the rows of a statement that is harmless when repeated."""
-        until = self._until()
-        answer = await self._run(name, values, until)
-        for _ in range(_ATTEMPTS - 1):
-            if not isinstance(answer, Broken) or asyncio.get_running_loop().time() >= until:
-                break
-            answer = await self._run(name, values, until)
+        answer = await self.ask(name, values)
         if isinstance(answer, Broken):
             raise StoreError(answer.reason)
         return answer
 
-    async def write(self, name: str, values: Values) -> Answer | Broken:
+    async def ask(self, name: str, values: Values, *, is_prepared: bool = True) -> Answer | Broken:
+        """Return the same, or `Broken` if the server never answered."""
+        answer = await self._run(name, values, is_prepared=is_prepared)
+        for _ in range(_ATTEMPTS - 1):
+            if not isinstance(answer, Broken) or answer.is_late:
+                break
+            answer = await self._run(name, values, is_prepared=is_prepared)
+        return answer
+
+    async def write(
+        self, name: str, values: Values, *, is_prepared: bool = True
+    ) -> Answer | Broken:
         """Return the rows of a statement that is run once, or `Broken` if the answer was lost."""
-        return await self._run(name, values, self._until())
+        return await self._run(name, values, is_prepared=is_prepared)
 
     async def settle(self, broken: Broken, name: str, values: Values) -> Answer | None:
         """End the session whose answer was lost, so that it cannot write any more; then read."""
-        until = max(broken.until, asyncio.get_running_loop().time() + _GRACE)
         session = {"session": broken.session, "wait": math.ceil(1000 * _GRACE / 2)}
+        limit = _GRACE if broken.is_late else self._timeout
         with suppress(StoreError):
-            ended = await self._run("end_session", session, until)
+            ended = await self._run("end_session", session, limit=limit)
             if not isinstance(ended, Broken) and all(done for (done,) in ended):
-                found = await self._run(name, values, until)
+                found = await self._run(name, values, limit=limit)
                 return None if isinstance(found, Broken) else found
         return None
 
-    def _until(self) -> float:
-        return asyncio.get_running_loop().time() + self._timeout
+    def check(self) -> None:
+        """Raise StoreError unless it is open, in this process and this event loop."""
+        self._opened()
 
-    def _late(self) -> StoreBusyError:
-        return StoreBusyError(f"PostgreSQL did not answer within {self._timeout} seconds")
+    def _lateness(self) -> str:
+        return f"PostgreSQL did not answer within {self._timeout} seconds"
 
-    async def _run(self, name: str, values: Values, until: float) -> Answer | Broken:
+    async def _run(
+        self, name: str, values: Values, *, is_prepared: bool = True, limit: float | None = None
+    ) -> Answer | Broken:
+        # However long others keep the connections: time counts while the server is waited for.
+        async with self._places:
+            for attempt in range(1, _ATTEMPTS + 1):
+                answer = await self._attempt(
+                    name, values, is_prepared=is_prepared, limit=limit or self._timeout
+                )
+                if not isinstance(answer, StoreError):
+                    return answer
+                if attempt == _ATTEMPTS:
+                    raise answer
+        raise AssertionError
+
+    async def _attempt(
+        self, name: str, values: Values, *, is_prepared: bool, limit: float
+    ) -> Answer | Broken | StoreError:
+        """Return an answer, what broke, or the error of a call that may be repeated."""
         pool = self._opened()
-        for attempt in range(_ATTEMPTS):
-            connection = await self._connection(pool, until)
-            session = connection.info.parameter_status("application_name") or ""
-            try:
-                return await self._execute(connection, self.sql[name], values, until)
-            except self._failure as error:
-                if connection.closed or (error.sqlstate or "").startswith(_ENDS):
-                    is_late = asyncio.get_running_loop().time() >= until
-                    reason = self._late() if is_late else store_error(error)
-                    return Broken(session, until, str(reason))
-                if error.sqlstate not in _ROLLED_BACK or attempt == _ATTEMPTS - 1:
-                    raise store_error(error) from None
-            finally:
-                await pool.putconn(connection)
-        raise self._late()
+        connection = await self._connection(pool, limit)
+        if connection is None:
+            message = f"PostgreSQL cannot be reached within {limit} seconds"
+            return Broken("", is_late=True, reason=message)
+        session = connection.pgconn.parameter_status(b"application_name") or b""
+        patience = Patience(limit, partial(_cut, connection))
+        try:
+            with patience:
+                return await self._fetch(
+                    connection, self.sql[name], values, is_prepared=is_prepared
+                )
+        except self._failure as error:
+            if connection.closed or (error.sqlstate or "").startswith(_ENDS):
+                reason = self._lateness() if patience.is_over else str(store_error(error))
+                return Broken(session.decode(), patience.is_over, reason)
+            if error.sqlstate not in _ROLLED_BACK:
+                raise store_error(error) from None
+            return store_error(error)
+        finally:
+            await pool.putconn(connection)
 
     async def _execute(
-        self, connection: "AsyncConnection[Any]", sql: bytes, values: Values | None, until: float
+        self, connection: "AsyncConnection[Any]", sql: bytes, values: Values | None
     ) -> Answer:
-        # Even when cancelled, the driver waits for the server, but not for a socket that is shut.
-        cut = asyncio.get_running_loop().call_at(until, _cut, connection)
-        try:
-            async with connection.cursor(binary=values is not None) as cursor:
-                await cursor.execute(sql, values)
-                return await cursor.fetchall() if cursor.description else []
-        finally:
-            cut.cancel()
+        with Patience(self._timeout, partial(_cut, connection)):
+            return await self._fetch(connection, sql, values, is_prepared=True)
+
+    async def _fetch(
+        self,
+        connection: "AsyncConnection[Any]",
+        sql: bytes,
+        values: Values | None,
+        *,
+        is_prepared: bool,
+    ) -> Answer:
+        kept = self._cursors.get(connection) if is_prepared and values is not None else None
+        # A new one finds out again how each value is sent.
+        cursor = kept or connection.cursor(binary=values is not None)
+        await cursor.execute(sql, values, prepare=None if is_prepared else False)
+        # Asking for the description would make one.
+        return [] if cursor.rownumber is None else await cursor.fetchall()
 
     def _opened(self) -> "AsyncConnectionPool[AsyncConnection[Any]]":
         if self._pool is None:
@@ -311,24 +386,23 @@ class PostgresLink:
         return self._pool
 
     async def _connection(
-        self, pool: "AsyncConnectionPool[AsyncConnection[Any]]", until: float
-    ) -> "AsyncConnection[Any]":
-        """Return a connection that the server did not close while it was idle."""
-        failures = self._failures
-        loop = asyncio.get_running_loop()
-        while True:
+        self, pool: "AsyncConnectionPool[AsyncConnection[Any]]", limit: float
+    ) -> "AsyncConnection[Any] | None":
+        """Return a connection that the server did not close while it was idle; None if late."""
+        for _ in range(PARTS):
             try:
-                connection = await pool.getconn(timeout=until - loop.time())
-            except self._refusals:
-                if self._failures > failures:
-                    message = f"PostgreSQL cannot be reached within {self._timeout} seconds"
-                    raise StoreError(message) from None
-                message = f"all {self._pool_size} connections were busy for too long"
-                raise StoreBusyError(message) from None
-            if self._is_alive(connection):
-                return connection
-            await connection.close()
-            await pool.putconn(connection)
+                connection = await pool.getconn(timeout=limit / PARTS)
+                while not self._is_alive(connection):
+                    await connection.close()
+                    await pool.putconn(connection)
+                    connection = await pool.getconn(timeout=limit / PARTS)
+            except self._late:
+                continue
+            except self._closed:
+                break
+            return connection
+        self._opened()
+        return None
 
     def _is_alive(self, connection: "AsyncConnection[Any]") -> bool:
         # The last message of the server comes before the end of the connection.
@@ -343,6 +417,7 @@ class PostgresLink:
 
 def _cut(connection: "AsyncConnection[Any]") -> None:
     """Shut the socket of *connection*, so that nothing waits for it any longer."""
+    # Even when cancelled, the driver waits for the server, but not for a socket that is shut.
     if not connection.closed:
         with socket.socket(fileno=os.dup(connection.fileno())) as own:
             own.shutdown(socket.SHUT_RDWR)

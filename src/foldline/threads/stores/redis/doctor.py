@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from foldline.errors import StoreError
 from foldline.threads.storage import Fact
+from foldline.threads.stores.line import MOST_WAITING
 from foldline.threads.stores.redis.link import RedisLink
 
 
@@ -81,7 +82,7 @@ async def check_policy(link: RedisLink) -> None:
 
 async def redis_facts(url: str) -> AsyncIterator[Fact]:
     """Yield the facts about the server at *url*."""
-    link = RedisLink(url, timeout=_TIMEOUT)
+    link = RedisLink(url, timeout=_TIMEOUT, max_waiting=MOST_WAITING)
     link.open()
     try:
         version = await _fact(link, "redis_version")

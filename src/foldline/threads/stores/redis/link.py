@@ -1,12 +1,15 @@
-"""The connections to a Redis: a few, a deadline for every call, and no write done twice."""
+"""The connections to a Redis: a few, a time limit for every answer, and no write done twice."""
 
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from hashlib import sha1
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
+
+from msgspec import Struct, field
 
 from foldline.errors import (
     CommitUnknownError,
@@ -16,10 +19,13 @@ from foldline.errors import (
     StoreError,
 )
 from foldline.threads.stores.home import Home
+from foldline.threads.stores.line import Job, Line
+from foldline.threads.stores.patience import Patience
 
 
 if TYPE_CHECKING:
     from redis.asyncio import ConnectionPool, Redis
+    from redis.asyncio.connection import AbstractConnection
 
 
 __all__ = ["RedisLink", "Word", "store_error"]
@@ -28,7 +34,11 @@ __all__ = ["RedisLink", "Word", "store_error"]
 Word: TypeAlias = bytes | str | int
 """What the driver sends as it is, or encodes."""
 
-_MOST_CONNECTIONS: Final = 16
+# Redis does one thing at a time: more connections would only wait for each other.
+_WORKERS: Final = 2
+_MOST_WRITES: Final = 256
+_MOST_READS: Final = 64
+_MOST_BYTES: Final = 4_000_000
 _PACKAGE: Final = "foldline.threads.stores.redis"
 # The driver makes these codes classes, and removes them from the text.
 _CLASSES: Mapping[str, str] = MappingProxyType(
@@ -110,7 +120,8 @@ def _client_maker(url: str, timeout: float) -> "Callable[[], Redis]":
         "retry_on_error": [],
         "retry_on_timeout": False,
         "socket_connect_timeout": timeout,
-        "socket_timeout": timeout,
+        # We count the time ourselves.
+        "socket_timeout": None,
     }
 
     def make() -> Redis:
@@ -131,16 +142,47 @@ def _client_maker(url: str, timeout: float) -> "Callable[[], Redis]":
     return make
 
 
+class _Call(NamedTuple):
+    """A command, or the arguments of the script."""
+
+    words: tuple[Word, ...]
+    is_script: bool = False
+
+
+class _Round(Struct, eq=False):
+    """What became of calls that were sent together."""
+
+    writes: bool
+    is_last: bool
+    is_sent: bool = False
+    is_late: bool = False
+    broken: Exception | None = None
+    refused: dict[Job[_Call], Exception] = field(default_factory=dict)
+
+    def leaves(self, job: Job[_Call]) -> bool:
+        """Return whether *job* may be repeated; if not, it ends."""
+        error = self.refused.get(job, self.broken)
+        if error is None or job.future.done():
+            return False
+        code = _code(error)
+        is_unknown = self.writes and self.is_sent and not code
+        is_over = is_unknown or self.is_last or self.is_late
+        if is_over or (code and code not in _ELSEWHERE):
+            job.fail(store_error(error, is_unknown=is_unknown))
+            return False
+        return True
+
+
 class RedisLink:
     """
-    Runs commands and the script.
+    Runs commands and the script; those that wait are sent together, and each has its own answer.
 
     A broken connection is replaced by the next call, and all of them if one leads to a Redis that is
     no longer the primary. A call is then repeated once, except a write that may have been done:
     whether it was done is for the caller to find out.
     """
 
-    def __init__(self, url: str, *, timeout: float) -> None:
+    def __init__(self, url: str, *, timeout: float, max_waiting: int) -> None:
         """Use the Redis at *url*, not yet connected; see `RedisStore` for the options."""
         from importlib.resources import files  # noqa: PLC0415 - a quarter of the whole import
 
@@ -150,14 +192,24 @@ class RedisLink:
         self._failures = (RedisError, OSError)
         self._unknown_script = NoScriptError
         self._timeout = timeout
+        self._max_waiting = max_waiting
         self._script = (files(_PACKAGE) / "store.lua").read_bytes()
         # Redis names scripts so; nothing is protected by it.
         self._digest = sha1(self._script, usedforsecurity=False).hexdigest()
-        self._places = asyncio.Semaphore(_MOST_CONNECTIONS)
+        self._reads, self._writes = self._line(writes=False), self._line(writes=True)
         self._client: Redis | None = None
         self._home = Home()
         # What was opened elsewhere must not be touched, not even by garbage collection.
         self._left: list[object] = []
+
+    def _line(self, *, writes: bool) -> Line[_Call]:
+        return Line(
+            partial(self._serve, writes=writes),
+            workers=_WORKERS,
+            most_jobs=_MOST_WRITES if writes else _MOST_READS,
+            most_size=_MOST_BYTES,
+            most_waiting=self._max_waiting,
+        )
 
     def open(self) -> bool:
         """Get ready for calls; return False if it was open."""
@@ -166,7 +218,8 @@ class RedisLink:
             return False
         self._client = self._make_client()
         self._home = Home(asyncio.get_running_loop())
-        self._places = asyncio.Semaphore(_MOST_CONNECTIONS)
+        # Those of a closed event loop wait for nobody.
+        self._reads, self._writes = self._line(writes=False), self._line(writes=True)
         return True
 
     async def close(self) -> None:
@@ -179,9 +232,12 @@ class RedisLink:
             client, self._client = self._client, None
             await self._hang_up(client, in_use=True)
 
-    async def ask(self, *words: Word) -> Any:
+    async def ask(self, name: str, *words: Word) -> Any:
         """Return the answer to one command, which is harmless when repeated."""
-        return await self._call([words])
+        read = cast("Callable[[Any], Any] | None", self._opened().response_callbacks.get(name))
+        answer = await self._reads.put(_Call((name, *words)))
+        # What the driver makes of the answers to some commands.
+        return answer if read is None else read(answer)
 
     async def run(self, base: str, *words: Word, writes: bool = False) -> list[Any]:
         """
@@ -189,9 +245,11 @@ class RedisLink:
 
         A call that *writes* is not repeated: if no answer comes, it raises CommitUnknownError.
         """
-        given = (1, f"{base}/format", base, *words)
-        attempts = [("EVALSHA", self._digest, *given), ("EVAL", self._script, *given)]
-        return cast("list[Any]", await self._call(attempts, writes=writes))
+        self._opened()
+        call = _Call((1, f"{base}/format", base, *words), is_script=True)
+        size = 1 + sum(len(word) for word in words if not isinstance(word, int))
+        line = self._writes if writes else self._reads
+        return cast("list[Any]", await line.put(call, size=size))
 
     def _opened(self) -> "Redis":
         if self._client is None:
@@ -200,52 +258,92 @@ class RedisLink:
         self._home.check()
         return self._client
 
-    async def _call(
-        self, attempts: Sequence[tuple[Word, ...]], *, writes: bool = False, until: float = 0.0
-    ) -> Any:
-        opened, is_sent, is_last = self._opened(), False, bool(until)
-        clock = asyncio.get_running_loop().time
-        until = until or clock() + self._timeout
-        try:
-            async with asyncio.timeout_at(until), self._places:
-                # While this call waited, the store may have been closed or led elsewhere.
-                opened = self._opened()
-                client = opened.client()
-                try:
-                    await client.initialize()
-                    is_sent = True
-                    return await self._attempt(client, attempts)
-                finally:
-                    await self._release(opened, client)
-        except self._failures as error:
-            code = _code(error)
-            is_misled = code in _ELSEWHERE
-            if is_misled and self._client is opened:
-                # Connections in use now must not be used again: they are not of the new client.
-                self._client = self._make_client()
-            if is_misled or not code:
-                # What broke one connection has mostly broken all of them.
-                await self._hang_up(opened)
-            is_unknown = writes and is_sent and not code
-            if is_unknown or is_last or clock() >= until or (code and not is_misled):
-                raise store_error(error, is_unknown=is_unknown) from None
-        return await self._call(attempts, writes=writes, until=until)
+    async def _serve(self, jobs: Sequence[Job[_Call]], *, writes: bool) -> Sequence[Job[_Call]]:
+        """Do *jobs* in turn on one connection, and again what may be repeated if that breaks."""
+        left = await self._attempt(jobs, writes=writes)
+        if left:
+            await self._attempt(left, writes=writes, is_last=True)
+        return ()
 
-    async def _release(self, opened: "Redis", client: "Redis") -> None:
-        await client.aclose(close_connection_pool=False)
-        if self._client is not opened:
+    async def _attempt(
+        self, jobs: Sequence[Job[_Call]], *, writes: bool, is_last: bool = False
+    ) -> Sequence[Job[_Call]]:
+        """End *jobs*, but return those that may be repeated."""
+        # While they waited, the store may have been closed or led elsewhere.
+        opened, one = self._opened(), _Round(writes=writes, is_last=is_last)
+        await self._exchange(opened, jobs, one)
+        errors = [*one.refused.values(), *([one.broken] if one.broken else [])]
+        codes = {_code(error) for error in errors}
+        is_misled = not _ELSEWHERE.isdisjoint(codes)
+        if is_misled and self._client is opened:
+            # Connections in use now must not be used again: they are not of the new client.
+            self._client = self._make_client()
+        if is_misled or "" in codes:
+            # What broke one connection has mostly broken all of them.
             await self._hang_up(opened)
+        if one.broken and one.is_late:
+            line = self._writes if writes else self._reads
+            line.give_up(jobs, store_error(one.broken, is_unknown=False))
+        return [job for job in jobs if one.leaves(job)]
+
+    async def _exchange(self, opened: "Redis", jobs: Sequence[Job[_Call]], one: "_Round") -> None:
+        limit = asyncio.timeout(None)
+        patience = Patience(self._timeout, partial(limit.reschedule, 0.0))
+        try:
+            async with limit:
+                with patience:
+                    await self._send_all(opened, jobs, one)
+        except self._failures as error:
+            one.broken, one.is_late = error, patience.is_over
+
+    async def _send_all(self, opened: "Redis", jobs: Sequence[Job[_Call]], one: "_Round") -> None:
+        get = cast(
+            "Callable[[], Awaitable[AbstractConnection]]", opened.connection_pool.get_connection
+        )
+        connection = await get()
+        try:
+            one.is_sent = True
+            await self._converse(connection, jobs, one)
+        finally:
+            await opened.connection_pool.release(connection)
+            if self._client is not opened:
+                await self._hang_up(opened)
+
+    async def _converse(
+        self, connection: "AbstractConnection", jobs: Sequence[Job[_Call]], one: "_Round"
+    ) -> None:
+        """Send *jobs* and read an answer to each."""
+        left, is_script_known = jobs, True
+        while left:
+            commands = [self._command(job.given, is_known=True) for job in left]
+            if not is_script_known:
+                # Redis forgets scripts when it restarts; it has done nothing.
+                commands[0] = self._command(left[0].given, is_known=False)
+            await connection.send_packed_command(connection.pack_commands(commands))
+            answered = [(job, await self._is_answered(connection, job, one)) for job in left]
+            left, is_script_known = [job for job, is_done in answered if not is_done], False
+
+    async def _is_answered(
+        self, connection: "AbstractConnection", job: Job[_Call], one: "_Round"
+    ) -> bool:
+        """Read the answer to *job*; return False if the script was unknown."""
+        try:
+            job.succeed(cast("object", await connection.read_response()))
+        except self._unknown_script:
+            return False
+        except self._failures as error:
+            if not _code(error):
+                raise
+            one.refused[job] = error
+        return True
+
+    def _command(self, call: _Call, *, is_known: bool) -> tuple[Word, ...]:
+        if not call.is_script:
+            return call.words
+        name, script = ("EVALSHA", self._digest) if is_known else ("EVAL", self._script)
+        return (name, script, *call.words)
 
     async def _hang_up(self, client: "Redis", *, in_use: bool = False) -> None:
         with suppress(*self._failures):
             async with asyncio.timeout(self._timeout):
                 await client.connection_pool.disconnect(inuse_connections=in_use)
-
-    async def _attempt(self, client: "Redis", attempts: Sequence[tuple[Word, ...]]) -> Any:
-        ask = cast("Callable[..., Awaitable[Any]]", client.execute_command)
-        *others, last = attempts
-        for words in others:
-            # Redis forgets scripts when it restarts; it has done nothing.
-            with suppress(self._unknown_script):
-                return await ask(*words)
-        return await ask(*last)

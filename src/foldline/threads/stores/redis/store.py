@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias, Unpack, cast
 
 import msgspec
 
-from foldline.checks import expect, expect_seconds
+from foldline.checks import expect, expect_seconds, expect_whole
 from foldline.errors import (
     CommitUnknownError,
     ConfigError,
@@ -24,6 +24,7 @@ from foldline.threads.key import ThreadKey, listed_key, name_of
 from foldline.threads.row import StoredRow
 from foldline.threads.storage import StoredThread, judge
 from foldline.threads.store import StoreOptions, ThreadStore
+from foldline.threads.stores.line import MOST_WAITING
 from foldline.threads.stores.redis.doctor import RedisPromise, check_policy, read_promise
 from foldline.threads.stores.redis.link import RedisLink, Word
 from foldline.threads.stores.redis.migration import FORMAT, OLD_FORMATS, migrate
@@ -57,14 +58,17 @@ class RedisStorage:
     ends_commits = False
     """Whether a commit that has begun ends even if its task is cancelled."""
 
-    def __init__(self, url: str, *, prefix: str, timeout: float, allow_eviction: bool) -> None:
+    def __init__(
+        self, url: str, *, prefix: str, timeout: float, allow_eviction: bool, max_waiting: int
+    ) -> None:
         """Use the Redis at *url*, not yet connected; see `RedisStore` for the options."""
         expect("prefix", prefix, str)
         if not _PREFIX.fullmatch(prefix):
             message = "prefix must be 1 to 200 characters of A-Z a-z 0-9 . _ : -"
             raise ConfigError(message)
         expect_seconds("timeout", timeout)
-        self.link = RedisLink(url, timeout=timeout)
+        expect_whole("max_waiting", max_waiting, 1)
+        self.link = RedisLink(url, timeout=timeout, max_waiting=max_waiting)
         self._base = f"{{{prefix}}}"
         self._allow_eviction = allow_eviction
         self._timeout = timeout
@@ -186,13 +190,13 @@ class RedisStorage:
     ) -> int | _Outcome:
         """Return the answer of the action *name*, or what the thread is if no answer came."""
         for _ in range(_ATTEMPTS):
-            fence, until = self._fence, asyncio.get_running_loop().time() + self._timeout
+            fence = self._fence
             try:
                 status, value = await self._ask(
                     name, key.tenant, fence, key.id, *words, writes=True
                 )
             except CommitUnknownError as broken:
-                return await self._give_up(key, fence, until, str(broken))
+                return await self._give_up(key, fence, str(broken))
             if status == b"done":
                 return cast("int", value)
             if status == b"gone":
@@ -204,13 +208,13 @@ class RedisStorage:
         message = "the connections of other programs broke repeatedly: try again"
         raise StoreBusyError(message)
 
-    async def _give_up(self, key: ThreadKey, fence: bytes, until: float, reason: str) -> _Outcome:
+    async def _give_up(self, key: ThreadKey, fence: bytes, reason: str) -> _Outcome:
         """
         Make Redis refuse a write that was sent with *fence* if it still arrives; return the outcome.
 
         It may be in a buffer on the way for any length of time, so reading once proves nothing.
         """
-        until = max(until, asyncio.get_running_loop().time() + _GRACE)
+        until = asyncio.get_running_loop().time() + max(self._timeout, _GRACE)
         answer: list[Any] | None = None
         with suppress(TimeoutError):
             async with asyncio.timeout_at(until):
@@ -340,6 +344,7 @@ class RedisStore(ThreadStore):
         prefix: str = "foldline",
         timeout: float = 10.0,
         allow_eviction: bool = False,
+        max_waiting: int = MOST_WAITING,
         **options: Unpack[StoreOptions],
     ) -> None:
         """
@@ -348,15 +353,24 @@ class RedisStore(ThreadStore):
         Args:
             url: Its address: `redis://`, `rediss://` or `unix://`.
             prefix: What all keys begin with; each prefix is a store.
-            timeout: How many seconds a call may take, waiting and connecting included.
+            timeout: How many seconds Redis may take to answer, connecting included. The time in
+                which a call waits for others of this store does not count.
             allow_eviction: Whether Redis may drop threads when its memory is full.
+            max_waiting: How many writes, and how many reads, may wait for others of this store. One
+                more raises StoreBusyError at once.
             options: What every store takes; see `ThreadStore`.
 
         Raises:
             ConfigError: An argument is invalid.
             MissingExtraError: The `redis` extra is not installed.
         """
-        storage = RedisStorage(url, prefix=prefix, timeout=timeout, allow_eviction=allow_eviction)
+        storage = RedisStorage(
+            url,
+            prefix=prefix,
+            timeout=timeout,
+            allow_eviction=allow_eviction,
+            max_waiting=max_waiting,
+        )
         self._link = storage.link
         super().__init__(storage, **options)
 

@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
@@ -21,7 +21,7 @@ from foldline.threads.stores.sqlite.lock import FileLock
 from foldline.threads.stores.sqlite.migration import NEWEST_SCHEMA, migrate
 
 
-__all__ = ["APPLICATION_ID", "Durability", "StoreFile", "needs_lock"]
+__all__ = ["APPLICATION_ID", "LOG_PAGES", "Durability", "StoreFile", "needs_lock"]
 
 
 Durability: TypeAlias = Literal["full", "relaxed"]
@@ -37,8 +37,13 @@ APPLICATION_ID: Final = 0x666F6C64
 """The mark in the header of every file of ours: `fold` in ASCII."""
 
 _SYNCHRONOUS: Mapping[Durability, str] = MappingProxyType({"full": "FULL", "relaxed": "NORMAL"})
-# A commit that makes the log longer costs twice one that writes over an earlier round of it.
-_LOG_PAGES = 1_000
+LOG_PAGES: Final = 1_000
+"""
+How long the log gets before it is folded back.
+
+A commit that makes it longer costs twice one that writes over an earlier round of it.
+"""
+
 # Before this release two connections that write or fold the log back in the same instant could
 # damage the file (SQLite's release notes call it the WAL-reset bug).
 _SAFE_VERSION = (3, 51, 3)
@@ -61,10 +66,13 @@ class StoreFile:
                 "the path of the store cannot be resolved: a link or the working folder is broken"
             )
             raise StoreError(message) from error
+        self._name = str(self.path)
         self._synchronous = _SYNCHRONOUS[durability]
         self._busy_timeout = busy_timeout
         self._lock = FileLock(lock_of(self.path), timeout=busy_timeout)
-        self._others = self._lock if needs_lock() else nullcontext()
+        self._needs_lock = needs_lock()
+        self.commits_in_place: Final = durability == "relaxed"
+        """Whether a commit does not flush, so that the caller itself may make it."""
         # Tells the file from another one of its name; None until it was opened.
         self._identity: tuple[int, int] | None = None
 
@@ -96,7 +104,7 @@ class StoreFile:
     def _check(self) -> tuple[int, int] | None:
         """Return what tells the file from others; refuse another one than was opened first."""
         try:
-            found = self.path.stat()
+            found = os.stat(self._name)  # noqa: PTH116 - each commit asks, and a path asks slower
             identity = (found.st_dev, found.st_ino)
         except OSError:
             identity = None
@@ -136,7 +144,8 @@ class StoreFile:
                 f"synchronous = {self._synchronous}",
                 "fullfsync = ON",
                 "checkpoint_fullfsync = ON",
-                f"wal_autocheckpoint = {_LOG_PAGES}",
+                # To fold the log back flushes, so that is for the thread then (`WriteLog.tidy`).
+                f"wal_autocheckpoint = {0 if self.commits_in_place else LOG_PAGES}",
                 "temp_store = MEMORY",
                 "cell_size_check = ON",
                 "trusted_schema = OFF",
@@ -151,11 +160,40 @@ class StoreFile:
         return connection
 
     @contextmanager
-    def exclusive(self) -> Generator[None, None, None]:
-        """Keep other processes from writing, if SQLite itself does not do it well enough."""
-        with self._others:
+    def exclusive(self, writer: sqlite3.Connection | None = None) -> Generator[None, None, None]:
+        """
+        Keep other processes from writing, if SQLite itself does not do it well enough.
+
+        A *writer* of commits in place, which waits for nobody, waits for other programs meanwhile.
+        """
+        if self._needs_lock:
+            self._lock.take()
+        try:
             self._check()
+            if writer is not None and self.commits_in_place:
+                writer.execute(f"PRAGMA busy_timeout = {round(1000 * self._busy_timeout)}")
             yield
+        finally:
+            if writer is not None and self.commits_in_place:
+                writer.execute("PRAGMA busy_timeout = 0")
+            if self._needs_lock:
+                self._lock.release()
+
+    def seize(self) -> bool:
+        """Keep other processes from writing until `release`; False if one of them writes now."""
+        if self._needs_lock and not self._lock.take(waits=False):
+            return False
+        try:
+            self._check()
+        except StoreError:
+            self.release()
+            raise
+        return True
+
+    def release(self) -> None:
+        """Let other processes write again."""
+        if self._needs_lock:
+            self._lock.release()
 
     def close(self) -> None:
         """Release the lock file; the next opening may find another file."""

@@ -2,7 +2,6 @@
 
 import sqlite3
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, TypeVar
@@ -10,6 +9,7 @@ from typing import Final, TypeVar
 from foldline.errors import StoreError
 from foldline.threads.stores.home import Home
 from foldline.threads.stores.sqlite.file import StoreFile
+from foldline.threads.stores.sqlite.pace import Pace
 
 
 __all__ = ["InlineReader"]
@@ -21,13 +21,6 @@ _Result = TypeVar("_Result")
 _STEPS: Final = 1_000
 _MOST_STEPS: Final = 10
 _MOST_BYTES: Final = 65_536
-# So long a read came from the disk, not from memory; one alone may have been the scheduler.
-_LONG: Final = 0.002
-_MOST_LONG: Final = 2
-_REST: Final = 1.0
-# An inline read lets no other task run, so there are no more between two turns of the loop.
-_MOST_ANSWERS: Final = 32
-_MOST_SECONDS: Final = 0.001
 # Nothing is wrong with the connection after these.
 _HARMLESS = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_TOOBIG})
 
@@ -42,18 +35,13 @@ class InlineReader:
     reader thread is asked instead: it may wait, and reports what is wrong.
     """
 
-    def __init__(self, file: StoreFile, *, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(self, file: StoreFile, *, pace: Pace | None = None) -> None:
         self._file = file
-        self._clock = clock
+        self._pace = pace or Pace()
         self._home = Home()
         self._connection: sqlite3.Connection | None = None
         self._one_at_a_time = threading.Lock()
-        # How many answers there were since an event loop had its turn, and what they took.
-        self._answers = 0
-        self._seconds = 0.0
         self._steps = 0
-        self._long = 0
-        self._rests_until = 0.0
 
     def connect(self) -> sqlite3.Connection:
         """Return a connection for the reader thread, and open one for inline reads."""
@@ -76,12 +64,11 @@ class InlineReader:
         if not self._home.is_same_process or not self._one_at_a_time.acquire(blocking=False):
             return None
         try:
-            started = self._clock()
-            if self._connection is None or started < self._rests_until:
+            if self._connection is None or not self._pace.begin():
                 return None
             found = self._read(self._connection, job)
             if found is not None:
-                self._note(self._clock() - started)
+                self._pace.end()
             return found
         finally:
             self._one_at_a_time.release()
@@ -104,20 +91,9 @@ class InlineReader:
                 with suppress(sqlite3.Error):
                     connection.rollback()
 
-    def _note(self, seconds: float) -> None:
-        self._answers += 1
-        self._seconds += seconds
-        self._long = self._long + 1 if seconds > _LONG else 0
-        if self._long == _MOST_LONG:
-            self._long = 0
-            self._rests_until = self._clock() + _REST
-
     def take_turn(self) -> bool:
         """Whether the event loop should run other tasks now, since inline reads do not suspend."""
-        if self._answers < _MOST_ANSWERS and self._seconds < _MOST_SECONDS:
-            return False
-        self._answers, self._seconds = 0, 0.0
-        return True
+        return self._pace.take_turn()
 
     def close(self) -> None:
         """Give no more answers; harmless when repeated, and in another process."""

@@ -37,31 +37,45 @@ class FileLock:
         self._timeout = timeout
         self._file: int | None = None
 
-    def __enter__(self) -> None:
-        if self._file is None:
-            try:
-                flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
-                self._file = os.open(self._path, flags, 0o600)
-            except OSError as error:
-                what = f"the lock file {self._path.name} cannot be opened"
-                raise place_error(what, error) from error
-        deadline = time.monotonic() + self._timeout
+    def take(self, *, waits: bool = True) -> bool:
+        """Take the lock; False if another process has it, and StoreBusyError after a wait."""
+        file, until = self._open() if self._file is None else self._file, 0.0
         while True:
             try:
-                return _set(self._file, is_locked=True)
+                _set(file, is_locked=True)
             # The second is what Windows raises.
             except (BlockingIOError, PermissionError):
-                if time.monotonic() > deadline:
-                    message = f"another process kept {self._path.name} locked for too long"
-                    raise StoreBusyError(message) from None
-                time.sleep(_PAUSE)
+                if not waits:
+                    return False
+                until = self._waited(until)
+            else:
+                return True
 
-    def __exit__(self, *_: object) -> None:
+    def _waited(self, until: float) -> float:
+        """Pause, and return when to give up: *until*, which is 0 at first."""
+        now = time.monotonic()
+        if until and now > until:
+            message = f"another process kept {self._path.name} locked for too long"
+            raise StoreBusyError(message)
+        time.sleep(_PAUSE)
+        return until or now + self._timeout
+
+    def _open(self) -> int:
+        try:
+            flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
+            self._file = os.open(self._path, flags, 0o600)
+        except OSError as error:
+            what = f"the lock file {self._path.name} cannot be opened"
+            raise place_error(what, error) from error
+        return self._file
+
+    def release(self) -> None:
+        """Let others have it."""
         if self._file is not None:
             _set(self._file, is_locked=False)
 
     def close(self) -> None:
-        """Release the file."""
+        """Close the file of the lock."""
         if self._file is not None:
             os.close(self._file)
             self._file = None

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import sqlite3
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,9 @@ __all__ = ["WriteLog"]
 
 _LOOKED_AT: Final = 64
 _LONG: Final = 64 * 1024 * 1024
+# What a commit writes, roughly: the pages of the head, the rows and an index, and what it says.
+_PAGES_A_COMMIT: Final = 3
+_BYTES_A_PAGE: Final = 3_000
 # How long one attempt may hold the writer back, and how long all of them may take.
 _ATTEMPT: Final = 0.05
 _PATIENCE: Final = 2.0
@@ -29,8 +33,12 @@ _LOGGER = logging.getLogger("foldline")
 class WriteLog:
     """What SQLite writes first; its bytes stay until no reader needs them and it is emptied."""
 
-    def __init__(self, path: Path, *, busy_timeout: float) -> None:
+    def __init__(self, path: Path, *, busy_timeout: float, most_pages: float = inf) -> None:
+        """Keep the log beside *path* short; fold it back after *most_pages*, or leave it to SQLite."""
         self._path = log_of(path)
+        self._most_pages = most_pages
+        self._pages = 0
+        self._restarts = False
         self._name = path.name
         self._busy_timeout = busy_timeout
         self._commits = 0
@@ -43,17 +51,33 @@ class WriteLog:
         """Have the log emptied after the transaction that runs; called in the writer's thread."""
         self._asked += 1
 
+    def note(self, size: int) -> None:
+        """Note a commit of *size* bytes in the log."""
+        self._pages += _PAGES_A_COMMIT + size // _BYTES_A_PAGE
+
+    @property
+    def flushes(self) -> bool:
+        """Whether it is to be emptied or folded back next, or begins again after that."""
+        is_due = self._pages >= self._most_pages or self._done < self._asked
+        return is_due or self._restarts
+
     def tidy(self, connection: sqlite3.Connection) -> None:
         """
         Empty it if it holds what was deleted, or is too long; what fails here is tried again.
 
-        SQLite folds it back into the file every few hundred commits by itself, as a part of a
-        commit, and writes over it then; its file stays as long as it once was.
+        It is folded back into the file every few hundred commits, after a commit, and written over
+        then; its file stays as long as it once was. SQLite does that by itself, but for commits in
+        place, since it flushes.
         """
+        self._restarts = False
         if self._done < self._asked:
             self._empty(connection)
+        elif self._pages >= self._most_pages:
+            self._pages, self._restarts = 0, True
+            with suppress(sqlite3.Error):
+                connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
         self._commits += 1
-        if self._commits % _LOOKED_AT == 0:
+        if self._commits % _LOOKED_AT == 0 or self._restarts:
             with suppress(OSError, sqlite3.Error):
                 if self._path.stat().st_size > _LONG:
                     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -69,7 +93,7 @@ class WriteLog:
             busy, self._failure = 1, store_error(error)
         connection.execute(f"PRAGMA busy_timeout = {round(1000 * self._busy_timeout)}")
         if not busy:
-            self._done = asked
+            self._done, self._pages, self._restarts = asked, 0, True
 
     async def emptied(self, writer: Worker, *, patience: float = _PATIENCE) -> None:
         """Wait until nothing deleted is in it any more, or raise StoreError."""

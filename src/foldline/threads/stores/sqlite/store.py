@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
+from math import inf
 from pathlib import Path
 from typing import Final, TypeVar, Unpack, get_args
 
@@ -17,9 +18,10 @@ from foldline.threads.row import StoredRow
 from foldline.threads.storage import StoredThread
 from foldline.threads.store import StoreOptions, ThreadStore
 from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, store_error
-from foldline.threads.stores.sqlite.file import Durability, StoreFile
+from foldline.threads.stores.sqlite.file import LOG_PAGES, Durability, StoreFile
 from foldline.threads.stores.sqlite.inline_read import InlineReader
 from foldline.threads.stores.sqlite.log import WriteLog
+from foldline.threads.stores.sqlite.pace import Pace
 from foldline.threads.stores.sqlite.tables import Tables
 from foldline.threads.stores.sqlite.worker import Worker
 from foldline.threads.stores.statements import statements
@@ -29,8 +31,9 @@ __all__ = ["SQLiteStorage", "SQLiteStore", "quick_check"]
 
 
 _PACKAGE: Final = "foldline.threads.stores.sqlite"
-# So many rows are read at once; more by the thread.
+# So much is read and written at once; more by a thread.
 _SMALL: Final = 64
+_MOST_BYTES: Final = 65_536
 # SQLite counts milliseconds in 32 bits; beyond them it does not wait at all.
 _LONGEST: Final = 2_147_483
 _Result = TypeVar("_Result")
@@ -51,7 +54,9 @@ class SQLiteStorage:
         self, path: str | Path, *, durability: Durability = "full", busy_timeout: float = 10.0
     ) -> None:
         self.file = StoreFile(Path(path), durability=durability, busy_timeout=busy_timeout)
-        self.log = WriteLog(self.file.path, busy_timeout=busy_timeout)
+        most_pages = LOG_PAGES if self.file.commits_in_place else inf
+        self.log = WriteLog(self.file.path, busy_timeout=busy_timeout, most_pages=most_pages)
+        self.pace = Pace()
         self._sql: Mapping[str, str] = {}
         self._inline = InlineReader(self.file)
         self._opening = threading.Lock()
@@ -86,7 +91,7 @@ class SQLiteStorage:
         self._sql = statements(_PACKAGE)
         name, file = f"foldline {self.file.path.name}", self.file
         self._write = Worker(
-            file.writer, name=f"{name} writer", exclusive=file.exclusive, tidy=self.log.tidy
+            file.writer, name=f"{name} writer", file=file, tidy=self.log.tidy, pace=self.pace
         )
         self._read = Worker(self._inline.connect, name=f"{name} reader")
         return self._write
@@ -174,7 +179,7 @@ class SQLiteStorage:
 
     async def commit(self, key: ThreadKey, change: Change) -> None:
         """Do all of *change*, durably, or nothing."""
-        writer, sql, log = self.writer, self._sql, self.log
+        writer, sql, log = self._write or _not_open(), self._sql, self.log
         deletes = change.clears or change.keeps is not None
 
         def _make(connection: sqlite3.Connection) -> None:
@@ -182,6 +187,15 @@ class SQLiteStorage:
             if deletes:
                 log.ask()
 
+        if self.file.commits_in_place and self._fits_in_place(change):
+            made = writer.in_place(_make)
+            if made is not None:
+                if made.error is not None:
+                    raise made.error
+                if writer.take_turn():
+                    # After the commit: a task that is cancelled here has made it.
+                    await asyncio.sleep(0)
+                return
         await writer.run(_make)
         try:
             if deletes:
@@ -190,6 +204,18 @@ class SQLiteStorage:
             log.report(error)
             message = f"the commit was made, but the log still holds what it deleted: {error}"
             raise CommitUnknownError(message) from error
+
+    def _fits_in_place(self, change: Change) -> bool:
+        """Whether the caller may make the commit *change*, since it is small and flushes nothing."""
+        size = 0
+        for row in change.rows:
+            size += len(row.data)
+        for one in change.put:
+            size += len(one.data)
+        flushes = self.log.flushes
+        self.log.note(size)
+        moves = change.opens or change.copies or change.keeps is not None
+        return not (flushes or moves or len(change.rows) > _SMALL or size > _MOST_BYTES)
 
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
         """Delete a thread and overwrite its bytes, in the log too; False if there is none."""

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from itertools import islice
+from itertools import islice, starmap
 from typing import Any, Final
 
 from msgspec import Struct
@@ -232,7 +232,7 @@ class Tables(Struct, frozen=True):
 
 
 def _rows(found: sqlite3.Cursor) -> list[StoredRow]:
-    return [StoredRow(id & SEQ_MASK, system == 1, data) for id, system, data in found]
+    return list(starmap(StoredRow, found))
 
 
 def _is_named(one: Document, names: set[tuple[DocumentKind, str | None]]) -> bool:

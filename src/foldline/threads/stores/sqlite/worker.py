@@ -6,15 +6,14 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import Any, Generic, TypeVar
+from contextlib import nullcontext, suppress
+from typing import Any, TypeVar
 
-from msgspec import Struct
-
-from foldline.errors import CommitUnknownError, FoldlineError, StoreCorruptError, StoreError
+from foldline.errors import CommitUnknownError, StoreError
 from foldline.threads.stores.home import Home
-from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, place_error, store_error
-from foldline.threads.stores.sqlite.identity import number_in
+from foldline.threads.stores.sqlite.file import StoreFile
+from foldline.threads.stores.sqlite.pace import Pace
+from foldline.threads.stores.sqlite.transactions import Job, Transactions, known_error
 
 
 __all__ = ["Worker"]
@@ -24,18 +23,13 @@ _Result = TypeVar("_Result")
 _MOST_WRITES = 256
 # A result waits until all jobs of its transaction are done.
 _MOST_READS = 32
-# After these the last frame of the commit, which completes it, was not written.
-_TORN = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE})
 
 
-class _Waiting(Struct, Generic[_Result], eq=False):
+class _Waiting(Job[_Result], eq=False, kw_only=True):
     """A job and the task that waits for its result."""
 
-    job: Callable[[sqlite3.Connection], _Result]
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[_Result | None]
-    result: _Result | None = None
-    error: BaseException | None = None
     is_over: bool = False
 
     async def end(self) -> None:
@@ -50,9 +44,9 @@ class Worker:
     """
     Runs jobs on one connection, in a thread of its own, in the order in which they come.
 
-    All jobs that wait are put into one transaction, so that many conversations share one flush. A
-    job that raises an error of foldline must not have written; the others continue. A failure of the
-    database undoes all of them, and each is tried again alone.
+    All jobs that wait are put into one transaction, so that many conversations share one flush. Of a
+    transaction that fails each job is tried again alone. What flushes nothing may be done in place,
+    by the caller, while the thread is idle.
     """
 
     def __init__(
@@ -60,25 +54,31 @@ class Worker:
         connect: Callable[[], sqlite3.Connection],
         *,
         name: str,
-        exclusive: Callable[[], AbstractContextManager[None]] | None = None,
+        file: StoreFile | None = None,
         tidy: Callable[[sqlite3.Connection], None] | None = None,
+        pace: Pace | None = None,
     ) -> None:
         """
-        Start the thread, named *name*; without *exclusive*, which keeps others away, jobs only read.
+        Start the thread, named *name*; without the *file* that they write to, jobs only read.
 
-        *tidy* is called after each transaction, with other writers away, and raises nothing.
+        *tidy* is called after each transaction of the thread, with other writers away, and raises
+        nothing. *pace* is that of jobs in place.
         """
         self._connect = connect
-        self._writes = exclusive is not None
+        self._file = file
+        self._writes = file is not None
         self._most_jobs = _MOST_WRITES if self._writes else _MOST_READS
-        self._exclusive = exclusive or nullcontext
         self._tidy = tidy
+        self._pace = pace or Pace()
         self._jobs: queue.SimpleQueue[_Waiting[Any] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._is_closed = False
-        self._leaves_rest = False
         # Nothing may be queued after the end: nobody would answer it.
         self._closing = threading.Lock()
+        # Held by the one who works on the connection; the thread waits for it, a caller never does.
+        self._at_work = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._transactions = Transactions(write=self._writes)
         self.home = Home()
         self._thread.start()
 
@@ -96,7 +96,7 @@ class Worker:
         self.home.check()
         loop = asyncio.get_running_loop()
         future: asyncio.Future[_Result | None] = loop.create_future()
-        waiting = _Waiting(job, loop, future)
+        waiting = _Waiting(job, loop=loop, future=future)
         with self._closing:
             if self._is_closed:
                 message = "the store is closed"
@@ -137,25 +137,75 @@ class Worker:
         if cancelled is not None:
             raise cancelled
 
+    def in_place(self, job: Callable[[sqlite3.Connection], _Result]) -> Job[_Result] | None:
+        """
+        Run *job* here, or return None: the thread is at work, others write, or the disk is slow.
+
+        It waits for nobody. What fails before anything was committed is left to the thread, which
+        may wait, and reports what is wrong.
+        """
+        self.home.check()
+        file = self._file
+        if file is None or not self._jobs.empty() or not self._at_work.acquire(blocking=False):
+            return None
+        try:
+            connection = self._connection
+            if connection is None or self._is_closed or not self._pace.begin() or not _seized(file):
+                return None
+            try:
+                return self._run_here(connection, job)
+            finally:
+                file.release()
+                self._pace.end()
+        finally:
+            self._at_work.release()
+
+    def take_turn(self) -> bool:
+        """Whether the event loop should run other tasks now, since jobs in place do not suspend."""
+        return self._pace.take_turn()
+
+    def _run_here(
+        self, connection: sqlite3.Connection, call: Callable[[sqlite3.Connection], _Result]
+    ) -> Job[_Result] | None:
+        job = Job(call)
+        try:
+            self._transactions.run(connection, [job])
+        except CommitUnknownError as error:
+            self._forget_connection()
+            job.error = error
+        except Exception as error:  # noqa: BLE001 - the thread does it again, and raises it
+            if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY:
+                self._forget_connection()
+            return None
+        return job
+
+    def _forget_connection(self) -> None:
+        # What a failed flush left in memory cannot be trusted, so the next job gets a new one.
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(sqlite3.Error):
+                connection.close()
+
     def _work(self) -> None:
-        connection: sqlite3.Connection | None = None
         is_open = True
         while is_open:
             jobs, is_open = self._next_jobs()
             if not jobs:
                 continue
-            try:
-                connection = connection or self._connect()
-                self._run_all(connection, jobs)
-            except Exception as error:  # noqa: BLE001 - a waiting task must get it, whatever it is
-                # The thread must not end: tasks wait for it. What a failed flush left in memory
-                # cannot be trusted, so the next job gets a new connection.
-                _close(connection)
-                connection = None
-                for waiting in jobs:
-                    waiting.error = waiting.error or _known(error)
+            with self._at_work:
+                try:
+                    self._run_all(jobs)
+                except Exception as error:  # noqa: BLE001 - a waiting task must get it
+                    self._fail(jobs, error)
             _answer(jobs)
-        _close(connection)
+        with self._at_work:
+            self._forget_connection()
+
+    def _fail(self, jobs: list[_Waiting[Any]], error: Exception) -> None:
+        # The thread must not end: tasks wait for it.
+        self._forget_connection()
+        for waiting in jobs:
+            waiting.error = waiting.error or known_error(error)
 
     def _next_jobs(self) -> tuple[list[_Waiting[Any]], bool]:
         jobs: list[_Waiting[Any]] = []
@@ -165,80 +215,24 @@ class Worker:
                 return jobs, True
         return jobs, False
 
-    def _run_all(self, connection: sqlite3.Connection, jobs: list[_Waiting[Any]]) -> None:
-        with self._exclusive():
-            for waiting in [] if self._transact(connection, jobs) else jobs:
+    def _run_all(self, jobs: list[_Waiting[Any]]) -> None:
+        connection = self._connection = self._connection or self._connect()
+        with nullcontext() if self._file is None else self._file.exclusive(connection):
+            for waiting in [] if self._transactions.run(connection, jobs) else jobs:
                 waiting.error = None
                 try:
-                    self._transact(connection, [waiting])
+                    self._transactions.run(connection, [waiting])
                 except Exception as error:  # noqa: BLE001 - a waiting task must get it
-                    waiting.error = _known(error)
+                    waiting.error = known_error(error)
             if self._tidy is not None:
                 self._tidy(connection)
 
-    def _transact(self, connection: sqlite3.Connection, jobs: list[_Waiting[Any]]) -> bool:
-        """Run *jobs* in one transaction; False if one of several failed and nothing was done."""
-        if self._leaves_rest and (rest := self._overwritten(connection)):
-            message = "the log may still hold a commit that has failed before"
-            raise CommitUnknownError(message) from rest
-        connection.execute("BEGIN IMMEDIATE" if self._writes else "BEGIN")
-        try:
-            for waiting in jobs:
-                try:
-                    waiting.result = waiting.job(connection)
-                except FoldlineError as error:
-                    waiting.error = error
-        except Exception:
-            connection.rollback()
-            if len(jobs) == 1:
-                raise
-            return False
-        if not self._writes:
-            # A commit would report damage again that a job has met and handled.
-            connection.rollback()
-            return True
-        try:
-            connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            connection.rollback()
-            is_torn = getattr(error, "sqlite_errorcode", None) in _TORN
-            unknown = CommitUnknownError(str(store_error(error)))
-            raise unknown from (None if is_torn else self._overwritten(connection))
-        return True
 
-    def _overwritten(self, connection: sqlite3.Connection) -> StoreError | None:
-        """
-        Make sure that a failed commit is not found after a crash; return why not, if so.
-
-        If the flush fails, the frames are all in the log, and only its index in memory does not know
-        of them: after a crash they would be taken for a commit. A frame over the first one breaks
-        the chain of checksums that holds the others, so a commit that changes nothing is made.
-        """
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            # The number stays the same, and the first page is written.
-            number_in(connection).write(connection)
-            connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            self._leaves_rest = True
-            connection.rollback()
-            return store_error(error)
-        self._leaves_rest = False
-        return None
-
-
-def _known(error: Exception) -> Exception:
-    if isinstance(error, FoldlineError):
-        return error
-    if isinstance(error, SQLITE_ERRORS):
-        return store_error(error)
-    if isinstance(error, TypeError):
-        return StoreCorruptError("the database holds a value of the wrong type")
-    if isinstance(error, OSError):
-        return place_error("the files of the store cannot be used", error)
-    known = StoreError(f"SQLite could not be called ({type(error).__name__})")
-    known.__cause__ = error
-    return known
+def _seized(file: StoreFile) -> bool:
+    try:
+        return file.seize()
+    except (OSError, StoreError):
+        return False
 
 
 def _answer(jobs: list[_Waiting[Any]]) -> None:
@@ -260,9 +254,3 @@ def _settle(jobs: list[_Waiting[Any]]) -> None:
             waiting.future.set_exception(waiting.error)
         else:
             waiting.future.set_result(waiting.result)
-
-
-def _close(connection: sqlite3.Connection | None) -> None:
-    if connection is not None:
-        with suppress(sqlite3.Error):
-            connection.close()

@@ -50,6 +50,12 @@ SELECT t.revision, t.head, t.expires_at, d.kind, d.name, d.data
 FROM threads t LEFT JOIN LATERAL loaded(t.pk) d ON true
 WHERE t.tenant = %(tenant)s AND t.id = %(id)s;
 
+-- name: loads
+SELECT t.revision, t.head, t.expires_at, d.kind, d.name, d.data, g.place
+FROM unnest(%(tenant)s::text[], %(id)s::text[]) WITH ORDINALITY g (tenant, id, place)
+JOIN threads t ON t.tenant = g.tenant AND t.id = g.id
+LEFT JOIN LATERAL loaded(t.pk) d ON true;
+
 -- name: threads
 SELECT t.id, t.revision, t.head, t.expires_at, d.kind, d.name, d.data
 FROM (
@@ -72,6 +78,18 @@ FROM threads t LEFT JOIN LATERAL (
     OFFSET 0
 ) r ON true
 WHERE t.tenant = %(tenant)s AND t.id = %(id)s AND (t.epoch = %(epoch)s OR %(epoch)s = ''::bytea);
+
+-- name: rows_of_several
+SELECT r.number, r.system, r.data, g.place
+FROM unnest(
+    %(tenant)s::text[], %(id)s::text[], %(epoch)s::bytea[], %(start)s::bigint[], %(stop)s::bigint[]
+) WITH ORDINALITY g (tenant, id, epoch, start, stop, place)
+JOIN threads t ON t.tenant = g.tenant AND t.id = g.id AND (t.epoch = g.epoch OR g.epoch = ''::bytea)
+LEFT JOIN LATERAL (
+    SELECT o.id & 4294967295 AS number, o.system, o.data FROM rows o
+    WHERE o.id >= (t.live << 32) + g.start AND o.id < (t.live << 32) + g.stop
+    OFFSET 0
+) r ON true;
 
 -- name: rows_at
 SELECT number, system, data
@@ -96,8 +114,57 @@ SELECT commit_change(
     %(drop_kinds)s, %(drop_names)s, %(kinds)s, %(names)s, %(data)s
 );
 
--- name: outcome
-SELECT revision, head FROM threads WHERE tenant = %(tenant)s AND id = %(id)s;
+-- name: append
+-- The same for a commit that only appends rows and changes documents, with fewer values to send.
+SELECT commit_change(
+    %(tenant)s, %(id)s, %(revision)s, %(epoch)s, %(epoch)s, %(head)s, %(active_at)s, %(gone_at)s,
+    NULL, false, NULL, NULL, NULL, NULL,
+    %(numbers)s, %(systems)s, %(rows)s,
+    %(drop_kinds)s, %(drop_names)s, %(kinds)s, %(names)s, %(data)s
+);
+
+-- name: commit_several
+-- Commits that only append rows and change documents. Returns the places of those that are done: of
+-- the others the thread is at another revision, gone, or locked, so that this waits for nobody.
+WITH given AS (
+    SELECT * FROM unnest(
+        %(tenants)s::text[], %(ids)s::text[], %(revisions)s::bigint[], %(epochs)s::bytea[],
+        %(heads)s::bytea[], %(active_at)s::double precision[], %(gone_at)s::double precision[]
+    ) WITH ORDINALITY g (tenant, id, revision, epoch, head, active_at, gone_at, place)
+), held AS (
+    SELECT t.pk, t.live, g.revision, g.head, g.active_at, g.gone_at, g.place
+    FROM given g JOIN threads t ON t.tenant = g.tenant AND t.id = g.id
+        AND t.revision = g.revision AND t.epoch = g.epoch
+    FOR NO KEY UPDATE OF t SKIP LOCKED
+), moved AS (
+    UPDATE threads t SET revision = h.revision + 1, head = h.head,
+        last_activity = h.active_at, expires_at = h.gone_at
+    FROM held h WHERE t.pk = h.pk
+), appended AS (
+    INSERT INTO rows (id, system, data)
+    SELECT (h.live << 32) + g.number, g.system, g.data
+    FROM unnest(
+        %(row_places)s::bigint[], %(numbers)s::bigint[], %(systems)s::boolean[], %(rows)s::bytea[]
+    ) g (place, number, system, data) JOIN held h ON h.place = g.place
+), dropped AS (
+    DELETE FROM documents d
+    USING unnest(%(drop_places)s::bigint[], %(drop_kinds)s::text[], %(drop_names)s::bytea[])
+        g (place, kind, name) JOIN held h ON h.place = g.place
+    WHERE d.thread = h.pk AND d.kind = g.kind AND (g.name IS NULL OR d.name = g.name)
+), stored AS (
+    INSERT INTO documents (thread, kind, name, data)
+    SELECT h.pk, g.kind, g.name, g.data
+    FROM unnest(
+        %(put_places)s::bigint[], %(kinds)s::text[], %(names)s::bytea[], %(data)s::bytea[]
+    ) g (place, kind, name, data) JOIN held h ON h.place = g.place
+    ON CONFLICT (thread, kind, name) DO UPDATE SET data = excluded.data
+)
+SELECT place FROM held;
+
+-- name: outcomes
+SELECT g.place, t.revision, t.head
+FROM unnest(%(tenants)s::text[], %(ids)s::text[]) WITH ORDINALITY g (tenant, id, place)
+JOIN threads t ON t.tenant = g.tenant AND t.id = g.id;
 
 -- name: delete
 SELECT revision, is_expected

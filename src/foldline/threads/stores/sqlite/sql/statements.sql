@@ -2,7 +2,8 @@
 SELECT pk, revision, head, execution, expires_at, live FROM threads WHERE tenant = ? AND id = ?;
 
 -- name: tail
-SELECT id, system, data FROM rows WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?;
+-- Of an id, the lower 32 bits are the number.
+SELECT id & 0xFFFFFFFF, system = 1, data FROM rows WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?;
 
 -- name: load_documents
 -- What comes with a thread: metadata, tool calls that wait, the newest reduction.
@@ -22,10 +23,10 @@ WHERE tenant = ?1 AND id = ?2 AND ?3 = 'execution' AND execution IS NOT NULL
 ORDER BY 2 DESC LIMIT ?4;
 
 -- name: rows
-SELECT id, system, data FROM rows WHERE id >= ? AND id < ? ORDER BY id;
+SELECT id & 0xFFFFFFFF, system = 1, data FROM rows WHERE id >= ? AND id < ? ORDER BY id;
 
 -- name: system_rows
-SELECT id, system, data FROM rows WHERE system = 1 AND id >= ? AND id < ? ORDER BY id;
+SELECT id & 0xFFFFFFFF, system = 1, data FROM rows WHERE system = 1 AND id >= ? AND id < ? ORDER BY id;
 
 -- name: threads
 SELECT pk, CAST(id AS BLOB), revision, head, execution, expires_at FROM threads

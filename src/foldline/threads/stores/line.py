@@ -1,0 +1,198 @@
+"""
+Calls that wait for a few workers, which take many of them at a time.
+
+The store of a server has more callers than connections. They wait here, as long as it takes: time is
+counted only while the server is really asked. A call that finds the line full is refused at once.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
+from copy import copy
+from typing import Final, Generic, TypeAlias, TypeVar
+
+from msgspec import Struct
+
+from foldline.errors import StoreBusyError
+
+
+__all__ = ["MOST_WAITING", "Job", "Line", "Serve"]
+
+
+MOST_WAITING: Final = 20_000
+"""How many calls may wait unless a store says otherwise."""
+
+_Given = TypeVar("_Given")
+
+
+class Job(Struct, Generic[_Given], eq=False):
+    """One call that waits."""
+
+    given: _Given
+    """What is to be done."""
+
+    key: Hashable | None
+    """Of several jobs with one key, each is taken after the one before has ended."""
+
+    future: asyncio.Future[object]
+    """What the caller waits for; a caller that gave up has cancelled it."""
+
+    number: int
+    """How many jobs had come when it came, and from then on when it was taken."""
+
+    size: int
+    """How large it is, or 0 if it must be done alone."""
+
+    def succeed(self, result: object = None) -> None:
+        """Give the caller *result*."""
+        if not self.future.done():
+            self.future.set_result(result)
+
+    def fail(self, error: Exception) -> None:
+        """Let the caller's call raise *error*."""
+        if not self.future.done():
+            # Each caller adds its own traceback.
+            self.future.set_exception(copy(error))
+
+
+Serve: TypeAlias = Callable[[Sequence[Job[_Given]]], Awaitable[Iterable[Job[_Given]]]]
+"""Ends every job that it is given, but for those it returns: they are given again, each alone."""
+
+
+class Line(Generic[_Given]):
+    """
+    Hands jobs to at most *workers* calls of *serve* at once, in the order in which they came.
+
+    Each call gets up to *most_jobs* jobs, of *most_size* together, or a single one that must be done
+    alone. A caller that need not wait does its own job; any other is done by a task, which goes on if
+    a caller is cancelled.
+    """
+
+    def __init__(
+        self,
+        serve: Serve[_Given],
+        *,
+        workers: int,
+        most_jobs: int,
+        most_size: int,
+        most_waiting: int,
+    ) -> None:
+        self._serve = serve
+        self._workers = workers
+        self._most_jobs = most_jobs
+        self._most_size = most_size
+        self._most_waiting = most_waiting
+        self._ready = deque[Job[_Given]]()
+        # The keys of jobs that are ready or taken, with the jobs that wait for their end.
+        self._behind: dict[Hashable, deque[Job[_Given]]] = {}
+        self._waiting = 0
+        self._count = 0
+        self._busy = 0
+        self._tasks = set[asyncio.Task[None]]()
+
+    async def put(self, given: _Given, *, key: Hashable | None = None, size: int = 0) -> object:
+        """Return the result of a job, or raise its error; StoreBusyError if the line is full."""
+        if self._waiting >= self._most_waiting:
+            message = f"{self._waiting:,} calls wait for the server: try again later"
+            raise StoreBusyError(message)
+        self._count += 1
+        future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        job = Job(given, key, future, self._count, size)
+        is_behind = key is not None and key in self._behind
+        if key is not None and not is_behind:
+            self._behind[key] = deque()
+        if not self._ready and not is_behind and self._busy < self._workers:
+            await self._lead(job)
+        else:
+            self._waiting += 1
+            (self._behind[key] if is_behind else self._ready).append(job)
+            self._wake()
+        return await future
+
+    async def _lead(self, job: Job[_Given]) -> None:
+        self._busy += 1
+        try:
+            await self._do([job])
+        finally:
+            self._busy -= 1
+            self._wake()
+
+    def give_up(self, taken: Sequence[Job[_Given]], error: Exception) -> None:
+        """
+        Let every job fail that has waited for as long as *taken* took.
+
+        So a server that is away keeps no caller much longer than its time limit.
+        """
+        mark, kept = taken[0].number, list[Job[_Given]]()
+        while self._ready:
+            job = self._ready.popleft()
+            if job.number > mark:
+                kept.append(job)
+            else:
+                self._waiting -= 1
+                job.fail(error)
+                self._free(job)
+        self._ready.extend(kept)
+
+    def _wake(self) -> None:
+        if self._ready and self._busy < self._workers:
+            self._busy += 1
+            task = asyncio.get_running_loop().create_task(self._work())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _work(self) -> None:
+        try:
+            while jobs := self._next():
+                await self._do(jobs)
+        finally:
+            self._busy -= 1
+
+    def _next(self) -> list[Job[_Given]]:
+        """Take the jobs that are done together now; none if none waits."""
+        taken, size = list[Job[_Given]](), 0
+        while self._ready and len(taken) < self._most_jobs:
+            job = self._ready[0]
+            is_fit = job.size and size + job.size <= self._most_size
+            if taken and not is_fit and not job.future.done():
+                break
+            self._ready.popleft()
+            self._waiting -= 1
+            if job.future.done():
+                self._free(job)
+                continue
+            job.number = self._count
+            taken.append(job)
+            size += job.size or self._most_size
+        return taken
+
+    async def _do(self, jobs: Sequence[Job[_Given]]) -> None:
+        again = set[Job[_Given]]()
+        try:
+            again.update(await self._serve(jobs))
+        except Exception as error:  # noqa: BLE001 - the callers must get it, whatever it is
+            for job in jobs:
+                job.fail(error)
+        except BaseException:
+            for job in jobs:
+                job.future.cancel()
+            raise
+        finally:
+            for job in jobs:
+                if job in again:
+                    job.size = 0
+                    self._waiting += 1
+                    self._ready.append(job)
+                else:
+                    self._free(job)
+
+    def _free(self, job: Job[_Given]) -> None:
+        """Let the next job with the key of *job* be taken."""
+        if job.key is None:
+            return
+        behind = self._behind[job.key]
+        if behind:
+            self._ready.append(behind.popleft())
+            self._wake()
+        else:
+            del self._behind[job.key]

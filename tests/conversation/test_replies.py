@@ -1,0 +1,123 @@
+"""Agents that answer one another, without a message of the user in between."""
+
+from pathlib import Path
+
+import pytest
+
+from foldline.agent.agent import Agent
+from foldline.agent.events import RequestSentEvent
+from foldline.conversation.conversation import Conversation
+from foldline.conversation.model_router import ModelRouter
+from foldline.conversation.orchestrator import RoundRobin
+from foldline.errors import ModelError, RunStartError
+from foldline.history.formats.renderings import render_anthropic
+from foldline.history.messages import Message
+from foldline.history.tokens import TokenEstimator, count_message
+from foldline.testing.model import ScriptedModel
+from foldline.threads.stores.memory import MemoryStore
+from foldline.threads.stores.sqlite.store import SQLiteStore
+from tests.conversation.stories import agent_named, texts
+
+
+NOTE = "[The last answer is by a. Now it is the turn of b.]"
+
+
+async def test_agents_talk_among_themselves(tmp_path: Path) -> None:
+    """After one message of the user any number of answers follow, each by the next agent."""
+    agents = [agent_named("a"), agent_named("b"), agent_named("c")]
+    selected: list[str] = []
+    said: list[Message] = []
+    for n in range(15):
+        async with SQLiteStore(tmp_path / "chat.db") as store:
+            thread = await store.thread("t")
+            conversation = Conversation(agents, orchestrator=RoundRobin(), thread=thread)
+            selected.append((await conversation.send(None if n else "begin")).selected_agent)
+            assert await conversation.resume() is None
+            said = await conversation.messages()
+
+    assert selected == [*"abcabcabcabcabc"]
+    assert texts(said) == ["begin", *(f"{name} here" for name in selected)]
+    assert [message.role for message in said] == ["user", *["assistant"] * 15]
+
+
+async def test_a_reply_is_asked_for_by_a_note_that_is_not_stored() -> None:
+    """The request ends with who has spoken and whose turn it is, is counted whole, and is valid."""
+    model = ScriptedModel(repeat="b here", delay=0)
+    agents = [agent_named("a"), Agent(model, name="b")]
+    conversation = Conversation(agents, orchestrator=RoundRobin())
+    await conversation.send("begin")
+    events = [event async for event in conversation.send_stream()]
+
+    (request,) = model.requests
+    assert texts(request.messages) == ["begin", "a here", NOTE]
+    assert render_anthropic(request.messages).messages[-1] == {"role": "user", "content": NOTE}
+    (sent,) = [event for event in events if isinstance(event, RequestSentEvent)]
+    counter = TokenEstimator()
+    tokens = sum(count_message(message, counter) for message in request.messages)
+    assert (sent.tokens, sent.message_count) == (tokens, 3)
+    assert texts(await conversation.messages()) == ["begin", "a here", "b here"]
+
+
+async def test_an_agent_alone_gets_no_note() -> None:
+    """An agent that continues after its own answer, or after one of nobody, is asked as before."""
+    for said in ([], [Message.assistant("so")]):
+        model = ScriptedModel(repeat="b here", delay=0)
+        thread = await MemoryStore().thread("t")
+        await thread.add_messages([Message.user("hi"), *said])
+        agent = Agent(model, name="b")
+        for _ in range(2):
+            await agent.run(thread=thread)
+
+        assert texts(model.requests[-1].messages) == texts(await thread.get_messages())[:-1]
+
+
+async def test_a_reply_that_failed_is_resumed() -> None:
+    """The agent whose turn it was answers, is told the same again, and nothing is said twice."""
+    model = ScriptedModel([ModelError("down"), "b here"], delay=0)
+    agents = [agent_named("a"), Agent(model, name="b")]
+    conversation = Conversation(agents, orchestrator=RoundRobin())
+    await conversation.send("begin")
+    with pytest.raises(ModelError):
+        await conversation.send()
+    resumed = await conversation.resume()
+
+    assert resumed is not None
+    assert resumed.selected_agent == "b"
+    assert [request.messages[-1].text for request in model.requests] == [NOTE, NOTE]
+    assert texts(await conversation.messages()) == ["begin", "a here", "b here"]
+
+
+async def test_the_next_agent_follows_from_the_last_answer() -> None:
+    """After a rewind, on a fork and behind a system message the one after the last speaker answers."""
+    agents = [agent_named("a"), agent_named("b"), agent_named("c")]
+    store = MemoryStore()
+    thread = await store.thread("t")
+    conversation = Conversation(agents, orchestrator=RoundRobin(), thread=thread)
+    for text in ("begin", None, None):
+        await conversation.send(text)
+    fork = Conversation(agents, orchestrator=RoundRobin(), thread=await thread.fork("f", at=3))
+    await thread.pop()
+    await thread.add_message(Message.system("be brief"))
+
+    assert (await fork.send()).selected_agent == "c"
+    assert (await conversation.send()).selected_agent == "c"
+    assert (await conversation.send("and now?")).selected_agent == "b"
+
+
+async def test_a_router_may_choose_who_replies() -> None:
+    """The router sees the last answer, and the agent that it names answers that."""
+    router = ScriptedModel(["a", "b"], delay=0)
+    conversation = Conversation(
+        [agent_named("a"), agent_named("b")], orchestrator=ModelRouter(router)
+    )
+    await conversation.send("begin")
+    assert (await conversation.send()).selected_agent == "b"
+    assert "a here" in router.requests[-1].messages[-1].text
+
+
+async def test_one_agent_does_not_answer_itself() -> None:
+    """In a conversation of one agent there is nobody to reply."""
+    conversation = Conversation(agent_named("a"), orchestrator=RoundRobin())
+    await conversation.send("begin")
+    with pytest.raises(RunStartError, match="nothing waits for an answer"):
+        await conversation.send()

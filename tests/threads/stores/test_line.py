@@ -1,0 +1,144 @@
+"""Calls that wait for a few workers, and time limits that a busy event loop does not use up."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+import pytest
+
+from foldline.errors import StoreBusyError, StoreError
+from foldline.threads.stores.line import Job, Line
+from foldline.threads.stores.patience import PARTS, Patience
+
+
+class Desk:
+    """A line with one worker, which notes what it is given and waits until it may go on."""
+
+    def __init__(self, *, most_waiting: int = 100) -> None:
+        self.open = asyncio.Event()
+        self.begun = asyncio.Event()
+        self.taken: list[list[str]] = []
+        self.alone: set[str] = set()
+        self.line = Line(
+            self._serve, workers=1, most_jobs=3, most_size=30, most_waiting=most_waiting
+        )
+
+    async def _serve(self, jobs: Sequence[Job[str]]) -> Iterable[Job[str]]:
+        self.taken.append([job.given for job in jobs])
+        self.begun.set()
+        await self.open.wait()
+        if "away" in self.taken[-1]:
+            self.line.give_up(jobs, StoreError("away"))
+            raise StoreError(self.taken[-1][0])
+        again = [job for job in jobs if job.given in self.alone and len(jobs) > 1]
+        for job in jobs:
+            if job not in again:
+                job.succeed(job.given)
+        return again
+
+    def put(self, *names: str, key: str | None = None, size: int = 1) -> list[asyncio.Task[object]]:
+        """Put a job for each of *names*."""
+        return [asyncio.create_task(self.line.put(name, key=key, size=size)) for name in names]
+
+
+async def test_jobs_are_taken_in_order() -> None:
+    """What waits is taken in its order, so many at a time, but what must be alone, alone."""
+    desk = Desk()
+    tasks = [*desk.put(*"abcdef"), *desk.put("g", size=0), *desk.put(*"hi")]
+    await asyncio.sleep(0)
+    desk.open.set()
+
+    assert await asyncio.gather(*tasks) == [*"abcdefghi"]
+    assert desk.taken == [["a"], ["b", "c", "d"], ["e", "f"], ["g"], ["h", "i"]]
+
+
+async def test_large_jobs_are_taken_apart() -> None:
+    """Jobs that are too large together are not taken together."""
+    desk = Desk()
+    tasks = [*desk.put("a"), *desk.put("b", "c", size=20), *desk.put("d", size=90)]
+    await asyncio.sleep(0)
+    desk.open.set()
+    await asyncio.gather(*tasks)
+
+    assert desk.taken == [["a"], ["b"], ["c"], ["d"]]
+
+
+async def test_one_key_at_a_time() -> None:
+    """Of the jobs of one key each is taken after the one before has ended, in their order."""
+    desk = Desk()
+    tasks = [*desk.put("a", "b", "c", key="t"), *desk.put("x", "y")]
+    await asyncio.sleep(0)
+    desk.open.set()
+    await asyncio.gather(*tasks)
+
+    assert desk.taken == [["a"], ["x", "y", "b"], ["c"]]
+
+
+async def test_jobs_again() -> None:
+    """A job that could not be done with others is given again, alone, before the next of its key."""
+    desk = Desk()
+    desk.alone.add("b")
+    tasks = [*desk.put("a"), *desk.put("b", "c", key="t"), *desk.put("x")]
+    await asyncio.sleep(0)
+    desk.open.set()
+    await asyncio.gather(*tasks)
+
+    assert desk.taken == [["a"], ["b", "x"], ["b"], ["c"]]
+
+
+async def test_a_full_line_refuses() -> None:
+    """A call that finds as many waiting as may is refused at once; those that wait are not."""
+    desk = Desk(most_waiting=2)
+    tasks = desk.put(*"abc")
+    await asyncio.sleep(0)
+    with pytest.raises(StoreBusyError, match="2 calls wait"):
+        await desk.line.put("d")
+    desk.open.set()
+
+    assert await asyncio.gather(*tasks) == [*"abc"]
+    assert await desk.line.put("e") == "e"
+
+
+async def test_cancelled_callers() -> None:
+    """A job whose caller has gone is not begun, and those beside one that was begun go on."""
+    desk = Desk()
+    tasks = [*desk.put("a"), *desk.put("b", "c", key="t"), *desk.put("d")]
+    await desk.begun.wait()
+    desk.begun.clear()
+    tasks[1].cancel()
+    tasks[0].cancel()
+    await desk.begun.wait()
+    tasks[3].cancel()
+    desk.open.set()
+    done = await asyncio.gather(*tasks, return_exceptions=True)
+
+    assert [isinstance(one, asyncio.CancelledError) for one in done] == [True, True, False, True]
+    assert desk.taken == [["a"], ["d", "c"]]
+
+
+async def test_a_server_that_is_away() -> None:
+    """What waited for as long as a call to a server that is away fails with it, and later ones go on."""
+    desk = Desk()
+    tasks = [*desk.put("a"), *desk.put("away", size=0), *desk.put("b", "c", key="t")]
+    await asyncio.sleep(0)
+    desk.open.set()
+    done = await asyncio.gather(*tasks, return_exceptions=True)
+
+    assert [str(one) for one in done] == ["a", "away", "away", "away"]
+    assert await desk.line.put("d", key="t") == "d"
+
+
+async def test_a_busy_loop_uses_up_no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the event loop does other things, that counts as one part of a time limit."""
+    loop, given_up, now = asyncio.get_running_loop(), list[bool](), 0.0
+    began, over = loop.time(), list[bool]()
+    monkeypatch.setattr(loop, "time", lambda: began + now)
+    with Patience(8.0, lambda: given_up.append(True)) as patience:
+        for _ in range(PARTS):
+            over.append(patience.is_over)
+            now += 1000.0
+            for _ in range(3):
+                await asyncio.sleep(0)
+
+    assert over == [False] * PARTS
+    assert patience.is_over
+    assert given_up == [True]
