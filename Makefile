@@ -19,7 +19,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-rest test-long teeth check lint types rooms words fix bench dist docs site lock clean
+.PHONY: help demo test test-all test-rest test-long test-guests teeth check lint types rooms words fix bench dist docs site lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) \
@@ -42,6 +42,12 @@ test-rest: $(VENV)/.dev ## Run what `make test` leaves out: the other type check
 
 test-long: $(VENV)/.dev ## Run the tests that take minutes each
 	@HYPOTHESIS_PROFILE=long $(RUN) pytest -m long --timeout=3600
+
+test-guests: ## Run the tests inside each framework; GUESTS="langchain strands" names some
+	@failed=; for guest in $(GUESTS); do \
+		$(MAKE) --no-print-directory guest-$$guest || failed="$$failed $$guest"; \
+	done; \
+	test -z "$$failed" || { echo "failed inside:$$failed" >&2; exit 1; }
 
 teeth: $(VENV)/.dev ## Plant bugs one by one and check that a test fails for each
 	@$(RUN) tests.planted.bugs
@@ -90,8 +96,13 @@ lock: $(VENV)/.dev ## Choose the newest allowed versions of all packages and pin
 	@$(COMPILE) --upgrade --group build --constraints requirements/dev.lock \
 		--output-file requirements/demo.lock pyproject.toml
 
+	@for guest in $(GUESTS); do \
+		$(COMPILE_GUEST) --upgrade --group guest --extra $$(echo $$guest | tr _ -) \
+			--output-file requirements/guests/$$guest.lock pyproject.toml || exit 1; \
+	done
+
 clean: ## Delete everything that make made
-	rm -rf $(VENV) build dist .cache .coverage .coverage.* .hypothesis .import_linter_cache \
+	rm -rf $(VENV) $(GUEST_VENVS) build dist .cache .coverage .coverage.* .hypothesis .import_linter_cache \
 		.mypy_cache .pytest_cache .ruff_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -122,9 +133,31 @@ fi; \
 exit $$status
 endef
 
+# Each framework has an environment of its own, since no two of them agree on versions. One takes up
+# to 340 MB: `KEEP_GUESTS=` deletes it after its tests.
+GUESTS ?= $(basename $(notdir $(wildcard requirements/guests/*.lock)))
+GUEST_VENVS := .venv-guests
+KEEP_GUESTS ?= yes
+
+guest-%: $(GUEST_VENVS)/%/.done $(VENV)/.dev
+	@echo 'Inside $*:'
+	@$(GUEST_VENVS)/$*/bin/python -m pytest -q -c tests/integrations/pytest.ini --rootdir . \
+		--confcutdir tests/integrations tests/integrations --guest $*
+	@$(BIN)/basedpyright --project $(GUEST_VENVS)/$*/pyrightconfig.json
+	@test -n "$(KEEP_GUESTS)" || rm -rf $(GUEST_VENVS)/$*
+
+.PRECIOUS: $(GUEST_VENVS)/%/.done
+$(GUEST_VENVS)/%/.done: requirements/guests/%.lock | $(VENV)/.dev
+	@rm -rf $(GUEST_VENVS)/$* && $(BIN)/python -m venv $(GUEST_VENVS)/$*
+	@$(BIN)/uv pip install --quiet --python $(GUEST_VENVS)/$* --system-certs --require-hashes \
+		--requirement $<
+	@sed 's/GUEST/$*/g' tests/integrations/types.json > $(GUEST_VENVS)/$*/pyrightconfig.json
+	@touch $@
+
 # No header and no index: a lock names packages and hashes, never a machine or a host. A
 # package that is younger than a week is left out, since a poisoned one is found by then.
-COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra cli \
+COMPILE = $(COMPILE_GUEST) --extra cli
+COMPILE_GUEST = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--exclude-newer P7D --generate-hashes --no-strip-extras --no-header --annotation-style line --system-certs
 
 # What is installed with dev.lock holds all of demo.lock in the same versions.

@@ -6,7 +6,6 @@ import asyncio
 import os
 import re
 import signal
-import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
@@ -21,11 +20,7 @@ from foldline.reduction.request import SummaryRequest
 from foldline.threads.store import ThreadStore
 
 
-pytest_plugins = ["tests.servers.fixtures", "foldline.testing.prefix_watch"]
-
-Address = str | tuple[str, int]
-
-_LOOPBACK = {"127.0.0.1", "::1"}
+pytest_plugins = ["tests.offline", "tests.servers.fixtures", "foldline.testing.prefix_watch"]
 
 _ROOT = Path(__file__).resolve().parents[1]
 
@@ -99,31 +94,6 @@ def _interruptible() -> None:
     # What a shell puts in the background ignores the signal, and hands that on.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _no_network() -> Iterator[None]:
-    connect, connect_ex = socket.socket.connect, socket.socket.connect_ex
-
-    def check(one: socket.socket, address: Address) -> None:
-        # A socket file and a loopback address lead to this machine, never to the network; a name
-        # may lead anywhere.
-        if one.family != socket.AF_UNIX and address[0] not in _LOOPBACK:
-            message = "a test tried to open a network connection"
-            raise AssertionError(message)
-
-    def guarded(one: socket.socket, address: Address) -> None:
-        check(one, address)
-        connect(one, address)
-
-    def guarded_ex(one: socket.socket, address: Address) -> int:
-        check(one, address)
-        return connect_ex(one, address)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(socket.socket, "connect", guarded)
-        patch.setattr(socket.socket, "connect_ex", guarded_ex)
-        yield
 
 
 @pytest.fixture(scope="session")

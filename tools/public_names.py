@@ -14,7 +14,7 @@ SOURCES = ROOT / "src"
 PAGE = ROOT / "docs" / "names.md"
 API = ROOT / "docs" / "api"
 STUB = SOURCES / "foldline" / "__init__.pyi"
-MODULES = ("events", "messages", "formats", "models", "storage", "errors")
+MODULES = ("events", "messages", "formats", "models", "storage", "guests", "errors")
 MADE = "<!-- Made by `make docs` from the docstrings; edit those instead. -->\n"
 FRONT = """
 # Every public name
@@ -76,7 +76,9 @@ def _table(module: str, homes: Mapping[str, str], places: Mapping[str, str]) -> 
 
 
 def _imported(name: str) -> dict[str, str]:
-    tree = ast.parse((SOURCES / "foldline" / f"{name}.py").read_text(encoding="utf-8"))
+    module = SOURCES / "foldline" / f"{name}.py"
+    file = module if module.exists() else module.with_suffix("") / "__init__.py"
+    tree = ast.parse(file.read_text(encoding="utf-8"))
     imported = {
         alias.name: str(node.module)
         for node in tree.body

@@ -33,7 +33,9 @@ SAID = {
     ],
     "usage": {"prompt_tokens": 20, "completion_tokens": 6, "total_tokens": 26},
 }
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+# The pages of the frameworks run where those are installed.
+GUESTS = ROOT / "docs" / "guests"
+PAGES = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")} - {*GUESTS.glob("*.md")})
 
 
 PROGRAM = re.compile(r'python title="(?P<name>\w+\.py)"\n')

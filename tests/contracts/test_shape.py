@@ -21,6 +21,7 @@ CATCHERS = {
     "apps/cli/main.py",  # a program ends with one line, not with a traceback
     "providers/digest/work.py",  # an extractor of a user may fail, and the summary stays
     "providers/worker.py",  # hands what any work raises to its caller
+    "testing/guests.py",  # whatever a codec raises is what a check has shown
     "threads/store.py",  # closes what it has opened, and raises again
     "threads/stores/sqlite/file.py",  # undoes what it began, and raises again
     "threads/stores/sqlite/inline_read.py",  # what fails here is read by the reader thread
@@ -43,12 +44,15 @@ ANY_READERS = (
     "agent/tools/",  # reads annotations of any type, and what a model wrote
     "agent/wire.py",  # reads and writes them
     "apps/cli/",  # reads files that may hold anything
+    "guests/thinking.py",  # takes blocks as a vendor writes them
     "history/codec.py",  # turns JSON into values
     "history/digest.py",  # hashes any JSON value
     "history/formats/",  # reads the wire formats of vendors
+    "integrations/",  # speaks with other frameworks
     "logs/",  # reads the logs of other programs
     "providers/vendors/",  # speaks with the clients of vendors
     "reduction/config_reader.py",  # reads configuration that may hold anything
+    "testing/guests.py",  # judges codecs of any framework
     "testing/grammars/",  # judges requests that may hold anything
     "threads/loop_state.py",  # tells msgspec how a field of its own looks as JSON
     "threads/original.py",  # reads documents of another program

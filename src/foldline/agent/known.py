@@ -1,12 +1,12 @@
-"""What was read from plain lists of dictionaries, so that the next call reads what is new only."""
+"""What was read from lists of dictionaries or objects, so that the next call reads what is new."""
 
 import marshal
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from sys import getsizeof
 from threading import Lock
-from typing import Protocol, TypeAlias, TypeVar, cast, runtime_checkable
+from typing import TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -19,7 +19,7 @@ from foldline.history.messages import Message, NativeFormat
 from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
 
 
-__all__ = ["KNOWN_BYTES", "Conversion", "KnownList", "KnownLists"]
+__all__ = ["KNOWN_BYTES", "Conversion", "KnownList", "KnownLists", "held_by"]
 
 
 KNOWN_BYTES = 256 * 1024 * 1024
@@ -41,19 +41,23 @@ _ROW_BYTES = 120
 """What is the list's own of a message that a longer list holds as well."""
 
 
-@runtime_checkable
-class _Model(Protocol):
-    """What objects of the SDKs are."""
-
-    model_extra: dict[str, object] | None
-    model_fields_set: set[str]
+_BUILT_IN = (bytes, bytearray, int, float, list, tuple, set, frozenset)
+"""Of a subclass of these the fields are not all."""
 
 
 def _seen(value: object) -> object:
-    """Return what tells whether an object of an SDK has changed, several times as fast as a dump."""
-    if isinstance(value, _Model):
-        return vars(value), value.model_extra, len(value.model_fields_set)
-    return dumped(value)
+    """Return what tells whether an object has changed, several times as fast as a dump."""
+    name = type(value).__qualname__
+    # Of those with pydantic's models; to ask for a protocol takes ten times as long.
+    told: set[str] | None = getattr(value, "model_fields_set", None)
+    if told is not None:
+        extra: object = getattr(value, "model_extra", None)
+        return name, vars(value), extra, len(told)
+    if isinstance(value, str | Mapping):
+        return dumped(value)
+    if isinstance(value, _BUILT_IN):
+        raise TypeError
+    return name, vars(value)
 
 
 _FORMAT = NativeFormat | str | None
@@ -74,13 +78,15 @@ _MARSHAL_VERSION = 2
 
 
 class Conversion(Struct, frozen=True, kw_only=True, eq=False):
-    """What was read from a list of dictionaries; nothing in it is the caller's own."""
+    """What was read from a list of dictionaries or objects; nothing in it is the caller's own."""
 
     history: History
     """The messages; never appended to."""
 
-    wire: NativeFormat
-    witnesses: Witnesses | None
+    wire: NativeFormat = NativeFormat.OTEL
+    """The format of dictionaries; objects have that of our own parts."""
+
+    witnesses: Witnesses | None = None
     """What the items say of their format; None if the caller named it."""
 
     messages: Sequence[Message]
@@ -274,6 +280,12 @@ def _blocks(items: Sequence[object], first: int) -> list[bytes] | None:
             return None
         blocks.append(bytes(buffer))
     return blocks
+
+
+def held_by(items: Sequence[object]) -> bytes | None:
+    """Return all that *items* hold; None if that cannot be written, so that they are not remembered."""
+    buffer = bytearray()
+    return bytes(buffer) if _written(items, buffer) else None
 
 
 def _written(items: Sequence[object], buffer: bytearray) -> bool:

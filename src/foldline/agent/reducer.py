@@ -67,6 +67,8 @@ class HistoryReducer:
 
     telemetry: FoldObserver | None = None
     """Receives the folds; see `Telemetry`."""
+    counter: TokenCounter | None
+    """Counts the tokens of what is no `History`; None for the estimator."""
     _may_warn = True
 
     def __init__(  # noqa: PLR0913 - one name for each thing a caller may know
@@ -111,7 +113,7 @@ class HistoryReducer:
         names = [one.name for one in given] or [DIGEST]
         self.config_fingerprint = fingerprint(config, names)
         """What identifies the reductions made here; those with another fingerprint are not used."""
-        self._counter, self._unfinished = counter, UnfinishedFolds()
+        self.counter, self._unfinished = counter, UnfinishedFolds()
         self._shared, self._cache = cache, ReductionCache() if cache is None else cache
         self._summary_budget, self._window = summary_budget, summarizer_window
         self.model, self.window = model, named_window(model, window, config)
@@ -338,7 +340,7 @@ class HistoryReducer:
     ) -> ReducerCall:
         started = perf_counter()
         check_call(state, overrides, scope)
-        items = read_items(messages, format, self._counter, self._known)
+        items = read_items(messages, format, self.counter, self._known)
         history = items.history
         check_not_fed_back(history, state, self._cache, scope)
         made = self.config_fingerprint

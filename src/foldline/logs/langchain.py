@@ -30,6 +30,7 @@ from foldline.history.formats.wire import (
 from foldline.history.messages import Message, Role, Usage
 from foldline.history.parts import (
     BlobPart,
+    FilePart,
     GenericPart,
     Part,
     ReasoningPart,
@@ -37,12 +38,13 @@ from foldline.history.parts import (
     TextPart,
     ToolCallPart,
     ToolCallResponsePart,
+    UriPart,
 )
 from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Session, first_item, lists_in, read_each
 
 
-__all__ = ["LANGCHAIN"]
+__all__ = ["LANGCHAIN", "message_from_langchain"]
 
 
 _TYPES: dict[str, Role] = {
@@ -89,18 +91,13 @@ def _matches(document: Document) -> bool:
     return _is_message(first_item(document, *_LISTS))
 
 
-def _read(document: Document) -> tuple[Session, ...]:
-    return tuple(
-        Session(
-            id=first_text(held, "id", "thread_id"),
-            format=LANGCHAIN.name,
-            messages=tuple(filter(None, read_each(items, _message, "the message"))),
-        )
-        for held, items in lists_in(document, *_LISTS)
-    )
+def message_from_langchain(fields: Object) -> Message | None:
+    """
+    Read a message in any of its forms, or what an object of it holds; None if it removes another.
 
-
-def _message(fields: Object) -> Message | None:
+    Raises:
+        FormatError: A field has the wrong shape.
+    """
     kind = _kind(fields)
     if kind == "remove":
         # It edits a state; what it removes was said all the same.
@@ -117,6 +114,17 @@ def _message(fields: Object) -> Message | None:
         name=maybe_text(body.get("name")) or None,
         metadata=(metadata | scalars(body, ("status",))) or None,
         usage=_usage(maybe_object(body.get("usage_metadata"))),
+    )
+
+
+def _read(document: Document) -> tuple[Session, ...]:
+    return tuple(
+        Session(
+            id=first_text(held, "id", "thread_id"),
+            format=LANGCHAIN.name,
+            messages=tuple(filter(None, read_each(items, message_from_langchain, "the message"))),
+        )
+        for held, items in lists_in(document, *_LISTS)
     )
 
 
@@ -161,12 +169,24 @@ def _content_part(block: Object) -> ResponseContent:
             return media_from_url(url, "image")
         case {"type": "image_url", "image_url": str(url)}:
             return media_from_url(url, "image")
-        case {"type": "image" | "audio" | "file" as kind, "source_type": "base64"}:
-            modality = "document" if kind == "file" else kind
-            mime = maybe_text(block.get("mime_type"))
-            return BlobPart(modality, mime, maybe_text(block.get("data")))
+        case {"type": "image" | "audio" | "video" | "file" as kind}:
+            medium = _medium("document" if kind == "file" else kind, block)
+            return GenericPart(kind, json_text(block)) if medium is None else medium
         case _:
             return GenericPart(maybe_text(block.get("type")), json_text(block))
+
+
+def _medium(modality: str, block: Object) -> BlobPart | UriPart | FilePart | None:
+    """Return the medium in *block*, as LangChain 1, its versions before or Anthropic write it."""
+    source = maybe_object(block.get("source")) or block
+    mime = first_text(source, "mime_type", "media_type")
+    data = first_text(source, "base64", "data")
+    url, file_id = first_text(source, "url"), first_text(source, "file_id")
+    if data:
+        return BlobPart(modality, mime, data)
+    if url:
+        return media_from_url(url, modality)
+    return FilePart(modality, file_id) if file_id else None
 
 
 def _call(id: str, name: str, arguments: Any) -> ToolCallPart:

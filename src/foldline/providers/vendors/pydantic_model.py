@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
 
 
-__all__ = ["PydanticModel", "pydantic_messages"]
+__all__ = ["PydanticModel", "part_from_pydantic", "pydantic_messages"]
 
 
 _ADDRESSES = {"image": "ImageUrl", "audio": "AudioUrl", "video": "VideoUrl"}
@@ -270,7 +270,7 @@ def _read(response: "ModelResponse") -> ChatResponse:
         reasoning_tokens=counts.output_reasoning_tokens,
         **{name: getattr(counts, name) for name in _COUNTS},
     )
-    parts = tuple(part for part in map(_part, response.parts) if part is not None)
+    parts = tuple(part for part in map(part_from_pydantic, response.parts) if part is not None)
     metadata: Object = {"model": response.model_name} if response.model_name else {}
     message = Message(
         role="assistant",
@@ -296,7 +296,7 @@ def _signatures(response: "ModelResponse") -> Object:
     is_bound = "claude" in (response.model_name or "").lower()
     found: Object = {}
     for part in response.parts:
-        own = _part(part)
+        own = part_from_pydantic(part)
         added = {key: value for key in _SIGNATURES if (value := getattr(part, key, None))}
         if own is None or not added or (is_bound and isinstance(own, ReasoningPart)):
             continue
@@ -315,7 +315,8 @@ def _hash(part: Part) -> str:
     return sha256(encode_json(part)).hexdigest()[:16]
 
 
-def _part(part: Any) -> Part | None:
+def part_from_pydantic(part: Any) -> Part | None:
+    """Read a part of a `ModelResponse`; None if it says nothing."""
     match part.part_kind:
         case "text":
             # Gemini signs an empty text at the end of an answer.

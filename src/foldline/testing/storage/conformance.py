@@ -4,11 +4,9 @@ import asyncio
 import secrets
 from collections.abc import Callable, Iterator
 from inspect import cleandoc, isfunction
-from typing import Literal, TypeAlias
-
-from msgspec import Struct
 
 from foldline.errors import ConfigError
+from foldline.testing.report import CheckOutcome, CheckResult, ConformanceReport
 from foldline.testing.storage.check import Lab, StorageCheck
 from foldline.testing.storage.commits import Commits
 from foldline.testing.storage.contents import Contents
@@ -17,48 +15,11 @@ from foldline.testing.storage.tenants import Lasting, Tenants
 from foldline.threads.storage import ThreadStorage
 
 
-__all__ = ["CheckOutcome", "CheckResult", "StorageConformance", "StorageReport"]
+__all__ = ["StorageConformance", "StorageReport"]
 
 
-CheckOutcome: TypeAlias = Literal["kept", "broken", "not_applicable"]
-"""The outcome for one promise; it does not apply if a storage does not make it."""
-
-
-class CheckResult(Struct, frozen=True, kw_only=True):
-    """What one check has shown."""
-
-    name: str
-    """The name of the check."""
-
-    fact: str
-    """What it proves."""
-
-    outcome: CheckOutcome
-    """Whether it holds."""
-
-    reason: str = ""
-    """What was found instead, if it does not."""
-
-
-class StorageReport(Struct, frozen=True):
-    """What all checks have shown."""
-
-    results: tuple[CheckResult, ...]
-    """One for each check, in their order."""
-
-    @property
-    def broken(self) -> tuple[CheckResult, ...]:
-        """The promises that are broken."""
-        return tuple(one for one in self.results if one.outcome == "broken")
-
-    @property
-    def is_conformant(self) -> bool:
-        """Whether no promise is broken."""
-        return not self.broken
-
-    def __str__(self) -> str:
-        lines = [f"{one.outcome:<14} {one.name}: {one.reason or one.fact}" for one in self.results]
-        return "\n".join(lines)
+class StorageReport(ConformanceReport, frozen=True):
+    """What all checks of a storage have shown."""
 
 
 def _checks_of(group: type[Lab]) -> Iterator[StorageCheck]:

@@ -1,0 +1,185 @@
+"""A view of a framework's own messages, in the framework's own messages."""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Generic, TypeVar, Unpack, cast
+
+from msgspec.structs import replace
+
+from foldline.agent.arguments import RequestOptions
+from foldline.agent.known import KNOWN_BYTES, Conversion, KnownList, KnownLists
+from foldline.agent.portal import PORTAL
+from foldline.agent.reduced import ReducedHistory
+from foldline.agent.reducer import HistoryReducer
+from foldline.checks import expect, expect_whole
+from foldline.errors import BlockingCallError, ConfigError, FormatError
+from foldline.guests.codec import GuestCodec
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.reduction.event import Reason
+
+
+__all__ = ["GuestView"]
+
+
+_Object = TypeVar("_Object")
+
+_PLACE = "__place__"
+"""The metadata key for the place of a message: one that a view changes still has it."""
+
+
+class GuestView(Generic[_Object]):
+    """
+    Reduces a framework's own list of messages, the guest's, and gives the view in its own objects.
+
+    What is unchanged in a view is the very object that was given. The list is never changed.
+
+    Beside each list a `History` is kept, and recognized by what its objects hold: of a list that has
+    grown only the new ones are read, hashed and counted, and one that was changed in place or
+    made again by a store of the guest is noticed. One instance serves any number of conversations
+    and threads.
+    """
+
+    def __init__(
+        self,
+        reducer: HistoryReducer,
+        codec: GuestCodec[_Object],
+        *,
+        known_bytes: int = KNOWN_BYTES,
+    ) -> None:
+        """
+        Create a view.
+
+        Args:
+            reducer: What reduces. With a `ReductionCache` no state has to be kept.
+            codec: Reads and writes the guest's objects.
+            known_bytes: About how much memory what was read may take; 0 for none.
+
+        Raises:
+            ConfigError: An argument is wrong.
+        """
+        expect("reducer", reducer, HistoryReducer)
+        expect_whole("known_bytes", known_bytes, 0)
+        self.reducer = reducer
+        self._codec = codec
+        self._known = KnownLists(known_bytes)
+
+    async def reduce(
+        self, messages: Iterable[_Object], **request: Unpack[RequestOptions]
+    ) -> ReducedHistory[_Object]:
+        """
+        Return the view of *messages* with its reduction; see `HistoryReducer.reduce`.
+
+        Args:
+            messages: The guest's full history.
+            request: What `HistoryReducer.reduce` takes beside them.
+
+        Raises:
+            FormatError: The codec does not know an object; the error names its place.
+            RequestTooLargeError: See `HistoryReducer.reduce`.
+        """
+        given = list(messages)
+        read = self._read(given)
+        return self._shown(given, read, await self.reducer.reduce(read.history, **request))
+
+    def reduce_sync(
+        self, messages: Iterable[_Object], **request: Unpack[RequestOptions]
+    ) -> ReducedHistory[_Object]:
+        """
+        Do the same as `reduce`, for hooks of a framework that cannot await.
+
+        Inside a running event loop a fold that has to be awaited blocks that loop, as everything else
+        does that such a hook waits for.
+        """
+        given = list(messages)
+        read = self._read(given)
+        try:
+            reduced = self.reducer.reduce_sync(read.history, **request)
+        except BlockingCallError:
+            reduced = PORTAL.run(self._reduced, read.history, request, blocks_loop=True)
+        return self._shown(given, read, reduced)
+
+    async def _reduced(self, history: History, request: RequestOptions) -> ReducedHistory[Message]:
+        return await self.reducer.reduce(history, **request)
+
+    def _read(self, given: list[_Object]) -> Conversion:
+        # A dataclass is compared by its fields, and does not say of which class it is.
+        named = [(type(one).__qualname__, one) for one in given]
+        known = self._known.find(named, None)
+        if known is not None and known.size == len(given):
+            return known.conversion
+        read = partial(self._grown, known, given)
+        return self._known.keeping(named, None, read, grown_from=known)
+
+    def _grown(self, known: KnownList | None, given: list[_Object]) -> Conversion:
+        """Return what *given* are, of which the beginning is *known*."""
+        history = History(counter=self.reducer.counter)
+        messages: list[Message] = []
+        places = array("q")
+        if known is not None:
+            old = known.conversion
+            history, messages = old.history.copy(), [*old.messages]
+            places.extend(old.places)
+        for at in range(0 if known is None else known.size, len(given)):
+            for message in self._said(given[at], at):
+                marked = {**(message.metadata or {}), _PLACE: len(messages)}
+                messages.append(replace(message, metadata=marked))
+                places.append(at)
+                _append(history, messages[-1], at)
+        return Conversion(history=history, messages=messages, places=places)
+
+    def _said(self, item: _Object, at: int) -> Sequence[Message]:
+        try:
+            return self._codec.read(item)
+        except (ConfigError, FormatError) as error:
+            text = f"messages[{at}]: {error}"
+            raise FormatError(text) from error
+
+    def _shown(
+        self, given: list[_Object], read: Conversion, reduced: ReducedHistory[Message]
+    ) -> ReducedHistory[_Object]:
+        # Without a change all are the same, which is a comparison of identities.
+        is_off = reduced.verdict.reason is Reason.DISABLED
+        is_whole = is_off or reduced.messages == read.messages
+        written = given if is_whole else list(self._written(given, read, reduced.messages))
+        return cast(
+            "ReducedHistory[_Object]",
+            replace(cast("ReducedHistory[object]", reduced), messages=written),
+        )
+
+    def _written(
+        self, given: list[_Object], read: Conversion, view: Iterable[Message]
+    ) -> Iterator[_Object]:
+        places = read.places
+        run: list[int] = []
+        for message in view:
+            index = cast("int | None", (message.metadata or {}).get(_PLACE))
+            own = index if index is not None and read.messages[index] is message else None
+            if run and (own is None or own != run[-1] + 1 or places[own] != places[run[0]]):
+                yield self._whole_or_part(given, places, run)
+                run = []
+            if own is not None:
+                run.append(own)
+            else:
+                yield self._codec.write(message, None if index is None else given[places[index]])
+        if run:
+            yield self._whole_or_part(given, places, run)
+
+    def _whole_or_part(
+        self, given: list[_Object], places: Sequence[int], run: list[int]
+    ) -> _Object:
+        at = places[run[0]]
+        first = bisect_left(places, at)
+        is_whole = first == run[0] and (run[-1] + 1 == len(places) or places[run[-1] + 1] > at)
+        item = given[at]
+        return item if is_whole else self._codec.part(item, [index - first for index in run])
+
+
+def _append(history: History, message: Message, at: int) -> None:
+    try:
+        history.append(message)
+    except FormatError as error:
+        text = f"messages[{at}]: {error}"
+        raise FormatError(text) from error

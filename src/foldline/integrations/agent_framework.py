@@ -1,0 +1,110 @@
+"""A chat middleware and a history provider for Microsoft's Agent Framework."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from agent_framework import ChatContext, ChatMiddleware, HistoryProvider
+from agent_framework import Message as Theirs
+from msgspec.structs import replace
+
+from foldline.agent.reducer import HistoryReducer
+from foldline.errors import UsageError
+from foldline.guests import GuestView
+from foldline.history.messages import Message
+from foldline.integrations.agent_framework_messages import AgentFrameworkCodec
+from foldline.reduction.state import HistoryReductionState
+from foldline.threads.key import DEFAULT_TENANT, ThreadKey
+from foldline.threads.store import ThreadStore
+from foldline.threads.thread import ConversationThread
+
+
+__all__ = ["FoldlineChatMiddleware", "FoldlineHistoryProvider"]
+
+
+_STATE = "foldline_reduction"
+_WHOLE = "agent_framework"
+
+
+class FoldlineChatMiddleware(ChatMiddleware):
+    """
+    Shows the model the view at each call; the history that a provider keeps stays.
+
+    The reduction is in the state of the session, as JSON; without a session the reducer needs a
+    `ReductionCache`.
+    """
+
+    def __init__(self, reducer: HistoryReducer) -> None:
+        """Reduce with *reducer*; one may serve several agents."""
+        self._view: GuestView[Theirs] = GuestView(reducer, AgentFrameworkCodec())
+
+    async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
+        """Put the view into the request of this call."""
+        held: dict[str, Any] = {} if context.session is None else context.session.state
+        stored = held.get(_STATE)
+        options: Any = context.options or {}
+        tools = (
+            one.to_json_schema_spec() for one in options.get("tools") or () if _has_schema(one)
+        )
+        reduced = await self._view.reduce(
+            context.messages,
+            state=None if stored is None else HistoryReductionState.from_json(stored),
+            instructions=options.get("instructions"),
+            tools=list(tools),
+        )
+        if reduced.state is not None:
+            held[_STATE] = reduced.state.to_json().decode()
+        context.messages = reduced.messages
+        await call_next()
+
+
+def _has_schema(tool: object) -> bool:
+    return hasattr(tool, "to_json_schema_spec")
+
+
+class FoldlineHistoryProvider(HistoryProvider):
+    """Keeps the messages of each session in a thread of its own."""
+
+    def __init__(
+        self,
+        store: ThreadStore,
+        *,
+        tenant: str = DEFAULT_TENANT,
+        source_id: str = "foldline",
+        **options: Any,
+    ) -> None:
+        """Keep sessions in *store*, which is open; *options* are those of `HistoryProvider`."""
+        super().__init__(source_id, **options)
+        self._store, self._tenant, self._codec = store, tenant, AgentFrameworkCodec()
+
+    async def _thread(self, session_id: str | None) -> ConversationThread:
+        if session_id is None:
+            message = "a session is needed to keep a history: pass session=agent.create_session()"
+            raise UsageError(message)
+        return await self._store.thread(ThreadKey.named(session_id, tenant=self._tenant))
+
+    async def get_messages(
+        self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
+    ) -> list[Theirs]:
+        """Return all messages of the session."""
+        kept = (
+            (one.metadata or {}) for one in await (await self._thread(session_id)).get_messages()
+        )
+        whole: list[Any] = [one[_WHOLE] for one in kept if _WHOLE in one]
+        return [Theirs.from_dict(one) for one in whole]
+
+    async def save_messages(
+        self,
+        session_id: str | None,
+        messages: Sequence[Theirs],
+        *,
+        state: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Append *messages* in one commit."""
+        rows: list[Message] = []
+        for one in messages:
+            first, *others = self._codec.read(one) or [Message(role="system")]
+            metadata = {**(first.metadata or {}), _WHOLE: one.to_dict()}
+            rows += [replace(first, metadata=metadata), *others]
+        if rows:
+            await (await self._thread(session_id)).append(rows)

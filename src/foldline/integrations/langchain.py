@@ -1,0 +1,99 @@
+"""A middleware for the agents of LangChain."""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, NotRequired
+
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    AgentState,
+    ExtendedModelResponse,
+    ModelRequest,
+    ModelResponse,
+)
+from langchain.agents.middleware.types import PrivateStateAttr
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from langgraph.types import Command
+
+from foldline.agent.arguments import RequestOptions
+from foldline.agent.reduced import ReducedHistory
+from foldline.agent.reducer import HistoryReducer
+from foldline.guests import GuestView
+from foldline.integrations.langchain_messages import LangChainCodec
+from foldline.reduction.state import HistoryReductionState
+
+
+__all__ = ["FoldlineMiddleware", "FoldlineState"]
+
+
+class FoldlineState(AgentState[Any]):
+    """The state of an agent, with the reduction of its messages."""
+
+    foldline_reduction: NotRequired[Annotated[str, PrivateStateAttr]]
+    """As JSON; callers neither give nor get it."""
+
+
+class FoldlineMiddleware(AgentMiddleware[FoldlineState, Any, Any]):
+    """
+    Shows the model of `create_agent` the view of each conversation; the state keeps all messages.
+
+    The reduction is in the state too, so that the agent's checkpointer brings it back.
+    """
+
+    state_schema = FoldlineState
+    """What the state of an agent gets beside its messages."""
+
+    def __init__(self, reducer: HistoryReducer) -> None:
+        """Reduce with *reducer*; one may serve several agents."""
+        super().__init__()
+        self._view: GuestView[BaseMessage] = GuestView(reducer, LangChainCodec())
+
+    def wrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
+    ) -> ExtendedModelResponse[Any]:
+        """Ask the model with the view."""
+        reduced = self._view.reduce_sync(_said(request), **_facts(request))
+        return _kept(handler(_shown(request, reduced)), reduced)
+
+    async def awrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+    ) -> ExtendedModelResponse[Any]:
+        """Ask the model with the view."""
+        reduced = await self._view.reduce(_said(request), **_facts(request))
+        return _kept(await handler(_shown(request, reduced)), reduced)
+
+
+def _said(request: ModelRequest[Any]) -> list[BaseMessage]:
+    system = request.system_message
+    return [*([] if system is None else [system]), *request.messages]
+
+
+def _facts(request: ModelRequest[Any]) -> RequestOptions:
+    stored: Any = request.state.get("foldline_reduction")
+    answers = [one for one in request.messages if isinstance(one, AIMessage)]
+    usage = answers[-1].usage_metadata if answers else None
+    return {
+        "state": None if stored is None else HistoryReductionState.from_json(stored),
+        "usage": None if usage is None else usage["input_tokens"],
+        "tools": [
+            one if isinstance(one, dict) else convert_to_openai_tool(one) for one in request.tools
+        ],
+    }
+
+
+def _shown(request: ModelRequest[Any], reduced: ReducedHistory[BaseMessage]) -> ModelRequest[Any]:
+    own = request.system_message
+    view: Any = [one for one in reduced.messages if one is not own]
+    return request.override(messages=view)
+
+
+def _kept(
+    response: ModelResponse[Any], reduced: ReducedHistory[BaseMessage]
+) -> ExtendedModelResponse[Any]:
+    state = reduced.state
+    update = {} if state is None else {"foldline_reduction": state.to_json().decode()}
+    return ExtendedModelResponse(response, Command(update=update))

@@ -1,0 +1,96 @@
+"""A memory and a wrapper of the model for LlamaIndex."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from llama_index.core.base.llms.types import ChatMessage, LLMMetadata
+from llama_index.core.llms.function_calling import FunctionCallingLLM
+from pydantic import PrivateAttr
+
+from foldline.agent.reduced import ReducedHistory
+from foldline.agent.reducer import HistoryReducer
+from foldline.conversation.conversation import call_sync
+from foldline.guests import GuestView
+from foldline.integrations.llama_index_memory import FoldlineMemory
+from foldline.integrations.llama_index_messages import LlamaIndexCodec
+from foldline.reduction.state import HistoryReductionState
+
+
+__all__ = ["FoldlineLLM", "FoldlineMemory"]
+
+
+_STATE = "foldline_reduction"
+
+
+class FoldlineLLM(FunctionCallingLLM):
+    """Another model that is shown the view at each call, also inside the loop of an agent."""
+
+    _llm: FunctionCallingLLM = PrivateAttr()
+    _memory: FoldlineMemory | None = PrivateAttr()
+    _view: GuestView[ChatMessage] = PrivateAttr()
+
+    def __init__(
+        self,
+        llm: FunctionCallingLLM,
+        reducer: HistoryReducer,
+        *,
+        memory: FoldlineMemory | None = None,
+    ) -> None:
+        """Ask *llm*; the reduction is kept in the thread of *memory*, or in the reducer's cache."""
+        super().__init__(callback_manager=llm.callback_manager)
+        self._llm, self._memory = llm, memory
+        self._view = GuestView(reducer, LlamaIndexCodec())
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        """What the model can do."""
+        return self._llm.metadata
+
+    async def _reduced(self, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+        thread = None if self._memory is None else await self._memory.thread()
+        stored: Any = None if thread is None else thread.metadata.get(_STATE)
+        state = None if stored is None else HistoryReductionState.from_json(stored)
+        reduced: ReducedHistory[ChatMessage] = await self._view.reduce(messages, state=state)
+        text = None if reduced.state is None else reduced.state.to_json().decode()
+        if thread is not None and text not in {None, stored}:
+            await thread.set_metadata({**thread.metadata, _STATE: text})
+        return reduced.messages
+
+    def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Any:
+        """Ask with the view."""
+        return self._llm.chat(call_sync(self._reduced, messages), **kwargs)
+
+    async def achat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Any:
+        """Ask with the view."""
+        return await self._llm.achat(await self._reduced(messages), **kwargs)
+
+    def stream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Any:
+        """Ask with the view."""
+        return self._llm.stream_chat(call_sync(self._reduced, messages), **kwargs)
+
+    async def astream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Any:
+        """Ask with the view."""
+        return await self._llm.astream_chat(await self._reduced(messages), **kwargs)
+
+    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
+        """Ask as it is: a prompt is no conversation."""
+        return self._llm.complete(prompt, formatted, **kwargs)
+
+    async def acomplete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
+        """Ask as it is."""
+        return await self._llm.acomplete(prompt, formatted, **kwargs)
+
+    def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
+        """Ask as it is."""
+        return self._llm.stream_complete(prompt, formatted, **kwargs)
+
+    async def astream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
+        """Ask as it is."""
+        return await self._llm.astream_complete(prompt, formatted, **kwargs)
+
+    def _prepare_chat_with_tools(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        return self._llm._prepare_chat_with_tools(*args, **kwargs)  # noqa: SLF001 - one model as another
+
+    def get_tool_calls_from_response(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the calls of an answer, as the model says them."""
+        return self._llm.get_tool_calls_from_response(*args, **kwargs)

@@ -1,0 +1,97 @@
+"""A memory of LlamaIndex in a thread."""
+
+from typing import Any
+
+from llama_index.core.base.llms.types import ChatMessage
+from llama_index.core.memory import BaseMemory
+from msgspec.structs import replace
+from pydantic import PrivateAttr
+
+from foldline.conversation.conversation import call_sync
+from foldline.history.messages import Message
+from foldline.integrations.llama_index_messages import LlamaIndexCodec
+from foldline.threads.key import DEFAULT_TENANT, ThreadKey
+from foldline.threads.store import ThreadStore
+from foldline.threads.thread import ConversationThread
+
+
+__all__ = ["FoldlineMemory"]
+
+
+_WHOLE = "llama_index"
+
+
+class FoldlineMemory(BaseMemory):
+    """Keeps every message in a thread; what the model is shown is the affair of `FoldlineLLM`."""
+
+    _store: ThreadStore = PrivateAttr()
+    _key: ThreadKey = PrivateAttr()
+
+    def __init__(
+        self, store: ThreadStore, session_id: str, *, tenant: str = DEFAULT_TENANT
+    ) -> None:
+        """Keep the messages of *session_id*, any text, in *store*, which is open."""
+        super().__init__()
+        self._store, self._key = store, ThreadKey.named(session_id, tenant=tenant)
+
+    @classmethod
+    def from_defaults(cls, **kwargs: Any) -> "FoldlineMemory":
+        """Make a memory of the same arguments."""
+        return cls(**kwargs)
+
+    async def thread(self) -> ConversationThread:
+        """Return the thread, made if there is none."""
+        return await self._store.thread(self._key)
+
+    async def aget_all(self) -> list[ChatMessage]:
+        """Return all messages."""
+        kept = ((one.metadata or {}) for one in await (await self.thread()).get_messages())
+        return [ChatMessage.model_validate(one[_WHOLE]) for one in kept if _WHOLE in one]
+
+    async def aget(self, input: str | None = None, **kwargs: Any) -> list[ChatMessage]:
+        """Return all messages: the agent also asks when a run ends, which must fold nothing."""
+        return await self.aget_all()
+
+    async def aput_messages(self, messages: list[ChatMessage]) -> None:
+        """Append *messages* in one commit."""
+        if messages:
+            await (await self.thread()).append(map(_row, messages))
+
+    async def aput(self, message: ChatMessage) -> None:
+        """Append *message*."""
+        await self.aput_messages([message])
+
+    async def aset(self, messages: list[ChatMessage]) -> None:
+        """Make *messages* all that there is."""
+        await (await self.thread()).replace(map(_row, messages))
+
+    async def areset(self) -> None:
+        """Delete all messages, and the reduction."""
+        await (await self.thread()).clear()
+
+    def get_all(self) -> list[ChatMessage]:
+        """Return all messages."""
+        return call_sync(self.aget_all)
+
+    def get(self, input: str | None = None, **kwargs: Any) -> list[ChatMessage]:
+        """Return all messages; see `aget`."""
+        return call_sync(self.aget_all)
+
+    def put(self, message: ChatMessage) -> None:
+        """Append *message*."""
+        call_sync(self.aput, message)
+
+    def set(self, messages: list[ChatMessage]) -> None:
+        """Make *messages* all that there is."""
+        call_sync(self.aset, messages)
+
+    def reset(self) -> None:
+        """Delete all messages, and the reduction."""
+        call_sync(self.areset)
+
+
+def _row(message: ChatMessage) -> Message:
+    (said,) = LlamaIndexCodec().read(message)
+    return replace(
+        said, metadata={**(said.metadata or {}), _WHOLE: message.model_dump(mode="json")}
+    )

@@ -1,0 +1,101 @@
+"""A session and a filter of the model's input for the OpenAI Agents SDK."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from agents import FunctionTool
+from agents.memory.session_settings import SessionSettings, resolve_session_limit
+from agents.run import CallModelData, ModelInputData
+
+from foldline.agent.reducer import HistoryReducer
+from foldline.history.formats.openai_responses import OPENAI_RESPONSES
+from foldline.history.messages import NativeFormat
+from foldline.reduction.state import HistoryReductionState
+from foldline.threads.key import DEFAULT_TENANT, ThreadKey
+from foldline.threads.store import ThreadStore
+from foldline.threads.thread import ConversationThread
+
+
+__all__ = ["FoldlineSession", "model_input_filter"]
+
+
+_STATE = "foldline_reduction"
+
+
+class FoldlineSession:
+    """A `Session` of which each item is a message of a thread, byte for byte as it came."""
+
+    session_settings: SessionSettings | None = None
+    """How many items a run begins with, if not with all of them."""
+
+    def __init__(
+        self, store: ThreadStore, session_id: str, *, tenant: str = DEFAULT_TENANT
+    ) -> None:
+        """Keep the items of *session_id*, any text, in a thread of *store*, which is open."""
+        self.session_id = session_id
+        self._store = store
+        self._key = ThreadKey.named(session_id, tenant=tenant)
+
+    async def thread(self) -> ConversationThread:
+        """Return the thread, made if there is none."""
+        return await self._store.thread(self._key)
+
+    async def get_items(self, limit: int | None = None) -> list[Any]:
+        """Return all items, or the newest *limit*."""
+        last = resolve_session_limit(limit, self.session_settings)
+        if last is not None and last <= 0:
+            return []
+        messages = await (await self.thread()).get_messages(last=last)
+        return OPENAI_RESPONSES.items(messages)
+
+    async def add_items(self, items: list[Any]) -> None:
+        """Append *items* in one commit, behind whatever others have appended."""
+        if items:
+            await (await self.thread()).append(map(OPENAI_RESPONSES.message, items))
+
+    async def pop_item(self) -> Any | None:
+        """Take the newest item back and return it; None if there is none."""
+        message = await (await self.thread()).pop()
+        return None if message is None else OPENAI_RESPONSES.own_items(message)[0]
+
+    async def clear_session(self) -> None:
+        """Delete all items, and the reduction."""
+        await (await self.thread()).clear()
+
+
+def model_input_filter(
+    reducer: HistoryReducer, *, session: FoldlineSession | None = None
+) -> Callable[[CallModelData[Any]], Awaitable[ModelInputData]]:
+    """
+    Return a `call_model_input_filter` for `RunConfig`: each call gets the view, nothing is stored.
+
+    Args:
+        reducer: What reduces; one may serve several agents. Without a session it needs a
+            `ReductionCache`, or each call begins from the full history.
+        session: Where the reduction is kept between runs and processes.
+    """
+
+    async def reduced_input(data: CallModelData[Any]) -> ModelInputData:
+        """Return the view of *data*."""
+        given = data.model_data
+        thread = None if session is None else await session.thread()
+        stored: Any = None if thread is None else thread.metadata.get(_STATE)
+        items: Any = given.input
+        reduced = await reducer.reduce(
+            items,
+            format=NativeFormat.OPENAI_RESPONSES,
+            state=None if stored is None else HistoryReductionState.from_json(stored),
+            instructions=given.instructions,
+            tools=[
+                {"name": one.name, "description": one.description, "schema": one.params_json_schema}
+                for one in data.agent.tools
+                if isinstance(one, FunctionTool)
+            ],
+        )
+        text = None if reduced.state is None else reduced.state.to_json().decode()
+        if thread is not None and text not in {None, stored}:
+            await thread.set_metadata({**thread.metadata, _STATE: text})
+        view: Any = reduced.messages
+        return ModelInputData(input=view, instructions=given.instructions)
+
+    return reduced_input

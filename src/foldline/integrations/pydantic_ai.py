@@ -1,0 +1,83 @@
+"""A capability for the agents of Pydantic AI."""
+
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic_ai import RunContext
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
+from pydantic_ai.models import ModelRequestContext
+
+from foldline.agent.reducer import HistoryReducer
+from foldline.guests import GuestView
+from foldline.integrations.pydantic_ai_messages import PydanticAICodec
+from foldline.reduction.state import HistoryReductionState
+
+
+__all__ = ["FoldlineCapability"]
+
+
+_STATE = "foldline_reduction"
+
+
+@dataclass
+class FoldlineCapability(AbstractCapability[Any]):
+    """
+    Shows the model the view of each run's messages; the history of the run keeps all of them.
+
+    The reduction is in the metadata of the answer that was asked for with it, which is stored with
+    the history and never sent, so that it comes back wherever the history does.
+    """
+
+    reducer: HistoryReducer
+    """What reduces; one may serve several agents."""
+
+    def __post_init__(self) -> None:
+        """Prepare to remember what is read, over all runs."""
+        self._view: GuestView[ModelMessage] = GuestView(self.reducer, PydanticAICodec())
+        self._made: str | None = None
+
+    async def for_run(self, ctx: RunContext[Any]) -> "FoldlineCapability":
+        """Return what keeps the reduction of one run until it is answered."""
+        return copy(self)
+
+    async def prepare_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Return the request with the view, for this attempt alone."""
+        messages = request_context.messages
+        answers = [one for one in messages if isinstance(one, ModelResponse)]
+        held = (one.metadata for one in reversed(answers) if one.metadata)
+        stored = next((one[_STATE] for one in held if _STATE in one), None)
+        asked = [one.instructions for one in messages if isinstance(one, ModelRequest)]
+        parameters = request_context.model_request_parameters
+        reduced = await self._view.reduce(
+            messages,
+            state=None if stored is None else HistoryReductionState.from_json(stored),
+            usage=(answers[-1].usage.input_tokens or None) if answers else None,
+            instructions=asked[-1] if asked else None,
+            tools=[
+                {
+                    "name": one.name,
+                    "description": one.description,
+                    "schema": one.parameters_json_schema,
+                }
+                for one in (*parameters.function_tools, *parameters.output_tools)
+            ],
+        )
+        text = None if reduced.state is None else reduced.state.to_json().decode()
+        self._made = None if text == stored else text
+        return replace(request_context, messages=reduced.messages)
+
+    async def after_model_request(
+        self,
+        ctx: RunContext[Any],
+        *,
+        request_context: ModelRequestContext,
+        response: ModelResponse,
+    ) -> ModelResponse:
+        """Return the answer with a new reduction in its metadata."""
+        if self._made is None:
+            return response
+        return replace(response, metadata={**(response.metadata or {}), _STATE: self._made})

@@ -1,0 +1,128 @@
+"""A repository of Strands' sessions in threads."""
+
+from typing import Any
+
+from msgspec.structs import replace
+from strands.session import SessionRepository
+from strands.types.exceptions import SessionException
+from strands.types.session import Session, SessionAgent, SessionMessage
+
+from foldline.conversation.conversation import call_sync
+from foldline.history.formats.wire import json_text
+from foldline.history.messages import Message
+from foldline.integrations.strands_messages import StrandsCodec
+from foldline.threads.key import DEFAULT_TENANT, ThreadKey
+from foldline.threads.store import ThreadStore
+from foldline.threads.thread import ConversationThread
+
+
+__all__ = ["FoldlineSessionRepository"]
+
+
+_WHOLE = "strands"
+
+
+class FoldlineSessionRepository(SessionRepository):
+    """
+    Keeps the messages of each agent of a session in a thread, for a `RepositorySessionManager`.
+
+    Its methods block, as those of every repository do, also inside a running event loop.
+    """
+
+    def __init__(self, store: ThreadStore, *, tenant: str = DEFAULT_TENANT) -> None:
+        """Keep sessions in *store*, which `call_sync(store.open)` has opened."""
+        self._store, self._tenant = store, tenant
+
+    def create_session(self, session: Session, **kwargs: Any) -> Session:
+        """Keep a new session."""
+        self._make(session.session_id, values=session.to_dict())
+        return session
+
+    def read_session(self, session_id: str, **kwargs: Any) -> Session | None:
+        """Return a session; None if there is none."""
+        found = self._find(session_id)
+        return None if found is None else Session.from_dict({**found.metadata})
+
+    def create_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
+        """Keep a new agent."""
+        self._thread(session_id)
+        self._make(session_id, session_agent.agent_id, values=session_agent.to_dict())
+
+    def read_agent(self, session_id: str, agent_id: str, **kwargs: Any) -> SessionAgent | None:
+        """Return an agent; None if there is none."""
+        found = self._find(session_id, agent_id)
+        return None if found is None else SessionAgent.from_dict({**found.metadata})
+
+    def update_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
+        """Keep the new state of an agent."""
+        thread = self._thread(session_id, session_agent.agent_id)
+        values = session_agent.to_dict() | {"created_at": thread.metadata["created_at"]}
+        call_sync(thread.set_metadata, values)
+
+    def create_message(
+        self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any
+    ) -> None:
+        """Append a message."""
+        call_sync(self._thread(session_id, agent_id).append, _rows(session_message))
+
+    def read_message(
+        self, session_id: str, agent_id: str, message_id: int, **kwargs: Any
+    ) -> SessionMessage | None:
+        """Return a message; None if there is none."""
+        found = self.list_messages(session_id, agent_id)
+        return next((one for one in found if one.message_id == message_id), None)
+
+    def update_message(
+        self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any
+    ) -> None:
+        """Put a message in the place of the one with its id, such as one with a redaction."""
+        found = self.list_messages(session_id, agent_id)
+        ids = [one.message_id for one in found]
+        if session_message.message_id not in ids:
+            message = f"message {session_message.message_id} does not exist"
+            raise SessionException(message)
+        at = ids.index(session_message.message_id)
+        session_message.created_at, found[at] = found[at].created_at, session_message
+        rows = [row for one in found for row in _rows(one)]
+        call_sync(self._thread(session_id, agent_id).replace, rows)
+
+    def list_messages(
+        self,
+        session_id: str,
+        agent_id: str,
+        limit: int | None = None,
+        offset: int = 0,
+        **kwargs: Any,
+    ) -> list[SessionMessage]:
+        """Return the messages of an agent, *limit* of them from *offset* on."""
+        rows = call_sync(self._thread(session_id, agent_id).get_messages)
+        kept = ((row.metadata or {}).get(_WHOLE) for row in rows)
+        whole: list[Any] = [one for one in kept if one is not None]
+        end = None if limit is None else offset + limit
+        return [SessionMessage.from_dict(one) for one in whole[offset:end]]
+
+    def _key(self, names: tuple[str, ...]) -> ThreadKey:
+        return ThreadKey.named(json_text(names), tenant=self._tenant)
+
+    def _find(self, *names: str) -> ConversationThread | None:
+        return call_sync(self._store.find, self._key(names))
+
+    def _thread(self, *names: str) -> ConversationThread:
+        found = self._find(*names)
+        if found is None:
+            message = f"{names[-1]} does not exist"
+            raise SessionException(message)
+        return found
+
+    def _make(self, *names: str, values: dict[str, Any]) -> None:
+        if self._find(*names) is not None:
+            message = f"{names[-1]} already exists"
+            raise SessionException(message)
+        thread = call_sync(self._store.thread, self._key(names))
+        call_sync(thread.set_metadata, values)
+
+
+def _rows(message: SessionMessage) -> list[Message]:
+    said = StrandsCodec().read({**message.to_message()}) or [Message(role="system")]
+    metadata = {**(said[0].metadata or {}), _WHOLE: message.to_dict()}
+    return [replace(said[0], metadata=metadata), *said[1:]]

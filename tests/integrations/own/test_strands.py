@@ -1,0 +1,92 @@
+"""A repository of Strands' sessions in threads."""
+
+import pytest
+from strands.types.exceptions import SessionException
+from strands.types.session import Session, SessionAgent, SessionMessage, SessionType
+
+from foldline.integrations.strands_sessions import FoldlineSessionRepository
+from foldline.threads.stores.memory import MemoryStore
+
+
+SESSION = "user@example.com"
+
+
+def make(count: int = 3) -> FoldlineSessionRepository:
+    """Make a repository of one session with an agent and *count* messages."""
+    made = FoldlineSessionRepository(MemoryStore())
+    made.create_session(Session(SESSION, SessionType.AGENT))
+    made.create_agent(SESSION, SessionAgent("guide / 1", {"a": 1}, {}))
+    for at in range(count):
+        made.create_message(SESSION, "guide / 1", said(at, f"text {at}"))
+    return made
+
+
+def said(at: int, text: str) -> SessionMessage:
+    """Make a message with bytes in it."""
+    image = {"image": {"format": "png", "source": {"bytes": b"\x00\xff"}}}
+    return SessionMessage({"role": "user", "content": [{"text": text}, image]}, at)  # type: ignore[list-item]
+
+
+def test_what_is_kept_comes_back() -> None:
+    """Session, agent and messages come back as they were, bytes included."""
+    made = make()
+
+    session, agent = made.read_session(SESSION), made.read_agent(SESSION, "guide / 1")
+    assert session is not None
+    assert agent is not None
+    assert (session.session_id, agent.state) == (SESSION, {"a": 1})
+    assert [one.message for one in made.list_messages(SESSION, "guide / 1")] == [
+        said(at, f"text {at}").message for at in range(3)
+    ]
+
+
+def test_pages_of_messages() -> None:
+    """A limit and an offset give a page."""
+    found = make(5).list_messages(SESSION, "guide / 1", limit=2, offset=1)
+
+    assert [one.message_id for one in found] == [1, 2]
+
+
+def test_a_redaction_takes_the_place_of_a_message() -> None:
+    """What is updated is in its place, with the time when it was made; the others stay."""
+    made = make()
+    before = made.list_messages(SESSION, "guide / 1")
+    changed = said(1, "text 1")
+    changed.redact_message = {"role": "user", "content": [{"text": "redacted"}]}
+
+    made.update_message(SESSION, "guide / 1", changed)
+
+    after = made.list_messages(SESSION, "guide / 1")
+    assert after[1].to_message()["content"] == [{"text": "redacted"}]
+    assert after[1].created_at == before[1].created_at
+    assert [after[0], after[2]] == [before[0], before[2]]
+
+
+def test_an_agent_is_updated() -> None:
+    """Its state changes, and the time when it was made stays."""
+    made = make()
+    first = made.read_agent(SESSION, "guide / 1")
+
+    made.update_agent(SESSION, SessionAgent("guide / 1", {"a": 2}, {}, created_at="later"))
+
+    found = made.read_agent(SESSION, "guide / 1")
+    assert first is not None
+    assert found is not None
+    assert (found.state, found.created_at) == ({"a": 2}, first.created_at)
+
+
+def test_what_is_not_there() -> None:
+    """Reading gives None; writing to it, or making it twice, is the error of Strands."""
+    made = make()
+
+    assert made.read_session("other") is None
+    assert made.read_agent(SESSION, "other") is None
+    assert made.read_message(SESSION, "guide / 1", 9) is None
+    for call in (
+        lambda: made.create_agent("other", SessionAgent("a", {}, {})),
+        lambda: made.create_message(SESSION, "other", said(0, "a")),
+        lambda: made.update_message(SESSION, "guide / 1", said(9, "a")),
+        lambda: made.create_session(Session(SESSION, SessionType.AGENT)),
+    ):
+        with pytest.raises(SessionException):
+            call()

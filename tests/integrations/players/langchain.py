@@ -1,0 +1,86 @@
+"""LangChain's `create_agent` with a checkpointer."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from langchain.agents import create_agent
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+
+from foldline.agent.reducer import HistoryReducer
+from foldline.history.messages import Message
+from foldline.integrations.langchain import FoldlineMiddleware
+from foldline.integrations.langchain_messages import LangChainCodec
+from tests.integrations.golden import RULES, Transcript, answer_of
+from tests.integrations.players.langchain_script import Scripted, as_langchain
+
+
+SIGNED = True
+UNANSWERED = ""
+CODEC = LangChainCodec()
+OPENS = False
+CANNOT: Mapping[str, str] = MappingProxyType({})
+
+_THREAD: Any = {"configurable": {"thread_id": "house"}}
+
+
+def model() -> Any:
+    """Return a model that says little."""
+    model = Scripted()
+    model.answers = [as_langchain(Message.assistant("It left on day 3."))] * 3
+    return model
+
+
+class Player:
+    """One conversation."""
+
+    def __init__(self, transcript: Transcript, reducer: HistoryReducer) -> None:
+        self._messages = transcript.messages
+        self._model = Scripted()
+        self._saver = InMemorySaver()
+        self.restart(reducer)
+        before = [*map(as_langchain, transcript.before)]
+        if before:
+            self._agent.update_state(_THREAD, {"messages": before})
+
+    async def begin(self) -> None:
+        """Nothing is left to do."""
+
+    @property
+    def requests(self) -> list[list[Message]]:
+        return [self.read(one) for one in self._model.requests]
+
+    def received(self) -> list[Any]:
+        return list(self._model.requests[-1])
+
+    def restart(self, reducer: HistoryReducer) -> None:
+        @tool
+        def look(room: int, side: int) -> str:
+            """Look at a side of a room."""
+            return answer_of(self._messages, {"room": room, "side": side})
+
+        self._agent: Any = create_agent(
+            self._model,
+            [look],
+            system_prompt=RULES,
+            middleware=[FoldlineMiddleware(reducer)],
+            checkpointer=self._saver,
+        )
+
+    def _script(self, turn: Sequence[Message]) -> Any:
+        self._model.answers = [as_langchain(one) for one in turn if one.role == "assistant"]
+        return {"messages": [as_langchain(turn[0])]}
+
+    async def say(self, turn: Sequence[Message]) -> None:
+        await self._agent.ainvoke(self._script(turn), _THREAD)
+
+    def say_blocking(self, turn: Sequence[Message]) -> None:
+        self._agent.invoke(self._script(turn), _THREAD)
+
+    async def stored(self) -> list[Any]:
+        return list(self._agent.get_state(_THREAD).values.get("messages", []))
+
+    def read(self, objects: Sequence[Any]) -> list[Message]:
+        codec = LangChainCodec()
+        return [message for one in objects for message in codec.read(one)]
