@@ -167,7 +167,6 @@ BAD = {
     "endless delay": (f"{DEMO} --delay inf", "'--delay'"),
     "text as store": (f"{DEMO} --store text.json", "not a SQLite database"),
     "chat in a missing folder": (f"{DEMO} --store no/chat.db", "its folder does not exist"),
-    "odd thread": (f"{DEMO} --thread a\tb", "thread id of 3 characters"),
     "chat without its config": (f"{DEMO} --config none.toml", "cannot read none.toml"),
     "chat with text as config": (f"{DEMO} --config text.json", "text.json: not TOML"),
     "piped config": (f"{DEMO} --config -", "the standard input is for your messages"),

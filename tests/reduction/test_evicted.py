@@ -109,7 +109,7 @@ def test_each_layer_names_its_own_messages() -> None:
     tools = [recall_tool()]
     first = reducer.reduce_sync(work(60), tools=tools)
     second = reducer.reduce_sync(work(120), state=first.state, tools=tools)
-    without = reducer.reduce_sync(work(60))
+    without = HistoryReducer(LAYERED, summary_budget=330).reduce_sync(work(60))
 
     assert second.state is not None
     one, two = second.state.layers

@@ -1,25 +1,24 @@
 """What was read from lists of dictionaries or objects, so that the next call reads what is new."""
 
-import marshal
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from itertools import count
+from operator import is_
 from sys import getsizeof
 from threading import Lock
-from typing import TypeAlias, TypeVar, cast
+from typing import TypeAlias, TypeVar
 
-import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
-from foldline.errors import FormatError
+from foldline.agent.blocks import BLOCK, Block, blocks_of, is_block, size_of, written
 from foldline.history.formats.detect import Witnesses
-from foldline.history.formats.objects import dumped
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
 
 
-__all__ = ["KNOWN_BYTES", "Conversion", "KnownList", "KnownLists", "held_by"]
+__all__ = ["KNOWN_BYTES", "Conversion", "KnownList", "KnownLists", "WrittenView"]
 
 
 KNOWN_BYTES = 256 * 1024 * 1024
@@ -27,9 +26,6 @@ KNOWN_BYTES = 256 * 1024 * 1024
 
 _LEAST = 8
 """A shorter list is read faster than it is looked up."""
-
-_BLOCK = 128
-"""How many items are compared at once: enough for speed, few enough to write the last ones again."""
 
 _HEAD = 2
 """By how many items the lists are told apart first."""
@@ -41,40 +37,21 @@ _ROW_BYTES = 120
 """What is the list's own of a message that a longer list holds as well."""
 
 
-_BUILT_IN = (bytes, bytearray, int, float, list, tuple, set, frozenset)
-"""Of a subclass of these the fields are not all."""
-
-
-def _seen(value: object) -> object:
-    """Return what tells whether an object has changed, several times as fast as a dump."""
-    name = type(value).__qualname__
-    # Of those with pydantic's models; to ask for a protocol takes ten times as long.
-    told: set[str] | None = getattr(value, "model_fields_set", None)
-    if told is not None:
-        extra: object = getattr(value, "model_extra", None)
-        return name, vars(value), extra, len(told)
-    if isinstance(value, str | Mapping):
-        return dumped(value)
-    if isinstance(value, _BUILT_IN):
-        raise TypeError
-    return name, vars(value)
-
-
 _FORMAT = NativeFormat | str | None
 _Head: TypeAlias = tuple[_FORMAT, bytes]
-_ENCODER = msgspec.msgpack.Encoder(enc_hook=_seen, uuid_format="bytes")
-_UNENCODED = (
-    FormatError,
-    msgspec.MsgspecError,
-    TypeError,
-    ValueError,
-    OverflowError,
-    RecursionError,
-)
-# No msgpack begins with this byte.
-_MARSHAL = b"\xc1"
-# The version without references: equal values give equal bytes.
-_MARSHAL_VERSION = 2
+
+
+class WrittenView(Struct, frozen=True, eq=False):
+    """A view as it was written: the places of the caller's own items, and what was made beside them."""
+
+    view: Sequence[Message]
+    steps: Sequence[int | dict[str, object]]
+
+    def of(self, view: Sequence[Message], given: Sequence[object]) -> list[object] | None:
+        """Return *view* in the items *given*, which are the same list; None if it is another view."""
+        if len(view) != len(self.view) or not all(map(is_, view, self.view)):
+            return None
+        return [given[one] if type(one) is int else deepcopy(one) for one in self.steps]
 
 
 class Conversion(Struct, frozen=True, kw_only=True, eq=False):
@@ -95,14 +72,17 @@ class Conversion(Struct, frozen=True, kw_only=True, eq=False):
     places: Sequence[int]
     """The place of the first item of each message; several messages of one item have the same."""
 
+    views: list[WrittenView] = field(default_factory=list[WrittenView])
+    """The view that was written last of the very same list, if one was."""
+
 
 class KnownList(Struct, frozen=True, kw_only=True, eq=False):
     """
-    A list of a call, as bytes, and what was read from it.
+    A list of a call, in blocks that nobody else has, and what was read from it.
 
-    A caller may change a dictionary in place, so the bytes are all that tells whether it is the same.
-    They tell `1`, `True` and `1.0` apart, and the order of keys. What is no JSON at all, like a
-    subclass of str, has none: such a list is not remembered.
+    A caller may change a dictionary in place, so a block is a copy; or, where one of its values is
+    no text, bytes, which tell `1`, `True` and `1.0` apart. The order of keys is no difference. What
+    is no JSON at all has neither: such a list is not remembered.
     """
 
     number: int
@@ -111,7 +91,7 @@ class KnownList(Struct, frozen=True, kw_only=True, eq=False):
     """The number of items."""
 
     sample: bytes
-    blocks: Sequence[bytes]
+    blocks: Sequence[Block]
     conversion: Conversion
     grown_from: int | None
     """The number of the list that is the beginning of this one."""
@@ -121,14 +101,10 @@ class KnownList(Struct, frozen=True, kw_only=True, eq=False):
 
     def begins(self, items: Sequence[object]) -> bool:
         """Whether *items* begin with this list."""
-        buffer = bytearray()
-        for place, block in enumerate(self.blocks):
-            at = place * _BLOCK
-            if not _written(items[at : min(at + _BLOCK, self.size)], buffer):
-                return False
-            if len(buffer) != len(block) or not buffer.startswith(block):
-                return False
-        return True
+        return all(
+            is_block(block, items[at : min(at + BLOCK, self.size)])
+            for at, block in zip(range(0, self.size, BLOCK), self.blocks, strict=True)
+        )
 
 
 _Made = TypeVar("_Made", bound=Conversion | None)
@@ -204,13 +180,13 @@ class KnownLists:
         """
         if len(items) < _LEAST or self._most_bytes < _MESSAGE_BYTES * len(items):
             return read()
-        kept = 0 if grown_from is None else grown_from.size // _BLOCK
+        kept = 0 if grown_from is None else grown_from.size // BLOCK
         head, sample = _head(items, format), _sample(items, len(items))
-        blocks = _blocks(items, kept)
+        blocks = blocks_of(items, kept)
         made = read()
         if made is None or head is None or sample is None or blocks is None:
             return made
-        if blocks != _blocks(items, kept):
+        if blocks != blocks_of(items, kept):
             return made
         whole = blocks if grown_from is None else [*grown_from.blocks[:kept], *blocks]
         known = KnownList(
@@ -271,61 +247,32 @@ class KnownLists:
             del self._sizes[known.head]
 
 
-def _blocks(items: Sequence[object], first: int) -> list[bytes] | None:
-    """Return the blocks of *items* from number *first* on; None if they are no JSON."""
-    blocks: list[bytes] = []
-    buffer = bytearray()
-    for at in range(first * _BLOCK, len(items), _BLOCK):
-        if not _written(items[at : at + _BLOCK], buffer):
-            return None
-        blocks.append(bytes(buffer))
-    return blocks
-
-
-def held_by(items: Sequence[object]) -> bytes | None:
-    """Return all that *items* hold; None if that cannot be written, so that they are not remembered."""
-    buffer = bytearray()
-    return bytes(buffer) if _written(items, buffer) else None
-
-
-def _written(items: Sequence[object], buffer: bytearray) -> bool:
-    """Write *items* into *buffer*, in place of what it holds; False if they are no JSON."""
-    try:
-        _ENCODER.encode_into(items, buffer)
-    except _UNENCODED:
-        try:
-            # Lone surrogates and numbers of any length.
-            buffer[:] = _MARSHAL + marshal.dumps(cast("list[str]", items), _MARSHAL_VERSION)
-        except ValueError:
-            return False
-    return True
-
-
 def _head(items: Sequence[object], format: object) -> _Head | None:
     buffer = bytearray()
     # Another format is refused when the items are read.
     if not isinstance(format, _FORMAT):
         return None
-    return (format, bytes(buffer)) if _written(items[:_HEAD], buffer) else None
+    return (format, bytes(buffer)) if written(items[:_HEAD], buffer) else None
 
 
 def _sample(items: Sequence[object], size: int) -> bytes | None:
     """Return some of the first *size* items as bytes: other lists differ mostly at the end."""
     buffer = bytearray()
     some = [items[size * part // 4] for part in range(1, 4)]
-    return bytes(buffer) if _written([*some, *items[size - 3 : size]], buffer) else None
+    return bytes(buffer) if written([*some, *items[size - 3 : size]], buffer) else None
 
 
-def _weight(blocks: Sequence[bytes], conversion: Conversion, before: KnownList | None) -> int:
+def _weight(blocks: Sequence[Block], conversion: Conversion, before: KnownList | None) -> int:
     """Return about how many bytes they take: the items as bytes, and the texts of the messages."""
     old = 0 if before is None else len(before.conversion.messages)
     new = conversion.messages[old:]
-    kept = 0 if before is None else before.size // _BLOCK
-    written = sum(map(len, blocks[kept:]))
-    tail = 0 if before is None else sum(map(len, before.blocks[kept:]))
+    kept = 0 if before is None else before.size // BLOCK
+    size = sum(map(size_of, blocks[kept:]))
+    tail = 0 if before is None else sum(map(size_of, before.blocks[kept:]))
     return (
         (0 if before is None else before.weight)
-        + 2 * (written - tail)
+        + size
+        - tail
         + sum(getsizeof(one.native.item) for one in new if one.native is not None)
         + sum(getsizeof(text) for one in new for text in _texts(one) if not text.isascii())
         + _MESSAGE_BYTES * len(new)

@@ -8,9 +8,9 @@ from itertools import chain, takewhile
 from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from foldline.agent.known import Conversion, KnownList, KnownLists
+from foldline.agent.known import Conversion, KnownList, KnownLists, WrittenView
 from foldline.errors import FormatError
 from foldline.history.formats.anthropic import ANTHROPIC
 from foldline.history.formats.detect import detect_items, witnesses_in
@@ -100,6 +100,9 @@ class Items(Struct, frozen=True, kw_only=True):
     places: Sequence[int] = ()
     """The place of the first dictionary of each of these."""
 
+    views: list[WrittenView] = field(default_factory=list[WrittenView])
+    """The view of the very same items that was written last, if one was."""
+
     def given(self) -> list[Any]:
         """Return what was passed in."""
         if isinstance(self.kept, History):
@@ -110,6 +113,9 @@ class Items(Struct, frozen=True, kw_only=True):
         """Return *view* in the caller's form; what is unchanged is the caller's own object."""
         if self.writer is None:
             return view
+        for known in self.views:
+            if (same := known.of(view, self.kept)) is not None:
+                return same
         sources = _Sources(self, view)
         written = self.writer(view, original=sources.of)
         if any(message.native is not None and message.native.continues for message in view):
@@ -121,7 +127,9 @@ class Items(Struct, frozen=True, kw_only=True):
             ]
         if len(view) == len(self.messages) and len(written) == len(self.kept):
             written = sources.with_ids(written)
-        return sources.as_given(written)
+        found = sources.as_given(written)
+        self.views[:] = [WrittenView(view, sources.steps(found))]
+        return found
 
 
 class _Sources:
@@ -161,20 +169,20 @@ class _Sources:
 
     def as_given(self, written: list[_Dict]) -> list[Any]:
         """Return *written* with the caller's own objects in place of what was read from them."""
-        if not self._plain:
-            return written
         given = self._items.kept
         own = {id(item): given[place] for place, item in self._plain.items()}
         return [own.get(id(item), item) for item in written]
+
+    def steps(self, found: list[Any]) -> list[int | _Dict]:
+        """Return the place of each item of *found* that is the caller's own, and the others."""
+        places: dict[int, Any] = {id(self._items.kept[at]): at for at in self._plain}
+        return [places.get(id(one), one) for one in found]
 
     def _item(self, place: int) -> _Dict:
         """Return the item at *place* as a dictionary, always the same one."""
         made = self._plain.get(place)
         if made is None:
-            given = self._items.kept[place]
-            made = plain(given)
-            if made is not given:
-                self._plain[place] = made
+            made = self._plain[place] = plain(self._items.kept[place])
         return made
 
 
@@ -236,6 +244,7 @@ def _read_dictionaries(
         wire=made.wire,
         messages=made.messages,
         places=made.places,
+        views=made.views,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from foldline.agent.known import held_by
+from foldline.agent.blocks import held_by
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError
 from foldline.guests.codec import GuestCodec

@@ -19,7 +19,7 @@ DEFAULT_TENANT = "default"
 _ALLOWED = re.compile(r"[A-Za-z0-9._:-]{1,200}", re.ASCII)
 _OTHERS = re.compile(r"[^A-Za-z0-9._:-]+", re.ASCII)
 # What `named` makes of other texts, and of a text that looks like it: see there.
-_MADE = re.compile(r"(?:.*:)?named-[0-9a-f]{40}", re.ASCII)
+_MADE = re.compile(r"named-[0-9a-f]{40}", re.ASCII)
 _SLUG, _HASH = 60, 40
 
 
@@ -50,7 +50,7 @@ class ThreadKey(Struct, frozen=True, order=True):
         another case or another normal form of Unicode is another text. The formula never changes.
         """
         expect("text", text, str)
-        if _ALLOWED.fullmatch(text) and not _MADE.fullmatch(text):
+        if _ALLOWED.fullmatch(text) and not _MADE.fullmatch(text.rpartition(":")[2]):
             return cls(tenant, str.__str__(text))
         # A lone surrogate, which UTF-8 has no form of, is a character like any other.
         digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
