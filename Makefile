@@ -19,7 +19,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-rest test-long test-guests teeth check lint types rooms words fix bench dist docs lock clean
+.PHONY: help demo test test-all test-rest test-long test-guests teeth check lint types rooms words fix bench dist docs site lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) \
@@ -83,7 +83,12 @@ dist: $(VENV)/.dev ## Build the wheel and the sdist
 docs: $(VENV)/.dev ## Write the pages that are made from the code
 	@$(BIN)/python tools/cli_reference.py
 	@$(BIN)/python tools/configuration_page.py
+	@$(BIN)/python tools/errors_page.py
 	@$(BIN)/python tools/public_names.py
+
+site: $(VENV)/.dev ## Build the site of the documentation into build/site
+	@rm -rf build/site
+	@$(BIN)/zensical build --clean --strict
 
 lock: $(VENV)/.dev ## Choose the newest allowed versions of all packages and pin them
 	@$(COMPILE) --upgrade --group dev --extra crypto --extra llm --extra otel \
@@ -97,7 +102,7 @@ lock: $(VENV)/.dev ## Choose the newest allowed versions of all packages and pin
 	done
 
 clean: ## Delete everything that make made
-	rm -rf $(VENV) $(GUEST_VENVS) build dist .coverage .coverage.* .hypothesis .import_linter_cache \
+	rm -rf $(VENV) $(GUEST_VENVS) build dist .cache .coverage .coverage.* .hypothesis .import_linter_cache \
 		.mypy_cache .pytest_cache .ruff_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -19,6 +19,9 @@ FRONT = """\
 
 Install it with `pip install 'foldline[cli]'`. Only `chat` with a vendor's model needs a key and a
 network.
+"""
+COMMON = """\
+## Of all commands
 
 Colors and progress bars appear only on a terminal (`NO_COLOR` is respected). With `--json` a
 command prints one JSON document and nothing else. `-` as FILE reads the standard input. Files are
@@ -45,11 +48,18 @@ command obeys: the verdict is skip, and the full history is sent.
 
 def page() -> str:
     """Return the page, in Markdown."""
-    parts = [FRONT, *_options(PROGRAM.params)]
-    for name, command in PROGRAM.commands.items():
-        for called, one in _commands(name, command):
-            parts.extend(_command(called, one))
-    return "\n".join(parts)
+    commands = [pair for each in PROGRAM.commands.items() for pair in _commands(*each)]
+    parts = [FRONT, *_table(commands), COMMON, *_options(PROGRAM.params)]
+    return "\n".join([*parts, *(line for pair in commands for line in _command(*pair))])
+
+
+def _table(commands: Sequence[tuple[str, Any]]) -> Iterator[str]:
+    yield "| command | what it does |"
+    yield "|---|---|"
+    for name, one in commands:
+        meaning = inspect.cleandoc(one.help or "").partition("\n\n")[0].replace("\n", " ")
+        yield f"| [`{name}`](#foldline-{name.replace(' ', '-')}) | {meaning} |"
+    yield ""
 
 
 def _commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:

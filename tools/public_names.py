@@ -1,4 +1,4 @@
-"""Writes `docs/names.md`, every public name with its first sentence, and the stub of the face."""
+"""Writes `docs/names.md`, the pages in `docs/api`, and the stub of the face."""
 
 import ast
 import sys
@@ -6,28 +6,50 @@ from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
 
-from foldline import HOMES, __all__
+from foldline import HOMES, __all__, errors
 
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "src"
 PAGE = ROOT / "docs" / "names.md"
+API = ROOT / "docs" / "api"
 STUB = SOURCES / "foldline" / "__init__.pyi"
 MODULES = ("events", "messages", "formats", "models", "storage", "guests", "errors")
-FRONT = """\
-<!-- Made by `make docs` from the docstrings; edit those instead. -->
-
+MADE = "<!-- Made by `make docs` from the docstrings; edit those instead. -->\n"
+FRONT = """
 # Every public name
 
-A first program needs `from foldline import …`; the other modules hold what fewer programs need.
+A first program needs `from foldline import …`; the other modules hold what fewer programs need. Each
+name leads to its docstrings.
 """
+# What has a page of its own, which says more than a docstring.
+ELSEWHERE = {
+    "foldline.agent.config": "configuration.md#{}",
+    "foldline.errors": "errors.md#{}",
+    "foldline.reduction.config": "configuration.md#{}",
+    "foldline.reduction.prices": "configuration.md#{}",
+    "foldline.reduction.provider": "configuration.md#{}",
+}
 
 
-def page() -> str:
-    """Return the page, in Markdown."""
-    tables = [_table("foldline", HOMES)]
-    tables += [_table(f"foldline.{name}", _imported(name)) for name in MODULES]
-    return FRONT + "".join(tables)
+def pages() -> dict[Path, str]:
+    """Return the table of all names, and the docstrings of each module, by the paths of the pages."""
+    modules = {"foldline": HOMES} | {f"foldline.{name}": _imported(name) for name in MODULES}
+    places: dict[str, str] = {}
+    tables, made = "", {}
+    for module, homes in modules.items():
+        shown = []
+        for name, home in sorted(homes.items()):
+            if f"{home}.{name}" in places:
+                continue  # a module before this one shows it
+            place = ELSEWHERE.get(home, f"api/{module}.md#{module}.{name}")
+            code = getattr(getattr(errors, name, None), "code", name)
+            places[f"{home}.{name}"] = place.format(code.lower()).removesuffix("#foldline")
+            shown += [] if home in ELSEWHERE else [f"\n::: {module}.{name}\n"]
+        if shown:
+            made[API / f"{module}.md"] = f"{MADE}\n# `{module}`\n{''.join(shown)}"
+        tables += _table(module, homes, places)
+    return {PAGE: f"{MADE}{FRONT}{tables}", **made}
 
 
 def stub() -> str:
@@ -45,8 +67,11 @@ def stub() -> str:
     )
 
 
-def _table(module: str, homes: Mapping[str, str]) -> str:
-    rows = "".join(f"| `{name}` | {_summary(homes[name], name)} |\n" for name in sorted(homes))
+def _table(module: str, homes: Mapping[str, str], places: Mapping[str, str]) -> str:
+    rows = "".join(
+        f"| [`{name}`]({places[f'{home}.{name}']}) | {_summary(home, name)} |\n"
+        for name, home in sorted(homes.items())
+    )
     return f"\n## `{module}`\n\n| name | what it is |\n|---|---|\n{rows}"
 
 
@@ -87,8 +112,9 @@ def _summary(module: str, name: str) -> str:
 
 
 if __name__ == "__main__":
-    made = {PAGE: page(), STUB: stub()}
+    texts = {**pages(), STUB: stub()}
     if "--check" in sys.argv:
-        sys.exit(any(path.read_text(encoding="utf-8") != text for path, text in made.items()))
-    for path, text in made.items():
+        there = {path: path.read_text(encoding="utf-8") for path in [PAGE, STUB, *API.iterdir()]}
+        sys.exit(there != texts)
+    for path, text in texts.items():
         path.write_text(text, encoding="utf-8")

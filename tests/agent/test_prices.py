@@ -86,6 +86,17 @@ def test_a_named_model_without_prices_is_warned_of_by_default(
     assert len(caplog.records) == warnings
 
 
+@pytest.mark.parametrize(("name", "warnings"), [("scripted", 0), ("acme:new", 1)])
+def test_a_model_of_ones_own_has_no_prices_to_miss(
+    name: str, warnings: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An agent warns of a vendor's model alone."""
+    with caplog.at_level(logging.WARNING, "foldline"):
+        Agent(ScriptedModel(["Hello."], name=name)).run_sync("Hello?")
+
+    assert sum("prices of" in one.message for one in caplog.records) == warnings
+
+
 def test_each_model_has_its_own_prices() -> None:
     """A reducer that is used for another model goes by the prices of that one."""
     reducer = HistoryReducer(model="openai:gpt-4o")

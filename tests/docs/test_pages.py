@@ -16,6 +16,7 @@ from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 SCRIPTS = (
     "cli_reference",
     "configuration_page",
+    "errors_page",
     pytest.param("public_names", marks=pytest.mark.source),
 )
 

@@ -133,6 +133,8 @@ class HistoryReducer:
             rides = bool(self._given) and may_ride(self.config, self._given[0], name)
             costs = structs.replace(costs, rides=rides)
         made._costs = costs  # noqa: SLF001
+        # A model of the caller's own is on no list of prices.
+        made._may_warn = self._may_warn and ":" in name  # noqa: SLF001
         return made
 
     async def reduce(  # noqa: PLR0913 - one name for each part of a request
