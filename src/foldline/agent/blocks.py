@@ -19,7 +19,7 @@ from foldline.history.formats.objects import dumped
 from foldline.history.formats.wire import is_list, is_object
 
 
-__all__ = ["BLOCK", "Block", "blocks_of", "held_by", "is_block", "size_of", "written"]
+__all__ = ["BLOCK", "Block", "Copies", "blocks_of", "held_by", "is_block", "size_of", "written"]
 
 
 BLOCK = 128

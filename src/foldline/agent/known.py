@@ -51,12 +51,12 @@ class WrittenView(Struct, frozen=True, eq=False):
         """Return *view* in the items *given*, which are the same list; None if it is another view."""
         if len(view) != len(self.view) or not all(map(is_, view, self.view)):
             return None
-        return [given[one] if type(one) is int else _fresh(one) for one in self.steps]
+        return [given[one] if isinstance(one, int) else _fresh(one) for one in self.steps]
 
 
 def _fresh(item: dict[str, object]) -> dict[str, object]:
     """Return a copy of *item*, which its caller may change; most are a role and a text."""
-    return {key: one if type(one) is str else deepcopy(one) for key, one in item.items()}
+    return {key: one if isinstance(one, str) else deepcopy(one) for key, one in item.items()}
 
 
 class Conversion(Struct, frozen=True, kw_only=True, eq=False):
