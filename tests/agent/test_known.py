@@ -348,13 +348,13 @@ def test_a_view_that_was_written_before_is_written_again(
 ) -> None:
     """It is that of the caller's list of now, and what a caller did to the summary stays there."""
     one, items = reducer(), kind(60)
-    state = one.reduce_sync(items).state
-    first = one.reduce_sync(items, state=state)
-    wanted = json.dumps(first.messages)
-    for message in first.messages:
-        if all(message is not own for own in items):
-            message["content"] = "changed by the caller"
-            message["cache_control"] = {"type": "ephemeral"}
+    first = one.reduce_sync(items)
+    state, wanted = first.state, json.dumps(first.messages)
+    for reduced in (first, one.reduce_sync(items, state=state)):
+        for message in reduced.messages:
+            if all(message is not own for own in items):
+                message["content"] = "changed by the caller"
+                message["cache_control"] = {"type": "ephemeral"}
     copied = copy.deepcopy(items)
     again = one.reduce_sync(copied, state=state)
     own = set(map(id, copied))

@@ -275,7 +275,7 @@ a view of another reduction is taken for the last one
 -         if len(view) != len(self.view) or not all(map(is_, view, self.view)):
 +         if False:
 a caller is given what another one may have changed
--         return [given[one] if isinstance(one, int) else _fresh(one) for one in self.steps]
+-         return [given[one] if isinstance(one, int) else fresh(one) for one in self.steps]
 +         return [given[one] if isinstance(one, int) else one for one in self.steps]
 
 agent/known.py: agent/test_known_bounds.py

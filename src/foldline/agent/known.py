@@ -18,7 +18,7 @@ from foldline.history.messages import Message, NativeFormat
 from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
 
 
-__all__ = ["KNOWN_BYTES", "Conversion", "KnownList", "KnownLists", "WrittenView"]
+__all__ = ["KNOWN_BYTES", "Conversion", "KnownList", "KnownLists", "WrittenView", "fresh"]
 
 
 KNOWN_BYTES = 256 * 1024 * 1024
@@ -51,10 +51,10 @@ class WrittenView(Struct, frozen=True, eq=False):
         """Return *view* in the items *given*, which are the same list; None if it is another view."""
         if len(view) != len(self.view) or not all(map(is_, view, self.view)):
             return None
-        return [given[one] if isinstance(one, int) else _fresh(one) for one in self.steps]
+        return [given[one] if isinstance(one, int) else fresh(one) for one in self.steps]
 
 
-def _fresh(item: dict[str, object]) -> dict[str, object]:
+def fresh(item: dict[str, object]) -> dict[str, object]:
     """Return a copy of *item*, which its caller may change; most are a role and a text."""
     return {key: one if isinstance(one, str) else deepcopy(one) for key, one in item.items()}
 

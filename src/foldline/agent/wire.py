@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
-from foldline.agent.known import Conversion, KnownList, KnownLists, WrittenView
+from foldline.agent.known import Conversion, KnownList, KnownLists, WrittenView, fresh
 from foldline.errors import FormatError
 from foldline.history.formats.anthropic import ANTHROPIC
 from foldline.history.formats.detect import detect_items, witnesses_in
@@ -176,7 +176,7 @@ class _Sources:
     def steps(self, found: list[Any]) -> list[int | _Dict]:
         """Return the place of each item of *found* that is the caller's own, and the others."""
         places: dict[int, Any] = {id(self._items.kept[at]): at for at in self._plain}
-        return [places.get(id(one), one) for one in found]
+        return [places[id(one)] if id(one) in places else fresh(one) for one in found]
 
     def _item(self, place: int) -> _Dict:
         """Return the item at *place* as a dictionary, always the same one."""
