@@ -14,7 +14,7 @@ import argparse
 import json
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import isnan
 from types import ModuleType
 from typing import Any
@@ -39,7 +39,12 @@ from bench import (
 
 MODULES = (imports, memory, prepare, first_fold, digest, store, conversations, servers, turn)
 RUNS = {one.__name__.removeprefix("bench."): one.run for one in MODULES}
-RECORDED = {"bill": bill, "fits": fits, "quality": quality, "replay": replay}
+RECORDED: dict[str, Callable[[Sequence[str]], int]] = {
+    "bill": bill.main,
+    "fits": fits.main,
+    "quality": quality.main,
+    "replay": replay.main,
+}
 RATIOS = frozenset({"prepare", "first_fold"})
 TIMES = 3
 
@@ -112,7 +117,7 @@ def _first_line(module: ModuleType) -> str:
 def main(arguments: Sequence[str]) -> int:
     """Run what *arguments* name, or everything; return 1 if a goal is missed, else 0."""
     for name in RECORDED.keys() & arguments[:1]:
-        return RECORDED[name].main(arguments[1:])
+        return RECORDED[name](arguments[1:])
     parsed = _parsed(arguments)
     measure.pin()
     names = parsed.names or list(RUNS)

@@ -114,8 +114,8 @@ class Items(Struct, frozen=True, kw_only=True):
         if self.writer is None:
             return view
         for known in self.views:
-            if (same := known.of(view, self.kept)) is not None:
-                return same
+            if (shown := known.of(view, self.kept)) is not None:
+                return shown
         sources = _Sources(self, view)
         written = self.writer(view, original=sources.of)
         if any(message.native is not None and message.native.continues for message in view):
