@@ -19,7 +19,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-rest test-long test-guests teeth check lint types rooms words fix bench dist docs site lock clean
+.PHONY: help demo test test-all test-rest test-long test-guests test-browser teeth check lint types rooms words fix bench dist docs site lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) \
@@ -29,13 +29,13 @@ demo: $(VENV)/.demo ## Replay a recorded session; needs no key, no network and n
 	@$(BIN)/foldline demo
 
 test: $(VENV)/.dev ## Run the checks and the tests that fit into three minutes on two cores
-	@$(call both,$(MAKE) --no-print-directory check,-m "not slow and not long",,true)
+	@$(call both,$(MAKE) --no-print-directory check,-m "not slow and not long and not browser",,true)
 
 test-all: check test-rest ## Run every check, and every test with coverage; takes ten minutes
 
 test-rest: $(VENV)/.dev ## Run what `make test` leaves out: the other type checker, slow tests, coverage
 	@export HYPOTHESIS_PROFILE=thorough; \
-	$(call both,true,-m "not long",--cov --cov-report=,$(RUN) mypy)
+	$(call both,true,-m "not long and not browser",--cov --cov-report=,$(RUN) mypy)
 	@$(RUN) coverage report
 	@$(RUN) coverage report --include='src/foldline/history/*,src/foldline/reduction/*' \
 		--fail-under=100
@@ -48,6 +48,12 @@ test-guests: ## Run the tests inside each framework; GUESTS="langchain strands" 
 		$(MAKE) --no-print-directory guest-$$guest || failed="$$failed $$guest"; \
 	done; \
 	test -z "$$failed" || { echo "failed inside:$$failed" >&2; exit 1; }
+
+test-browser: $(VENV)/.dev ## Look at the page of a replay in Chromium, which has to be installed
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
+		|| command -v google-chrome >/dev/null \
+		|| { echo 'make: no chromium on the path; on Debian: apt-get install chromium' >&2; exit 1; }
+	@$(RUN) pytest tests/browser
 
 teeth: $(VENV)/.dev ## Plant bugs one by one and check that a test fails for each
 	@$(RUN) tests.planted.bugs

@@ -71,24 +71,24 @@ def test_without_that_fold_it_says_so(run: Run, chat: Path, options: tuple[str, 
     assert "with a summary in this configuration" in outcome.err
 
 
-def test_the_page_of_a_replay_shows_summaries(run: Run, chat: Path, tmp_path: Path) -> None:
-    """Only with `--summaries` the page has text of the conversation."""
+def test_the_page_of_a_replay_shows_text(run: Run, chat: Path, tmp_path: Path) -> None:
+    """Only with `--text` the page has text of the conversation."""
     page = tmp_path / "page.html"
 
     run("replay", chat, *_SMALL, "--no-check", "--html", page)
     without = page.read_text(encoding="utf-8")
-    outcome = run("replay", chat, *_SMALL, "--no-check", "--html", page, "--summaries")
+    outcome = run("replay", chat, *_SMALL, "--no-check", "--html", page, "--text")
     shown = page.read_text(encoding="utf-8")
 
     assert outcome.code == 0
     assert "parcel" not in without
-    assert "The last summary, of messages 0" in shown
+    assert "What the model was told" in shown
     assert "Where is parcel 0?" in shown
 
 
-def test_summaries_need_a_page(run: Run, chat: Path) -> None:
+def test_text_needs_a_page(run: Run, chat: Path) -> None:
     """Without a page the option would have no effect."""
-    outcome = run("replay", chat, *_SMALL, "--summaries")
+    outcome = run("replay", chat, *_SMALL, "--text")
 
     assert outcome.code == 2
     assert "add --html FILE" in outcome.err

@@ -152,7 +152,7 @@ def test_the_demonstration_shows_what_is_saved(run: Run, tmp_path: Path) -> None
     for part in ("with and without foldline", "The last view", "foldline replay FILE"):
         assert part in outcome.out
     page = (tmp_path / "demo.html").read_text(encoding="utf-8")
-    assert page.count("<svg") == 2 + len(DEMO_CONFIGS)
+    assert page.count("<svg") == 1 + len(DEMO_CONFIGS)
 
 
 @pytest.mark.slow

@@ -179,13 +179,39 @@ values of one call are drawn one by one
 + groups = [(n < kept, 1) for kept, total in self.groups for n in range(total)]
 replay/inspection.py: replay/test_inspection.py
 an identifier that the rest of the view has is lost
-- seen = text_of_all(view_of(history, state))
-+ seen = text_of_all(state.front_messages())
+- folded, seen = self._messages[:cut], text_of_all(view)
++ folded, seen = self._messages[:cut], text_of_all(state.front_messages())
 the oldest messages of a line are shown
-- if core in self._texts[at])[-_MOST_MESSAGES:]
-+ if core in self._texts[at])[:_MOST_MESSAGES]
+- if core in self._holders.texts[at])[-_MOST_MESSAGES:]
++ if core in self._holders.texts[at])[:_MOST_MESSAGES]
 replay/inspection_page.py: replay/test_inspection.py
 a page obeys the markup of a conversation
-- return escape("".join(sign if sign.isprintable() else " " for sign in text))
-+ return "".join(sign if sign.isprintable() else " " for sign in text)
+- return escape("".join(sign if sign.isprintable() or sign in kept else " " for sign in text))
++ return "".join(sign if sign.isprintable() or sign in kept else " " for sign in text)
+
+replay/telling.py: replay/test_telling.py
+the oldest summaries win the room
+- for stretch in reversed(replay.stretches):
++ for stretch in replay.stretches:
+a message has all of its text on a page
+- return plain_text(text[:most], keeps_lines=True) + _CUT.format(left)
++ return plain_text(text, keeps_lines=True) + _CUT.format(left)
+
+replay/conclusion.py: replay/test_conclusion.py
+what hardly saves anything is recommended
+- if never <= ours[name] * _NEGLIGIBLE:
++ if never <= ours[name]:
+
+replay/calls.py: replay/test_telling.py
+a slider does not stop at the last call
+- stops = [call.number for call in calls[::-width]][::-1]
++ stops = [call.number for call in calls[::width]]
+a fold counts from the next call on
+- bisect_right(cuts, (number, maxsize))
++ bisect_right(cuts, (number, -1))
+
+replay/player.py: replay/test_telling.py
+a fold does not end a stretch
+- return one.summary_hash == other.summary_hash
++ return True
 """)

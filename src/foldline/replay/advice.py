@@ -6,7 +6,8 @@ sum is recommended. They are tuned to no session. What is as cheap within 3 % is
 its place: the defaults come first, and last what may outgrow a window or drops messages unsummarized.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -14,6 +15,7 @@ from msgspec.structs import asdict, replace
 
 from foldline.history.history import CountingUnit
 from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.prices import Prices
 from foldline.replay.bill import Terms, priced
 from foldline.replay.comparison import no_reduction
 from foldline.replay.player import play
@@ -21,7 +23,7 @@ from foldline.replay.record import SessionRecord
 from foldline.replay.tape import Tape
 
 
-__all__ = ["CANDIDATES", "Advice", "SessionBill", "advice_on", "changes_of"]
+__all__ = ["CANDIDATES", "Advice", "SessionBill", "advice_on", "changes_of", "lines_of"]
 
 
 _NEGLIGIBLE, _NOTABLE = 1.03, 0.01
@@ -158,3 +160,21 @@ def changes_of(config: HistoryReductionConfig) -> dict[str, object]:
     """Return the fields of *config* that differ from the defaults."""
     usual = asdict(HistoryReductionConfig())
     return {name: value for name, value in asdict(config).items() if value != usual[name]}
+
+
+def lines_of(config: HistoryReductionConfig, prices: Prices | None) -> tuple[str, ...]:
+    """Return what of *config* differs from the defaults as lines of TOML, with *prices* that no list knows."""
+    return tuple(_lines(changes_of(replace(config, prices=prices))))
+
+
+def _lines(fields: Mapping[str, object]) -> Iterator[str]:
+    for name, value in fields.items():
+        if isinstance(value, Prices):
+            pairs = asdict(value).items()
+            given = (
+                f"{key} = {json.dumps(one)}" for key, one in pairs if isinstance(one, float | int)
+            )
+            yield f"{name} = {{ {', '.join(given)} }}"
+        # Of a provider a key may be written down, and what is no value has no form in TOML.
+        elif isinstance(value, str | bool | float | int):
+            yield f"{name} = {json.dumps(value)}"

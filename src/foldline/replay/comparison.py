@@ -22,7 +22,6 @@ from foldline.replay.tape import Tape
 
 
 __all__ = [
-    "NEEDS_NO_FOLDING",
     "NO_REDUCTION",
     "RECORDED",
     "USUAL",
@@ -39,9 +38,6 @@ NO_REDUCTION = "no reduction"
 
 RECORDED = "as recorded"
 """The name of what the vendor reported when the session took place."""
-
-NEEDS_NO_FOLDING = "This session needs no folding: sending it all is the cheapest within 2 %."
-"""What is said of a session for which `needs_no_folding`."""
 
 # Of the calls that must have a report, and of a prefix that a cache still has: it serves whole blocks.
 _MOST = 0.9

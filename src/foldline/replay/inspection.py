@@ -6,8 +6,10 @@ of its words, rare ones first. This is a guess by words: nobody noted where a li
 """
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import chain
 
 from msgspec import Struct
@@ -21,7 +23,7 @@ from foldline.replay.quality.moments import text_of_all
 from foldline.replay.quality.words import Told, requests, rules
 
 
-__all__ = ["Inspection", "Lost", "SummaryLine", "inspect_summary"]
+__all__ = ["Inspection", "Inspector", "Lost", "SummaryLine", "inspect_summary"]
 
 
 _WORD = re.compile(r"[\w./@#:+-]{3,}")
@@ -88,30 +90,62 @@ def inspect_summary(history: History, state: HistoryReductionState) -> Inspectio
         state: The reduction.
     """
     folded = history[: state.summarized_up_to_index]
-    seen = text_of_all(view_of(history, state))
-    texts = list(map(said, folded))
-    lines = chain.from_iterable(one.text.splitlines() for one in state.front_messages())
-    origin = _Origins(texts)
-    gone, known = _missing(folded, texts, seen)
-    return Inspection(
-        covered=len(folded),
-        lines=tuple(origin.of(line) for line in lines),
-        identifiers=gone,
-        known=known,
-        requests=tuple(requests(folded, seen)),
-        rules=tuple(rules(folded, seen)),
-    )
+    return Inspector(folded).inspect(state, view_of(history, state))
+
+
+class Inspector:
+    """Inspects any number of reductions of one history; its messages are read once."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        """Inspect reductions of *messages*, of which none is a system message."""
+        self._messages = messages
+        self._texts = list(map(said, messages))
+
+    @cached_property
+    def _holders(self) -> "_Holders":
+        return _Holders(self._texts)
+
+    @cached_property
+    def _values(self) -> list[list[str]]:
+        return [list(identifiers(text)) for text in self._texts]
+
+    def inspect(self, state: HistoryReductionState, view: Sequence[Message]) -> Inspection:
+        """Return what stands for the messages that *state* covers, and what *view* has lost."""
+        cut = state.summarized_up_to_index
+        folded, seen = self._messages[:cut], text_of_all(view)
+        lines = chain.from_iterable(one.text.splitlines() for one in state.front_messages())
+        origin = _Origins(self._holders, cut)
+        gone, known = _missing(folded, self._values[:cut], seen)
+        return Inspection(
+            covered=cut,
+            lines=tuple(origin.of(line) for line in lines),
+            identifiers=gone,
+            known=known,
+            requests=tuple(requests(folded, seen)),
+            rules=tuple(rules(folded, seen)),
+        )
+
+
+class _Holders:
+    """Which messages have which words."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = [" ".join(text.split()) for text in texts]
+        self._by_word: defaultdict[str, list[int]] = defaultdict(list)
+        for index, text in enumerate(self.texts):
+            for word in set(_words(text)):
+                self._by_word[word].append(index)
+
+    def of(self, word: str, end: int) -> list[int]:
+        found = self._by_word.get(word, [])
+        return found[: bisect_left(found, end)]
 
 
 class _Origins:
-    """Finds the messages that a line was made of."""
+    """Finds those of the first *end* messages that a line was made of."""
 
-    def __init__(self, texts: Sequence[str]) -> None:
-        self._texts = [" ".join(text.split()) for text in texts]
-        self._holders: defaultdict[str, list[int]] = defaultdict(list)
-        for index, text in enumerate(self._texts):
-            for word in set(_words(text)):
-                self._holders[word].append(index)
+    def __init__(self, holders: _Holders, end: int) -> None:
+        self._holders, self._end = holders, end
 
     def of(self, line: str) -> SummaryLine:
         if _HEADING.match(line):
@@ -122,15 +156,15 @@ class _Origins:
         return SummaryLine(text=line, messages=tuple(sorted(self._covering(line))))
 
     def _with(self, core: str) -> tuple[int, ...]:
-        holders = [self._holders.get(word, []) for word in _words(core)]
+        holders = [self._holders.of(word, self._end) for word in _words(core)]
         rarest = min(holders, key=len) if holders else ()
-        return tuple(at for at in rarest if core in self._texts[at])[-_MOST_MESSAGES:]
+        return tuple(at for at in rarest if core in self._holders.texts[at])[-_MOST_MESSAGES:]
 
     def _covering(self, line: str) -> Iterator[int]:
         """Yield few messages that together have most of the words of *line*."""
-        rare = {
-            word: self._holders[word] for word in _words(spelled_out(line)) if self._is_rare(word)
-        }
+        held = {word: self._holders.of(word, self._end) for word in _words(spelled_out(line))}
+        most = max(1, self._end * _COMMON)
+        rare = {word: holders for word, holders in held.items() if 0 < len(holders) <= most}
         left = {word: 1 / len(holders) for word, holders in rare.items()}
         total = sum(left.values())
         for _ in range(_MOST_MESSAGES):
@@ -144,22 +178,18 @@ class _Origins:
             left = {word: weight for word, weight in left.items() if best not in rare[word]}
             yield best
 
-    def _is_rare(self, word: str) -> bool:
-        return 0 < len(self._holders.get(word, ())) <= max(1, len(self._texts) * _COMMON)
-
 
 def _words(text: str) -> list[str]:
     return list(dict.fromkeys(word.strip(_EDGE).lower() for word in _WORD.findall(text)))
 
 
 def _missing(
-    folded: Sequence[Message], texts: Sequence[str], seen: str
+    folded: Sequence[Message], found: Sequence[Sequence[str]], seen: str
 ) -> tuple[tuple[Lost, ...], int]:
     """Return the identifiers of *folded* that *seen* lacks, and how many there are in all."""
     last: dict[str, int] = {}
-    for index, text in enumerate(texts):
-        for value in identifiers(text):
-            last[value] = index
+    for index, values in enumerate(found):
+        last.update(dict.fromkeys(values, index))
     used = {value for message in folded for value in wants(message)}
     kept = set(identifiers(seen))
     gone = [value for value in last if value not in kept and value not in seen]

@@ -1,6 +1,17 @@
 """Numbers as a page or a terminal has room for."""
 
-__all__ = ["short_number"]
+__all__ = ["counted", "short_number", "shown_dollars"]
+
+
+def counted(number: int, noun: str) -> str:
+    """Return *number* with *noun*, in the plural unless it is 1."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def shown_dollars(amount: float) -> str:
+    """Return *amount* as people write it, with more digits if it is small."""
+    sign, size = "-" if amount < 0 else "", abs(amount)
+    return f"{sign}${size:,.2f}" if size >= 1 else f"{sign}${size:.4f}"
 
 
 def short_number(number: float) -> str:

@@ -1,5 +1,6 @@
-"""A picture of one replay: history against view, in tokens, over the model calls of a session."""
+"""Pictures of replays: views over one another, in tokens, and what was done at each model call."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from math import ceil, log10
@@ -9,12 +10,15 @@ from foldline.replay.record import CallRecord, ReplayReport
 
 
 __all__ = [
+    "LEFT",
     "MOST_CURVES",
     "MOST_POINTS",
+    "RANK",
+    "RIGHT",
     "Mark",
     "Point",
-    "draw",
     "mark_of",
+    "marks_of",
     "overlay",
     "strip",
     "thinned",
@@ -35,35 +39,17 @@ What a cell of a strip shows, the most notable first.
 `fold`: a new reduction. `hit`: a cached one. `full`: the full history.
 """
 
-_RANK: tuple[Mark, ...] = ("invalid", "failed", "fold", "hit", "full")
-_MOST_MARKS = 150
+RANK: tuple[Mark, ...] = ("invalid", "failed", "fold", "hit", "full")
+"""All marks, the most notable first."""
 
-_WIDTH, _HEIGHT = 600, 250
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 588, 12, 190
-_FOLD_ROW, _STRIP_TOP, _STRIP_HEIGHT = 200, 208, 12
-_LABEL_ROW = 238
+LEFT, RIGHT = 60, 588
+"""Where the first and the last call are in an overlay."""
+
+_WIDTH, _HEIGHT = 600, 240
+_TOP, _BOTTOM = 12, 210
+_STRIP_HEIGHT = 8
+_LABEL_ROW = 232
 _STEPS = 4
-
-
-def draw(report: ReplayReport, *, id: str, label: str, description: str, top: int) -> str:
-    """
-    Return *report* as an SVG element.
-
-    Args:
-        report: What to draw.
-        id: What the ids inside the element begin with; unique on a page.
-        label: The title, as markup.
-        description: What prepared the requests, as markup.
-        top: The tokens that the picture reaches up to.
-    """
-    totals = report.totals
-    full = max((call.full_tokens for call in report.calls), default=0)
-    said = (
-        f"{description}. Over {totals.calls:,} model calls the history grows to {full:,} tokens; "
-        f"the largest view has {totals.peak_tokens:,}, the mean view {totals.mean_tokens:,.0f}. "
-        f"{totals.folds:,} folds."
-    )
-    return _svg(id, label, said, _Canvas(report.calls, max(1, top)).elements())
 
 
 MOST_CURVES = 8
@@ -81,9 +67,25 @@ def overlay(reports: Sequence[ReplayReport], *, id: str, label: str, top: int) -
         id,
         label,
         said,
-        (*canvas.grid(), *curves, *canvas.numbers(_FOLD_ROW + 8)),
-        height=_FOLD_ROW + 16,
+        (*canvas.grid(), *curves, *canvas.numbers(), canvas.cursor()),
     )
+
+
+def marks_of(report: ReplayReport, *, id: str, label: str) -> str:
+    """Return what was done at each call of *report*, from left to right, as an SVG element."""
+    marks = strip(report.calls)
+    width = _WIDTH / max(1, len(marks))
+    cells: list[str] = []
+    at = 0
+    for mark, run in groupby(marks):
+        length = len(list(run))
+        cells.append(
+            f'<rect class="{mark}" x="{at * width:.1f}" y="0" width="{length * width:.1f}" '
+            f'height="{_STRIP_HEIGHT}"/>'
+        )
+        at += length
+    said = ", ".join(f"{count:,} {mark}" for mark, count in Counter(marks).items())
+    return _svg(id, label, f"Of {len(marks):,} marks: {said}", cells, height=_STRIP_HEIGHT)
 
 
 def _curves(reports: Sequence[ReplayReport]) -> Iterator[tuple[int, ReplayReport]]:
@@ -111,34 +113,24 @@ class _Canvas:
         self._step = _nice(top / _STEPS)
         self._top = self._step * ceil(top / self._step)
 
-    def elements(self) -> Iterator[str]:
-        """Yield everything inside the picture, from back to front."""
-        full = thinned([(call.number, call.full_tokens) for call in self._calls])
-        view = thinned([(call.number, call.view_tokens) for call in self._calls])
-        yield from self.grid()
-        if self._calls:
-            ground = f"{self._x(len(self._calls)):.1f},{_BOTTOM} {_LEFT},{_BOTTOM}"
-            for kind, points in (("history", full), ("view", view)):
-                yield f'<polygon class="{kind} area" points="{self._points(points)} {ground}"/>'
-        for kind, points in (("history", full), ("view", view)):
-            yield f'<polyline class="{kind} curve" points="{self._points(points)}"/>'
-        yield from self._folds()
-        yield from self._strip()
-        yield from self.numbers(_LABEL_ROW)
-
     def curve(self, calls: Sequence[CallRecord], kind: str) -> str:
         """Return the views of *calls* as a curve."""
         points = self._points(thinned([(call.number, call.view_tokens) for call in calls]))
         return f'<polyline class="{kind} curve" points="{points}"/>'
 
-    def numbers(self, y: int) -> Iterator[str]:
+    def cursor(self) -> str:
+        """Return the line that a script moves along the calls."""
+        return f'<line class="cursor" x1="{RIGHT}" x2="{RIGHT}" y1="{_TOP}" y2="{_BOTTOM}"/>'
+
+    def numbers(self) -> Iterator[str]:
         """Yield the numbers of the first and the last call."""
-        yield f'<text class="label" x="{_LEFT}" y="{y}">call 1</text>'
+        y = _LABEL_ROW
+        yield f'<text class="label" x="{LEFT}" y="{y}">call 1</text>'
         last = f"call {len(self._calls):,}"
-        yield f'<text class="label end" x="{_RIGHT}" y="{y}">{last}</text>'
+        yield f'<text class="label end" x="{RIGHT}" y="{y}">{last}</text>'
 
     def _x(self, number: int) -> float:
-        return _LEFT + (number - 1) / max(1, len(self._calls) - 1) * (_RIGHT - _LEFT)
+        return LEFT + (number - 1) / max(1, len(self._calls) - 1) * (RIGHT - LEFT)
 
     def _y(self, tokens: int) -> float:
         return _BOTTOM - tokens / self._top * (_BOTTOM - _TOP)
@@ -150,29 +142,9 @@ class _Canvas:
         """Yield the lines and sizes that curves are drawn over."""
         for tokens in range(0, self._top + 1, self._step):
             y = self._y(tokens)
-            yield f'<line class="grid" x1="{_LEFT}" x2="{_RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+            yield f'<line class="grid" x1="{LEFT}" x2="{RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
             label = _short(tokens)
-            yield f'<text class="label end" x="{_LEFT - 6}" y="{y + 4:.1f}">{label}</text>'
-
-    def _folds(self) -> Iterator[str]:
-        folds = [call.number for call in self._calls if call.status == "performed"]
-        # So many of them that their marks can be told apart.
-        shown = folds[:: max(1, -(-len(folds) // _MOST_MARKS))]
-        if shown:
-            path = "".join(f"M{self._x(number):.1f} {_FOLD_ROW - 7}l3 6h-6z" for number in shown)
-            yield f'<path class="fold mark" d="{path}"/>'
-
-    def _strip(self) -> Iterator[str]:
-        marks = strip(self._calls)
-        width = (_RIGHT - _LEFT) / max(1, len(marks))
-        at = 0
-        for mark, run in groupby(marks):
-            length = len(list(run))
-            yield (
-                f'<rect class="{mark}" x="{_LEFT + at * width:.2f}" y="{_STRIP_TOP}" '
-                f'width="{length * width:.2f}" height="{_STRIP_HEIGHT}"/>'
-            )
-            at += length
+            yield f'<text class="label end" x="{LEFT - 6}" y="{y + 4:.1f}">{label}</text>'
 
 
 def thinned(points: Sequence[Point], most: int = MOST_POINTS) -> tuple[Point, ...]:
@@ -192,7 +164,7 @@ def strip(calls: Sequence[CallRecord], most: int = MOST_POINTS) -> tuple[Mark, .
     marks: list[Mark] = [mark_of(call) for call in calls]
     width = max(1, -(-len(marks) // most))
     starts = range(0, len(marks), width)
-    return tuple(min(marks[start : start + width], key=_RANK.index) for start in starts)
+    return tuple(min(marks[start : start + width], key=RANK.index) for start in starts)
 
 
 def mark_of(call: CallRecord) -> Mark:

@@ -24,11 +24,30 @@ from foldline.replay.tape import Tape
 from foldline.replay.validity import Judge, losses, violations
 
 
-__all__ = ["ReadingLog", "Replay", "play", "spans"]
+__all__ = ["ReadingLog", "Replay", "Stretch", "play", "spans"]
 
 
 # The same session gives the same reductions whenever it is played.
 _NO_TIME = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+class Stretch(Struct, frozen=True, kw_only=True):
+    """Model calls in a row whose requests were made through the same reduction."""
+
+    first: int
+    """The number of the first of them, counted from 1."""
+
+    last: int
+    """The number of the last of them."""
+
+    said: int
+    """How many messages had been said before the last one, system messages not counted."""
+
+    view: tuple[Message, ...]
+    """The request of the last one."""
+
+    state: HistoryReductionState | None
+    """The reduction; None before the first fold."""
 
 
 class Replay(Struct, frozen=True, kw_only=True):
@@ -42,6 +61,9 @@ class Replay(Struct, frozen=True, kw_only=True):
 
     state: HistoryReductionState | None = None
     """The last reduction; None if nothing was folded."""
+
+    stretches: tuple[Stretch, ...] = ()
+    """All model calls, in order."""
 
 
 def play(
@@ -97,6 +119,7 @@ class _Player:
         self._state: HistoryReductionState | None = None
         self._from_json: HistoryReductionState | None = None
         self._request: tuple[Message, ...] = ()
+        self._stretches: list[Stretch] = []
         self._records: list[CallRecord] = []
 
     def _now(self) -> datetime:
@@ -135,6 +158,17 @@ class _Player:
             answer_tokens=self._tape.answer_tokens(number),
         )
         self._records.append(record)
+        self._follow(record.number)
+
+    def _follow(self, number: int) -> None:
+        """Add call *number* to the stretch that it continues, or begin one."""
+        first, state = number, self._state
+        if self._stretches and _is_same(self._stretches[-1].state, state):
+            first = self._stretches.pop().first
+        said = len(self._history)
+        self._stretches.append(
+            Stretch(first=first, last=number, said=said, view=self._request, state=state)
+        )
 
     def _reduce(self) -> ReducedHistory[Message]:
         state = self._state
@@ -183,7 +217,19 @@ class _Player:
             totals=Totals.of(self._records, most_reads=self._log.most, checked=self._check),
             calls=tuple(self._records),
         )
-        return Replay(report=report, view=self._request, state=self._state)
+        return Replay(
+            report=report,
+            view=self._request,
+            state=self._state,
+            stretches=tuple(self._stretches),
+        )
+
+
+def _is_same(one: HistoryReductionState | None, other: HistoryReductionState | None) -> bool:
+    """Whether views through both are the same; one may have gone through JSON."""
+    if one is None or other is None:
+        return one is other
+    return one.summary_hash == other.summary_hash
 
 
 class ReadingLog:

@@ -1,16 +1,25 @@
-"""Replays as one page of HTML that opens without a network: no script, no file beside it."""
+"""
+Replays as one page of HTML that opens without a network: no file beside it, and one script of its own.
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+The script moves the slider over the model calls; without it everything is there to read. The page
+names the digest of that script as the only one that may run.
+"""
+
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
 from importlib.resources import files
+from itertools import repeat
 from string import Template
-from types import MappingProxyType
 
+from foldline.replay.calls import stepper
 from foldline.replay.columns import Column, Row, describe, rows, shown_columns
-from foldline.replay.comparison import NEEDS_NO_FOLDING, needs_no_folding
-from foldline.replay.inspection import Inspection
-from foldline.replay.inspection_page import inspected, plain_text
-from foldline.replay.picture import MOST_CURVES, draw, overlay
+from foldline.replay.conclusion import Conclusion, conclude
+from foldline.replay.inspection_page import plain_text
+from foldline.replay.numbers import counted, shown_dollars
+from foldline.replay.picture import MOST_CURVES, marks_of, overlay
 from foldline.replay.record import CallRecord, FoldRecord, ReplayReport
+from foldline.replay.telling import MOST_TEXT, Spoken, telling
 
 
 __all__ = ["MOST_SESSIONS", "html_page"]
@@ -21,7 +30,6 @@ MOST_SESSIONS = 12
 
 _MOST_FOLDS = 100
 _MOST_VIOLATIONS = 20
-_NO_SUMMARY: Mapping[str, Inspection] = MappingProxyType({})
 _FOLD_HEADS = (
     "call", "messages folded", "messages read", "tokens read", "view, tokens", "outcome",
 )  # fmt: skip
@@ -31,24 +39,31 @@ def html_page(
     sessions: Sequence[Sequence[ReplayReport]],
     *,
     title: str = "foldline replay",
-    summaries: Sequence[Mapping[str, Inspection]] = (),
+    conclusion: Conclusion | None = None,
+    spoken: Sequence[Spoken] = (),
 ) -> str:
     """
     Return a page about *sessions*, each given as its reports, one per configuration.
 
+    It has at most 12 sessions, some hundred points of each curve, and four million characters of text.
+
     Args:
         sessions: The reports.
         title: The title of the page.
-        summaries: The last summary of each session by the name of its configuration. With them the
-            page holds text of the conversations, without them none.
+        conclusion: What stands on top; by default what the reports say without the configurations.
+        spoken: What was said in each session. With it the page holds text of the conversations,
+            without it none.
     """
-    shown = summaries or [_NO_SUMMARY] * len(sessions)
-    pairs = zip(sessions, shown, strict=True)
+    pairs: Iterable[tuple[Sequence[ReplayReport], Spoken | None]] = zip(
+        sessions, spoken or repeat(None, len(sessions)), strict=True
+    )
     drawn = sorted(pairs, key=lambda pair: -pair[0][0].session.messages)[:MOST_SESSIONS]
     pieces = [
         piece
-        for number, (reports, found) in enumerate(drawn)
-        for piece in _session(reports, f"s{number}", found)
+        for number, (reports, text) in enumerate(drawn)
+        for piece in _session(
+            reports, f"s{number}", text, MOST_TEXT // len(drawn), is_only=len(sessions) == 1
+        )
     ]
     if len(drawn) < len(sessions):
         left_out = len(sessions) - len(drawn)
@@ -56,16 +71,21 @@ def html_page(
         pieces.insert(0, note)
     table = rows(sessions)
     columns = shown_columns(table)
-    page = Template((files("foldline.replay") / "page.html").read_text("utf-8"))
-    return page.substitute(
+    page, script = (
+        (files("foldline.replay") / name).read_text("utf-8") for name in ("page.html", "page.js")
+    )
+    return Template(page).substitute(
         title=plain_text(title),
         summary=_summary(sessions),
+        conclusion="\n".join(_conclusion(conclusion or conclude(sessions))),
         totals=_totals(table, columns),
         meanings="\n".join(
             f"<dt>{plain_text(column.title)}</dt><dd>{plain_text(column.meaning)}</dd>"
             for column in columns
         ),
         sessions="\n".join(pieces),
+        script=script,
+        digest=b64encode(sha256(script.encode()).digest()).decode(),
     )
 
 
@@ -74,8 +94,15 @@ def _summary(sessions: Sequence[Sequence[ReplayReport]]) -> str:
     messages = sum(session.messages for session in played)
     tokens = sum(session.tokens for session in played)
     calls = sum(reports[0].totals.calls for reports in sessions)
-    what = "1 session" if len(played) == 1 else f"{len(played):,} sessions"
+    what = counted(len(played), "session")
     return f"{what}, {messages:,} messages, {tokens:,} tokens, {calls:,} model calls"
+
+
+def _conclusion(found: Conclusion) -> Iterator[str]:
+    yield f"<p>{plain_text(found.text)}</p>"
+    if found.lines:
+        lines = "\n".join(map(plain_text, found.lines))
+        yield f"<pre>{lines}</pre>"
 
 
 def _totals(table: Iterable[Row], columns: Sequence[Column]) -> str:
@@ -83,7 +110,11 @@ def _totals(table: Iterable[Row], columns: Sequence[Column]) -> str:
     for row in table:
         kind = ' class="baseline"' if row.is_baseline else ""
         name = f'<th scope="row">{plain_text(row.name)}<small>{plain_text(row.description)}</small></th>'
-        lines.append(f"<tr{kind}>{name}{_cells(*(one.show(row.totals) for one in columns))}</tr>")
+        cells = "".join(
+            f'<td data-label="{plain_text(one.title)}">{plain_text(one.show(row.totals))}</td>'
+            for one in columns
+        )
+        lines.append(f"<tr{kind}>{name}{cells}</tr>")
     return "\n".join((*lines, "</tbody>"))
 
 
@@ -97,66 +128,63 @@ def _cells(*texts: str) -> str:
 
 
 def _session(
-    reports: Sequence[ReplayReport], id: str, summaries: Mapping[str, Inspection]
+    reports: Sequence[ReplayReport], id: str, text: Spoken | None, room: int, *, is_only: bool
 ) -> Iterator[str]:
     session = reports[0].session
-    ceiling = max((call.full_tokens for call in reports[0].calls), default=1)
     heading = " · ".join(part for part in (session.title, session.id) if part) or "session"
-    yield f"<section><h2>{plain_text(heading)}</h2>"
+    yield f'<section class="session"><h2>{plain_text(heading)}</h2>'
     yield (
-        f"<p>{plain_text(session.format)}, {session.messages:,} messages, {session.exchanges:,} "
-        f"exchanges, {session.tokens:,} tokens</p>"
+        f"<p>{plain_text(session.format)}, {counted(session.messages, 'message')}, "
+        f"{counted(session.exchanges, 'exchange')}, {counted(session.tokens, 'token')}</p>"
     )
-    if needs_no_folding(reports):
-        yield f"<p>{NEEDS_NO_FOLDING}</p>"
-    yield '<div class="panels">'
-    yield from _together(reports, id, ceiling)
-    for place, report in enumerate(reports):
-        name, description = plain_text(report.name), plain_text(describe(report))
-        yield f"<article><h3>{name}</h3><p>{description}</p>"
-        label = f"{name}: history against view"
-        yield draw(report, id=f"{id}p{place}", label=label, description=description, top=ceiling)
-        yield from _violations(report)
+    if not is_only:
+        yield f"<p>{plain_text(conclude([reports]).text)}</p>"
+    yield from _together(reports, id)
+    yield from stepper(reports)
+    if text is not None:
+        yield from telling(text, room=room)
+    for report in reports:
         yield from _folds(report)
-        if report.kind == "reducer" and report.name in summaries:
-            yield from inspected(summaries[report.name])
-        yield "</article>"
-    yield "</div></section>"
+    yield "</section>"
 
 
-def _together(reports: Sequence[ReplayReport], id: str, top: int) -> Iterator[str]:
-    """Yield the views of all configurations in one picture."""
-    drawn = reports[:MOST_CURVES]
-    label = "The views of all configurations, in tokens"
+def _together(reports: Sequence[ReplayReport], id: str) -> Iterator[str]:
+    """Yield the views of all configurations in one picture, and what each of them did."""
+    top = max((call.full_tokens for call in reports[0].calls), default=1)
+    label = "What the model is sent at each call, in tokens"
     yield f"<article><h3>{label}</h3>"
-    yield overlay(drawn, id=f"{id}all", label=label, top=top)
-    yield '<ul class="legend">'
-    for number, report in enumerate(drawn, start=1):
-        yield f'<li><span class="swatch curve-{number}"></span>{plain_text(_billed(report))}</li>'
-    yield "</ul></article>"
+    yield '<div class="picture">'
+    yield overlay(reports, id=f"{id}all", label=label, top=top)
+    yield '<ul class="curves">'
+    for number, report in enumerate(reports, start=1):
+        swatch = f'<span class="swatch curve-{number}"></span>' if number <= MOST_CURVES else ""
+        yield f"<li>{swatch}{plain_text(_billed(report))}<small>{plain_text(describe(report))}</small>"
+        if report.kind == "reducer":
+            name = f"{plain_text(report.name)}: what was done at each call"
+            yield marks_of(report, id=f"{id}m{number}", label=name)
+        yield "</li>"
+    yield "</ul></div></article>"
 
 
 def _billed(report: ReplayReport) -> str:
     cost = report.totals.cost
-    return report.name if cost is None else f"{report.name}: ${cost:,.2f}"
-
-
-def _violations(report: ReplayReport) -> Iterator[str]:
-    found = [(call.number, text) for call in report.calls for text in call.violations]
-    if found:
-        yield f"<details open><summary>{len(found):,} violations</summary><ul>"
-        for number, text in found[:_MOST_VIOLATIONS]:
-            yield f"<li>call {number:,}: {plain_text(text)}</li>"
-        yield "</ul></details>"
+    return report.name if cost is None else f"{report.name}: {shown_dollars(cost)}"
 
 
 def _folds(report: ReplayReport) -> Iterator[str]:
+    found = [(call.number, text) for call in report.calls for text in call.violations]
+    if found:
+        yield f"<details open><summary>{plain_text(report.name)}: {counted(len(found), 'violation')}</summary><ul>"
+        for number, text in found[:_MOST_VIOLATIONS]:
+            yield f"<li>call {number:,}: {plain_text(text)}</li>"
+        yield "</ul></details>"
     folds = [(call, call.fold) for call in report.calls if call.fold is not None]
     if not folds or report.kind != "reducer":
         return
     shown = folds[:_MOST_FOLDS]
     more = f", the first {len(shown)} of them" if len(shown) < len(folds) else ""
-    yield f'<details><summary>{len(folds):,} folds{more}</summary><div class="scroll"><table>'
+    title = f"{plain_text(report.name)}: {counted(len(folds), 'fold')}{more}"
+    yield f'<details><summary>{title}</summary><div class="scroll"><table>'
     yield _head(*_FOLD_HEADS)
     for call, fold in shown:
         yield f"<tr>{_cells(*_figures(call, fold))}</tr>"

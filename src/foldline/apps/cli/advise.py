@@ -1,12 +1,10 @@
 """`foldline advise`: which configuration is the cheapest for one's own recordings."""
 
-import json
 from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 from msgspec import Struct
-from msgspec.structs import asdict
 from rich.console import Console
 from rich.text import Text
 
@@ -19,7 +17,7 @@ from foldline.apps.cli.terminal import clean, counted, note, output_console, pla
 from foldline.errors import FormatError, UsageError
 from foldline.providers.price_list import PRICES_OF
 from foldline.reduction.prices import Prices
-from foldline.replay.advice import CANDIDATES, Advice, advice_on, changes_of
+from foldline.replay.advice import CANDIDATES, Advice, advice_on, changes_of, lines_of
 from foldline.replay.tape import Tape
 
 
@@ -60,7 +58,7 @@ def advise(options: _AdviseOptions) -> None:
     with progress("replaying", len(CANDIDATES) * sum(len(tape.calls) for tape in tapes)) as step:
         advice = advice_on(tapes, terms, on_call=step)
     given = terms.prices if "=" in (options.prices or "") else None
-    lines = _lines(advice.recommended, given)
+    lines = list(lines_of(CANDIDATES[advice.recommended], given))
     if options.json:
         print_json(_document(advice, lines, terms.prices))
     else:
@@ -77,20 +75,6 @@ def _tapes(options: _AdviseOptions) -> Iterator[Tape]:
             continue
         note_sessions(sessions)
         yield from map(Tape, sessions)
-
-
-def _lines(name: str, prices: Prices | None) -> list[str]:
-    """Return the candidate *name* as lines of TOML, with *prices* that no list knows."""
-    fields = changes_of(CANDIDATES[name])
-    lines = [f"{field} = {json.dumps(value)}" for field, value in fields.items()]
-    if prices is not None:
-        given = (
-            f"{field} = {json.dumps(value)}"
-            for field, value in asdict(prices).items()
-            if value is not None and field != "tiers"
-        )
-        lines.append(f"prices = {{ {', '.join(given)} }}")
-    return lines
 
 
 def _document(advice: Advice, lines: list[str], prices: Prices) -> dict[str, Any]:

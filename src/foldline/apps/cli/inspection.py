@@ -59,7 +59,7 @@ def inspect(options: _InspectOptions) -> None:
     The conversation is played call by call and the last fold is shown, or that of --fold; with --state the reduction
     in a file. The messages of a line are those that have it word for word (marked with =), or else the few that together
     have most of its words. What is lost are identifiers, user messages and rules that the view lacks; the tool recall still
-    finds them. `foldline replay --html FILE --summaries` draws the same. With --json: an object with "covered", "lines", "identifiers", "known", "requests" and "rules".
+    finds them. `foldline replay --html FILE --text` draws the same. With --json: an object with "covered", "lines", "identifiers", "known", "requests" and "rules".
     """
     session = one_session(options)
     note_sessions([session])

@@ -10,6 +10,7 @@ from foldline.providers.price_list import PRICES_OF, prices_of_model
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.config_reader import config_from_mapping
 from foldline.reduction.prices import Prices
+from foldline.replay.numbers import shown_dollars
 
 
 __all__ = ["PricesOption", "named_prices", "shown_dollars", "source_of", "with_prices"]
@@ -73,12 +74,6 @@ def source_of(text: str | None) -> str:
     if text is None or "=" in text:
         return "the given prices"
     return f"the prices of {text} (genai-prices, or the list of {PRICES_OF})"
-
-
-def shown_dollars(amount: float) -> str:
-    """Return *amount* as people write it, with more digits if it is small."""
-    sign, size = "-" if amount < 0 else "", abs(amount)
-    return f"{sign}${size:,.2f}" if size >= 1 else f"{sign}${size:.4f}"
 
 
 def _number(text: str) -> object:

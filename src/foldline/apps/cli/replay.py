@@ -40,7 +40,6 @@ from foldline.apps.cli.terminal import (
 )
 from foldline.apps.cli.viewing import show_view
 from foldline.errors import UsageError
-from foldline.history.history import History
 from foldline.logs import read_sessions
 from foldline.logs.importer import Session
 from foldline.providers.price_list import prices_of_model
@@ -57,19 +56,18 @@ from foldline.replay.columns import (
     shown_columns,
 )
 from foldline.replay.comparison import (
-    NEEDS_NO_FOLDING,
     NO_REDUCTION,
     USUAL,
     Comparison,
     compare,
     needs_no_folding,
 )
-from foldline.replay.inspection import Inspection, inspect_summary
+from foldline.replay.conclusion import Conclusion, conclude
 from foldline.replay.numbers import short_number
-from foldline.replay.player import Replay
 from foldline.replay.record import ReplayReport, Totals
 from foldline.replay.report import html_page
 from foldline.replay.tape import Tape
+from foldline.replay.telling import Spoken
 
 
 __all__ = ["DEMO_CONFIGS", "demo", "recorded_session", "replay", "terms_of"]
@@ -98,12 +96,12 @@ class _ReplayOptions(ConfigOptions, frozen=True, kw_only=True):
     model: ModelOption = None
     prices: PricesOption = None
     html: HtmlOption = None
-    summaries: Annotated[
+    text: Annotated[
         bool,
         typer.Option(
-            "--summaries",
-            help="With --html: show the last summary of each configuration beside its messages; "
-            "the page then holds text of the conversation.",
+            "--text",
+            help="With --html: show what was said beside what the model was told at each call; the "
+            "page then holds text of the conversation.",
         ),
     ] = False
     json: JsonOption = False
@@ -119,8 +117,8 @@ def replay(options: _ReplayOptions) -> None:
     message. With --json: an object with "sessions", and in each "session" and its "replays".
     """
     check_targets({"--html": options.html}, reads=(options.file, *(options.config or ())))
-    if options.summaries and options.html is None:
-        message = "--summaries has no effect without a page: add --html FILE"
+    if options.text and options.html is None:
+        message = "--text has no effect without a page: add --html FILE"
         raise UsageError(message)
     configs = _configs(options)
     recorded = sessions_of(options)
@@ -137,31 +135,24 @@ def replay(options: _ReplayOptions) -> None:
             for tape in tapes
         ]
     sessions = [one.reports for one in compared]
+    given = terms.prices if terms is not None and "=" in (options.prices or "") else None
+    found = conclude(sessions, configs=configs, prices=given)
     if options.html is not None:
-        pairs = zip(tapes, compared, strict=True) if options.summaries else ()
-        summaries = [_summaries(tape, one.replays) for tape, one in pairs]
-        write_files({options.html: html_page(sessions, summaries=summaries).encode()})
+        pairs = zip(tapes, compared, strict=True) if options.text else ()
+        spoken = [Spoken(tape=tape, replays=one.replays) for tape, one in pairs]
+        page = html_page(sessions, conclusion=found, spoken=spoken)
+        write_files({options.html: page.encode()})
     if options.json:
         print_json(_document(sessions))
     else:
         console = output_console()
-        _print(console, sessions)
+        _print(console, sessions, found)
         if terms is None:
             console.print(
                 "the bill needs prices: give --prices, or --model if its prices are known"
             )
         else:
             console.print(f"the bill is at {source_of(options.prices or options.model)}")
-
-
-def _summaries(tape: Tape, replays: Mapping[str, Replay]) -> dict[str, Inspection]:
-    history = History(tape.messages, counter=tape.counter)
-    states = {name: one.state for name, one in replays.items()}
-    return {
-        name: inspect_summary(history, state)
-        for name, state in states.items()
-        if state is not None and state.summary_content
-    }
 
 
 def terms_of(given: str | None, model: str | None) -> Terms | None:
@@ -196,7 +187,7 @@ def _free(name: str, taken: Mapping[str, object]) -> str:
     return free
 
 
-def _print(console: Console, sessions: Sequence[Sequence[ReplayReport]]) -> None:
+def _print(console: Console, sessions: Sequence[Sequence[ReplayReport]], found: Conclusion) -> None:
     table = rows(sessions)
     played = [reports[0] for reports in sessions]
     console.print(
@@ -214,10 +205,11 @@ def _print(console: Console, sessions: Sequence[Sequence[ReplayReport]]) -> None
     if below:
         console.print(Text(f"{below}: {BELOW_BEST}"))
     idle = sum(map(needs_no_folding, sessions))
-    if idle:
-        console.print(
-            NEEDS_NO_FOLDING if len(sessions) == 1 else _NEED_NONE.format(idle, len(sessions))
-        )
+    if idle and len(sessions) > 1:
+        console.print(_NEED_NONE.format(idle, len(sessions)))
+    console.print(Text(clean(found.text), style="bold"))
+    for line in found.lines:
+        console.print(Text(f"  {clean(line)}"), soft_wrap=True)
     for reports in sessions:
         for report in reports:
             _print_violations(console, report)
@@ -329,7 +321,10 @@ def demo(options: _DemoOptions) -> None:
         comparison = compare(tape, DEMO_CONFIGS, terms=_DEMO_TERMS, on_call=advance)
     sessions = [comparison.reports]
     if options.html is not None:
-        write_files({options.html: html_page(sessions, title="foldline demo").encode()})
+        found = conclude(sessions, configs=DEMO_CONFIGS)
+        spoken = [Spoken(tape=tape, replays=comparison.replays)]
+        page = html_page(sessions, title="foldline demo", conclusion=found, spoken=spoken)
+        write_files({options.html: page.encode()})
     if options.json:
         print_json(_document(sessions))
         return

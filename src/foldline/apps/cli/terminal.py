@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from foldline.errors import UsageError
+from foldline.replay.numbers import counted
 
 
 __all__ = [
@@ -103,11 +104,6 @@ def first_line(text: str, *, most: int = 200) -> str:
     line = next((line for line in text.splitlines() if line.strip()), "")
     shown = clean(" ".join(line[: most * 2].split()))
     return shown if len(shown) <= most else shown[: most - 1] + "…"
-
-
-def counted(number: int, noun: str) -> str:
-    """Return *number* with *noun*, in the plural unless it is 1."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 @contextmanager

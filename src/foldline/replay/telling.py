@@ -1,0 +1,175 @@
+"""What was said in a session beside what the model was told, as a part of a page of HTML."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from foldline.history.messages import Message
+from foldline.reduction.shortening import shown
+from foldline.reduction.state import HistoryReductionState
+from foldline.replay.inspection import Inspector
+from foldline.replay.inspection_page import inspected, plain_text
+from foldline.replay.numbers import counted
+from foldline.replay.player import Replay, Stretch, spans
+from foldline.replay.quality.identifiers import said
+from foldline.replay.tape import Tape
+
+
+__all__ = ["MOST_ROWS", "MOST_TEXT", "Spoken", "telling"]
+
+
+MOST_TEXT = 4_000_000
+"""How many characters of conversations a page has at most, about half of them in summaries."""
+
+MOST_ROWS = 1_000
+"""How many messages of a session are listed, the newest ones."""
+
+_SHORTEST, _LONGEST = 80, 4_000
+_CUT = "… {:,} more characters"
+
+
+class Spoken(Struct, frozen=True, kw_only=True):
+    """A session with its text, and its replays by the name of their configuration."""
+
+    tape: Tape
+    replays: Mapping[str, Replay]
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """All that was said but the system messages, which every view has."""
+        return [one for one in self.tape.messages if one.role != "system"]
+
+
+def telling(spoken: Spoken, *, room: int = MOST_TEXT) -> Iterator[str]:
+    """
+    Yield what was said and, for each configuration, what the model was told.
+
+    Args:
+        spoken: The session.
+        room: How many characters of it may be written.
+    """
+    messages = spoken.messages
+    inspector = Inspector(messages)
+    yield '<div class="told"><label class="pick" hidden>configuration <select></select></label>'
+    yield '<div class="beside"><div class="column"><h3>What was said</h3>'
+    yield from _said(spoken, room // 2)
+    yield '</div><div class="column"><h3>What the model was told</h3>'
+    share = room // 2 // max(1, len(spoken.replays))
+    for name, replay in spoken.replays.items():
+        yield f'<details class="config" data-name="{plain_text(name)}">'
+        yield f"<summary>{plain_text(name)}</summary>"
+        yield from _told(replay, messages, inspector, share)
+        yield "</details>"
+    yield '<ol class="tail"></ol></div></div></div>'
+
+
+def _said(spoken: Spoken, room: int) -> Iterator[str]:
+    tape = spoken.tape
+    listed = tape.messages[-MOST_ROWS:]
+    left = len(tape.messages) - len(listed)
+    if left:
+        yield f"<p>The first {counted(left, 'message')} are not listed, to keep the page small.</p>"
+    most = min(_LONGEST, max(_SHORTEST, room // max(1, len(listed))))
+    number = sum(one.role != "system" for one in tape.messages[:left])
+    yield '<ol class="said">'
+    for place, message in enumerate(listed, left):
+        is_system = message.role == "system"
+        where = "" if is_system else f"{number:,} · "
+        yield (
+            f'<li class="{message.role}" data-place="{place}" data-at="{number}"><b>{message.role}</b> '
+            f"<small>{where}{counted(tape.size(message), 'token')}</small> <i></i>"
+            f"<pre>{_clipped(said(message), most)}</pre></li>"
+        )
+        number += not is_system
+    yield "</ol>"
+
+
+def _told(
+    replay: Replay, messages: Sequence[Message], inspector: Inspector, room: int
+) -> Iterator[str]:
+    """Yield the stretches of *replay*; the newest ones in full, as far as there is room."""
+    written: list[list[str]] = []
+    for stretch in reversed(replay.stretches):
+        pieces = list(_stretch(stretch, messages, inspector, is_full=room > 0))
+        room -= sum(map(len, pieces))
+        written.append(pieces)
+    for pieces in reversed(written):
+        yield from pieces
+
+
+def _stretch(
+    stretch: Stretch, messages: Sequence[Message], inspector: Inspector, *, is_full: bool
+) -> Iterator[str]:
+    state = stretch.state
+    cut = 0 if state is None else state.summarized_up_to_index
+    sent = set(map(id, stretch.view))
+    whole = {at for at in range(stretch.said) if id(messages[at]) in sent}
+    after = range(cut, stretch.said)
+    short = () if state is None else [one for one in state.shortened if one.index < stretch.said]
+    changed = set(after).difference(whole)
+    quotes = () if state is None else state.quotes
+    quoted = {one.index for one in quotes if one.text}
+    marks = {
+        "cut": str(cut),
+        "whole": _ranges(whole.difference(after)),
+        "short": _ranges(changed),
+        "quoted": _ranges(quoted.difference(whole)),
+    }
+    places = " ".join(f'data-{name}="{value}"' for name, value in marks.items())
+    yield (
+        f'<details class="stretch" data-first="{stretch.first}" data-last="{stretch.last}" {places}>'
+        f"<summary>{_calls(stretch)}</summary><p>{_overview(stretch, cut, len(changed))}</p>"
+    )
+    if state is not None and not is_full:
+        yield "<p>Its text is left out, to keep the page small.</p>"
+    elif state is not None:
+        if state.front_messages():
+            yield from inspected(inspector.inspect(state, stretch.view))
+        texts = [(one.index, said(shown(messages[one.index], one))) for one in short]
+        yield from _shortened(texts)
+    yield "</details>"
+
+
+def _shortened(texts: Iterable[tuple[int, str]]) -> Iterator[str]:
+    items = [
+        f"<li>message {at:,}: <q>{_clipped(text, _SHORTEST * 4)}</q></li>" for at, text in texts
+    ]
+    if items:
+        yield f"<details><summary>Shown shortened: {counted(len(items), 'message')}</summary><ul>"
+        yield from items
+        yield "</ul></details>"
+
+
+def _calls(stretch: Stretch) -> str:
+    if stretch.first == stretch.last:
+        return f"Call {stretch.first:,}"
+    return f"Calls {stretch.first:,}–{stretch.last:,}"
+
+
+def _overview(stretch: Stretch, cut: int, changed: int) -> str:
+    state = stretch.state
+    if state is None:
+        return "Everything, as it was said."
+    texts = [f"messages {cut:,} and later as they were said"]
+    if cut:
+        instead = "as a summary" if _has_summary(state) else "left out"
+        texts.insert(0, f"messages 0–{cut - 1:,} {instead}")
+    if changed:
+        texts.append(f"{counted(changed, 'message')} of them shortened or changed")
+    text = "; ".join(texts)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _has_summary(state: HistoryReductionState) -> bool:
+    return bool(state.front_messages())
+
+
+def _ranges(indexes: Iterable[int]) -> str:
+    return ",".join(f"{start}-{stop}" for start, stop in spans(indexes))
+
+
+def _clipped(text: str, most: int) -> str:
+    if len(text) <= most:
+        return plain_text(text, keeps_lines=True)
+    left = len(text) - most
+    return plain_text(text[:most], keeps_lines=True) + _CUT.format(left)

@@ -1,0 +1,116 @@
+"""A real browser without a window, asked by pipes in the protocol of its own tools."""
+
+import json
+import os
+import shutil
+import subprocess
+from base64 import b64decode
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+_OPTIONS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+    "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-pipe",
+)  # fmt: skip
+_PIECE = 1 << 16
+
+
+def browser_path() -> str | None:
+    """Return where a browser is; None if there is none."""
+    return next(filter(None, map(shutil.which, _NAMES)), None)
+
+
+class Page:
+    """One page in a browser."""
+
+    def __init__(self, asked: int, answered: int) -> None:
+        self._asked, self._answered = asked, answered
+        self._number = 0
+        self._rest = b""
+        self._session: str | None = None
+        self._happened: list[str] = []
+        target = self._call("Target.createTarget", url="about:blank")["targetId"]
+        found = self._call("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = found["sessionId"]
+        self._call("Page.enable")
+
+    def open(self, file: Path, *, width: int, dark: bool = False, script: bool = True) -> None:
+        """Open *file* in a window of *width* pixels."""
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self._call("Emulation.setEmulatedMedia", features=[scheme])
+        self._call("Emulation.setScriptExecutionDisabled", value=not script)
+        self._call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width, height=900, deviceScaleFactor=1, mobile=width < 600,
+        )  # fmt: skip
+        self._happened.clear()
+        self._call("Page.navigate", url=file.as_uri())
+        self._event("Page.loadEventFired")
+
+    def value(self, expression: str) -> Any:
+        """Return what *expression* is on the page."""
+        found = self._call("Runtime.evaluate", expression=expression, returnByValue=True)
+        assert "exceptionDetails" not in found, found
+        return found["result"].get("value")
+
+    def picture(self, target: Path) -> None:
+        """Write all of the page to *target* as a PNG."""
+        shot = self._call("Page.captureScreenshot", captureBeyondViewport=True)
+        target.write_bytes(b64decode(shot["data"]))
+
+    def _call(self, method: str, **params: Any) -> dict[str, Any]:
+        self._number += 1
+        asked: dict[str, Any] = {"id": self._number, "method": method, "params": params}
+        if self._session is not None:
+            asked["sessionId"] = self._session
+        data = json.dumps(asked).encode() + b"\0"
+        while data:
+            data = data[os.write(self._asked, data) :]
+        while True:
+            answer = self._read()
+            self._happened.append(answer.get("method", ""))
+            if answer.get("id") == self._number:
+                assert "error" not in answer, answer
+                return answer["result"]
+
+    def _event(self, method: str) -> None:
+        while method not in self._happened:
+            self._happened.append(self._read().get("method", ""))
+
+    def _read(self) -> dict[str, Any]:
+        while b"\0" not in self._rest:
+            piece = os.read(self._answered, _PIECE)
+            assert piece, "the browser has ended"
+            self._rest += piece
+        line, _, self._rest = self._rest.partition(b"\0")
+        return json.loads(line)
+
+
+@contextmanager
+def opened(profile: Path) -> Generator[Page]:
+    """Start a browser whose files are in *profile*, and end it."""
+    browser = browser_path()
+    assert browser is not None
+    asking, asked = os.pipe()
+    answered, answering = os.pipe()
+    # The browser reads from file 3 and writes to file 4; the shell puts the pipes there.
+    command = f'exec 3<&{asking} 4>&{answering}; exec "$0" "$@"'
+    process = subprocess.Popen(
+        ["bash", "-c", command, browser, *_OPTIONS, f"--user-data-dir={profile}"],
+        pass_fds=(asking, answering),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(asking)
+    os.close(answering)
+    try:
+        yield Page(asked, answered)
+    finally:
+        process.terminate()
+        process.wait(30)
+        os.close(asked)
+        os.close(answered)

@@ -1,0 +1,88 @@
+"""What a comparison comes to, in a sentence and lines to paste."""
+
+import tomllib
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.config_reader import config_from_mapping
+from foldline.reduction.prices import Prices
+from foldline.reduction.provider import ProviderConfig
+from foldline.replay.advice import lines_of
+from foldline.replay.bill import Terms
+from foldline.replay.comparison import USUAL, compare
+from foldline.replay.conclusion import conclude
+from foldline.replay.record import ReplayReport
+from foldline.replay.tape import Tape
+
+
+_PRICES = Prices(input=1, output=5, cached_read=0.1)
+_TERMS = Terms(prices=_PRICES, summarizer=_PRICES)
+
+
+def _billed(reports: tuple[ReplayReport, ...], **costs: float) -> list[ReplayReport]:
+    """Return *reports* with bills by name; `never` is that of sending everything."""
+    return [
+        replace(one, totals=replace(one.totals, cost=costs.get(one.name, costs["never"])))
+        for one in reports
+    ]
+
+
+def test_the_cheapest_is_named_with_what_to_paste(tool_tape: Callable[..., Tape]) -> None:
+    """The sentence has both bills, and the lines make the same configuration."""
+    found = compare(tool_tape(40), USUAL, check=False).reports
+    reports = _billed(found, never=2.0, tokens=0.5)
+
+    result = conclude([reports], configs=USUAL)
+
+    assert result.text.startswith("Cheapest for this session: tokens (one rolling summary, up to")
+    assert "), $0.5000 instead of $2.00 for sending all of it (75 % less): paste" in result.text
+    assert config_from_mapping(tomllib.loads("\n".join(result.lines))) == USUAL["tokens"]
+
+
+def test_the_default_has_nothing_to_paste(tool_tape: Callable[..., Tape]) -> None:
+    """If the defaults are the cheapest there is no line; without the configurations there is none either."""
+    found = compare(tool_tape(40), USUAL, check=False).reports
+    reports = _billed(found, never=2.0, default=0.5)
+
+    assert conclude([reports], configs=USUAL).text.endswith("so there is nothing to paste.")
+    assert conclude([reports]).text.endswith("(75 % less).")
+    assert not conclude([reports], configs=USUAL).lines
+
+
+def test_what_saves_less_than_two_percent_is_not_worth_it(tool_tape: Callable[..., Tape]) -> None:
+    """Sending all of it is recommended if the best configuration is hardly cheaper."""
+    reports = _billed(compare(tool_tape(40), USUAL, check=False).reports, never=2.0, tokens=1.97)
+
+    assert conclude([reports]).text.startswith("This session needs no folding: sending all")
+    assert conclude([reports, reports]).text.startswith("These sessions need no folding")
+
+
+def test_without_a_fold_nothing_is_needed(chat_tape: Callable[..., Tape]) -> None:
+    """A session that fits as it is needs no folding, also without prices."""
+    reports = compare(chat_tape(1), USUAL, check=False).reports
+
+    assert conclude([reports]).text.endswith("everything fits under every configuration.")
+
+
+def test_without_prices_nothing_is_the_cheapest(tool_tape: Callable[..., Tape]) -> None:
+    """No bill, no recommendation."""
+    reports = compare(tool_tape(40), USUAL, check=False).reports
+
+    assert "cannot be said without prices" in conclude([reports]).text
+
+
+def test_lines_hold_the_prices_and_no_provider() -> None:
+    """Prices that no list knows are written; what may hold a key is not."""
+    config = HistoryReductionConfig(
+        target_token_budget=100,
+        summarizer_provider=ProviderConfig(
+            provider_key="openai", model_name="gpt-5-mini", api_key="secret"
+        ),
+    )
+
+    lines = lines_of(config, _PRICES)
+
+    assert config_from_mapping(tomllib.loads("\n".join(lines))).prices == _PRICES
+    assert "secret" not in "".join(lines)
