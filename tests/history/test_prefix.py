@@ -86,6 +86,32 @@ def _drawn(random: Random) -> tuple[History, int]:
 
 
 @pytest.mark.parametrize("unit", COUNTING_UNITS)
+def test_what_is_forgotten_changes_no_answer(unit: CountingUnit) -> None:
+    """A history that has forgotten its beginning, once or twice, folds and shows like the whole one."""
+    random = Random(unit)
+    for _ in range(ROUNDS):
+        full, cut = _drawn(random)
+        earlier = random.choice([at for at in range(cut + 1) if at == cut or is_safe_cut(full, at)])
+        state, reducer = _state(full, cut, unit), REDUCERS[unit]
+
+        known = full.after(earlier).after(cut)
+
+        assert (len(known), known.total, known.start) == (len(full), full.total, cut)
+        assert (known.digest(), known.tokens()) == (full.digest(), full.tokens())
+        assert (known.system, known.system_tokens) == (full.system, full.system_tokens)
+        assert (known.last_user(), known.count(unit)) == (full.last_user(), full.count(unit))
+        assert decide(known, reducer.config, state, config_fingerprint=reducer.config_fingerprint) == (
+            decide(full, reducer.config, state, config_fingerprint=reducer.config_fingerprint)
+        )
+        assert view_of(known, state) == view_of(full, state)
+        for one in (known, full):
+            one.extend([Message.user("And now?"), Message.assistant("Nothing.")])
+        assert known.digest() == full.digest()
+        with pytest.raises(IndexError):
+            full.after(len(full) + 1)
+
+
+@pytest.mark.parametrize("unit", COUNTING_UNITS)
 def test_a_window_answers_like_the_whole(unit: CountingUnit) -> None:
     """From the cut on, digests, tokens, counts and cuts are those of the whole history."""
     random = Random(unit)

@@ -151,6 +151,46 @@ class History(Sequence[Message]):
         fields["_calls"] = {one: [*waiting] for one, waiting in self._calls.items()}
         return made
 
+    def after(self, index: int) -> "History":
+        """
+        Return this history without the messages before *index* in memory; nothing lies across it.
+
+        Raises:
+            IndexError: There are fewer messages than *index*.
+            MessagesNotLoadedError: It is in a part that is not in memory.
+        """
+        digest, before = self.digest(index), bisect_left(self._users, index)
+        user = self._users[before - 1] if before else self._prefix.last_user
+        held = bisect_right(self._system_at, index)
+        known: dict[str, int] = {}
+        if user is not None:
+            known = {
+                "user_tokens": self.tokens(user, user + 1),
+                "tokens_before_user": self.tokens(0, user),
+            }
+        prefix = Prefix(
+            length=index,
+            digest=digest,
+            tokens=self.tokens(0, index),
+            users=self._prefix.users + before,
+            last_user=user,
+            user=None if user is None else self[user],
+            system=tuple(self._system[:held]),
+            system_at=tuple(self._system_at[:held]),
+            system_tokens=sum(count_message(one, self._counter) for one in self._system[:held]),
+            **known,
+        )
+        made = History(counter=self._counter, prefix=prefix)
+        later = zip(self._system_at[held:], self._system[held:], strict=True)
+        for end, system in (*later, (len(self), None)):
+            for at in range(len(made), end):
+                made.append_known(
+                    self[at], tokens=self.tokens(at, at + 1), digest=self.digest(at + 1)
+                )
+            if system is not None:
+                made.append(system)
+        return made
+
     def append_known(self, message: Message, *, tokens: int, digest: bytes) -> None:
         """
         Append *message*, whose tokens and digest are known, without counting and hashing it again.

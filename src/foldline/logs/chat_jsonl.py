@@ -14,7 +14,7 @@ order.
 A message of the role `tool` that answers no call keeps its place as what a program printed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -41,18 +41,20 @@ from foldline.logs.growth import Recording, joined
 from foldline.logs.importer import (
     Importer,
     Session,
+    each_read,
     first_item,
     holds_lists,
     lists_in,
-    read_each,
 )
 from foldline.logs.vendors import vendor_format
 
 
-__all__ = ["CHAT_JSONL"]
+__all__ = ["CHAT_JSONL", "LISTS"]
 
 
-_LISTS = ("messages", "traj", "conversation", "conversations", "history", "items")
+LISTS = ("messages", "traj", "conversation", "conversations", "history", "items")
+"""The fields that hold the messages of a whole conversation."""
+
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _SPEAKERS = {
     **dict.fromkeys(("human", "user"), "user"),
@@ -76,7 +78,7 @@ def _is_message(value: Any) -> bool:
 
 
 def _matches(document: Document) -> bool:
-    return _is_message(first_item(document, *_LISTS))
+    return _is_message(first_item(document, *LISTS))
 
 
 def _read(document: Document) -> tuple[Session, ...]:
@@ -87,27 +89,28 @@ def _read(document: Document) -> tuple[Session, ...]:
             title=first_text(held, "title", "name"),
             messages=_messages(items),
         )
-        for held, items in lists_in(document, *_LISTS)
+        for held, items in lists_in(document, *LISTS)
     )
-    if not holds_lists(document, *_LISTS):
+    if not holds_lists(document, *LISTS):
         return sessions
     return joined(Recording(session=one, sent=len(one.messages)) for one in sessions)
 
 
 def _messages(items: Sequence[Record]) -> tuple[Message, ...]:
-    vendor = vendor_format(item.value for item in items)
-    messages: list[Message] = []
+    return tuple(_each(items, vendor_format(item.value for item in items)))
+
+
+def _each(items: Iterable[Record], vendor: NativeFormat | None = None) -> Iterator[Message]:
     unanswered = 0
-    for message in read_each(items, partial(_message, vendor), "the message"):
+    for message in each_read(items, partial(_message, vendor), "the message"):
         unanswered += sum(not call.id for call in message.tool_calls)
         if unanswered and message.role == "tool" and not message.tool_call_responses:
             # Calls without ids are answered in their order, by answers without ids.
             unanswered -= 1
             answer = ToolCallResponsePart("", message.text)
-            messages.append(replace(message, parts=(answer,), native=None))
+            yield replace(message, parts=(answer,), native=None)
         else:
-            messages.append(message)
-    return tuple(messages)
+            yield message
 
 
 def _message(vendor: NativeFormat | None, item: Object) -> Message:
@@ -153,5 +156,6 @@ CHAT_JSONL = Importer(
     description="plain chat log (messages with role and content as JSON lines or a JSON list)",
     matches=_matches,
     read=_read,
+    stream=_each,
 )
 """The importer of plain chat logs."""

@@ -17,7 +17,7 @@ from foldline.errors import FormatError
 from foldline.history.codec import decode_json
 
 
-__all__ = ["MAX_SIZE", "Document", "Record", "read_document"]
+__all__ = ["MAX_SIZE", "Document", "Record", "damaged_note", "read_document"]
 
 
 MAX_SIZE = 1 << 30
@@ -160,5 +160,10 @@ def _json_lines(data: bytes) -> Document:
             if number < len(lines):
                 message = f"line {number} is not valid JSON: fix or remove it"
                 raise FormatError(message) from error
-            notes = (f"line {number}, the last, is incomplete or damaged and was left out",)
+            notes = (damaged_note(number),)
     return Document(records=tuple(records), notes=notes)
+
+
+def damaged_note(number: int) -> str:
+    """Return what is said of the last line, the one of that *number*, if it cannot be read."""
+    return f"line {number}, the last, is incomplete or damaged and was left out"

@@ -23,9 +23,11 @@ from foldline.logs.document import Document, Record
 
 
 __all__ = [
+    "CONVERSATION",
     "Importer",
     "Reading",
     "Session",
+    "each_read",
     "first_item",
     "holds_lists",
     "lists_in",
@@ -35,7 +37,8 @@ __all__ = [
 
 
 _T = TypeVar("_T")
-_CONVERSATION = ("conversation_id", "thread_id", "session_id")
+CONVERSATION = ("conversation_id", "thread_id", "session_id")
+"""The fields in which a message names its conversation."""
 
 
 class Session(Struct, frozen=True, kw_only=True):
@@ -75,6 +78,9 @@ class Importer(Struct, frozen=True, kw_only=True):
 
     read: Callable[[Document], tuple[Session, ...]]
     """Makes sessions of a document; raises `FormatError` if it has another shape."""
+
+    stream: Callable[[Iterable[Record]], Iterator[Message]] | None = None
+    """Makes messages of records of one message each, of one conversation; None if it takes all of them."""
 
 
 class Reading:
@@ -128,17 +134,21 @@ def printed_message(
 
 
 def read_each(records: Iterable[Record], read: Callable[[Object], _T], what: str) -> list[_T]:
+    """Return what `each_read` yields."""
+    return list(each_read(records, read, what))
+
+
+def each_read(records: Iterable[Record], read: Callable[[Object], _T], what: str) -> Iterator[_T]:
     """
-    Return what *read* makes of each of *records*.
+    Yield what *read* makes of each of *records*.
 
     Raises:
         FormatError: A record is no object or *read* refuses it; the message names its place.
     """
-    made: list[_T] = []
     for record in records:
         with at(record.place):
-            made.append(read(as_object(record.value, what)))
-    return made
+            made = read(as_object(record.value, what))
+        yield made
 
 
 def holds_lists(document: Document, *keys: str) -> bool:
@@ -192,7 +202,7 @@ def _listed(fields: Object, keys: Iterable[str]) -> list[Any]:
 
 
 def _by_conversation(records: Sequence[Record]) -> dict[str, list[Record]]:
-    named = [first_text(maybe_object(record.value), *_CONVERSATION) for record in records]
+    named = [first_text(maybe_object(record.value), *CONVERSATION) for record in records]
     name = next(filter(None, named), "")
     found: dict[str, list[Record]] = {}
     for record, given in zip(records, named, strict=True):

@@ -7,6 +7,7 @@ or one for each conversation that the lines name). A proxy's lines may hold the 
 `request` and the answer under `response`.
 """
 
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -29,9 +30,9 @@ from foldline.history.formats.wire import (
     maybe_object,
 )
 from foldline.history.messages import Message, NativeFormat
-from foldline.logs.document import Document
+from foldline.logs.document import Document, Record
 from foldline.logs.growth import Recording, joined
-from foldline.logs.importer import Importer, Session, lists_in, read_each
+from foldline.logs.importer import Importer, Session, each_read, lists_in, read_each
 from foldline.logs.vendors import OTEL_MESSAGES, OTEL_SYSTEM, exchange, wire_format
 
 
@@ -78,10 +79,14 @@ def _read(native: NativeFormat, document: Document) -> tuple[Session, ...]:
         Session(
             id=first_text(held, "id"),
             format=native.value,
-            messages=tuple(chain(*read_each(records, partial(_converted, native), "the item"))),
+            messages=tuple(_stream(native, records)),
         )
         for held, records in lists_in(document)
     )
+
+
+def _stream(native: NativeFormat, records: Iterable[Record]) -> Iterator[Message]:
+    return chain.from_iterable(each_read(records, partial(_converted, native), "the item"))
 
 
 def _converted(native: NativeFormat, item: Object) -> tuple[Message, ...]:
@@ -152,13 +157,17 @@ def _own_message(fields: Object) -> Message:
     return decode_message(json_text(fields))
 
 
+def _stream_own(records: Iterable[Record]) -> Iterator[Message]:
+    return each_read(records, _own_message, "the record")
+
+
 def _read_own(document: Document) -> tuple[Session, ...]:
     if "messages" in maybe_object(document.first):
         histories = read_each(
             document.records, lambda one: decode_history(json_text(one)), "the record"
         )
     else:
-        histories = [tuple(read_each(document.records, _own_message, "the record"))]
+        histories = [tuple(_stream_own(document.records))]
     return tuple(Session(format=FOLDLINE.name, messages=messages) for messages in histories)
 
 
@@ -168,6 +177,7 @@ WIRE_FORMATS = tuple(
         description=description,
         matches=partial(_matches, native),
         read=partial(_read, native),
+        stream=partial(_stream, native),
     )
     for native, description in (
         (NativeFormat.OPENAI_CHAT, "OpenAI Chat Completions request bodies or messages"),
@@ -183,5 +193,6 @@ FOLDLINE = Importer(
     description="foldline's own history document, or its messages as JSON lines",
     matches=_is_own,
     read=_read_own,
+    stream=_stream_own,
 )
 """The importer of what `encode_history` and `encode_message` write."""

@@ -1,6 +1,6 @@
 """`foldline reduce` and `plan`: the view to send to a model, and the verdict without any call."""
 
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated, Any
 
 import typer
@@ -21,7 +21,8 @@ from foldline.apps.cli.sources import (
     read_config,
     read_state,
 )
-from foldline.apps.cli.terminal import error_console, note, output_console
+from foldline.apps.cli.streaming import large_log
+from foldline.apps.cli.terminal import counted, error_console, note, output_console, progress
 from foldline.apps.cli.viewing import show_view
 from foldline.errors import UsageError
 from foldline.history.history import History
@@ -45,13 +46,16 @@ class _Run(Struct, frozen=True, kw_only=True):
     state: HistoryReductionState | None
     overrides: AgentRunConfig
 
+    folds: int = 0
+    """How many folds were made while a large log was read."""
+
     @property
     def messages(self) -> str:
         return f"{len(self.history):,} messages + {len(self.history.system):,} system"
 
 
-def _begin(options: RunOptions) -> _Run:
-    """Read everything that *options* name."""
+def _begin(options: RunOptions, *, streams: bool = False) -> _Run:
+    """Read everything that *options* name; with *streams* a large log is folded meanwhile."""
     if options.force and options.skip:
         message = "--force and --skip exclude each other: leave one out"
         raise UsageError(message)
@@ -69,13 +73,17 @@ def _begin(options: RunOptions) -> _Run:
     state = None
     if options.state is not None and Path(options.state).exists():
         state = read_state(options.state)
-    session = one_session(options)
+    with progress(f"reading {PurePath(options.file).name}", None) as advance:
+        large = large_log(options, config, state, advance) if streams else None
+        session = one_session(options) if large is None else large.session
+        history = History(session.messages) if large is None else large.history
     note_sessions([session])
     return _Run(
         session=session,
-        history=History(session.messages),
+        history=history,
         config=config,
-        state=state,
+        state=state if large is None else large.state,
+        folds=0 if large is None else large.folds,
         overrides=AgentRunConfig(
             skip_history_reduction=options.skip, trigger_history_reduction=options.force
         ),
@@ -103,7 +111,8 @@ def reduce(options: _ReduceOptions) -> None:
     Print the view of a conversation to send to a model.
 
     The offline digest writes the summary; no model, key or network is needed. With --state the
-    reduction is kept, so that the next call reuses it.
+    reduction is kept, so that the next call reuses it. A FILE of 16 MB or more with one message a
+    line is folded while it is read, so that it may be larger than the memory.
 
     With --json the view is printed, and --output writes the same: for openai-chat a list of
     messages, for openai-responses a list of input items, for anthropic an object with "messages"
@@ -121,11 +130,12 @@ def reduce(options: _ReduceOptions) -> None:
     if options.to is not None and not has_document:
         message = "--to has no effect on what is shown for people: add --json or --output FILE"
         raise UsageError(message)
-    run = _begin(options)
+    run = _begin(options, streams=True)
     target = target_format(options.to, source=run.session.format)
-    reduced = HistoryReducer(run.config).reduce_sync(
-        run.history, state=run.state, overrides=run.overrides
-    )
+    with progress("folding", None):
+        reduced = HistoryReducer(run.config).reduce_sync(
+            run.history, state=run.state, overrides=run.overrides
+        )
     document = TARGETS[target](reduced.messages) if has_document else b""
     files: dict[str, bytes] = {}
     if options.output is not None:
@@ -154,6 +164,8 @@ def _what_happened(run: _Run, reduced: ReducedHistory[Message]) -> str:
         strategy,
         f"ceiling {event.ceiling:,}",
     ]
+    if run.folds:
+        facts.append(f"{counted(run.folds, 'fold')} while it was read")
     facts += [f"{one.summarizer} read {one.tokens:,} tokens" for one in event.readings]
     if reduced.termination_reason is not None:
         facts.append(f"the turn ends here: {reduced.termination_reason}")

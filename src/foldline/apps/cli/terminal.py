@@ -107,9 +107,11 @@ def first_line(text: str, *, most: int = 200) -> str:
 
 
 @contextmanager
-def progress(description: str, total: int = 1) -> Generator[Callable[..., None]]:
+def progress(description: str, total: int | None = 1) -> Generator[Callable[..., None]]:
     """
     Show the progress of *total* steps on the standard error, if it is a terminal.
+
+    None is a number that is not known, or not yet.
 
     What is yielded is called after each step, or with how many of how many steps are done.
     """

@@ -1,0 +1,144 @@
+"""
+Large logs, folded while they are read, so that the memory they take does not grow with them.
+
+Of what has been folded away only its digest and counts are kept, and the last user message, as of a
+thread whose beginning stays in the store.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePath
+
+from msgspec import Struct
+
+from foldline.agent.reducer import HistoryReducer
+from foldline.apps.cli.files import STANDARD_INPUT
+from foldline.apps.cli.options import RunOptions
+from foldline.history.history import History
+from foldline.logs.importer import Session
+from foldline.logs.stream import Stream, stream_of
+from foldline.reduction.active import active_reduction
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.state import HistoryReductionState
+
+
+__all__ = ["LARGE", "FileLines", "Folded", "Folding", "large_log"]
+
+
+LARGE = 16 << 20
+"""How many bytes a log has at least to be folded while it is read."""
+
+_PORTION = 12 << 20
+_STEP = 1 << 20
+
+
+class FileLines:
+    """The lines of a file, any number of times."""
+
+    def __init__(self, path: Path, on_read: Callable[[int, int], None]) -> None:
+        """Read *path*, and tell *on_read* from time to time how many of all bytes were read."""
+        self._path, self._on_read = path, on_read
+        self.size = path.stat().st_size
+        """The bytes of the file."""
+        self.read = 0
+        """The bytes that were read, all times together."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        told = self.read
+        with self._path.open("rb") as file:
+            for line in file:
+                self.read += len(line)
+                if self.read - told >= _STEP:
+                    told = self.read
+                    self._on_read(told, max(2 * self.size, told))
+                yield line
+
+
+class Folded(Struct, frozen=True, kw_only=True):
+    """A log that was folded while it was read."""
+
+    session: Session
+    """What it is; its messages are in the history alone."""
+
+    history: History
+    state: HistoryReductionState | None
+
+    folds: int
+    """How many folds were made on the way."""
+
+
+def large_log(
+    options: RunOptions,
+    config: HistoryReductionConfig,
+    given: HistoryReductionState | None,
+    on_read: Callable[[int, int], None],
+) -> Folded | None:
+    """Return the log that *options* name, folded; None if it is small or has to be read as a whole."""
+    path = Path(options.file)
+    # Whoever wants the full history, or to stop at a fold, needs all of it at once.
+    folds = config.enabled and config.behavior == "continue" and not options.skip
+    is_one = options.session is None and options.file != STANDARD_INPUT
+    if not folds or not is_one or not path.is_file() or path.stat().st_size < LARGE:
+        return None
+    lines = FileLines(path, on_read)
+    stream = stream_of(lines, format=options.format)
+    if stream is None:
+        return None
+    folding = Folding(stream, lines, HistoryReducer(config))
+    name = stream.id or PurePath(options.file).name.partition(".")[0] or "session"
+    return folding.folded(name, given) or folding.folded(name, None)
+
+
+class Folding:
+    """The way of one log through a reducer."""
+
+    def __init__(self, stream: Stream, lines: FileLines, reducer: HistoryReducer) -> None:
+        """Fold *stream*, which reads *lines*, with *reducer*."""
+        self._stream, self._lines, self._reducer = stream, lines, reducer
+
+    def folded(self, name: str, given: HistoryReductionState | None) -> Folded | None:
+        """Return the log by its *name*; None if the reduction that was *given* is of another one."""
+        history, state, folds = History(), given, 0
+        known = 0 if given is None else given.summarized_up_to_index
+        portion = _PORTION
+        end = self._lines.read + portion
+        for message in self._stream.messages():
+            history.append(message)
+            if self._lines.read < end:
+                continue
+            if len(history) <= known:
+                history = _forgotten(history, known)
+            else:
+                if known and not self._is_active(history, given):
+                    return None
+                known = 0
+                reduced = self._reducer.reduce_sync(history, state=state)
+                state, before = reduced.state, history.start
+                folds += reduced.event.status == "performed"
+                history = _behind(history, state)
+                # What could not be folded now is not looked at again and again.
+                portion = _PORTION if history.start > before else 2 * portion
+            end = self._lines.read + portion
+        if known and not self._is_active(history, given):
+            return None
+        session = Session(
+            id=name, format=self._stream.format, messages=(), notes=self._stream.notes
+        )
+        return Folded(session=session, history=history, state=state, folds=folds)
+
+    def _is_active(self, history: History, given: HistoryReductionState | None) -> bool:
+        unit, made = self._reducer.config.unit, self._reducer.config_fingerprint
+        found = active_reduction(history, given, unit=unit, config_fingerprint=made)
+        return found is not None and given is not None and found.is_like(given)
+
+
+def _forgotten(history: History, most: int) -> History:
+    """Return *history* without what comes before a place up to *most* where nothing is torn."""
+    places = history.whole_indexes(min(most, len(history) - 1), history.start)
+    place = next(places, None)
+    return history if place is None else history.after(place)
+
+
+def _behind(history: History, state: HistoryReductionState | None) -> History:
+    """Return *history* without what *state* stands for."""
+    cut = 0 if state is None else state.summarized_up_to_index
+    return history.after(cut) if cut > history.start else history
