@@ -100,9 +100,9 @@ def test_what_is_forgotten_changes_no_answer(unit: CountingUnit) -> None:
         assert (known.digest(), known.tokens()) == (full.digest(), full.tokens())
         assert (known.system, known.system_tokens) == (full.system, full.system_tokens)
         assert (known.last_user(), known.count(unit)) == (full.last_user(), full.count(unit))
-        assert decide(known, reducer.config, state, config_fingerprint=reducer.config_fingerprint) == (
-            decide(full, reducer.config, state, config_fingerprint=reducer.config_fingerprint)
-        )
+        assert decide(
+            known, reducer.config, state, config_fingerprint=reducer.config_fingerprint
+        ) == (decide(full, reducer.config, state, config_fingerprint=reducer.config_fingerprint))
         assert view_of(known, state) == view_of(full, state)
         for one in (known, full):
             one.extend([Message.user("And now?"), Message.assistant("Nothing.")])

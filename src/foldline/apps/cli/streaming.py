@@ -91,15 +91,24 @@ def large_log(
 class Folding:
     """The way of one log through a reducer."""
 
-    def __init__(self, stream: Stream, lines: FileLines, reducer: HistoryReducer) -> None:
-        """Fold *stream*, which reads *lines*, with *reducer*."""
+    def __init__(
+        self,
+        stream: Stream,
+        lines: FileLines,
+        reducer: HistoryReducer,
+        *,
+        portion: int = _PORTION,
+    ) -> None:
+        """Fold *stream*, which reads *lines*, with *reducer*: after each *portion* of so many bytes."""
         self._stream, self._lines, self._reducer = stream, lines, reducer
+        self._portion = portion
 
     def folded(self, name: str, given: HistoryReductionState | None) -> Folded | None:
         """Return the log by its *name*; None if the reduction that was *given* is of another one."""
         history, state, folds = History(), given, 0
+        # So far nothing is needed but the digest, if the reduction is of this log.
         known = 0 if given is None else given.summarized_up_to_index
-        portion = _PORTION
+        portion = self._portion
         end = self._lines.read + portion
         for message in self._stream.messages():
             history.append(message)
@@ -116,7 +125,7 @@ class Folding:
                 folds += reduced.event.status == "performed"
                 history = _behind(history, state)
                 # What could not be folded now is not looked at again and again.
-                portion = _PORTION if history.start > before else 2 * portion
+                portion = self._portion if history.start > before else 2 * portion
             end = self._lines.read + portion
         if known and not self._is_active(history, given):
             return None

@@ -1,9 +1,10 @@
 """What a chat shows while a turn runs: for people, and as JSON lines for programs."""
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 import msgspec
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from foldline.agent.events import (
@@ -19,6 +20,7 @@ from foldline.agent.events import (
     TurnFinishedEvent,
 )
 from foldline.agent.result import TurnResult
+from foldline.apps.cli.chat.flow import Flow, as_markdown, as_note
 from foldline.apps.cli.files import print_json
 from foldline.apps.cli.terminal import clean, counted, first_line, note
 from foldline.errors import (
@@ -116,6 +118,8 @@ class Screen:
         self._reduction: HistoryReductionEvent | None = None
         self._calls = 1
         self._open: Console | None = None
+        self._flow: Flow | None = None
+        self._render: Callable[[str], RenderableType] | None = None
 
     def hear(self, event: AgentEvent) -> None:
         """Show *event*."""
@@ -123,9 +127,9 @@ class Screen:
             self._reduction = event
         match event:
             case TextDeltaEvent(text=text):
-                self._say(self._answer, text)
+                self._say(self._answer, text, as_markdown)
             case ReasoningDeltaEvent(text=text):
-                self._say(self._notes, text, style="dim italic")
+                self._say(self._notes, text, as_note)
             case TextEndEvent() | ReasoningEndEvent():
                 self.close()
             case RunCompletedEvent(usage=usage, duration=duration):
@@ -154,17 +158,24 @@ class Screen:
 
     def close(self) -> None:
         """End the line that is being written, if there is one."""
-        if self._open is not None:
-            self._open.out("", highlight=False)
-            self._open = None
+        console, flow = self._open, self._flow
+        self._open = self._flow = None
+        if flow is not None:
+            flow.end()
+        elif console is not None:
+            console.out("", highlight=False)
 
-    def _say(self, console: Console, text: str, *, style: str | None = None) -> None:
-        if self._open is not console:
+    def _say(self, console: Console, text: str, render: Callable[[str], RenderableType]) -> None:
+        if self._render is not render:
             self.close()
-        self._open = console
+        if self._open is None and console.is_terminal and not console.is_dumb_terminal:
+            self._flow = Flow(console, render)
+        self._open, self._render = console, render
+        if self._flow is not None:
+            self._flow.add(text)
+            return
         # A piece may begin or end anywhere, so its line breaks stay as they are.
-        shown = "\n".join(map(clean, text.split("\n")))
-        console.out(shown, style=style, end="", highlight=False)
+        console.out("\n".join(map(clean, text.split("\n"))), end="", highlight=False)
 
     def _note_event(self, event: AgentEvent) -> None:
         match event:
