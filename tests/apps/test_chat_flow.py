@@ -20,8 +20,9 @@ A second line.
 2. two
 
 ```python
-def first():
+import os
 
+def first():
     return 1
 ```
 
@@ -43,7 +44,7 @@ def _console(*, width: int = 40, terminal: bool = True) -> Console:
 
 
 def _printed(console: Console) -> str:
-    """Return what stands on a terminal in the end, as it obeys what is written to it."""
+    """Return what a terminal shows in the end, as it obeys what is written to it."""
     file = console.file
     assert isinstance(file, io.StringIO)
     lines, row, column = [""], 0, 0

@@ -8,8 +8,24 @@ __all__ = ["BUGS"]
 BUGS = bugs_in(r"""
 apps/cli/chat/screen.py: apps/test_chat_typed.py::test_nothing_steers_the_terminal
 a streamed answer steers the terminal
-- shown = "\n".join(map(clean, text.split("\n")))
-+ shown = text
+- console.out("\n".join(map(clean, text.split("\n"))), end="", highlight=False)
++ console.out(text, end="", highlight=False)
+
+apps/cli/chat/flow.py: apps/test_chat_flow.py
+an answer in Markdown steers the terminal
+- self._rest += "\n".join(map(clean, text.split("\n")))
++ self._rest += text
+a block of code ends at its first blank line
+- if is_blank and not fence and not line[0].isspace():
++ if is_blank and not line[0].isspace():
+
+apps/cli/streaming.py: apps/test_streaming.py
+a reduction of another log is taken over
+- return found is not None and given is not None and found.is_like(given)
++ return True
+what was folded away stays in memory
+- return history.after(cut) if cut > history.start else history
++ return history
 
 apps/cli/chat/screen.py: apps/test_terminal.py::test_no_printed_text_steers_the_terminal
 a note of a turn steers the terminal

@@ -161,7 +161,6 @@ class History(Sequence[Message]):
         """
         digest, before = self.digest(index), bisect_left(self._users, index)
         user = self._users[before - 1] if before else self._prefix.last_user
-        held = bisect_right(self._system_at, index)
         known: dict[str, int] = {}
         if user is not None:
             known = {
@@ -175,20 +174,14 @@ class History(Sequence[Message]):
             users=self._prefix.users + before,
             last_user=user,
             user=None if user is None else self[user],
-            system=tuple(self._system[:held]),
-            system_at=tuple(self._system_at[:held]),
-            system_tokens=sum(count_message(one, self._counter) for one in self._system[:held]),
+            system=self.system,
+            system_at=tuple(self._system_at),
+            system_tokens=self._system_tokens,
             **known,
         )
         made = History(counter=self._counter, prefix=prefix)
-        later = zip(self._system_at[held:], self._system[held:], strict=True)
-        for end, system in (*later, (len(self), None)):
-            for at in range(len(made), end):
-                made.append_known(
-                    self[at], tokens=self.tokens(at, at + 1), digest=self.digest(at + 1)
-                )
-            if system is not None:
-                made.append(system)
+        for at in range(index, len(self)):
+            made.append_known(self[at], tokens=self.tokens(at, at + 1), digest=self.digest(at + 1))
         return made
 
     def append_known(self, message: Message, *, tokens: int, digest: bytes) -> None:

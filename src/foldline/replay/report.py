@@ -50,7 +50,7 @@ def html_page(
     Args:
         sessions: The reports.
         title: The title of the page.
-        conclusion: What stands on top; by default what the reports say without the configurations.
+        conclusion: What comes first; by default what the reports say without the configurations.
         spoken: What was said in each session. With it the page holds text of the conversations,
             without it none.
     """

@@ -74,7 +74,7 @@ def large_log(
 ) -> Folded | None:
     """Return the log that *options* name, folded; None if it is small or has to be read as a whole."""
     path = Path(options.file)
-    # Whoever wants the full history, or to stop at a fold, needs all of it at once.
+    # The full history, and a stop at a fold, need all of it at once.
     folds = config.enabled and config.behavior == "continue" and not options.skip
     is_one = options.session is None and options.file != STANDARD_INPUT
     if not folds or not is_one or not path.is_file() or path.stat().st_size < LARGE:
