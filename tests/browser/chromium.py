@@ -75,7 +75,8 @@ class Page:
             self._happened.append(answer.get("method", ""))
             if answer.get("id") == self._number:
                 assert "error" not in answer, answer
-                return answer["result"]
+                result: dict[str, Any] = answer["result"]
+                return result
 
     def _event(self, method: str) -> None:
         while method not in self._happened:
@@ -87,7 +88,8 @@ class Page:
             assert piece, "the browser has ended"
             self._rest += piece
         line, _, self._rest = self._rest.partition(b"\0")
-        return json.loads(line)
+        said: dict[str, Any] = json.loads(line)
+        return said
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,9 +113,9 @@ def _move(page: Page, *, to: int) -> None:
     )
 
 
-def _shown(page: Page) -> dict[str, int]:
+def _shown(page: Page) -> dict[str, Any]:
     """Return what can be seen of the call where the slider stands."""
-    return page.value(
+    found: dict[str, Any] = page.value(
         "(() => { const all = name => [...document.querySelectorAll(name)]"
         ".filter(one => one.checkVisibility()); return {"
         "call: document.querySelector('.stepper output').textContent,"
@@ -125,3 +126,4 @@ def _shown(page: Page) -> dict[str, int]:
         "cursor: Number(document.querySelector('.cursor').getAttribute('x1')),"
         "tokens: document.querySelector('.stepper td').textContent } })()"
     )
+    return found

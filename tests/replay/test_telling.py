@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from foldline.history.messages import Message
+from foldline.history.parts import ToolCallPart
 from foldline.logs.importer import Session
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.replay.calls import MOST_STOPS, stepper
@@ -72,6 +73,42 @@ def test_both_sides_are_there_without_a_script(tool_tape: Callable[..., Tape]) -
     assert "Everything, as it was said." in page
     assert f"Messages 0–{stretches[-1].state.summarized_up_to_index - 1} as a summary" in page  # type: ignore[union-attr]
     assert "What was lost" in page
+
+
+def test_shortened_messages_are_shown_as_they_were_told() -> None:
+    """What was cleared is listed with the note that took its place."""
+    said = [Message.user("Read it all.")]
+    for number in range(30):
+        call = ToolCallPart(f"call-{number}", "read", "{}")
+        said += [
+            Message.assistant("", tool_calls=[call]),
+            Message.tool(call.id, f"line {number} " * 400),
+        ]
+    tape = Tape(Session(id="long", format="test", messages=tuple(said)))
+    config = HistoryReductionConfig(strategy="clearing", context_window_size=16_000)
+    spoken, _ = _spoken(tape, config)
+
+    page = "\n".join(telling(spoken))
+
+    assert re.search(r'<li data-short="\d+">message \d+: <q>[^<]*characters', page)
+    assert "of them shortened or changed." in page
+    assert re.search(r'data-short="\d+-\d+', page)
+
+
+def test_a_repaired_message_was_told_as_it_was_said() -> None:
+    """A call id that comes twice is another one in the request; the words are the same."""
+    call = ToolCallPart("again", "read", "{}")
+    turn = [
+        Message.user("Read it."),
+        Message.assistant("Yes.", tool_calls=[call]),
+        Message.tool("again", "text"),
+    ]
+    spoken, _ = _spoken(Tape(Session(id="twice", format="test", messages=(*turn, *turn))))
+
+    page = "\n".join(telling(spoken))
+
+    assert "Everything, as it was said." in page
+    assert "changed" not in page
 
 
 def test_markup_in_a_conversation_stays_text() -> None:

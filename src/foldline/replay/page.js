@@ -40,7 +40,11 @@ for (const session of document.querySelectorAll("section.session")) {
       const state = isSystem ? "as it was said" : how(current, at);
       row.dataset.told = state;
       row.querySelector("i").textContent = state;
-      if (state !== "folded away" && state !== "quoted") tail.append(row.cloneNode(true));
+      if (state === "folded away" || state === "quoted") continue;
+      const copy = row.cloneNode(true);
+      const short = current.querySelector(`[data-short="${at}"] q`);
+      if (short) copy.querySelector("pre").textContent = short.textContent;
+      tail.append(copy);
     }
     for (const column of told.querySelectorAll(".said")) column.scrollTop = column.scrollHeight;
   }

@@ -102,8 +102,7 @@ def _stretch(
 ) -> Iterator[str]:
     state = stretch.state
     cut = 0 if state is None else state.summarized_up_to_index
-    sent = set(map(id, stretch.view))
-    whole = {at for at in range(stretch.said) if id(messages[at]) in sent}
+    whole = _sent_whole(stretch, messages, cut)
     after = range(cut, stretch.said)
     short = () if state is None else [one for one in state.shortened if one.index < stretch.said]
     changed = set(after).difference(whole)
@@ -130,9 +129,22 @@ def _stretch(
     yield "</details>"
 
 
+def _sent_whole(stretch: Stretch, messages: Sequence[Message], cut: int) -> set[int]:
+    """Return which messages the model was sent as they were said."""
+    sent = set(map(id, stretch.view))
+    whole = {at for at in range(stretch.said) if id(messages[at]) in sent}
+    missing = [at for at in range(cut, stretch.said) if at not in whole]
+    if missing:
+        # A repaired message may say the same under another id.
+        texts = {(one.role, said(one)) for one in stretch.view}
+        whole.update(at for at in missing if (messages[at].role, said(messages[at])) in texts)
+    return whole
+
+
 def _shortened(texts: Iterable[tuple[int, str]]) -> Iterator[str]:
     items = [
-        f"<li>message {at:,}: <q>{_clipped(text, _SHORTEST * 4)}</q></li>" for at, text in texts
+        f'<li data-short="{at}">message {at:,}: <q>{_clipped(text, _SHORTEST * 4)}</q></li>'
+        for at, text in texts
     ]
     if items:
         yield f"<details><summary>Shown shortened: {counted(len(items), 'message')}</summary><ul>"
@@ -148,10 +160,10 @@ def _calls(stretch: Stretch) -> str:
 
 def _overview(stretch: Stretch, cut: int, changed: int) -> str:
     state = stretch.state
-    if state is None:
+    if state is None and not changed:
         return "Everything, as it was said."
     texts = [f"messages {cut:,} and later as they were said"]
-    if cut:
+    if state is not None and cut:
         instead = "as a summary" if _has_summary(state) else "left out"
         texts.insert(0, f"messages 0–{cut - 1:,} {instead}")
     if changed:

@@ -62,7 +62,7 @@ from foldline.replay.comparison import (
     compare,
     needs_no_folding,
 )
-from foldline.replay.conclusion import Conclusion, conclude
+from foldline.replay.conclusion import conclude
 from foldline.replay.numbers import short_number
 from foldline.replay.record import ReplayReport, Totals
 from foldline.replay.report import html_page
@@ -149,13 +149,16 @@ def replay(options: _ReplayOptions) -> None:
         print_json(_document(sessions))
     else:
         console = output_console()
-        _print(console, sessions, found)
+        _print(console, sessions)
         if terms is None:
             console.print(
                 "the bill needs prices: give --prices, or --model if its prices are known"
             )
         else:
             console.print(f"the bill is at {source_of(options.prices or options.model)}")
+        console.print(Text(clean(found.text), style="bold"))
+        for line in found.lines:
+            console.print(Text(f"  {clean(line)}"), soft_wrap=True)
 
 
 def terms_of(given: str | None, model: str | None) -> Terms | None:
@@ -190,7 +193,7 @@ def _free(name: str, taken: Mapping[str, object]) -> str:
     return free
 
 
-def _print(console: Console, sessions: Sequence[Sequence[ReplayReport]], found: Conclusion) -> None:
+def _print(console: Console, sessions: Sequence[Sequence[ReplayReport]]) -> None:
     table = rows(sessions)
     played = [reports[0] for reports in sessions]
     console.print(
@@ -210,9 +213,6 @@ def _print(console: Console, sessions: Sequence[Sequence[ReplayReport]], found: 
     idle = sum(map(needs_no_folding, sessions))
     if idle and len(sessions) > 1:
         console.print(_NEED_NONE.format(idle, len(sessions)))
-    console.print(Text(clean(found.text), style="bold"))
-    for line in found.lines:
-        console.print(Text(f"  {clean(line)}"), soft_wrap=True)
     for reports in sessions:
         for report in reports:
             _print_violations(console, report)
