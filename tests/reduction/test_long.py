@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 from foldline.history.boundaries import is_safe_cut
-from foldline.history.history import History, Prefix
+from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import (
     CompactionPart,
@@ -20,6 +20,7 @@ from foldline.history.parts import (
     ToolCallResponsePart,
     UriPart,
 )
+from foldline.history.prefix import Prefix
 from foldline.history.tokens import TokenEstimator, count_message
 from foldline.reduction.budget import budget_of
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig

@@ -8,9 +8,10 @@ import msgspec
 import pytest
 
 from foldline.errors import ConfigError, FormatError, HistoryTooShortError, IntegrityError
-from foldline.history.history import History, Prefix
+from foldline.history.history import History
 from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.history.parts import ToolCallPart
+from foldline.history.prefix import Prefix
 from foldline.history.tokens import TokenEstimator, count_message
 from foldline.reduction.active import active_reduction
 from foldline.reduction.quotes import Quote, joined

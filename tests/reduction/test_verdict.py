@@ -8,9 +8,10 @@ from typing import get_args
 import msgspec
 import pytest
 
-from foldline.history.history import History, Prefix
+from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
+from foldline.history.prefix import Prefix
 from foldline.reduction.active import active_reduction, known_of, outcome_of
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig

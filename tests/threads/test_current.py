@@ -3,8 +3,9 @@
 import pytest
 
 from foldline.errors import MessagesNotLoadedError
-from foldline.history.history import History, Prefix
+from foldline.history.history import History
 from foldline.history.messages import Message
+from foldline.history.prefix import Prefix
 from foldline.threads.loop_state import CurrentMessages
 
 

@@ -7,17 +7,16 @@ from copy import copy
 from itertools import takewhile
 from typing import Literal, TypeAlias, cast, get_args, overload
 
-from msgspec import Struct
-
 from foldline.errors import FormatError, MessagesNotLoadedError
 from foldline.history.codec import not_a_message
-from foldline.history.digest import DIGEST_SIZE, EMPTY_DIGEST, chain_digest
+from foldline.history.digest import DIGEST_SIZE, chain_digest
 from foldline.history.messages import Message
 from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.history.prefix import NO_PREFIX, Prefix
 from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter, TokenEstimator, count_message
 
 
-__all__ = ["COUNTING_UNITS", "NO_PREFIX", "CountingUnit", "History", "Prefix"]
+__all__ = ["COUNTING_UNITS", "CountingUnit", "History"]
 
 
 CountingUnit: TypeAlias = Literal["messages", "exchanges", "tokens"]
@@ -35,32 +34,6 @@ COUNTING_UNITS: tuple[CountingUnit, ...] = get_args(CountingUnit)
 
 # Of such are the fields of a history that appending changes.
 _GROWING = (list, dict, set, array, bytearray)
-
-
-class Prefix(Struct, frozen=True, kw_only=True):
-    """
-    The first messages of a history, by their counts and their digest.
-
-    Positions and the length count the messages that are not system messages. `user` is the last
-    user message, if a view needs it. `system_at` has, for each system message, how many others come
-    before it.
-    """
-
-    length: int = 0
-    digest: bytes = EMPTY_DIGEST
-    tokens: int = 0
-    users: int = 0
-    last_user: int | None = None
-    user: Message | None = None
-    user_tokens: int = 0
-    tokens_before_user: int = 0
-    system: tuple[Message, ...] = ()
-    system_at: tuple[int, ...] = ()
-    system_tokens: int = 0
-
-
-NO_PREFIX = Prefix()
-"""The prefix of a history that is in memory from its first message on."""
 
 
 class History(Sequence[Message]):
@@ -159,25 +132,20 @@ class History(Sequence[Message]):
             IndexError: There are fewer messages than *index*.
             MessagesNotLoadedError: It is in a part that is not in memory.
         """
-        digest, before = self.digest(index), bisect_left(self._users, index)
+        before = bisect_left(self._users, index)
         user = self._users[before - 1] if before else self._prefix.last_user
-        known: dict[str, int] = {}
-        if user is not None:
-            known = {
-                "user_tokens": self.tokens(user, user + 1),
-                "tokens_before_user": self.tokens(0, user),
-            }
         prefix = Prefix(
             length=index,
-            digest=digest,
+            digest=self.digest(index),
             tokens=self.tokens(0, index),
             users=self._prefix.users + before,
             last_user=user,
             user=None if user is None else self[user],
+            user_tokens=0 if user is None else self.tokens(user, user + 1),
+            tokens_before_user=0 if user is None else self.tokens(0, user),
             system=self.system,
             system_at=tuple(self._system_at),
             system_tokens=self._system_tokens,
-            **known,
         )
         made = History(counter=self._counter, prefix=prefix)
         for at in range(index, len(self)):

@@ -54,21 +54,6 @@ def html_page(
         spoken: What was said in each session. With it the page holds text of the conversations,
             without it none.
     """
-    pairs: Iterable[tuple[Sequence[ReplayReport], Spoken | None]] = zip(
-        sessions, spoken or repeat(None, len(sessions)), strict=True
-    )
-    drawn = sorted(pairs, key=lambda pair: -pair[0][0].session.messages)[:MOST_SESSIONS]
-    pieces = [
-        piece
-        for number, (reports, text) in enumerate(drawn)
-        for piece in _session(
-            reports, f"s{number}", text, MOST_TEXT // len(drawn), is_only=len(sessions) == 1
-        )
-    ]
-    if len(drawn) < len(sessions):
-        left_out = len(sessions) - len(drawn)
-        note = f"<p>The {MOST_SESSIONS} longest sessions are drawn; {left_out:,} are not.</p>"
-        pieces.insert(0, note)
     table = rows(sessions)
     columns = shown_columns(table)
     page, script = (
@@ -83,10 +68,24 @@ def html_page(
             f"<dt>{plain_text(column.title)}</dt><dd>{plain_text(column.meaning)}</dd>"
             for column in columns
         ),
-        sessions="\n".join(pieces),
+        sessions="\n".join(_drawn(sessions, spoken)),
         script=script,
         digest=b64encode(sha256(script.encode()).digest()).decode(),
     )
+
+
+def _drawn(sessions: Sequence[Sequence[ReplayReport]], spoken: Sequence[Spoken]) -> Iterator[str]:
+    """Yield the longest of *sessions*."""
+    pairs: Iterable[tuple[Sequence[ReplayReport], Spoken | None]] = zip(
+        sessions, spoken or repeat(None, len(sessions)), strict=True
+    )
+    drawn = sorted(pairs, key=lambda pair: -pair[0][0].session.messages)[:MOST_SESSIONS]
+    if len(drawn) < len(sessions):
+        left_out = len(sessions) - len(drawn)
+        yield f"<p>The {MOST_SESSIONS} longest sessions are drawn; {left_out:,} are not.</p>"
+    is_only, room = len(sessions) == 1, MOST_TEXT // max(1, len(drawn))
+    for number, (reports, text) in enumerate(drawn):
+        yield from _session(reports, f"s{number}", text, room, is_only=is_only)
 
 
 def _summary(sessions: Sequence[Sequence[ReplayReport]]) -> str:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from foldline.checks import expect, expect_whole
 from foldline.errors import ConfigError, StoreCorruptError
 from foldline.history.digest import EMPTY_DIGEST
-from foldline.history.history import NO_PREFIX, History, Prefix
+from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import (
     CompactionPart,
@@ -21,6 +21,7 @@ from foldline.history.parts import (
     ToolCallPart,
     ToolCallResponsePart,
 )
+from foldline.history.prefix import NO_PREFIX, Prefix
 from foldline.reduction.state import HistoryReductionState, hash_text
 from foldline.threads.cipher import DAMAGE_ADVICE
 from foldline.threads.head import Head

@@ -10,14 +10,15 @@ from rich.text import Text
 
 from foldline.apps.cli.files import print_json, read_file
 from foldline.apps.cli.options import FormatOption, JsonOption, ModelOption, SourceOptions, takes
-from foldline.apps.cli.prices import PricesOption, shown_dollars, source_of
+from foldline.apps.cli.prices import PricesOption, source_of
 from foldline.apps.cli.replay import terms_of
 from foldline.apps.cli.sources import note_sessions, sessions_in
-from foldline.apps.cli.terminal import clean, counted, note, output_console, plain_table, progress
+from foldline.apps.cli.terminal import clean, note, output_console, plain_table, progress
 from foldline.errors import FormatError, UsageError
 from foldline.providers.price_list import PRICES_OF
 from foldline.reduction.prices import Prices
 from foldline.replay.advice import CANDIDATES, Advice, advice_on, changes_of, lines_of
+from foldline.replay.numbers import counted, shown_dollars
 from foldline.replay.tape import Tape
 
 

@@ -16,11 +16,12 @@ from foldline.apps.cli.sources import (
     read_config,
     read_state,
 )
-from foldline.apps.cli.terminal import clean, counted, first_line, output_console, plain_table
+from foldline.apps.cli.terminal import clean, first_line, output_console, plain_table
 from foldline.errors import UsageError
 from foldline.history.history import History
 from foldline.reduction.state import HistoryReductionState
 from foldline.replay.inspection import Inspection, Lost, inspect_summary
+from foldline.replay.numbers import counted
 from foldline.replay.quality.moments import moments
 from foldline.replay.quality.words import Told
 from foldline.replay.tape import Tape

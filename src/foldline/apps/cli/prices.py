@@ -10,10 +10,9 @@ from foldline.providers.price_list import PRICES_OF, prices_of_model
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.config_reader import config_from_mapping
 from foldline.reduction.prices import Prices
-from foldline.replay.numbers import shown_dollars
 
 
-__all__ = ["PricesOption", "named_prices", "shown_dollars", "source_of", "with_prices"]
+__all__ = ["PricesOption", "named_prices", "source_of", "with_prices"]
 
 
 PricesOption = Annotated[

@@ -11,9 +11,10 @@ from rich.text import Text
 from foldline.apps.cli.files import print_json, read_file
 from foldline.apps.cli.options import ConfigOptions, JsonOption, ModelOption, SourceOptions, takes
 from foldline.apps.cli.sources import configured, note_sessions, read_config, sessions_in
-from foldline.apps.cli.terminal import clean, counted, note, output_console, plain_table, progress
+from foldline.apps.cli.terminal import clean, note, output_console, plain_table, progress
 from foldline.errors import FormatError, UsageError
 from foldline.logs.importer import Session
+from foldline.replay.numbers import counted
 from foldline.replay.quality.figures import Share
 from foldline.replay.quality.mixing import interleaved
 from foldline.replay.quality.moments import model_turns

@@ -22,7 +22,7 @@ from foldline.apps.cli.sources import (
     read_state,
 )
 from foldline.apps.cli.streaming import large_log
-from foldline.apps.cli.terminal import counted, error_console, note, output_console, progress
+from foldline.apps.cli.terminal import error_console, note, output_console, progress
 from foldline.apps.cli.viewing import show_view
 from foldline.errors import UsageError
 from foldline.history.history import History
@@ -34,6 +34,7 @@ from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.verdict import Verdict
 from foldline.reduction.view import view_tokens
+from foldline.replay.numbers import counted
 
 
 __all__ = ["plan", "reduce"]

@@ -30,14 +30,7 @@ from foldline.apps.cli.sources import (
     read_config,
     sessions_of,
 )
-from foldline.apps.cli.terminal import (
-    clean,
-    command_name,
-    counted,
-    note,
-    output_console,
-    progress,
-)
+from foldline.apps.cli.terminal import clean, command_name, note, output_console, progress
 from foldline.apps.cli.viewing import show_view
 from foldline.errors import UsageError
 from foldline.logs import read_sessions
@@ -62,8 +55,8 @@ from foldline.replay.comparison import (
     compare,
     needs_no_folding,
 )
-from foldline.replay.conclusion import conclude
-from foldline.replay.numbers import short_number
+from foldline.replay.conclusion import Conclusion, conclude
+from foldline.replay.numbers import counted, short_number
 from foldline.replay.record import ReplayReport, Totals
 from foldline.replay.report import html_page
 from foldline.replay.tape import Tape
@@ -147,18 +140,20 @@ def replay(options: _ReplayOptions) -> None:
         write_files({options.html: page.encode()})
     if options.json:
         print_json(_document(sessions))
+        return
+    console = output_console()
+    _print(console, sessions)
+    if terms is None:
+        console.print("the bill needs prices: give --prices, or --model if its prices are known")
     else:
-        console = output_console()
-        _print(console, sessions)
-        if terms is None:
-            console.print(
-                "the bill needs prices: give --prices, or --model if its prices are known"
-            )
-        else:
-            console.print(f"the bill is at {source_of(options.prices or options.model)}")
-        console.print(Text(clean(found.text), style="bold"))
-        for line in found.lines:
-            console.print(Text(f"  {clean(line)}"), soft_wrap=True)
+        console.print(f"the bill is at {source_of(options.prices or options.model)}")
+    _print_conclusion(console, found)
+
+
+def _print_conclusion(console: Console, found: Conclusion) -> None:
+    console.print(Text(clean(found.text), style="bold"))
+    for line in found.lines:
+        console.print(Text(f"  {clean(line)}"), soft_wrap=True)
 
 
 def terms_of(given: str | None, model: str | None) -> Terms | None:

@@ -15,14 +15,12 @@ from rich.table import Table
 from rich.text import Text
 
 from foldline.errors import UsageError
-from foldline.replay.numbers import counted
 
 
 __all__ = [
     "clean",
     "command_name",
     "confirm",
-    "counted",
     "error_console",
     "first_line",
     "note",

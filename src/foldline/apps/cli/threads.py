@@ -23,7 +23,6 @@ from foldline.apps.cli.stores import (
 from foldline.apps.cli.terminal import (
     clean,
     confirm,
-    counted,
     first_line,
     note,
     output_console,
@@ -40,6 +39,7 @@ from foldline.errors import (
 )
 from foldline.history.codec import decode_json, encode_message
 from foldline.history.messages import Message
+from foldline.replay.numbers import counted
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.read_only import ReadOnlyThread
 from foldline.threads.reader import Match

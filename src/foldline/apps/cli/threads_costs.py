@@ -9,12 +9,13 @@ from rich.text import Text
 
 from foldline.apps.cli.files import print_json
 from foldline.apps.cli.options import takes
-from foldline.apps.cli.prices import PricesOption, named_prices, shown_dollars, source_of
+from foldline.apps.cli.prices import PricesOption, named_prices, source_of
 from foldline.apps.cli.stores import DAMAGED, TenantOptions, as_id, with_store
-from foldline.apps.cli.terminal import counted, note, output_console, plain_table
+from foldline.apps.cli.terminal import note, output_console, plain_table
 from foldline.errors import StoreCorruptError, ThreadNotFoundError
 from foldline.providers.price_list import prices_of_model
 from foldline.reduction.ledger import FoldEntry, ReductionStats, TurnEntry
+from foldline.replay.numbers import counted, shown_dollars
 from foldline.threads.stats import reduction_stats
 from foldline.threads.store import ThreadStore
 from foldline.threads.verify import list_keys

@@ -28,7 +28,7 @@ from foldline.apps.cli.stores import (
     found_thread,
     with_store,
 )
-from foldline.apps.cli.terminal import counted, note, progress, say
+from foldline.apps.cli.terminal import note, progress, say
 from foldline.checks import expect_choice
 from foldline.errors import (
     FormatError,
@@ -42,6 +42,7 @@ from foldline.history.codec import decode_json, encode_json
 from foldline.history.formats.renderings import render_openai_chat
 from foldline.history.messages import Message
 from foldline.logs.importer import Session
+from foldline.replay.numbers import counted
 from foldline.threads.head import as_stored
 from foldline.threads.key import ThreadKey
 from foldline.threads.rescue import GAP_KEY, WholeRows, whole_rows

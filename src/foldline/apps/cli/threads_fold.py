@@ -11,9 +11,9 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.apps.cli.chat.options import agent_config, provider_of
 from foldline.apps.cli.files import print_json
 from foldline.apps.cli.options import takes
-from foldline.apps.cli.prices import PricesOption, shown_dollars, with_prices
+from foldline.apps.cli.prices import PricesOption, with_prices
 from foldline.apps.cli.stores import ThreadOptions, folded_in, found_thread, with_store
-from foldline.apps.cli.terminal import counted, say
+from foldline.apps.cli.terminal import say
 from foldline.history.messages import Message
 from foldline.providers.model import ChatModel
 from foldline.providers.price_list import prices_of_model
@@ -24,6 +24,7 @@ from foldline.reduction.budget import budget_of
 from foldline.reduction.config import AgentRunConfig, config_of_run
 from foldline.reduction.prices import Prices
 from foldline.reduction.state import HistoryReductionState
+from foldline.replay.numbers import counted, shown_dollars
 from foldline.threads.stats import reduction_stats
 from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread

@@ -35,7 +35,6 @@ from foldline.apps.cli.stores import (
 from foldline.apps.cli.terminal import (
     clean,
     confirm,
-    counted,
     note,
     output_console,
     plain_table,
@@ -44,6 +43,7 @@ from foldline.apps.cli.terminal import (
 )
 from foldline.apps.cli.versions import version_of
 from foldline.errors import StoreCorruptError, StoreError, ThreadNotFoundError, UsageError
+from foldline.replay.numbers import counted
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.storage import Fact
 from foldline.threads.store import ThreadStore

@@ -22,7 +22,7 @@ from foldline.agent.events import (
 from foldline.agent.result import TurnResult
 from foldline.apps.cli.chat.flow import Flow, as_markdown, as_note
 from foldline.apps.cli.files import print_json
-from foldline.apps.cli.terminal import clean, counted, first_line, note
+from foldline.apps.cli.terminal import clean, first_line, note
 from foldline.errors import (
     FoldlineError,
     ModelError,
@@ -34,7 +34,7 @@ from foldline.history.messages import Message, Usage
 from foldline.reduction.budget import FULL
 from foldline.reduction.config import Limits
 from foldline.reduction.event import HistoryReductionEvent, Reason
-from foldline.replay.numbers import short_number
+from foldline.replay.numbers import counted, short_number
 from foldline.threads.loop_state import COMPLETED, to_plain
 from foldline.threads.read_only import ReadOnlyThread
 

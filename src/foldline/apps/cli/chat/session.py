@@ -29,7 +29,7 @@ from foldline.apps.cli.chat.screen import (
 from foldline.apps.cli.options import ConfigOptions, takes
 from foldline.apps.cli.prices import source_of
 from foldline.apps.cli.stores import file_of, folded_in, opened_store
-from foldline.apps.cli.terminal import clean, counted, error_console, first_line, output_console
+from foldline.apps.cli.terminal import clean, error_console, first_line, output_console
 from foldline.apps.cli.threads_costs import print_costs
 from foldline.apps.cli.viewing import as_pinned, show_view
 from foldline.errors import (
@@ -41,6 +41,7 @@ from foldline.errors import (
 )
 from foldline.providers.price_list import prices_for, prices_of_model
 from foldline.reduction.event import Reason
+from foldline.replay.numbers import counted
 from foldline.threads.key import ThreadKey
 from foldline.threads.stats import reduction_stats
 from foldline.threads.thread import ConversationThread
