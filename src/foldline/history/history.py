@@ -125,13 +125,7 @@ class History(Sequence[Message]):
         return made
 
     def after(self, index: int) -> "History":
-        """
-        Return this history without the messages before *index* in memory; nothing lies across it.
-
-        Raises:
-            IndexError: There are fewer messages than *index*.
-            MessagesNotLoadedError: It is in a part that is not in memory.
-        """
+        """Return this history with only the counts of what is before *index*, which tears nothing."""
         before = bisect_left(self._users, index)
         user = self._users[before - 1] if before else self._prefix.last_user
         prefix = Prefix(
