@@ -13,6 +13,8 @@ from foldline.errors import ModelError, RunStartError
 from foldline.history.formats.renderings import render_anthropic
 from foldline.history.messages import Message
 from foldline.history.tokens import TokenEstimator, count_message
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.testing.grammars.anthropic import check_anthropic
 from foldline.testing.model import ScriptedModel
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
@@ -121,3 +123,23 @@ async def test_one_agent_does_not_answer_itself() -> None:
     await conversation.send("begin")
     with pytest.raises(RunStartError, match="nothing waits for an answer"):
         await conversation.send()
+
+
+async def test_a_talk_among_agents_is_folded_between_two_answers() -> None:
+    """Without another message of the user every request fits, and each of them is valid."""
+    said = "because of the long reasons that were given before " * 12
+    model = ScriptedModel(repeat=lambda request: f"idea {len(request.messages)}: {said}")
+    config = HistoryReductionConfig(context_window_size=4_000)
+    agents = [Agent(model, name=name, history_reduction=config) for name in ("ann", "bob", "cy")]
+    conversation = Conversation(agents, orchestrator=RoundRobin())
+    await conversation.send("Find a name for the ship.")
+    for _ in range(60):
+        await conversation.send()
+    counter = TokenEstimator()
+    reduction = conversation.thread.last_reduction
+
+    assert reduction is not None
+    assert reduction.summarized_up_to_index > 30
+    for request in model.requests:
+        assert sum(count_message(one, counter) for one in request.messages) <= 2_800
+        assert not check_anthropic("", render_anthropic(request.messages).messages)

@@ -1,24 +1,19 @@
 """The result of a turn."""
 
 from datetime import datetime
-from typing import Final
 
 from msgspec import Struct, structs
 
 from foldline.agent.events import AgentEvent
 from foldline.history.history import History
-from foldline.history.messages import Message, Usage, total_usage
+from foldline.history.messages import AGENT_KEY, Message, Usage, total_usage
 from foldline.reduction.event import HistoryReductionEvent
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.loop_state import COMPLETED
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["AGENT_KEY", "ReductionMetadata", "TurnResult", "answered_by", "handover", "signed"]
-
-
-AGENT_KEY: Final = "agent"
-"""The metadata key for the name of the agent that produced a message."""
+__all__ = ["ReductionMetadata", "TurnResult", "answered_by", "handover", "signed"]
 
 
 class ReductionMetadata(Struct, frozen=True, kw_only=True):

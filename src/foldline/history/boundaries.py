@@ -15,7 +15,7 @@ which the model still reads. Three things must not be torn apart:
 2. **A call that still waits.** The newest exchange may hold calls whose results will come; no cut
    lies above the first of them. A call that an older exchange left without a result will never get
    one: it may be folded away, and the view repairs what is left of it.
-3. **One answer.** Neighboring messages of one assistant are one answer: whether reasoning, text and
+3. **One answer.** Neighboring messages of one assistant, or of one agent of several, are one answer: whether reasoning, text and
    calls are one item or several depends on the vendor, and so must no cut. Also, vendors refuse a
    sealed reasoning item without the item that followed it. A history crosses these indexes out, too.
 

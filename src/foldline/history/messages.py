@@ -20,6 +20,7 @@ from foldline.history.parts import (
 
 
 __all__ = [
+    "AGENT_KEY",
     "PIN_KEY",
     "SUMMARY_KEY",
     "Message",
@@ -33,6 +34,9 @@ __all__ = [
 
 PIN_KEY = "__pinned__"
 """The metadata key of a message that is pinned when a thread stores it."""
+
+AGENT_KEY = "agent"
+"""The metadata key for the name of the agent that produced a message."""
 
 SUMMARY_KEY = "__summary__"
 """The metadata key that labels a message of a view as a summary."""
@@ -210,6 +214,11 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
             name=name and _plain("name", name),
             metadata=metadata,
         )
+
+    @property
+    def speaker(self) -> tuple[str | None, object]:
+        """Who says it: its name, and the agent of a conversation of several; None where unknown."""
+        return self.name, None if self.metadata is None else self.metadata.get(AGENT_KEY)
 
     @property
     def is_summary(self) -> bool:
