@@ -200,7 +200,11 @@ class ThreadIdError(UsageError, ValueError):
         problem = f"of {len(value)} characters is not allowed"
         if index is not None:
             problem = f"must not have {value[index]!r}, its character {index + 1}"
-        advice = ", or `ThreadKey.named(text)` for any text" if name == "thread id" else ""
+        advice = (
+            ", or `foldline.storage.ThreadKey.named(text)` for any text"
+            if name == "thread id"
+            else ""
+        )
         super().__init__(f"{name} {problem}: use 1 to 200 of A-Z a-z 0-9 . _ : -{advice}")
 
 

@@ -68,9 +68,10 @@ def test_a_view_of_an_earlier_fold_is_refused_too() -> None:
 
 
 def test_a_summary_that_nobody_knows_is_text() -> None:
-    """Another process may begin a conversation with what a summary says, also under its header."""
+    """Another process may begin a conversation with it, but mostly it is a view: a warning says so."""
     view = HistoryReducer(config()).reduce_sync(talk(20)).messages
-    reduced = HistoryReducer(config()).reduce_sync(render_openai_chat(view))
+    with pytest.warns(UserWarning, match="pass the full history"):
+        reduced = HistoryReducer(config()).reduce_sync(render_openai_chat(view))
 
     assert reduced.event.status == "skipped"
 
@@ -89,7 +90,9 @@ def test_a_tenant_learns_nothing_of_another() -> None:
     reducer = HistoryReducer(config(), cache=ReductionCache())
     view = reducer.reduce_sync(talk(20), scope="acme").messages
 
-    assert reducer.reduce_sync(render_openai_chat(view), scope="other").event.status == "skipped"
+    with pytest.warns(UserWarning, match="pass the full history"):
+        other = reducer.reduce_sync(render_openai_chat(view), scope="other")
+    assert other.event.status == "skipped"
 
 
 def test_without_a_state_a_reducer_remembers_by_prefix() -> None:

@@ -208,3 +208,29 @@ def test_a_message_that_holds_itself_is_refused() -> None:
 
     with pytest.raises(FormatError, match=r"messages\[0\] is nested too deeply"):
         HistoryReducer(CONFIG).reduce_sync([endless])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (claude.TextBlock(type="text", text="Hi."), "it is a TextBlock: append {"),
+        (
+            claude.Message.model_construct(
+                role="assistant", content=[], stop_reason="end_turn", type="message"
+            ),
+            '"content": response.content}',
+        ),
+        (chat.ChatCompletion.model_construct(choices=[]), "append response.choices[0].message"),
+        (
+            responses.Response.model_construct(object="response"),
+            "extend the list by response.output",
+        ),
+    ],
+)
+def test_what_is_around_a_message_or_in_it_is_named(wrong: object, says: str) -> None:
+    """Who appends a whole answer, or a block of one, learns what to append."""
+    with pytest.raises(FormatError) as refused:
+        HistoryReducer(CONFIG).reduce_sync([{"role": "user", "content": "Hi."}, wrong])
+
+    assert str(refused.value).startswith("messages[1]: it is a ")
+    assert says in str(refused.value)

@@ -136,7 +136,8 @@ async def test_a_talk_among_agents_is_folded_between_two_answers() -> None:
     for _ in range(60):
         await conversation.send()
     counter = TokenEstimator()
-    reduction = conversation.thread.last_reduction
+    thread = conversation.thread
+    reduction = None if thread is None else thread.last_reduction
 
     assert reduction is not None
     assert reduction.summarized_up_to_index > 30

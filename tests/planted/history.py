@@ -56,7 +56,7 @@ cut counted over system messages
 - index = len(self) - size
 + index = self.total - size
 one answer is cut in two
-- if before.role == role and before.name == message.name:
+- if before.role == role and before.speaker == message.speaker:
 + if False:
 a call that was given up holds the cut
 - self._open.clear()

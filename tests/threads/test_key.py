@@ -41,7 +41,7 @@ def test_other_names_are_refused(name: str, problem: str) -> None:
     with pytest.raises(ThreadIdError) as tenant_error:
         ThreadKey(name, "a")
 
-    advice = "or `ThreadKey.named(text)` for any text"
+    advice = "or `foldline.storage.ThreadKey.named(text)` for any text"
     assert str(id_error.value) == f"thread id {problem}: {allowed}, {advice}"
     assert str(tenant_error.value) == f"tenant {problem}: {allowed}"
 

@@ -1,5 +1,6 @@
 """Notices a view that is given in place of the history, as other libraries have their callers do."""
 
+import warnings
 from collections.abc import Iterator
 from itertools import chain
 
@@ -20,7 +21,7 @@ def check_not_fed_back(
     """
     Refuse a *history* that begins with the summary of *state* or of a reduction in *cache*.
 
-    A summary that is not known is text, wherever it stands.
+    A summary that is not known is text, wherever it stands; in front it is worth a warning.
 
     Raises:
         ViewGivenError: It does.
@@ -36,6 +37,10 @@ def check_not_fed_back(
     # Neighboring answers were read as one message.
     if any(said.startswith((summary_text(one), one.text)) for one in summaries):
         raise ViewGivenError
+    text = (
+        "messages begin with the summary of a view: if they are one, pass the full history instead"
+    )
+    warnings.warn(text, stacklevel=4)
 
 
 def _first(history: History) -> Message | None:

@@ -134,7 +134,7 @@ class HistoryReducer:
             costs = structs.replace(costs, rides=rides)
         made._costs = costs  # noqa: SLF001
         # A model of the caller's own is on no list of prices.
-        made._may_warn = self._may_warn and ":" in name  # noqa: SLF001
+        made._may_warn = self._may_warn and ":" in name and not name.startswith("scripted:")  # noqa: SLF001
         return made
 
     async def reduce(  # noqa: PLR0913 - one name for each part of a request
@@ -161,8 +161,8 @@ class HistoryReducer:
                 again), messages, or what OpenAI and Anthropic take: dictionaries and the objects of
                 their SDKs, also mixed. The same kind is returned, and what is unchanged are the very
                 objects that were given.
-            state: What the previous call returned; None looks into the cache, if there is one. If it
-                was lost, or is undone by its `previous`, signed thinking may be sent that fits no
+            state: What the previous call returned; None looks into the cache, so that
+                the first fold is undone by clearing that. If it was lost, or is undone by its `previous`, signed thinking may be sent that fits no
                 longer: have the vendor drop it (`drop_block`).
             overrides: Overrides for this run.
             format: The format of dictionaries; detected by default. If it could be either, the

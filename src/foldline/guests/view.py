@@ -53,7 +53,7 @@ class GuestView(Generic[_Object]):
         Create a view.
 
         Args:
-            reducer: What reduces. With a `ReductionCache` no state has to be kept.
+            reducer: What reduces. As long as it lives it remembers, without a state.
             codec: Reads and writes the guest's objects.
             known_bytes: About how much memory what was read may take; 0 for none.
 

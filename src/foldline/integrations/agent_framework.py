@@ -29,8 +29,8 @@ class FoldlineChatMiddleware(ChatMiddleware):
     """
     Shows the model the view at each call; the history that a provider keeps stays.
 
-    The reduction is in the state of the session, as JSON; without a session the reducer needs a
-    `ReductionCache`.
+    The reduction is in the state of the session, as JSON; without a session the reducer
+    remembers it as long as it lives.
     """
 
     def __init__(self, reducer: HistoryReducer) -> None:

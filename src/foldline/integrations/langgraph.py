@@ -28,7 +28,7 @@ def fold_messages(
 
     It writes the view to the channel `llm_input_messages`, which the model is asked with, and the
     reduction, as JSON, to `foldline_reduction`. A graph whose state has that channel keeps it with
-    its checkpoints; without it the reducer needs a `ReductionCache`. The messages stay.
+    its checkpoints; without it the reducer remembers as long as it lives. The messages stay.
 
     Args:
         reducer: What reduces; one may serve several graphs.

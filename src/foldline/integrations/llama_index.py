@@ -14,6 +14,7 @@ from foldline.guests import GuestView
 from foldline.integrations.llama_index_memory import FoldlineMemory
 from foldline.integrations.llama_index_messages import LlamaIndexCodec
 from foldline.reduction.state import HistoryReductionState
+from foldline.threads.change import Change
 
 
 __all__ = ["FoldlineLLM", "FoldlineMemory"]
@@ -53,7 +54,7 @@ class FoldlineLLM(FunctionCallingLLM):
         reduced: ReducedHistory[ChatMessage] = await self._view.reduce(messages, state=state)
         text = None if reduced.state is None else reduced.state.to_json().decode()
         if thread is not None and text not in {None, stored}:
-            await thread.set_metadata({**thread.metadata, _STATE: text})
+            await thread.retry(lambda one: Change(metadata={**one.metadata, _STATE: text}))
         return reduced.messages
 
     def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Any:

@@ -11,6 +11,7 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.history.formats.openai_responses import OPENAI_RESPONSES
 from foldline.history.messages import NativeFormat
 from foldline.reduction.state import HistoryReductionState
+from foldline.threads.change import Change
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
@@ -70,8 +71,8 @@ def model_input_filter(
     Return a `call_model_input_filter` for `RunConfig`: each call gets the view, nothing is stored.
 
     Args:
-        reducer: What reduces; one may serve several agents. Without a session it needs a
-            `ReductionCache`, or each call begins from the full history.
+        reducer: What reduces; one may serve several agents. Without a session it remembers
+            its reductions as long as it lives.
         session: Where the reduction is kept between runs and processes.
     """
 
@@ -94,7 +95,7 @@ def model_input_filter(
         )
         text = None if reduced.state is None else reduced.state.to_json().decode()
         if thread is not None and text not in {None, stored}:
-            await thread.set_metadata({**thread.metadata, _STATE: text})
+            await thread.retry(lambda one: Change(metadata={**one.metadata, _STATE: text}))
         view: Any = reduced.messages
         return ModelInputData(input=view, instructions=given.instructions)
 

@@ -54,7 +54,7 @@ def read_sessions(data: bytes, *, format: str | None = None, name: str = "") -> 
         FormatError: *data* cannot be read, has another shape, holds no conversation, or shows
             another vendor's shapes than *format* names.
     """
-    expect("data", data, bytes, hint="read the file first")
+    expect("data", data, bytes, hint="pass Path(…).read_bytes()")
     named = None if format is None else _named(format)
     document = read_document(data)
     importer = named or _detected(document)

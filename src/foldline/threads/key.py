@@ -59,9 +59,11 @@ class ThreadKey(Struct, frozen=True, order=True):
 
 
 def key_of(thread_id: str | ThreadKey, tenant: str) -> ThreadKey:
-    """Return the key of *thread_id*, which may be a key itself; *tenant* must be its own then."""
+    """Return the key of *thread_id*, which may be a key itself: of *tenant*, or of none before."""
     if not isinstance(thread_id, ThreadKey):
         return ThreadKey(tenant, thread_id)
+    if thread_id.tenant == DEFAULT_TENANT != tenant:
+        return ThreadKey(tenant, thread_id.id)
     if tenant not in {DEFAULT_TENANT, thread_id.tenant}:
         message = f"tenant must be {thread_id.tenant!r}, as the key says, got {tenant!r}"
         raise ConfigError(message)

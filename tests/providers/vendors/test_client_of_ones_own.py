@@ -142,3 +142,25 @@ async def test_what_looks_like_a_client_answers_at_once() -> None:
 
     assert isinstance(model, ClientModel)
     assert answer.messages[0].text == SAID
+
+
+@pytest.mark.parametrize("kind", [openai.OpenAI, openai.AsyncOpenAI])
+async def test_what_a_client_answers_is_sent_back_as_it_came(
+    kind: Callable[..., Any], vendor: VendorServer
+) -> None:
+    """A client that blocks and one that does not send the same request with the last answer in it."""
+    reasoning = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "E"}
+    vendor.answers = [
+        Answer.of({**RESPONSES, "output": [reasoning, *RESPONSES["output"]]}),
+        Answer.of(RESPONSES),
+    ]
+    client = client_of(kind, vendor)
+    model = open_model("openai:gpt-5-mini", client=client)
+    first = await model.respond(REQUEST)
+    await model.respond(ChatRequest(messages=(*REQUEST.messages, *first.messages)))
+    sent = vendor.asked[1].body["input"]
+    if kind in ASYNC:
+        await client.close()
+
+    assert sent[1] == reasoning
+    assert not [name for item in sent for name, value in item.items() if value is None]

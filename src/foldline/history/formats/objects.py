@@ -15,6 +15,8 @@ from foldline.errors import FormatError
 __all__ = ["dumped", "plain", "plain_items"]
 
 
+# What the content of an answer consists of; those of the Responses API have other types.
+_ANTHROPIC_BLOCKS = frozenset({"redacted_thinking", "text", "thinking", "tool_use"})
 _SCALARS = frozenset({str, int, float, bool, NoneType})
 # Messages of frameworks dump themselves too, in forms of their own.
 _FRAMEWORKS = MappingProxyType(
@@ -43,6 +45,7 @@ def plain_items(items: Iterable[Any], *, start: int = 0) -> list[Any]:
             continue
         try:
             made.append(plain(item))
+            _check_message(made[-1], item)
         except FormatError as error:
             text = f"messages[{place}]: {error}"
             raise FormatError(text) from error
@@ -96,3 +99,19 @@ def dumped(value: Any) -> Any:
         raise TypeError(text)
     hidden = getattr(value, "__api_exclude__", None)
     return dump(mode="json", by_alias=True, exclude_unset=True, exclude=hidden, warnings=False)
+
+
+def _check_message(made: Any, given: object) -> None:
+    """Refuse what an SDK returns around a message, or inside of one, in the place of a message."""
+    if made is given or not isinstance(made, dict):
+        return
+    wanted = ""
+    if "choices" in made or "finish_reason" in made:
+        wanted = "append response.choices[0].message"
+    elif "stop_reason" in made or made.get("type") in _ANTHROPIC_BLOCKS:
+        wanted = 'append {"role": "assistant", "content": response.content}'
+    elif made.get("object") == "response":
+        wanted = "extend the list by response.output"
+    if wanted:
+        text = f"it is a {type(given).__name__}: {wanted}"
+        raise FormatError(text)

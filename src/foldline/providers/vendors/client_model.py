@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from foldline.checks import expect, expect_whole
 from foldline.errors import ConfigError, ModelError
+from foldline.history.formats.objects import dumped
 from foldline.history.formats.wire import Object, as_object, is_list, is_object
 from foldline.history.messages import Message
 from foldline.providers.book import window_of_model
@@ -103,19 +104,17 @@ def model_of_client(
     if wire is None:
         return _function_model(client, model, None, None)
     model, vendor = _named(client, model), vendor_at(client)
+    options: dict[str, Any] = {
+        "profile": profile if vendor == "openai" else {},
+        "holds_history": holds_history,
+        "caches_prompt": caches_prompt and bool(vendor),
+    }
     is_async = iscoroutinefunction(unwrap(wire.method(client)))
     if not (is_async and callable(wire.method(client, "with_streaming_response.create"))):
-        return ClientModel(client, model, wire=wire, holds_history=holds_history)
+        return ClientModel(client, model, wire=wire, **options)
     name = f"{vendor}:{model}" if vendor else model
-    return wire(
-        name,
-        model=model,
-        clients=PerLoop(client),
-        context_window=window_of_model(name),
-        profile=profile if vendor == "openai" else {},
-        holds_history=holds_history,
-        caches_prompt=caches_prompt and bool(vendor),
-    )
+    window = window_of_model(name)
+    return wire(name, model=model, clients=PerLoop(client), context_window=window, **options)
 
 
 def _named(client: object, model: str | None) -> str:
@@ -155,7 +154,8 @@ class ClientModel:
         *,
         wire: type[WireModel],
         window: int | None = None,
-        holds_history: bool = False,
+        caches_prompt: bool = False,
+        **options: Any,
     ) -> None:
         """
         Ask *model* through *client*.
@@ -165,7 +165,8 @@ class ClientModel:
             model: The vendor's name of the model.
             wire: The format that the client speaks.
             window: The window of the model in tokens, if it is known.
-            holds_history: Whether the vendor keeps the conversation.
+            caches_prompt: Whether the vendor is asked to cache the prompt.
+            options: What the binding of the wire format takes besides.
         """
         vendor = vendor_at(client)
         self._client = client
@@ -174,8 +175,8 @@ class ClientModel:
             self._name,
             model=model,
             clients=PerLoop(client),
-            holds_history=holds_history,
-            caches_prompt=False,
+            caches_prompt=caches_prompt,
+            **options,
         )
         self.context_window = window
         """The window in tokens; None leaves it to the book of models."""
@@ -265,10 +266,9 @@ async def asked(call: "partial[Any]", *, name: str) -> object:
 
 
 def _plain(value: Any) -> Any:
-    """Return *value*, an answer of an SDK or what looks like one, as JSON has it."""
+    """Return *value*, an answer of an SDK or what looks like one, as it was sent."""
     if hasattr(value, "model_dump"):
-        dumped: Object = value.model_dump(mode="json", warnings=False)
-        return dumped
+        return dumped(value)
     if is_list(value):
         return [_plain(one) for one in value]
     fields = value if is_object(value) else getattr(value, "__dict__", None)
