@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any
 
 import anthropic.types as claude
@@ -234,3 +235,21 @@ def test_what_is_around_a_message_or_in_it_is_named(wrong: object, says: str) ->
 
     assert str(refused.value).startswith("messages[1]: it is a ")
     assert says in str(refused.value)
+
+
+def test_any_mapping_is_a_dictionary() -> None:
+    """A read-only mapping is a message like a dictionary, and comes back as itself."""
+    item: Any = MappingProxyType({"role": "user", "content": "Hi."})
+    reduced = HistoryReducer(CONFIG).reduce_sync([item])
+
+    assert reduced.messages == [{"role": "user", "content": "Hi."}]
+
+
+def test_an_object_with_what_is_no_json_is_refused_by_its_place() -> None:
+    """What an SDK's own object cannot write gives one line of foldline's."""
+    message = chat.ChatCompletionMessage.model_construct(role="assistant", content=object())
+
+    with pytest.raises(
+        FormatError, match=r"messages\[0\]: a ChatCompletionMessage holds what is no"
+    ):
+        HistoryReducer(CONFIG).reduce_sync([message])

@@ -57,7 +57,11 @@ def _reduced(form: Converter, items: list[dict[str, Any]]) -> object:
 
 
 @pytest.mark.parametrize(
-    "share", [pytest.param(15, id="a sample"), pytest.param(1, id="all", marks=pytest.mark.slow)]
+    "share",
+    [
+        pytest.param(15, id="a sample"),
+        pytest.param(1, id="all", marks=[pytest.mark.slow, pytest.mark.timeout(600)]),
+    ],
 )
 def test_the_three_forms_are_one_conversation(shared_data: Path, share: int) -> None:
     """Digests, cuts and views are equal, and a reduction made on one form is a hit on the others."""

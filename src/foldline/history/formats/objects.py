@@ -82,7 +82,7 @@ def dumped(value: Any) -> Any:
     Return what JSON an object of an SDK is, as far as its own fields go.
 
     Raises:
-        FormatError: It is a message of a framework that has an integration.
+        FormatError: It is a message of a framework that has an integration, or holds what is no JSON.
         TypeError: It is not an object that dumps itself.
     """
     if isinstance(value, str):
@@ -98,7 +98,11 @@ def dumped(value: Any) -> Any:
         text = f"{type(value).__name__} is no JSON"
         raise TypeError(text)
     hidden = getattr(value, "__api_exclude__", None)
-    return dump(mode="json", by_alias=True, exclude_unset=True, exclude=hidden, warnings=False)
+    try:
+        return dump(mode="json", by_alias=True, exclude_unset=True, exclude=hidden, warnings=False)
+    except ValueError as error:
+        text = f"a {type(value).__name__} holds what is no JSON ({type(error).__name__})"
+        raise FormatError(text) from None
 
 
 def _check_message(made: Any, given: object) -> None:
