@@ -28,7 +28,7 @@ from foldline.reduction.request import SummaryRequest
 
 COUNT, SIZE, BUDGET = 2_000, 300, 1_200
 LONG_COUNT, LONG_SIZE = 20, 100_000
-WAITS, FOLDS, NAP = 99, 3, 0.001
+WAITS, FOLDS, NAP = 99, 12, 0.001
 _CONFIG = HistoryReductionConfig(counting_unit="messages", target_count=2)
 
 

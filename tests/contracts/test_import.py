@@ -134,3 +134,33 @@ def test_the_rooms_load_msgspec_alone(
 
     assert trace.foreign <= allowed
     assert (trace.printed, trace.written) == ("", [])
+
+
+FIRST_FOLD = """
+import asyncio, sys, threading
+
+from foldline import HistoryReducer, HistoryReductionConfig, Message
+
+loaded_by = []
+
+
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        if name == "foldline.agent.folding":
+            loaded_by.append(threading.current_thread() is threading.main_thread())
+
+
+sys.meta_path.insert(0, Watch())
+config = HistoryReductionConfig(counting_unit="messages", target_count=2, summarization_threshold=2)
+said = [Message.user(f"order AB{n} is in the harbor " * 9) for n in range(9)]
+print(asyncio.run(HistoryReducer(config).reduce(said)).event.status, loaded_by)
+"""
+
+
+def test_the_first_fold_of_a_process_holds_up_no_loop_to_load_what_it_needs() -> None:
+    """What a hit does without is loaded in another thread than that of the event loop."""
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_FOLD], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout == "performed [False]\n"

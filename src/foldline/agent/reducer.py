@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from datetime import UTC, datetime
 from functools import partial
+from importlib import import_module
+from sys import modules
 from time import perf_counter
 from typing import Any, TypeVar, Unpack
 
@@ -51,6 +53,7 @@ __all__ = ["DEFAULT_TIMEOUT", "HistoryReducer"]
 DEFAULT_TIMEOUT = 60.0
 """How many seconds summarizers may take for one fold by default."""
 
+_FOLDING = "foldline.agent.folding"
 _LOG = logging.getLogger("foldline")
 _DEFAULTS = HistoryReductionConfig()
 _UNPRICED = "the prices of {} are unknown, so that the ceiling alone decides: set `prices`"
@@ -417,7 +420,12 @@ class HistoryReducer:
         return call.scope, self.config_fingerprint, prefix
 
     async def _made(self, call: ReducerCall) -> ReducedHistory[Any]:
-        from foldline.agent.folding import Means, made  # noqa: PLC0415 - a hit does without
+        import asyncio  # noqa: PLC0415 - a hit does without
+
+        if _FOLDING not in modules:
+            # It takes as long as many hits, and would hold up all tasks of the loop.
+            await asyncio.to_thread(import_module, _FOLDING)
+        from foldline.agent.folding import Means, made  # noqa: PLC0415
 
         means = Means(
             config=self.config,
