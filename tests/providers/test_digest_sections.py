@@ -7,7 +7,7 @@ import pytest
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.providers.digest.calls import offer_calls
-from foldline.providers.digest.identifiers import Finder, find_identifiers, kind_of
+from foldline.providers.digest.identifiers import Finder, kind_of
 from foldline.providers.digest.ledger import Entry, Ledger, build_ledger, offer_entries
 from foldline.providers.digest.outline import Item, lay_out, read_earlier, select, share_out
 from foldline.providers.digest.span import read_span
@@ -75,7 +75,7 @@ def test_kinds(kind: str) -> None:
 def test_finds_identifiers() -> None:
     """Pairs give names, tokens with a digit or a sign are found, keys and words are not."""
     text = '{"order_id": "HATHAT", "count": 12345, "note": "plain"} see ./src/a.py, (#12) "B-7"!'
-    found = [(label, value) for value, label in find_identifiers(text).items()]
+    found = [(label, value) for value, label in Finder().find(text).items()]
 
     assert found == [
         ("order_id", "HATHAT"),

@@ -9,7 +9,7 @@ from foldline.history.codec import canonical_json
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.providers.digest.failures import failure_of
-from foldline.providers.digest.identifiers import find_identifiers
+from foldline.providers.digest.identifiers import Finder
 from foldline.providers.digest.prose import split_sentences
 from foldline.providers.digest.summarizer import write_digest
 from foldline.providers.digest.text import redact
@@ -49,8 +49,8 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
         failure_of,
         ("\n \n", "= 1 failed in 1 ", "a: ", '{"error": ', "Traceback\n", " "),
     ),
-    "find_identifiers": (
-        lambda text: list(find_identifiers(text)),
+    "Finder.find": (
+        lambda text: list(Finder().find(text)),
         ('"a": ', '"a_id": "b1", ', "a/b.py ", "a/", "Jan 1", "http://", "1:", "a@"),
     ),
     "split_sentences": (lambda text: list(split_sentences(text)), ("a. ", "```", "\n", ". ", "。")),

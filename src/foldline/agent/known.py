@@ -83,11 +83,9 @@ class Conversion(Struct, frozen=True, kw_only=True, eq=False):
 
 class KnownList(Struct, frozen=True, kw_only=True, eq=False):
     """
-    A list of a call, in blocks that nobody else has, and what was read from it.
+    A list of a call, in blocks that nobody else has, and what was read from it; see `blocks`.
 
-    A caller may change a dictionary in place, so a block is a copy; or, where one of its values is
-    no text, bytes, which tell `1`, `True` and `1.0` apart. The order of keys is no difference. What
-    is no JSON at all has neither: such a list is not remembered.
+    What is no JSON at all has no block: such a list is not remembered.
     """
 
     number: int
@@ -268,7 +266,7 @@ def _sample(items: Sequence[object], size: int) -> bytes | None:
 
 
 def _weight(blocks: Sequence[Block], conversion: Conversion, before: KnownList | None) -> int:
-    """Return about how many bytes they take: the items as bytes, and the texts of the messages."""
+    """Return about how many bytes they take: the blocks, and the messages with their texts."""
     old = 0 if before is None else len(before.conversion.messages)
     new = conversion.messages[old:]
     kept = 0 if before is None else before.size // BLOCK

@@ -19,7 +19,7 @@ from foldline.providers.digest.text import (
 )
 
 
-__all__ = ["Finder", "find_identifiers", "is_identifier", "kind_of"]
+__all__ = ["Finder", "is_identifier", "kind_of"]
 
 
 _MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
@@ -178,11 +178,6 @@ class Finder:
         special.update(filter(_UNUSUAL, others))
         self._special.update(dict.fromkeys(special))
         self._plain |= words - special
-
-
-def find_identifiers(text: str) -> dict[str, str]:
-    """Return the identifiers of *text* and their labels; see `Finder`."""
-    return Finder().find(text)
 
 
 def _values(word: str) -> list[str]:
