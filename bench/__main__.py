@@ -2,7 +2,8 @@
 Runs the benchmarks and prints their figures beside the goals: `python -m bench [NAME …] [--json]`.
 
 `python -m bench fits`, `bill`, `quality` and `replay --data DIR` play recorded sessions instead, and
-have options of their own.
+have options of their own. `python -m bench --data DIR --write docs/speed.md` runs everything about time
+and memory, and writes the page of it.
 
 What is compared with something else is run three times, and its goals are judged by the median:
 a ratio of two short times moves with whatever else the machine does. The exit code is 1 where a goal
@@ -12,10 +13,13 @@ is missed, and 2 where one could not be judged: what it is compared with is not 
 
 import argparse
 import json
+import os
 import statistics
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import isnan
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -35,15 +39,31 @@ from bench import (
     store,
     turn,
 )
+from bench.speed_page import page
 
 
-MODULES = (imports, memory, prepare, first_fold, digest, store, conversations, servers, turn)
-RUNS = {one.__name__.removeprefix("bench."): one.run for one in MODULES}
+MODULES = (
+    imports,
+    memory,
+    prepare,
+    first_fold,
+    digest,
+    store,
+    conversations,
+    servers,
+    turn,
+    replay,
+)
+BENCHMARKS = {one.__name__.removeprefix("bench."): one for one in MODULES}
+RUNS: dict[str, Callable[[], dict[str, Any]]] = {
+    one.__name__.removeprefix("bench."): one.run
+    for one in (imports, memory, prepare, first_fold, digest, store, conversations, servers, turn)
+}
+"""What runs by itself; `replay` needs a recording too."""
 RECORDED: dict[str, Callable[[Sequence[str]], int]] = {
     "bill": bill.main,
     "fits": fits.main,
     "quality": quality.main,
-    "replay": replay.main,
 }
 RATIOS = frozenset({"prepare", "first_fold"})
 TIMES = 3
@@ -53,46 +73,30 @@ Goal = tuple[str, float | None, float]
 """What was measured, the figure, and the most it may be; None if what it is compared with is missing."""
 
 
-def goals(figures: dict[str, dict[str, Any]]) -> list[Goal]:
-    """Return each goal that was measured."""
-    rows: list[Goal] = []
-    if "memory" in figures:
-        for name in ("text", "tools"):
-            for place, held in (("list", "a list"), ("history", "a History")):
-                size = figures["memory"][f"{name}_{place}_bytes"]
-                rows.append((f"a message in {held} ({name}), bytes beside its text", size, 250))
-    own = {
-        "imports": imports,
-        "prepare": prepare,
-        "first_fold": first_fold,
-        "digest": digest,
-        "store": store,
-        "conversations": conversations,
-        "servers": servers,
-        "turn": turn,
-    }
-    for name, module in own.items():
-        if name in figures:
-            rows += module.goals(figures[name])
-    return rows
+def goals(figures: dict[str, dict[str, Any]]) -> dict[str, list[Goal]]:
+    """Return each goal that was measured, by benchmark."""
+    return {name: list(BENCHMARKS[name].goals(found)) for name, found in figures.items()}
 
 
-def judged(runs: Sequence[dict[str, dict[str, Any]]]) -> list[Goal]:
-    """Return each goal of *runs* with the median of its figures, if it has one."""
-    found: dict[tuple[str, float], list[float]] = {}
-    for figures in runs:
-        for what, value, most in goals(figures):
-            known = found.setdefault((what, most), [])
+def judged(runs: Sequence[dict[str, dict[str, Any]]]) -> dict[str, list[Goal]]:
+    """Return each goal of *runs*, by benchmark, with the median of its figures, if it has one."""
+    found: dict[str, dict[tuple[str, float], list[float]]] = {}
+    for name, rows in ((name, rows) for figures in runs for name, rows in goals(figures).items()):
+        for what, value, most in rows:
+            known = found.setdefault(name, {}).setdefault((what, most), [])
             if value is not None and not isnan(value):
                 known.append(value)
-    return [
-        (what, statistics.median(values) if values else None, most)
-        for (what, most), values in found.items()
-    ]
+    return {
+        name: [
+            (what, statistics.median(values) if values else None, most)
+            for (what, most), values in rows.items()
+        ]
+        for name, rows in found.items()
+    }
 
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
-    lines = [f"  {name:14} {_first_line(one)}" for name, one in zip(RUNS, MODULES, strict=True)]
+    lines = [f"  {name:14} {_first_line(one)}" for name, one in BENCHMARKS.items()]
     parser = argparse.ArgumentParser(
         prog="python -m bench",
         description="Run the benchmarks and print their figures beside the goals.",
@@ -103,10 +107,16 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
         "names", nargs="*", metavar="NAME", help="which to run; all if none is named"
     )
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    parser.add_argument("--data", type=Path, help="the folder of recordings, for replay")
+    parser.add_argument("--write", type=Path, help="write the page of all figures")
     parsed = parser.parse_args(arguments)
-    unknown = set(parsed.names) - RUNS.keys()
+    unknown = set(parsed.names) - BENCHMARKS.keys()
     if unknown:
-        parser.error(f"NAME must be among {', '.join(RUNS)}, got {', '.join(sorted(unknown))}")
+        parser.error(
+            f"NAME must be among {', '.join(BENCHMARKS)}, got {', '.join(sorted(unknown))}"
+        )
+    if parsed.data is None and ("replay" in parsed.names or parsed.write):
+        parser.error("replay needs --data DIR, and so does --write")
     return parsed
 
 
@@ -119,20 +129,27 @@ def main(arguments: Sequence[str]) -> int:
     for name in RECORDED.keys() & arguments[:1]:
         return RECORDED[name](arguments[1:])
     parsed = _parsed(arguments)
+    processors = os.cpu_count() or 1
     measure.pin()
-    names = parsed.names or list(RUNS)
+    ways = dict(RUNS)
+    if parsed.data is not None:
+        ways["replay"] = partial(replay.run, parsed.data)
+    names = parsed.names or list(ways)
     runs = [
-        {name: RUNS[name]() for name in names if time == 0 or name in RATIOS}
+        {name: ways[name]() for name in names if time == 0 or name in RATIOS}
         for time in range(TIMES if RATIOS & set(names) else 1)
     ]
     met = judged(runs)
-    code = _code(met)
+    if parsed.write:
+        modules = {name: BENCHMARKS[name] for name in names}
+        parsed.write.write_text(page(modules, runs, met, processors=processors))
+    rows = [row for found in met.values() for row in found]
     if parsed.json:
-        listed = [{"goal": what, "figure": value, "most": most} for what, value, most in met]
+        listed = [{"goal": what, "figure": value, "most": most} for what, value, most in rows]
         print(json.dumps({"runs": runs, "goals": listed}, indent=2))
-        return code
-    _print(runs, met)
-    return code
+    else:
+        _print(runs, rows)
+    return _code(rows)
 
 
 def _print(runs: Sequence[dict[str, dict[str, Any]]], met: Sequence[Goal]) -> None:

@@ -78,5 +78,18 @@ def run() -> dict[str, Any]:
     return found
 
 
+def goals(figures: dict[str, Any]) -> list[tuple[str, float, float]]:
+    """Return each goal: what, the figure, and the most it may be."""
+    return [
+        (
+            f"a message in {held} ({name}), bytes beside its text",
+            figures[f"{name}_{place}_bytes"],
+            250,
+        )
+        for name in ("text", "tools")
+        for place, held in (("list", "a list"), ("history", "a History"))
+    ]
+
+
 if __name__ == "__main__":
     print(json.dumps(figures()))

@@ -98,3 +98,31 @@ def test_help_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 
     with pytest.raises(SystemExit, match="2"):
         program.main(["nothing"])
+
+
+def test_the_page_has_every_goal_and_marks_what_is_missed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A missed goal is bold, a figure that could not be measured says so, and sizes are columns."""
+    figures = {"sizes": [10, 1_000], **_figures(9.0, None)}
+    monkeypatch.setattr(measure, "pin", lambda: None)
+    monkeypatch.setitem(program.RUNS, "prepare", lambda: figures)
+    written = tmp_path / "speed.md"
+
+    ended = program.main(["prepare", "--data", str(tmp_path), "--write", str(written)])
+    page = written.read_text()
+
+    assert ended == 1
+    assert "| a cached turn, times the floor (worst size) | **9** | 4 |" in page
+    assert "| all figures | 10 | 1,000 |" in page
+    assert "| times floor | 1 | 9 |" in page
+    assert page.count("not measured") == len(plain_lists.PEER_KINDS)
+
+
+def test_a_recording_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """`replay` and the page say in one line that they need the recordings."""
+    for arguments in (["replay"], ["--write", "speed.md"]):
+        with pytest.raises(SystemExit):
+            program.main(arguments)
+
+        assert "replay needs --data DIR" in capsys.readouterr().err
