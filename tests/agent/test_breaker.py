@@ -116,7 +116,13 @@ async def test_one_time_limit_is_for_the_whole_fold() -> None:
     assert folds.reduced.event.summarizer_calls == 1
 
 
-async def test_the_attempts_of_a_fold_share_its_time() -> None:
+@pytest.mark.parametrize(
+    ("first", "reply"),
+    [(write, "what was said so far"), (crash, SummaryFailure("ConnectionError"))],
+)
+async def test_the_attempts_of_a_fold_share_its_time(
+    first: Callable[[], Awaitable[str]], reply: Reply
+) -> None:
     """A second request gets what the first one has left, and a timeout then opens nothing."""
     times = iter([0.0, 9.999, 10.0])
     asked = Asked(hang)
@@ -125,12 +131,12 @@ async def test_the_attempts_of_a_fold_share_its_time() -> None:
 
     def flow() -> Flow[list[Reply]]:
         request = SummaryRequest(messages=(), prompt="", budget=9)
-        asked.answer = write
-        first = yield request
+        asked.answer = first
+        answered = yield request
         asked.answer = hang
-        return [first, (yield request)]
+        return [answered, (yield request)]
 
-    assert await calls.run(flow()) == [await write(), SummaryFailure("TimeoutError")]
+    assert await calls.run(flow()) == [reply, SummaryFailure("TimeoutError")]
     assert (asked.count, breaker.is_open) == (2, False)
 
 

@@ -398,7 +398,9 @@ async def test_where_the_first_is_cancelled_the_next_takes_over() -> None:
 @pytest.mark.usefixtures("no_digest")
 def test_a_failed_fold_never_shows_what_was_not_in_force() -> None:
     """Where the state passed in covers other messages, a failed fold sends the full history."""
-    stale = HistoryReducer(CONFIG).reduce_sync(talk(9, "other ")).state
+    summarizer = ScriptedSummarizer(repeat="what was said")
+    stale = HistoryReducer(CONFIG, summarizer=summarizer).reduce_sync(talk(9, "other ")).state
+    assert stale is not None
     failing = HistoryReducer(CONFIG, summarizer=ScriptedSummarizer(repeat=""))
     reduced = failing.reduce_sync(talk(9), state=stale)
 
