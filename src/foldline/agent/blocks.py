@@ -19,7 +19,17 @@ from foldline.history.formats.objects import dumped
 from foldline.history.formats.wire import is_list, is_object
 
 
-__all__ = ["BLOCK", "Block", "Copies", "blocks_of", "held_by", "is_block", "size_of", "written"]
+__all__ = [
+    "BLOCK",
+    "Block",
+    "Copies",
+    "are_blocks",
+    "blocks_of",
+    "held_by",
+    "is_block",
+    "size_of",
+    "written",
+]
 
 
 BLOCK = 128
@@ -32,12 +42,15 @@ class Copies(Struct, frozen=True):
     items: list[object]
     places: tuple[int, ...]
     numbers: bytes
+    weight: int
+    """About how many bytes the copies take."""
 
 
 Block: TypeAlias = Copies | bytes
 """Copies of the items of a block, or all of them as bytes."""
 
 
+_NO_COPIES = Copies([], (), b"", 0)
 _NUMBERS = frozenset({bool, float, int})
 _NUMBER_BYTES = 32
 _BUILT_IN = (bytes, bytearray, int, float, list, tuple, set, frozenset)
@@ -78,40 +91,58 @@ def is_block(block: Block, items: Sequence[object]) -> bool:
     """Whether *items* are those that *block* was made of."""
     told, numbers = items, block
     if isinstance(block, Copies):
-        if items != block.items:
-            return False
+        is_same = items == block.items
+        if not is_same or not block.places:
+            return is_same
         told, numbers = [items[place] for place in block.places], block.numbers
     buffer = bytearray()
-    return not told or (written(told, buffer) and bytes(buffer) == numbers)
+    return written(told, buffer) and buffer == numbers
 
 
-def blocks_of(items: Sequence[object], first: int) -> list[Block] | None:
-    """Return the blocks of *items* from number *first* on; None if they are no JSON."""
+def are_blocks(blocks: Sequence[Block], items: Sequence[object], size: int) -> bool:
+    """Whether the first *size* of *items* are those that *blocks* were made of."""
+    for number, block in enumerate(blocks):
+        at = number * BLOCK
+        if not is_block(block, items[at : min(at + BLOCK, size)]):
+            return False
+    return True
+
+
+def blocks_of(items: Sequence[object], known: Sequence[Block] = ()) -> list[Block] | None:
+    """
+    Return the blocks of *items*; None if they are no JSON.
+
+    They begin with those of *known*, one block or none: what it has copies of is not copied again.
+    """
     blocks: list[Block] = []
     buffer = bytearray()
-    for at in range(first * BLOCK, len(items), BLOCK):
+    copies = known[0] if known and isinstance(known[0], Copies) else _NO_COPIES
+    for at in range(0, len(items), BLOCK):
         block = items[at : at + BLOCK]
         try:
-            blocks.append(_copies(block))
+            blocks.append(_copies(block, copies))
         except (TypeError, RecursionError):
             if not written(block, buffer):
                 return None
             blocks.append(bytes(buffer))
+        copies = _NO_COPIES
     return blocks
 
 
-def _copies(items: Sequence[object]) -> Copies:
-    copied: list[object] = []
-    places: list[int] = []
-    for place, item in enumerate(items):
+def _copies(items: Sequence[object], known: Copies) -> Copies:
+    """Return copies of *items*, the first of which are those of *known*."""
+    copied, places, size = [*known.items], [*known.places], len(known.items)
+    for place, item in enumerate(items[size:], size):
         numbers: list[object] = []
         copied.append(_copied(item, numbers))
         if numbers:
             places.append(place)
     buffer = bytearray()
-    if places and not written([items[place] for place in places], buffer):
+    # A copy has the types and the order of what it was made of.
+    if places and not written([copied[place] for place in places], buffer):
         raise TypeError
-    return Copies(copied, tuple(places), bytes(buffer))
+    weight = known.weight + sum(map(_size, copied[size:]))
+    return Copies(copied, tuple(places), bytes(buffer), weight)
 
 
 def _copied(value: object, numbers: list[object]) -> object:
@@ -159,7 +190,7 @@ def size_of(block: Block) -> int:
     """
     if isinstance(block, bytes):
         return 2 * len(block)
-    return sum(map(_size, block.items)) + len(block.numbers)
+    return block.weight + len(block.numbers)
 
 
 def _size(value: object) -> int:

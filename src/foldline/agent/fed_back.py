@@ -9,10 +9,14 @@ from foldline.errors import MessagesNotLoadedError, ViewGivenError
 from foldline.history.formats.renderings.sending import OPENING_NOTE, SUMMARY_HEADER, summary_text
 from foldline.history.history import History
 from foldline.history.messages import Message
+from foldline.history.parts import TextPart
 from foldline.reduction.state import HistoryReductionState
 
 
 __all__ = ["check_not_fed_back"]
+
+
+_NOTE = (TextPart(OPENING_NOTE),)
 
 
 def check_not_fed_back(
@@ -46,7 +50,7 @@ def check_not_fed_back(
 def _first(history: History) -> Message | None:
     try:
         first = history[0]
-        is_note = first.role == "user" and first.text == OPENING_NOTE
+        is_note = first.role == "user" and tuple(first.parts) == _NOTE
         return history[1] if is_note else first
     except (IndexError, MessagesNotLoadedError):
         return None

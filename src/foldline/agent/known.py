@@ -11,7 +11,7 @@ from typing import TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
-from foldline.agent.blocks import BLOCK, Block, blocks_of, is_block, size_of, written
+from foldline.agent.blocks import BLOCK, Block, are_blocks, blocks_of, size_of, written
 from foldline.history.formats.detect import Witnesses
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
@@ -46,10 +46,16 @@ class WrittenView(Struct, frozen=True, eq=False):
 
     view: Sequence[Message]
     steps: Sequence[int | dict[str, object]]
+    size: int
+    """The number of items of the list."""
 
     def of(self, view: Sequence[Message], given: Sequence[object]) -> list[object] | None:
-        """Return *view* in the items *given*, which are the same list; None if it is another view."""
-        if len(view) != len(self.view) or not all(map(is_, view, self.view)):
+        """
+        Return the beginning of *view*, which is this one, in the items *given*; None if it is not.
+
+        The first *size* of these are the same list.
+        """
+        if len(view) < len(self.view) or not all(map(is_, self.view, view)):
             return None
         return [given[one] if isinstance(one, int) else fresh(one) for one in self.steps]
 
@@ -78,7 +84,7 @@ class Conversion(Struct, frozen=True, kw_only=True, eq=False):
     """The place of the first item of each message; several messages of one item have the same."""
 
     views: list[WrittenView] = field(default_factory=list[WrittenView])
-    """The view that was written last of the very same list, if one was."""
+    """The view that was written last of the very same list, or of its beginning, if one was."""
 
 
 class KnownList(Struct, frozen=True, kw_only=True, eq=False):
@@ -104,10 +110,7 @@ class KnownList(Struct, frozen=True, kw_only=True, eq=False):
 
     def begins(self, items: Sequence[object]) -> bool:
         """Whether *items* begin with this list."""
-        return all(
-            is_block(block, items[at : min(at + BLOCK, self.size)])
-            for at, block in zip(range(0, self.size, BLOCK), self.blocks, strict=True)
-        )
+        return are_blocks(self.blocks, items, self.size)
 
 
 _Made = TypeVar("_Made", bound=Conversion | None)
@@ -183,15 +186,17 @@ class KnownLists:
         """
         if len(items) < _LEAST or self._most_bytes < _MESSAGE_BYTES * len(items):
             return read()
+        before: Sequence[Block] = () if grown_from is None else grown_from.blocks
         kept = 0 if grown_from is None else grown_from.size // BLOCK
-        head, sample = _head(items, format), _sample(items, len(items))
-        blocks = blocks_of(items, kept)
+        head = _head(items, format) if grown_from is None else grown_from.head
+        sample, rest = _sample(items, len(items)), items[kept * BLOCK :]
+        blocks = blocks_of(rest, before[kept:])
         made = read()
         if made is None or head is None or sample is None or blocks is None:
             return made
-        if blocks != blocks_of(items, kept):
+        if not are_blocks(blocks, rest, len(rest)):
             return made
-        whole = blocks if grown_from is None else [*grown_from.blocks[:kept], *blocks]
+        whole = [*before[:kept], *blocks]
         known = KnownList(
             number=next(self._numbers),
             head=head,

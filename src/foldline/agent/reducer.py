@@ -366,8 +366,10 @@ class HistoryReducer:
         active = call.verdict.state
         if active is None:
             return call
-        active = rebound(history, call.given, active)
-        return structs.replace(call, verdict=structs.replace(call.verdict, state=active))
+        bound = rebound(history, call.given, active)
+        if bound is active:
+            return call
+        return structs.replace(call, verdict=structs.replace(call.verdict, state=bound))
 
     def _decided(self, call: ReducerCall) -> ReducerCall:
         """Return *call* with the verdict on it."""

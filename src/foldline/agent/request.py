@@ -56,6 +56,8 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
         state: HistoryReductionState | None,
     ) -> Budget:
         """Return what the next request of *history* may hold."""
+        if self is _NOTHING:
+            return budget_of(config, window=window, system=history.system_tokens)
         count = history.counter.count
         instructions = count(self.instructions)
         tools = sum(map(count, self.schemas))
@@ -91,6 +93,9 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
         return [(at, history[at] if message is None else message) for at, message in found]
 
 
+_NOTHING = RequestFacts(reported=0, instructions="", schemas=(), pins=None)
+
+
 def described(
     usage: object,
     instructions: str | None,
@@ -98,6 +103,8 @@ def described(
     pins: Iterable[int | tuple[int, Message]] | None,
 ) -> RequestFacts:
     """Return what a caller says of a request, checked."""
+    if usage is None and instructions == "" and tools in (None, ()) and pins is None:
+        return _NOTHING
     expect("instructions", instructions, str | None)
     listed = several("tools", () if tools is None else tools)
     return RequestFacts(

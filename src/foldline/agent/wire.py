@@ -5,6 +5,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain, takewhile
+from operator import is_
 from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
@@ -20,7 +21,8 @@ from foldline.history.formats.openai_responses import OPENAI_RESPONSES
 from foldline.history.formats.renderings.anthropic import render_anthropic
 from foldline.history.formats.renderings.openai_chat import render_openai_chat
 from foldline.history.formats.renderings.openai_responses import render_openai_responses
-from foldline.history.formats.wire import is_list
+from foldline.history.formats.renderings.sending import is_plain
+from foldline.history.formats.wire import is_list, is_object
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.tokens import TokenCounter
@@ -101,7 +103,7 @@ class Items(Struct, frozen=True, kw_only=True):
     """The place of the first dictionary of each of these."""
 
     views: list[WrittenView] = field(default_factory=list[WrittenView])
-    """The view of the very same items that was written last, if one was."""
+    """The view of the very same items, or of the first of them, that was written last."""
 
     def given(self) -> list[Any]:
         """Return what was passed in."""
@@ -114,7 +116,7 @@ class Items(Struct, frozen=True, kw_only=True):
         if self.writer is None:
             return view
         for known in self.views:
-            if (shown := known.of(view, self.kept)) is not None:
+            if (shown := self._continued(known, view)) is not None:
                 return shown
         sources = _Sources(self, view)
         written = self.writer(view, original=sources.of)
@@ -128,8 +130,41 @@ class Items(Struct, frozen=True, kw_only=True):
         if len(view) == len(self.messages) and len(written) == len(self.kept):
             written = sources.with_ids(written)
         found = sources.as_given(written)
-        self.views[:] = [WrittenView(view, sources.steps(found))]
+        self.views[:] = [WrittenView(view, sources.steps(found), len(self.kept))]
         return found
+
+    def _continued(self, known: WrittenView, view: list[Message]) -> list[Any] | None:
+        """
+        Return *view* if it is *known*, or that and all items since, of which each is one text.
+
+        Every vendor takes these as they are, one after the other, if the speakers take turns.
+        """
+        new, start = self.kept[known.size :], len(known.view)
+        if len(view) != start + len(new) or (shown := known.of(view, self.kept)) is None:
+            return None
+        if not new:
+            return shown
+        if not all(map(is_, view[start:], self.messages[-len(new) :])):
+            return None
+        # What does not end with an item of the caller's own may end otherwise in a longer view.
+        last = shown[-1] if known.steps and isinstance(known.steps[-1], int) else None
+        speakers = (view[start - 1].role, last.get("role") if is_object(last) else None)
+        if None in speakers or not all(_take_turns(one, new) for one in speakers):
+            return None
+        self.views[:] = [
+            WrittenView(view, [*known.steps, *range(known.size, len(self.kept))], len(self.kept))
+        ]
+        return [*shown, *new]
+
+
+def _take_turns(before: str, items: Sequence[object]) -> bool:
+    """Whether each of *items* is one text of another speaker than the one *before* it."""
+    for item in items:
+        # An answer loses the white space at its end, and what is blank is another text.
+        if not is_plain(item) or item["role"] == before or not item["content"][-1:].strip():
+            return False
+        before = item["role"]
+    return True
 
 
 class _Sources:
@@ -300,6 +335,7 @@ def _grown(known: KnownList, given: list[Any]) -> Conversion | None:
         witnesses=witnesses,
         messages=[*old.messages, *read],
         places=grown,
+        views=[*old.views],
     )
 
 

@@ -62,12 +62,16 @@ class Case(Struct, frozen=True, kw_only=True, dict=True):
         """The user message before it that the view shows too."""
         return None if self.active is None else self.active.pinned_index
 
-    @cached_property
+    @property
     def entries(self) -> tuple[Shortened, ...]:
         """What the view shows shortened."""
-        if self.active is None:
-            return ()
-        known = self.active.shortened
+        active = self.active
+        # Most reductions shorten nothing.
+        return () if active is None or not active.shortened else self._fitting
+
+    @cached_property
+    def _fitting(self) -> tuple[Shortened, ...]:
+        known = () if self.active is None else self.active.shortened
         return fitting(self.history, known, cut=self.cut, pinned=self.pinned)
 
     @cached_property
@@ -75,7 +79,7 @@ class Case(Struct, frozen=True, kw_only=True, dict=True):
         """The messages that stay word for word."""
         return kept_whole(self.history, self.cut, self.pins)
 
-    @cached_property
+    @property
     def base(self) -> tuple[Shortened, ...]:
         """Return the entries without those of messages that are pinned since, if these fit."""
         entries = self.entries

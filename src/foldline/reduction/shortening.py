@@ -170,6 +170,8 @@ def fitting(
     history: History, entries: Sequence[Shortened], *, cut: int, pinned: int | None
 ) -> tuple[Shortened, ...]:
     """Return those of *entries* that are still of messages which the view shows."""
+    if not entries:
+        return ()
     length = len(history)
     found = [one for one in entries if one.index == pinned or cut <= one.index < length]
     # A digest is of a whole prefix: where the longest one matches, the others do.

@@ -24,6 +24,7 @@ the same at any length where counts decide.
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from functools import cache
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -118,7 +119,8 @@ VERDICTS: tuple[Row, ...] = (
 """The table, first match first."""
 
 
-def _row(facts: AbstractSet[Fact]) -> Row:
+@cache
+def _row(facts: frozenset[Fact]) -> Row:
     # The last one holds whatever the facts are.
     for row in VERDICTS[:-1]:
         if row.holds <= facts and not row.lacks & facts:
@@ -203,7 +205,7 @@ def decide(
     if budget.counted(history.system_tokens) > budget.ceiling:
         off.add("oversized")
     if off != {"enabled"}:
-        row = _row(off)
+        row = _row(frozenset(off))
         return Verdict(kind=row.kind, reason=row.reason, messages=length)
     active = active_reduction(
         history, state, unit=config.unit, config_fingerprint=config_fingerprint
@@ -232,7 +234,7 @@ def _decided(case: Case, run: AgentRunConfig) -> Verdict:
         facts.add("cuttable")
     elif "full" in facts and "clearable" not in facts:
         shortened = _squeezed(case, shortened, facts)
-    row = _row(facts)
+    row = _row(frozenset(facts))
     moves = cut is not None and row.kind in {"fold", "halt"} and row.reason not in BATCHES
     return Verdict(
         kind=row.kind,

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 from foldline.history.formats.converter import Converter
 from foldline.history.formats.wire import Object, is_list, is_object
@@ -17,6 +17,7 @@ __all__ = [
     "SUMMARY_HEADER",
     "CallIds",
     "Original",
+    "is_plain",
     "scrubbed",
     "sent_items",
     "summary_text",
@@ -62,7 +63,7 @@ def sent_items(
     if message.is_summary:
         return [scrubbed({"role": "assistant", "content": summary_text(message)})]
     items = original(message) if original is not None else None
-    if items is not None and _is_plain(items):
+    if items is not None and len(items) == 1 and is_plain(items[0]):
         return [*items]
     if items is None:
         items = converter.native_items(message)
@@ -73,12 +74,12 @@ def sent_items(
     return [scrubbed(item) for item in items]
 
 
-def _is_plain(items: Sequence[Object]) -> bool:
-    """Whether *items* are one text as every vendor takes it, which most messages of a view are."""
-    if len(items) != 1 or items[0].keys() != _PLAIN_KEYS or items[0]["role"] not in _SPEAKERS:
+def is_plain(item: object) -> TypeGuard[Object]:
+    """Whether *item* is one text as every vendor takes it, which most messages of a view are."""
+    if not is_object(item) or item.keys() != _PLAIN_KEYS or item["role"] not in _SPEAKERS:
         return False
-    content = items[0]["content"]
-    return type(content) is str and content.isascii()
+    content = item["content"]
+    return type(content) is str and (content.isascii() or not _has_surrogate(content))
 
 
 def summary_text(message: Message) -> str:
