@@ -148,8 +148,7 @@ class Items(Struct, frozen=True, kw_only=True):
             return None
         # What does not end with an item of the caller's own may end otherwise in a longer view.
         last = shown[-1] if known.steps and isinstance(known.steps[-1], int) else None
-        speakers = (view[start - 1].role, last.get("role") if is_object(last) else None)
-        if None in speakers or not all(_take_turns(one, new) for one in speakers):
+        if not is_object(last) or not _take_turns(last.get("role"), new):
             return None
         self.views[:] = [
             WrittenView(view, [*known.steps, *range(known.size, len(self.kept))], len(self.kept))
@@ -157,7 +156,7 @@ class Items(Struct, frozen=True, kw_only=True):
         return [*shown, *new]
 
 
-def _take_turns(before: str, items: Sequence[object]) -> bool:
+def _take_turns(before: object, items: Sequence[object]) -> bool:
     """Whether each of *items* is one text of another speaker than the one *before* it."""
     for item in items:
         # An answer loses the white space at its end, and what is blank is another text.
