@@ -286,7 +286,7 @@ another answer to a list is kept beside the first
 -             self._drop_number(self._grown.get(grown_from.number))
 +             pass
 
-agent/wire.py: agent/test_known.py
+agent/wire.py: agent/test_known_views.py
 a view goes on after an item that a longer view would join or trim
 - if known.steps and isinstance(known.steps[-1], int) else None
 + if known.steps else None
@@ -296,6 +296,8 @@ a new item that the view shortens is given whole
 neighbors of one speaker are written as they are
 - if not is_plain(item) or item["role"] == before or
 + if not is_plain(item) or
+
+agent/wire.py: agent/test_known.py
 a longer call changes the history of a shorter one
 - history, grown = old.history.copy(), array("q", old.places)
 + history, grown = old.history, array("q", old.places)

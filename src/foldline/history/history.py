@@ -2,10 +2,10 @@
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from itertools import takewhile
-from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, get_args, overload
+from typing import Literal, TypeAlias, cast, get_args, overload
 
 from foldline.errors import FormatError, MessagesNotLoadedError
 from foldline.history.codec import not_a_message
@@ -32,16 +32,8 @@ COUNTING_UNITS: tuple[CountingUnit, ...] = get_args(CountingUnit)
 """Every unit."""
 
 
-# How the fields of a history are copied that appending changes.
-_COPIED: Mapping[type, Callable[[Any], object]] = MappingProxyType(
-    {
-        list: list.copy,
-        dict: dict.copy,
-        set: set.copy,
-        bytearray: bytearray.copy,
-        array: array.__copy__,
-    }
-)
+# Of such are the fields of a history that appending changes.
+_GROWING = (list, dict, set, array, bytearray)
 
 
 class History(Sequence[Message]):
@@ -125,10 +117,10 @@ class History(Sequence[Message]):
     def copy(self) -> "History":
         """Return a history of the same messages that grows on its own."""
         made = object.__new__(type(self))
+        own: dict[str, object] = vars(self)
         fields = vars(made)
-        for name, value in vars(self).items():
-            copied = _COPIED.get(type(value))
-            fields[name] = value if copied is None else copied(value)
+        for name, value in own.items():
+            fields[name] = copy(cast("object", value)) if isinstance(value, _GROWING) else value
         fields["_calls"] = {one: [*waiting] for one, waiting in self._calls.items()}
         return made
 

@@ -324,10 +324,7 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
 
     def sealed(self) -> Self:
         """Return this reduction with the hash of its summary as it is now."""
-        made = msgspec.structs.replace(self, summary_hash=self._summary_digest())
-        # Nobody can have changed it since.
-        vars(made)["is_whole"] = True
-        return made
+        return msgspec.structs.replace(self, summary_hash=self._summary_digest())
 
     def _summary_digest(self) -> str:
         layers = [(layer.start, layer.end, layer.summary) for layer in self.layers]
