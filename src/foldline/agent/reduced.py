@@ -112,8 +112,7 @@ def shown(
     history, budget, verdict = call.items.history, call.budget, call.verdict
     view, tokens = view_of(history, active), view_tokens(history, active)
     is_pending = verdict.folds and status in {"skipped", "cache_hit"}
-    counted = budget.counted(tokens)
-    if counted > budget.ceiling and not (is_pending or verdict.reason in _UNBOUNDED):
+    if not (is_pending or verdict.reason in _UNBOUNDED) and budget.counted(tokens) > budget.ceiling:
         raise _too_large(call, active)
     facts: dict[str, Any] = {"reason": verdict.reason, "removed_count": 0}
     if active is not None:
@@ -133,7 +132,7 @@ def shown(
         reduced_tokens=tokens,
         earlier=_outcome_of_given(call, config.unit) if call.given else "none",
         ceiling=budget.ceiling,
-        request_tokens=counted,
+        request_tokens=budget.counted(tokens),
         duration=perf_counter() - call.started,
         **(facts | outcome),
     )
