@@ -371,7 +371,11 @@ def test_another_view_of_the_same_list_is_written_for_itself() -> None:
     reduced = one.reduce_sync(items, state=state)
     whole = HistoryReducer(HistoryReductionConfig(enabled=False))
     skipping = AgentRunConfig(skip_history_reduction=True)
+    other = HistoryReducer(CONFIG, summarizer=ScriptedSummarizer(repeat="It was told."))
+    told = other.reduce_sync(items)
 
+    assert one.reduce_sync(items, state=told.state).messages == told.messages
+    assert told.messages != reduced.messages
     assert one.reduce_sync(items, state=state, overrides=skipping).messages == items
     assert one.reduce_sync(items, state=state).messages == reduced.messages
     assert whole.reduce_sync(items).messages == items
