@@ -19,6 +19,7 @@ from foldline.history.messages import Message, Native, Role, Usage
 from foldline.history.parts import Part, ResponseContent, TextPart, ToolCallResponsePart
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.key import ThreadKey
+from foldline.threads.lease import Lease
 from foldline.threads.loop_state import (
     LOOP_FORMAT,
     AgentLoopState,
@@ -27,6 +28,7 @@ from foldline.threads.loop_state import (
 )
 from foldline.threads.row import StoredRow
 from foldline.threads.tools import ToolRun
+from foldline.threads.turns import TurnRecord
 
 
 __all__ = [
@@ -47,13 +49,15 @@ __all__ = [
 COMMIT_ID_SIZE: Final = 8
 """The length of the id of a commit in bytes."""
 
-DocumentKind: TypeAlias = Literal["metadata", "execution", "reduction", "tool", "checkpoint"]
+DocumentKind: TypeAlias = Literal[
+    "metadata", "execution", "reduction", "tool", "checkpoint", "turn"
+]
 """
 What a document holds.
 
 `metadata`: display name and values of the owner. `execution`: the state of the last run.
 `reduction`: one for each fold that is kept. `tool`: the intent or the result of a call whose answer
-is not yet a message. `checkpoint`: one of the kept moments, where all are kept.
+is not yet a message. `checkpoint`: one of the kept moments, where all are kept. `turn`: a turn that has an id.
 """
 
 
@@ -122,6 +126,12 @@ class Change(Struct, frozen=True, kw_only=True):
 
     expires_at: datetime | UnsetType | None = UNSET
     """When the thread expires; None for never."""
+
+    turn: TurnRecord | None = None
+    """What is stored of the turn that the commit begins or ends, if it has an id."""
+
+    lease: Lease | None = None
+    """Who runs a turn from now on, and for how long; `NOBODY` for no one, None for no change."""
 
     source: CheckpointSource = "loop"
     """What a kept checkpoint is made after."""

@@ -36,6 +36,7 @@ from foldline.threads.head import (
     extended,
     in_order,
 )
+from foldline.threads.lease import Lease
 from foldline.threads.loop_state import AgentLoopState, Checkpoint, CurrentMessages
 from foldline.threads.row import KnownRow
 from foldline.threads.storage import StoreContext
@@ -159,7 +160,12 @@ def _after(
         reduction=reduction,
         reduction_name=name,
         tools=tools,
+        lease=record.lease if change.lease is None else _held(change.lease),
     )
+
+
+def _held(lease: Lease) -> Lease | None:
+    return lease if lease.holder else None
 
 
 def _dropped(
@@ -207,6 +213,9 @@ def _documents(
         if run.call_id not in settled:
             data, name = encode_json(run), document_name(run.call_id)
             put.append(document(vault, key, "tool", data, name=name))
+    if change.turn is not None:
+        name = document_name(change.turn.id)
+        put.append(document(vault, key, "turn", encode_json(change.turn), name=name))
     return put
 
 

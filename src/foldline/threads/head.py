@@ -20,6 +20,7 @@ from foldline.reduction.stride import is_kept
 from foldline.threads.change import Document, DocumentKind
 from foldline.threads.cipher import DAMAGE_ADVICE, Vault
 from foldline.threads.key import ThreadKey
+from foldline.threads.lease import Lease
 from foldline.threads.loop_state import AgentLoopState, Checkpoint
 from foldline.threads.row import (
     ORIGIN_SIZE,
@@ -33,6 +34,7 @@ from foldline.threads.row import (
 )
 from foldline.threads.storage import StoredThread
 from foldline.threads.tools import ToolRun
+from foldline.threads.turns import TurnRecord, read_turn
 
 
 __all__ = [
@@ -47,6 +49,7 @@ __all__ = [
     "decode_head",
     "decode_record",
     "decode_reduction",
+    "decode_turn",
     "document",
     "encode_head",
     "encode_metadata",
@@ -246,6 +249,8 @@ class ThreadRecord(Struct, frozen=True, kw_only=True):
     reduction_name: str = ""
     # The tool calls whose answers are not yet messages, in the order of their intents.
     tools: tuple[ToolRun, ...] = ()
+    # Who runs a turn.
+    lease: Lease | None = None
     # The newest rows, if they were read along.
     tail: Sequence[StoredRow] = ()
 
@@ -310,6 +315,7 @@ _READERS: Final[Mapping[DocumentKind, Callable[[bytes], object]]] = {
     "reduction": HistoryReductionState.from_json,
     "tool": _read_tool,
     "checkpoint": msgspec.json.Decoder(Checkpoint).decode,
+    "turn": read_turn,
 }
 
 
@@ -329,7 +335,8 @@ def _opened(vault: Vault, key: ThreadKey, stored: Document) -> object:
 def decode_record(stored: StoredThread, vault: Vault) -> ThreadRecord:
     """Return the thread in *stored*; raise StoreCorruptError or StoreVersionError."""
     head = open_head(vault, stored)
-    return record_of(vault, stored.key, head, stored.documents, tail=stored.tail)
+    record = record_of(vault, stored.key, head, stored.documents, tail=stored.tail)
+    return record if stored.lease is None else replace(record, lease=stored.lease)
 
 
 def record_of(
@@ -384,6 +391,13 @@ def decode_reduction(vault: Vault, key: ThreadKey, stored: Document) -> StoredRe
     state = _opened(vault, key, stored)
     assert isinstance(state, HistoryReductionState)
     return StoredReduction(stored.name, state)
+
+
+def decode_turn(vault: Vault, key: ThreadKey, stored: Document) -> TurnRecord:
+    """Return the turn in *stored*; raise StoreCorruptError."""
+    turn = _opened(vault, key, stored)
+    assert isinstance(turn, TurnRecord)
+    return turn
 
 
 def decode_checkpoint(vault: Vault, key: ThreadKey, stored: Document) -> Checkpoint:

@@ -40,6 +40,7 @@ from foldline.threads.head import (
     document,
 )
 from foldline.threads.key import ThreadKey
+from foldline.threads.lease import NOBODY
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.reader import ThreadReader
 from foldline.threads.row import ORIGIN_SIZE
@@ -238,7 +239,7 @@ async def _cut(
     """Return *record* as of the earlier *head*, in a new epoch, with the reductions *kept*."""
     head = head.opened(reader.context.random_bytes(ORIGIN_SIZE))
     head = head.with_folds({int(one.name): one.reach for one in kept})
-    base = replace(record, head=head, execution=None, tools=(), tail=())
+    base = replace(record, head=head, execution=None, tools=(), lease=None, tail=())
     return base.fallen_back(kept)
 
 
@@ -297,6 +298,7 @@ async def _redone(
         messages=messages,
         epoch=record.head.epoch,
         opens=Epoch(base.head.epoch, seq),
+        lease=NOBODY,
         drop=[*_RUN_KINDS, *(("reduction", one.name) for one in gone)],
     )
     return base, change
@@ -373,7 +375,8 @@ async def cleared(reader: ThreadReader, record: ThreadRecord) -> tuple[ThreadRec
         epoch=head.epoch,
         opens=Epoch(empty.epoch, 0),
         clears=True,
-        drop=[*_RUN_KINDS, ("reduction", None), ("checkpoint", None)],
+        drop=[*_RUN_KINDS, ("reduction", None), ("checkpoint", None), ("turn", None)],
+        lease=NOBODY,
     )
     return ThreadRecord(key=record.key, head=empty), change
 

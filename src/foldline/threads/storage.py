@@ -6,14 +6,16 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from foldline.errors import CommitUnknownError, StoreError, ThreadConflictError
 from foldline.history.tokens import TokenCounter, TokenEstimator
 from foldline.threads.change import Change, Document, DocumentKind
 from foldline.threads.cipher import Vault
 from foldline.threads.key import ThreadKey
+from foldline.threads.lease import TURN_LEASE, Lease
 from foldline.threads.row import StoredRow
+from foldline.threads.waiters import Waiters
 
 
 __all__ = [
@@ -48,6 +50,9 @@ class StoredThread(Struct, frozen=True, kw_only=True):
 
     expires_at: float | None = None
     """When it expires, in seconds since 1970; None for never."""
+
+    lease: Lease | None = None
+    """Who runs a turn on it, and for how long from now; None if nobody does, or that has run out."""
 
     tail: Sequence[StoredRow] = ()
     """Its newest rows, if the storage has read them along: what is mostly asked for next."""
@@ -127,6 +132,18 @@ class ThreadStorage(Protocol):
         """Return the newest *limit* documents of *kind*, the newest first; all without a limit."""
         ...
 
+    async def document(self, key: ThreadKey, kind: DocumentKind, name: str) -> Document | None:
+        """Return one document, at the same cost however many there are; None if there is none."""
+        ...
+
+    async def hold(self, key: ThreadKey, lease: Lease) -> bool:
+        """
+        Let *lease* last as long from now on, if its holder still has it; with 0 seconds give it back.
+
+        The revision stays. False if another one has it or nobody; if it has run out, either.
+        """
+        ...
+
     async def threads(
         self, tenant: str, *, after: str = "", limit: int | None = None
     ) -> list[StoredThread]:
@@ -198,3 +215,5 @@ class StoreContext(Struct, frozen=True, kw_only=True):
     clock: Callable[[], datetime] = partial(datetime.now, UTC)
     random_bytes: Callable[[int], bytes] = os.urandom
     checkpoints: CheckpointRetention = "latest"
+    turn_lease: float = TURN_LEASE
+    waiters: Waiters = field(default_factory=Waiters)

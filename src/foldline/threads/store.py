@@ -5,9 +5,10 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from time import time
 from typing import Final, Protocol, Self, TypedDict, runtime_checkable
 
-from foldline.checks import expect, expect_choice
+from foldline.checks import expect, expect_choice, expect_seconds
 from foldline.errors import (
     StoreCorruptError,
     StoreError,
@@ -22,13 +23,14 @@ from foldline.threads.cipher import Cipher, Vault
 from foldline.threads.commit import Planned, carry_out
 from foldline.threads.head import ThreadRecord, decode_record
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey, check_tenant, key_of
+from foldline.threads.lease import TURN_LEASE
 from foldline.threads.snapshot import decode_snapshot
 from foldline.threads.start import delete_expired, is_expired, make_room, plan_new, plan_restore
 from foldline.threads.storage import CheckpointRetention, StoreContext, StoredThread, ThreadStorage
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["MessageStore", "StoreOptions", "ThreadStore", "stored_threads"]
+__all__ = ["MessageStore", "StoreOptions", "ThreadStore", "seconds_of", "stored_threads"]
 
 
 _LOG = logging.getLogger("foldline")
@@ -62,6 +64,7 @@ class StoreOptions(TypedDict, total=False):
     cipher: Cipher | None
     checkpoints: CheckpointRetention
     clock: Callable[[], datetime] | None
+    turn_lease: float
 
 
 class ThreadStore:
@@ -82,6 +85,7 @@ class ThreadStore:
         cipher: Cipher | None = None,
         checkpoints: CheckpointRetention = "latest",
         clock: Callable[[], datetime] | None = None,
+        turn_lease: float = TURN_LEASE,
     ) -> None:
         """
         Keep threads in *storage*.
@@ -94,16 +98,20 @@ class ThreadStore:
                 readable.
             checkpoints: Whether only the last checkpoint is kept, or every one.
             clock: Returns the time, with a time zone.
+            turn_lease: How many seconds after its last sign of life a turn may be taken over by
+                another worker. A turn that lives renews it, however long it takes.
         """
         expect("storage", storage, ThreadStorage)
         expect("cipher", cipher, Cipher | None)
         expect_choice("checkpoints", checkpoints, ("latest", "full"))
+        expect_seconds("turn_lease", turn_lease)
         self.context: Final = StoreContext(
             storage=storage,
             counter=counter or TokenEstimator(),
             vault=Vault(cipher),
             clock=partial(datetime.now, UTC) if clock is None else partial(_in_utc, clock),
             checkpoints=checkpoints,
+            turn_lease=turn_lease,
         )
         """What the threads of this store have in common."""
 
@@ -308,6 +316,11 @@ async def stored_threads(storage: ThreadStorage, tenant: str) -> AsyncIterator[S
                 raise StoreCorruptError(message)
             after = stored.key.id
             yield stored
+
+
+def seconds_of(clock: Callable[[], datetime] | None) -> Callable[[], float]:
+    """Return what tells the time of *clock*, by default of the machine, in seconds since 1970."""
+    return time if clock is None else lambda: clock().timestamp()
 
 
 def _in_utc(clock: Callable[[], datetime]) -> datetime:

@@ -1,6 +1,7 @@
 """Threads in memory: gone with the process, and otherwise like those in any other store."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from time import time
 from typing import Unpack
 
 from msgspec import Struct, field
@@ -8,9 +9,10 @@ from msgspec import Struct, field
 from foldline.errors import ThreadConflictError, ThreadNotFoundError
 from foldline.threads.change import Change, Copy, Document, DocumentKind
 from foldline.threads.key import ThreadKey
+from foldline.threads.lease import Lease, lease_at
 from foldline.threads.row import StoredRow
 from foldline.threads.storage import LOADED_KINDS, StoredThread
-from foldline.threads.store import StoreOptions, ThreadStore
+from foldline.threads.store import StoreOptions, ThreadStore, seconds_of
 
 
 __all__ = ["MemoryStorage", "MemoryStore"]
@@ -20,6 +22,8 @@ class _Thread(Struct):
     revision: int = 0
     head: bytes = b""
     expires_at: float | None = None
+    holder: str = ""
+    held_until: float = 0.0
     documents: dict[tuple[DocumentKind, str], Document] = field(default_factory=dict)
     rows: list[StoredRow] = field(default_factory=list)
     # Of each epoch: its number, counted for the whole life of the thread, oldest first.
@@ -68,8 +72,10 @@ class MemoryStorage:
     ends_commits = False
     """A commit has nothing to wait for."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, clock: Callable[[], float] = time) -> None:
+        """Keep nothing yet; *clock* tells when a lease runs out, in seconds."""
         self._threads: dict[ThreadKey, _Thread] = {}
+        self._clock = clock
 
     async def open(self) -> None:
         """Get ready, which takes nothing."""
@@ -80,7 +86,7 @@ class MemoryStorage:
     async def load(self, key: ThreadKey) -> StoredThread | None:
         """Return a thread, or None if there is none."""
         thread = self._threads.get(key)
-        return None if thread is None else _stored(key, thread)
+        return None if thread is None else _stored(key, thread, self._clock())
 
     async def commit(self, key: ThreadKey, change: Change) -> None:
         """Do everything in *change*, or nothing; see `ThreadStorage`."""
@@ -101,6 +107,19 @@ class MemoryStorage:
         thread.documents.update(((one.kind, one.name), one) for one in change.put)
         thread.revision = change.revision + 1
         thread.head, thread.expires_at = change.head, change.gone_at
+        if change.lease is not None:
+            self._give(thread, change.lease)
+
+    def _give(self, thread: _Thread, lease: Lease) -> None:
+        thread.holder, thread.held_until = lease.holder, self._clock() + lease.seconds
+
+    async def hold(self, key: ThreadKey, lease: Lease) -> bool:
+        """Let *lease* last as long from now on, if its holder still has it."""
+        thread = self._threads.get(key)
+        if thread is None or thread.holder != lease.holder:
+            return False
+        self._give(thread, lease)
+        return True
 
     def _copied(self, key: ThreadKey, copies: Copy | None) -> list[StoredRow]:
         if copies is None:
@@ -134,12 +153,18 @@ class MemoryStorage:
         found = [] if thread is None else [d for d in thread.documents.values() if d.kind == kind]
         return sorted(found, key=lambda one: one.name, reverse=True)[:limit]
 
+    async def document(self, key: ThreadKey, kind: DocumentKind, name: str) -> Document | None:
+        """Return one document, or None if there is none."""
+        thread = self._threads.get(key)
+        return None if thread is None else thread.documents.get((kind, name))
+
     async def threads(
         self, tenant: str, *, after: str = "", limit: int | None = None
     ) -> list[StoredThread]:
         """Return the threads of *tenant* whose ids come after *after*, in order of their ids."""
         keys = sorted(key for key in self._threads if key.tenant == tenant and key.id > after)
-        return [_stored(key, self._threads[key]) for key in keys[:limit]]
+        now = self._clock()
+        return [_stored(key, self._threads[key], now) for key in keys[:limit]]
 
     async def tenants(self) -> list[str]:
         """Return every tenant that has a thread, in order."""
@@ -173,7 +198,7 @@ def _drop(
             del documents[one]
 
 
-def _stored(key: ThreadKey, thread: _Thread) -> StoredThread:
+def _stored(key: ThreadKey, thread: _Thread, now: float) -> StoredThread:
     documents = [one for one in thread.documents.values() if one.kind in LOADED_KINDS]
     reductions = [one for one in thread.documents.values() if one.kind == "reduction"]
     if reductions:
@@ -184,6 +209,7 @@ def _stored(key: ThreadKey, thread: _Thread) -> StoredThread:
         head=thread.head,
         documents=documents,
         expires_at=thread.expires_at,
+        lease=lease_at(thread.holder, thread.held_until, now),
     )
 
 
@@ -192,4 +218,4 @@ class MemoryStore(ThreadStore):
 
     def __init__(self, **options: Unpack[StoreOptions]) -> None:
         """Keep nothing yet; see `ThreadStore` for the options."""
-        super().__init__(MemoryStorage(), **options)
+        super().__init__(MemoryStorage(clock=seconds_of(options.get("clock"))), **options)

@@ -42,9 +42,9 @@ def doubles(values: Sequence[float | None]) -> Packed:
     return strings([None if one is None else pack(">d", one) for one in values], kind=_FLOAT8)
 
 
-def texts(values: Iterable[str]) -> Packed:
+def texts(values: Iterable[str | None]) -> Packed:
     """Return *values* as an array of `text`; one with a lone surrogate raises UnicodeError."""
-    return strings([value.encode() for value in values], kind=_TEXT)
+    return strings([None if one is None else one.encode() for one in values], kind=_TEXT)
 
 
 def strings(values: Sequence[bytes | None], *, kind: int = _BYTEA) -> Packed:

@@ -15,6 +15,7 @@ from foldline.errors import (
 )
 from foldline.threads.change import Change, Document, DocumentKind
 from foldline.threads.key import ThreadKey, listed_key, name_of
+from foldline.threads.lease import Lease, lease_at
 from foldline.threads.row import StoredRow
 from foldline.threads.storage import StoredThread, judge
 from foldline.threads.store import StoreOptions, ThreadStore
@@ -222,6 +223,20 @@ class PostgresStorage:
         values = {"tenant": key.tenant, "id": key.id, "kind": kind, "limit": limit}
         return _documents(await self._read("documents", values))
 
+    async def document(self, key: ThreadKey, kind: DocumentKind, name: str) -> Document | None:
+        """Return one document, or None if there is none."""
+        named = name.encode("utf-8", "surrogatepass")
+        values = {"tenant": key.tenant, "id": key.id, "kind": kind, "name": named}
+        found = _documents(await self._read("document", values))
+        return found[0] if found else None
+
+    async def hold(self, key: ThreadKey, lease: Lease) -> bool:
+        """Let *lease* last as long from now on, by the server's clock, if its holder still has it."""
+        place = {"tenant": key.tenant, "id": key.id}
+        values = {**place, "holder": lease.holder, "seconds": float(lease.seconds)}
+        # Harmless when repeated, like a read.
+        return bool(await self.link.read("hold", values))
+
     async def threads(
         self, tenant: str, *, after: str = "", limit: int | None = None
     ) -> list[StoredThread]:
@@ -295,11 +310,16 @@ def _documents(found: Iterable[tuple[Any, ...]]) -> list[Document]:
 
 
 def _stored(key: ThreadKey, found: Sequence[tuple[Any, ...]]) -> StoredThread:
-    revision, head, expires_at, *_ = found[0]
+    revision, head, expires_at, holder, left, *_ = found[0]
     # A thread without documents comes as one row without one.
-    documents = _documents(row[3:6] for row in found if row[3] is not None)
+    documents = _documents(row[5:8] for row in found if row[5] is not None)
     return StoredThread(
-        key=key, revision=revision, head=head, documents=documents, expires_at=expires_at
+        key=key,
+        revision=revision,
+        head=head,
+        documents=documents,
+        expires_at=expires_at,
+        lease=lease_at(holder, left, 0.0),
     )
 
 

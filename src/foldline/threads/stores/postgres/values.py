@@ -38,6 +38,8 @@ def one_commit(key: ThreadKey, change: Change) -> tuple[str, Values]:
         "head": change.head,
         "active_at": change.active_at,
         "gone_at": change.gone_at,
+        "holder": None if change.lease is None else change.lease.holder,
+        "lease": None if change.lease is None else float(change.lease.seconds),
         **_contents([change]),
     }
     if _appends(change):
@@ -65,6 +67,8 @@ def several_commits(commits: Sequence[tuple[ThreadKey, Change]]) -> Values:
         "heads": strings([one.head for one in changes]),
         "active_at": doubles([one.active_at for one in changes]),
         "gone_at": doubles([one.gone_at for one in changes]),
+        "holders": texts([None if one.lease is None else one.lease.holder for one in changes]),
+        "leases": doubles([None if one.lease is None else one.lease.seconds for one in changes]),
         "row_places": integers([at for at, one in enumerate(changes, 1) for _ in one.rows]),
         "drop_places": integers([at for at, one in enumerate(changes, 1) for _ in one.drop]),
         "put_places": integers([at for at, one in enumerate(changes, 1) for _ in one.put]),

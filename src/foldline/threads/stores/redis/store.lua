@@ -11,6 +11,7 @@
 --                                   of some that were replaced
 --   base/epochs/tenant/id           list: each epoch, and the number of the first row it replaced
 --   base/replaced/tenant/id/epoch   list: the rows that an epoch replaced
+--   base/lease/tenant/id            string: who runs a turn; Redis lets it expire
 --
 -- The base is in braces, so that a cluster keeps all of it in one slot. No tenant, id or epoch has a
 -- slash, so no two of these keys are ever the same. Sets whose scores are all 0 are in order of
@@ -129,7 +130,9 @@ local function stored(id)
   end
   -- Five fields of the hash are no documents; every other one has its name in the set.
   local strays = count - redis.call('ZCARD', of('names', id)) - 5
-  return {id, revision, head, expires, strays, contents(id, fields)}
+  local lease = of('lease', id)
+  return {id, revision, head, expires, strays, contents(id, fields), redis.call('GET', lease),
+    redis.call('PTTL', lease)}
 end
 
 -- Returns calls of every command: some that read before the first write only, some that read later
@@ -137,7 +140,7 @@ end
 local function trials()
   return {
     {'GET', none}, {'HGET', none, ''}, {'HLEN', none}, {'HMGET', none, ''}, {'LINDEX', none, 0}, {'LLEN', none},
-    {'ZRANGE', none, 0, 0}, {'ZRANGEBYLEX', none, '-', '+'}, {'ZRANGEBYSCORE', none, 0, 0},
+    {'PTTL', none}, {'ZRANGE', none, 0, 0}, {'ZRANGEBYLEX', none, '-', '+'}, {'ZRANGEBYSCORE', none, 0, 0},
   }, {
     {'LRANGE', none, 0, 0}, {'ZCARD', none}, {'ZREVRANGEBYLEX', none, '+', '-'},
   }, {
@@ -221,6 +224,31 @@ function actions.documents()
   return {'ok', contents(id, newest(id, kind, most))}
 end
 
+-- Returns one document by its kind/name, if it is there.
+function actions.document()
+  local id, field = take(), take()
+  return {'ok', redis.call('HGET', of('thread', id), field)}
+end
+
+-- Gives a lease to a holder for some milliseconds, or takes it away.
+local function give(id, holder, milliseconds)
+  if holder == '' or milliseconds <= 0 then
+    redis.call('UNLINK', of('lease', id))
+  else
+    redis.call('SET', of('lease', id), holder, 'PX', milliseconds)
+  end
+end
+
+-- Lets a lease last from now on, if its holder has it. One that has run out is gone.
+function actions.hold()
+  local id, holder, milliseconds = take(), take(), tonumber(take())
+  if redis.call('GET', of('lease', id)) ~= holder then
+    return {'done', 0}
+  end
+  give(id, holder, milliseconds)
+  return {'done', 1}
+end
+
 -- Returns rows in pieces: number of the first row, rows. If only system messages are asked for, the
 -- replaced rows are all returned, since nothing is known of them.
 function actions.rows()
@@ -283,7 +311,7 @@ function actions.commit()
     redis.call('SET', base .. '/format', FORMAT)
     -- An evicted thread may have left some of its keys.
     forget(id)
-    redis.call('UNLINK', thread, names)
+    redis.call('UNLINK', thread, names, of('lease', id))
     redis.call('RPUSH', of('epochs', id), change.epoch .. '0')
     redis.call('ZADD', tenants, 0, tenant)
     redis.call('ZADD', threads, 0, id)
@@ -325,6 +353,9 @@ function actions.commit()
   end
   redis.call('HSET', thread, 'revision', change.revision + 1, 'head', head, 'epoch', change.after,
     'active', change.active, 'expires', change.expires or '')
+  if change.holder then
+    give(id, change.holder, change.lease)
+  end
   return {'done', 1}
 end
 
@@ -346,7 +377,7 @@ function actions.delete()
   end
   rehearse()
   forget(id)
-  redis.call('UNLINK', thread, of('names', id))
+  redis.call('UNLINK', thread, of('names', id), of('lease', id))
   redis.call('ZREM', threads, id)
   if redis.call('ZCARD', threads) == 0 then
     redis.call('ZREM', tenants, tenant)

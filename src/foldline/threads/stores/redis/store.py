@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
+from math import ceil
 from typing import Any, Final, TypeAlias, Unpack, cast
 
 import msgspec
@@ -21,6 +22,7 @@ from foldline.errors import (
 )
 from foldline.threads.change import Change, Document, DocumentKind
 from foldline.threads.key import ThreadKey, listed_key, name_of
+from foldline.threads.lease import Lease
 from foldline.threads.row import StoredRow
 from foldline.threads.storage import StoredThread, judge
 from foldline.threads.store import StoreOptions, ThreadStore
@@ -52,7 +54,7 @@ class RedisStorage:
     Rows and documents in one Redis, which any number of machines may share.
 
     A commit is one script, which Redis runs alone; see `store.lua` for what could stop it halfway. All
-    keys begin with `{prefix}`, so that a cluster keeps a store in one slot; none expires by itself.
+    keys begin with `{prefix}`, so that a cluster keeps a store in one slot; only leases expire by themselves.
     """
 
     ends_commits = False
@@ -141,6 +143,18 @@ class RedisStorage:
         if None in found:
             raise _damaged(key)
         return _documents(found)
+
+    async def document(self, key: ThreadKey, kind: DocumentKind, name: str) -> Document | None:
+        """Return one document, or None if there is none."""
+        _, found = await self._ask("document", key.tenant, key.id, f"{kind}/{name}")
+        return None if found is None else Document(kind, name, found)
+
+    async def hold(self, key: ThreadKey, lease: Lease) -> bool:
+        """Let *lease* last as long from now on, by the clock of Redis, if its holder still has it."""
+        # Harmless when repeated or late, so it has no fence.
+        words = (key.id, lease.holder, _milliseconds(lease))
+        _, is_held = await self._ask("hold", key.tenant, *words)
+        return bool(is_held)
 
     async def threads(
         self, tenant: str, *, after: str = "", limit: int | None = None
@@ -268,9 +282,15 @@ def _plan(change: Change) -> bytes:
         "first": change.rows[0].seq if change.rows else None,
         "drops": len(change.drop),
         "puts": len(change.put),
+        "holder": None if change.lease is None else change.lease.holder,
+        "lease": None if change.lease is None else _milliseconds(change.lease),
     }
     # A null would be a value in Lua.
     return msgspec.json.encode({name: one for name, one in plan.items() if one is not None})
+
+
+def _milliseconds(lease: Lease) -> int:
+    return ceil(1000 * lease.seconds)
 
 
 def _contents(change: Change) -> Iterator[Word]:
@@ -287,7 +307,7 @@ def _stored(key: ThreadKey, entry: Sequence[Any]) -> StoredThread | None:
     """Return the thread in *entry*, or None if there is none; raise if a part is missing."""
     if len(entry) == 1:
         return None
-    _, revision, head, expires, strays, found = entry
+    _, revision, head, expires, strays, found, holder, left = entry
     if strays or None in (revision, head, expires, *found):
         raise _damaged(key)
     return StoredThread(
@@ -296,6 +316,7 @@ def _stored(key: ThreadKey, entry: Sequence[Any]) -> StoredThread | None:
         head=head,
         documents=_documents(found),
         expires_at=float(expires) if expires else None,
+        lease=Lease(holder.decode(), left / 1000) if holder and left > 0 else None,
     )
 
 

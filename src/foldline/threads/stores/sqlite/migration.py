@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Mapping
-from itertools import chain
 from typing import Final
 
 from foldline.errors import StoreCorruptError, StoreVersionError
@@ -20,10 +19,11 @@ SEQ_BITS: Final = 32
 SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 """The bits of the number."""
 
-NEWEST_SCHEMA: Final = 4
+NEWEST_SCHEMA: Final = 5
 """The version of the tables that this foldline reads and writes."""
 
 _PACKAGE: Final = "foldline.threads.stores.sqlite"
+_FLAT_ROWS: Final = 4
 
 
 def migrate(connection: sqlite3.Connection, name: str) -> None:
@@ -34,10 +34,13 @@ def migrate(connection: sqlite3.Connection, name: str) -> None:
         if number.schema > NEWEST_SCHEMA:
             what = f"the store {name}"
             raise StoreVersionError(what=what, found=number.schema, known=NEWEST_SCHEMA)
-        missing = (pieces for one, pieces in migrations(_PACKAGE) if one > number.schema)
-        for piece in chain.from_iterable(missing):
-            connection.execute(piece)
-        _flatten(connection, statements(_PACKAGE), name)
+        for one, pieces in migrations(_PACKAGE):
+            if one <= number.schema:
+                continue
+            for piece in pieces:
+                connection.execute(piece)
+            if one == _FLAT_ROWS:
+                _flatten(connection, statements(_PACKAGE), name)
         number._replace(schema=NEWEST_SCHEMA).write(connection)
 
 

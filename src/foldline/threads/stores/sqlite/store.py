@@ -8,15 +8,17 @@ from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from math import inf
 from pathlib import Path
+from time import time
 from typing import Final, TypeVar, Unpack, get_args
 
 from foldline.checks import expect, expect_choice, expect_seconds
 from foldline.errors import CommitUnknownError, ConfigError, StoreError
 from foldline.threads.change import Change, Document, DocumentKind
 from foldline.threads.key import ThreadKey, name_of
+from foldline.threads.lease import Lease
 from foldline.threads.row import StoredRow
 from foldline.threads.storage import StoredThread
-from foldline.threads.store import StoreOptions, ThreadStore
+from foldline.threads.store import StoreOptions, ThreadStore, seconds_of
 from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, store_error
 from foldline.threads.stores.sqlite.file import LOG_PAGES, Durability, StoreFile
 from foldline.threads.stores.sqlite.inline_read import InlineReader
@@ -51,12 +53,18 @@ class SQLiteStorage:
     """A commit that has begun ends even if the task is cancelled."""
 
     def __init__(
-        self, path: str | Path, *, durability: Durability = "full", busy_timeout: float = 10.0
+        self,
+        path: str | Path,
+        *,
+        durability: Durability = "full",
+        busy_timeout: float = 10.0,
+        clock: Callable[[], float] = time,
     ) -> None:
         self.file = StoreFile(Path(path), durability=durability, busy_timeout=busy_timeout)
         most_pages = LOG_PAGES if self.file.commits_in_place else inf
         self.log = WriteLog(self.file.path, busy_timeout=busy_timeout, most_pages=most_pages)
         self.pace = Pace()
+        self._clock = clock
         self._sql: Mapping[str, str] = {}
         self._inline = InlineReader(self.file)
         self._opening = threading.Lock()
@@ -131,10 +139,10 @@ class SQLiteStorage:
 
     async def _ask(self, job: Callable[[Tables], _Result], *, is_small: bool = False) -> _Result:
         """Read in the thread that reads, or, what is probably small, at once."""
-        reader, sql = self.reader, self._sql
+        reader, sql, clock = self.reader, self._sql, self._clock
 
         def _read(connection: sqlite3.Connection) -> _Result:
-            return job(Tables(connection, sql))
+            return job(Tables(connection, sql, clock))
 
         if is_small:
             if self._inline.take_turn():
@@ -163,6 +171,10 @@ class SQLiteStorage:
         """Return the newest *limit* documents of *kind*, the newest first."""
         return await self._ask(lambda tables: tables.documents(key, kind, limit))
 
+    async def document(self, key: ThreadKey, kind: DocumentKind, name: str) -> Document | None:
+        """Return one document, or None if there is none."""
+        return await self._ask(lambda tables: tables.document(key, kind, name), is_small=True)
+
     async def threads(
         self, tenant: str, *, after: str = "", limit: int | None = None
     ) -> list[StoredThread]:
@@ -180,10 +192,11 @@ class SQLiteStorage:
     async def commit(self, key: ThreadKey, change: Change) -> None:
         """Do all of *change*, durably, or nothing."""
         writer, sql, log = self._write or _not_open(), self._sql, self.log
+        clock = self._clock
         deletes = change.clears or change.keeps is not None
 
         def _make(connection: sqlite3.Connection) -> None:
-            Tables(connection, sql).commit(key, change)
+            Tables(connection, sql, clock).commit(key, change)
             if deletes:
                 log.ask()
 
@@ -204,6 +217,13 @@ class SQLiteStorage:
             log.report(error)
             message = f"the commit was made, but the log still holds what it deleted: {error}"
             raise CommitUnknownError(message) from error
+
+    async def hold(self, key: ThreadKey, lease: Lease) -> bool:
+        """Let *lease* last as long from now on, if its holder still has it."""
+        sql, clock = self._sql, self._clock
+        return await self.writer.run(
+            lambda connection: Tables(connection, sql, clock).hold(key, lease)
+        )
 
     def _fits_in_place(self, change: Change) -> bool:
         """Whether the caller may make the commit *change*, since it is small and flushes nothing."""
@@ -284,7 +304,10 @@ class SQLiteStore(ThreadStore):
         place = _file_at(path)
         expect_choice("durability", durability, get_args(Durability))
         expect_seconds("busy_timeout", busy_timeout, most=_LONGEST)
-        storage = SQLiteStorage(place, durability=durability, busy_timeout=busy_timeout)
+        clock = seconds_of(options.get("clock"))
+        storage = SQLiteStorage(
+            place, durability=durability, busy_timeout=busy_timeout, clock=clock
+        )
         super().__init__(storage, **options)
 
 

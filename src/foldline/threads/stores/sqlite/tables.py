@@ -1,9 +1,10 @@
 """What is read from the tables of a SQLite file, and what a commit and a deletion do to them."""
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from itertools import islice, starmap
+from time import time
 from typing import Any, Final
 
 from msgspec import Struct
@@ -11,6 +12,7 @@ from msgspec import Struct
 from foldline.errors import ThreadConflictError, ThreadNotFoundError
 from foldline.threads.change import Change, Copy, Document, DocumentKind, Epoch
 from foldline.threads.key import ThreadKey, listed_key, name_of
+from foldline.threads.lease import Lease, lease_at
 from foldline.threads.row import StoredRow
 from foldline.threads.storage import StoredThread
 from foldline.threads.stores.sqlite.migration import SEQ_BITS, SEQ_MASK
@@ -30,6 +32,7 @@ class Tables(Struct, frozen=True):
 
     connection: sqlite3.Connection
     sql: Mapping[str, str]
+    clock: Callable[[], float] = time
 
     def run(self, name: str, *values: object) -> sqlite3.Cursor:
         """Run the statement of that name."""
@@ -52,7 +55,7 @@ class Tables(Struct, frozen=True):
     def _stored(
         self, key: ThreadKey, facts: Sequence[Any], tail: Sequence[StoredRow] = ()
     ) -> StoredThread:
-        pk, revision, head, state, expires_at = facts
+        pk, revision, head, state, expires_at, holder, held_until = facts
         documents = [Document(*row) for row in self.run("load_documents", pk)]
         if state is not None:
             documents.append(Document(_STATE, "", state))
@@ -62,6 +65,7 @@ class Tables(Struct, frozen=True):
             head=head,
             documents=documents,
             expires_at=expires_at,
+            lease=lease_at(holder, held_until, self.clock()) if holder else None,
             tail=tail,
         )
 
@@ -79,6 +83,16 @@ class Tables(Struct, frozen=True):
         """Return the newest documents of *kind*."""
         most = -1 if limit is None else limit
         return [Document(*row) for row in self.run("documents", key.tenant, key.id, kind, most)]
+
+    def document(self, key: ThreadKey, kind: DocumentKind, name: str) -> Document | None:
+        """Return one document; None if there is none."""
+        found = self.run("document", key.tenant, key.id, kind, name).fetchone()
+        return None if found is None else Document(*found)
+
+    def hold(self, key: ThreadKey, lease: Lease) -> bool:
+        """Let *lease* last as long from now on; False if its holder does not have it."""
+        until = self.clock() + lease.seconds
+        return self.run("hold", until, key.tenant, key.id, lease.holder).rowcount > 0
 
     def rows(
         self, key: ThreadKey, epoch: bytes, span: tuple[int, int], *, system: bool
@@ -178,7 +192,11 @@ class Tables(Struct, frozen=True):
                 others.append(one)
         epoch = change.epoch if change.opens is None else change.opens.id
         head = (change.revision + 1, live, epoch, change.head)
-        self.run("set_head", *head, change.active_at, change.gone_at, has_state, state, pk)
+        lease, until = change.lease, None
+        if lease is not None:
+            until = self.clock() + lease.seconds
+        held = (None if lease is None else lease.holder, until)
+        self.run("set_head", *head, change.active_at, change.gone_at, has_state, state, *held, pk)
         return others
 
     def _change_documents(

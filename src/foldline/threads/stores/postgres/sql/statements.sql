@@ -46,18 +46,19 @@ SELECT coalesce(max(number), 0) FROM migrations;
 INSERT INTO migrations (number) VALUES (%(number)s);
 
 -- name: load
-SELECT t.revision, t.head, t.expires_at, d.kind, d.name, d.data
+SELECT t.revision, t.head, t.expires_at, t.holder, t.held_until - seconds_now(), d.kind, d.name, d.data
 FROM threads t LEFT JOIN LATERAL loaded(t.pk) d ON true
 WHERE t.tenant = %(tenant)s AND t.id = %(id)s;
 
 -- name: loads
-SELECT t.revision, t.head, t.expires_at, d.kind, d.name, d.data, g.place
+SELECT t.revision, t.head, t.expires_at, t.holder, t.held_until - seconds_now(),
+    d.kind, d.name, d.data, g.place
 FROM unnest(%(tenant)s::text[], %(id)s::text[]) WITH ORDINALITY g (tenant, id, place)
 JOIN threads t ON t.tenant = g.tenant AND t.id = g.id
 LEFT JOIN LATERAL loaded(t.pk) d ON true;
 
 -- name: threads
-SELECT t.id, t.revision, t.head, t.expires_at, d.kind, d.name, d.data
+SELECT t.id, t.revision, t.head, t.expires_at, t.holder, t.held_until - seconds_now(), d.kind, d.name, d.data
 FROM (
     SELECT * FROM threads
     WHERE tenant = %(tenant)s AND id > %(after)s
@@ -68,6 +69,14 @@ FROM (
 SELECT d.kind, d.name, d.data FROM threads t JOIN documents d ON d.thread = t.pk
 WHERE t.tenant = %(tenant)s AND t.id = %(id)s AND d.kind = %(kind)s
 ORDER BY d.name DESC LIMIT %(limit)s;
+
+-- name: document
+SELECT d.kind, d.name, d.data FROM threads t JOIN documents d ON d.thread = t.pk
+WHERE t.tenant = %(tenant)s AND t.id = %(id)s AND d.kind = %(kind)s AND d.name = %(name)s;
+
+-- name: hold
+UPDATE threads SET held_until = seconds_now() + %(seconds)s
+WHERE tenant = %(tenant)s AND id = %(id)s AND holder = %(holder)s RETURNING pk;
 
 -- name: rows
 -- Live rows, if the epoch is the current one; if there are none, one row of nulls says that it is.
@@ -111,7 +120,7 @@ SELECT commit_change(
     %(tenant)s, %(id)s, %(revision)s, %(epoch)s, %(after)s, %(head)s, %(active_at)s, %(gone_at)s,
     %(at)s, %(clears)s, %(source)s, %(source_epoch)s, %(count)s, %(keeps)s,
     %(numbers)s, %(systems)s, %(rows)s,
-    %(drop_kinds)s, %(drop_names)s, %(kinds)s, %(names)s, %(data)s
+    %(drop_kinds)s, %(drop_names)s, %(kinds)s, %(names)s, %(data)s, %(holder)s, %(lease)s
 );
 
 -- name: append
@@ -120,7 +129,7 @@ SELECT commit_change(
     %(tenant)s, %(id)s, %(revision)s, %(epoch)s, %(epoch)s, %(head)s, %(active_at)s, %(gone_at)s,
     NULL, false, NULL, NULL, NULL, NULL,
     %(numbers)s, %(systems)s, %(rows)s,
-    %(drop_kinds)s, %(drop_names)s, %(kinds)s, %(names)s, %(data)s
+    %(drop_kinds)s, %(drop_names)s, %(kinds)s, %(names)s, %(data)s, %(holder)s, %(lease)s
 );
 
 -- name: commit_several
@@ -129,16 +138,19 @@ SELECT commit_change(
 WITH given AS (
     SELECT * FROM unnest(
         %(tenants)s::text[], %(ids)s::text[], %(revisions)s::bigint[], %(epochs)s::bytea[],
-        %(heads)s::bytea[], %(active_at)s::double precision[], %(gone_at)s::double precision[]
-    ) WITH ORDINALITY g (tenant, id, revision, epoch, head, active_at, gone_at, place)
+        %(heads)s::bytea[], %(active_at)s::double precision[], %(gone_at)s::double precision[],
+        %(holders)s::text[], %(leases)s::double precision[]
+    ) WITH ORDINALITY g (tenant, id, revision, epoch, head, active_at, gone_at, holder, lease, place)
 ), held AS (
-    SELECT t.pk, t.live, g.revision, g.head, g.active_at, g.gone_at, g.place
+    SELECT t.pk, t.live, g.revision, g.head, g.active_at, g.gone_at, g.holder, g.lease, g.place
     FROM given g JOIN threads t ON t.tenant = g.tenant AND t.id = g.id
         AND t.revision = g.revision AND t.epoch = g.epoch
     FOR NO KEY UPDATE OF t SKIP LOCKED
 ), moved AS (
     UPDATE threads t SET revision = h.revision + 1, head = h.head,
-        last_activity = h.active_at, expires_at = h.gone_at
+        last_activity = h.active_at, expires_at = h.gone_at,
+        holder = coalesce(h.holder, t.holder),
+        held_until = coalesce(seconds_now() + h.lease, t.held_until)
     FROM held h WHERE t.pk = h.pk
 ), appended AS (
     INSERT INTO rows (id, system, data)

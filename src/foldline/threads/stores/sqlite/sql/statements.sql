@@ -1,5 +1,5 @@
 -- name: load
-SELECT pk, revision, head, execution, expires_at, live FROM threads WHERE tenant = ? AND id = ?;
+SELECT pk, revision, head, execution, expires_at, holder, held_until, live FROM threads WHERE tenant = ? AND id = ?;
 
 -- name: tail
 -- Of an id, the lower 32 bits are the number.
@@ -22,6 +22,11 @@ UNION ALL SELECT 'execution', '', execution FROM threads
 WHERE tenant = ?1 AND id = ?2 AND ?3 = 'execution' AND execution IS NOT NULL
 ORDER BY 2 DESC LIMIT ?4;
 
+-- name: document
+SELECT d.kind, d.name, d.data FROM threads t
+JOIN documents d ON d.thread = t.pk AND d.kind = ?3 AND d.name = ?4
+WHERE t.tenant = ?1 AND t.id = ?2;
+
 -- name: rows
 SELECT id & 0xFFFFFFFF, system = 1, data FROM rows WHERE id >= ? AND id < ? ORDER BY id;
 
@@ -29,7 +34,7 @@ SELECT id & 0xFFFFFFFF, system = 1, data FROM rows WHERE id >= ? AND id < ? ORDE
 SELECT id & 0xFFFFFFFF, system = 1, data FROM rows WHERE system = 1 AND id >= ? AND id < ? ORDER BY id;
 
 -- name: threads
-SELECT pk, CAST(id AS BLOB), revision, head, execution, expires_at FROM threads
+SELECT pk, CAST(id AS BLOB), revision, head, execution, expires_at, holder, held_until FROM threads
 WHERE tenant = ? AND id > ? AND typeof(id) = 'text' ORDER BY id;
 
 -- name: tenants
@@ -43,9 +48,13 @@ SELECT pk, revision, live, epoch, head FROM threads WHERE tenant = ? AND id = ?;
 INSERT INTO threads (tenant, id, revision, live, head, last_activity) VALUES (?, ?, 0, 0, x'', 0);
 
 -- name: set_head
--- The next revision, and the execution state if it changes.
+-- The next revision, and the execution state and the lease if they change.
 UPDATE threads SET revision = ?, live = ?, epoch = ?, head = ?, last_activity = ?, expires_at = ?,
-execution = CASE ? WHEN 1 THEN ? ELSE execution END WHERE pk = ?;
+execution = CASE ? WHEN 1 THEN ? ELSE execution END,
+holder = coalesce(?, holder), held_until = coalesce(?, held_until) WHERE pk = ?;
+
+-- name: hold
+UPDATE threads SET held_until = ? WHERE tenant = ? AND id = ? AND holder = ?;
 
 -- name: add_epoch
 INSERT INTO epochs (thread, id) VALUES (?, ?);
