@@ -19,6 +19,8 @@ FoldlineError
 │   ├── CheckpointStaleError   a checkpoint and the history beside it do not agree
 │   ├── CheckpointError        a checkpoint is missing, or cannot be made or used so
 │   ├── RunStartError          a run has nothing to start from, or too much
+│   │   └── TurnRunningError   somebody else runs a turn on the thread now
+│   ├── TurnIdError            a turn has the id of another one
 │   ├── ToolDecisionError      a tool call that a crash interrupted waits for a decision
 │   ├── RequestTooLargeError   a request cannot be made to fit its ceiling
 │   ├── TurnStoppedError       what comes of a turn was asked for, and it was stopped
@@ -74,6 +76,8 @@ __all__ = [
     "ThreadIdError",
     "ThreadNotFoundError",
     "ToolDecisionError",
+    "TurnIdError",
+    "TurnRunningError",
     "TurnStoppedError",
     "UnknownFormatError",
     "UsageError",
@@ -272,6 +276,33 @@ class RunStartError(UsageError):
     """A run has nothing to start from, or too much."""
 
     code = "run_start"
+
+
+class TurnRunningError(RunStartError):
+    """Somebody else runs a turn on the thread now; nothing was stored, and no model was asked."""
+
+    code = "turn_running"
+
+    def __init__(self, *, thread_id: str) -> None:
+        self.thread_id = thread_id
+        super().__init__(
+            f"a turn is running on thread {thread_id!r}: try again later, or leave "
+            "`on_conflict` at 'wait'"
+        )
+
+
+class TurnIdError(UsageError):
+    """A turn was given the id of another one: the same id with other content."""
+
+    code = "turn_id_taken"
+
+    def __init__(self, *, thread_id: str, turn_id: str) -> None:
+        self.thread_id = thread_id
+        self.turn_id = turn_id
+        super().__init__(
+            f"turn {turn_id!r} of thread {thread_id!r} had another message: give each message an "
+            "id of its own, and the same message the same id"
+        )
 
 
 class ToolDecisionError(UsageError):

@@ -6,6 +6,7 @@ from hashlib import sha256
 from os import urandom
 from typing import Protocol, Self, runtime_checkable
 
+from foldline.agent.admission import Admission, OnConflict, OnOpen, TurnPolicy, checked_policy
 from foldline.agent.arguments import by_hand, is_blocking, report_assumed_window
 from foldline.agent.asking import Asking
 from foldline.agent.background import BackgroundFold
@@ -18,7 +19,7 @@ from foldline.agent.portal import PORTAL
 from foldline.agent.progress import FixedParts, Progress, TurnSetup
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
-from foldline.agent.result import TurnResult
+from foldline.agent.result import TurnResult, stored_result
 from foldline.agent.service import begun
 from foldline.agent.telemetry import ObservedModel, Observer
 from foldline.agent.tools import Tool, tools_by_name
@@ -26,7 +27,7 @@ from foldline.agent.tools.signature import ToolFunction
 from foldline.agent.turn import Turn
 from foldline.agent.turn_input import TurnInput, checked_input
 from foldline.checks import expect
-from foldline.errors import ConfigError
+from foldline.errors import ConfigError, ThreadConflictError
 from foldline.history.codec import encode_json
 from foldline.history.messages import Message
 from foldline.history.tokens import TokenEstimator, count_message
@@ -179,6 +180,9 @@ class Agent:
         thread: ConversationThread | None = None,
         config: AgentRunConfig | None = None,
         files: TurnFiles = (),
+        turn_id: str | None = None,
+        on_conflict: OnConflict = "wait",
+        on_open: OnOpen = "leave",
     ) -> TurnResult:
         """
         Run a turn to its end.
@@ -190,18 +194,31 @@ class Agent:
             config: Overrides for this run.
             files: Text files, images, audio files or PDFs, each of at most 20 MB, that go with the
                 message; what a vendor has no place for, it gets as a short note.
+            turn_id: The id of the turn on this thread, so that it runs once: if it has ended, its
+                stored result is returned and no model is asked; if it is open and nobody runs it,
+                it is resumed. By default the id of the last message given; a text has none. A
+                rewind or an edit frees the ids of the turns that it takes back.
+            on_conflict: What to do while somebody else, in this process or another, runs a turn on
+                the thread. `wait`: wait for its end, then go on; for a turn with the same id, or
+                without input and id, that is to return its answer. `error`: raise.
+            on_open: What to do with an earlier run of another message that is open and that nobody
+                runs any more. `leave`: end it, and answer *message*. `resume`: answer the earlier
+                message first. `error`: raise.
 
         Raises:
             ConfigError: An argument is wrong, or a file is missing, too large or of an unknown kind.
-            RunStartError: There is nothing to start from, or both an open run and new messages.
+            RunStartError: There is nothing to start from, or `on_open` is `error` and a run is open.
+            TurnRunningError: `on_conflict` is `error`, and somebody else runs a turn.
+            TurnIdError: The id belongs to a turn with other content.
             CheckpointStaleError: The open run does not match the length of the history.
-            ThreadConflictError: Another run continues the thread, or has added a message.
+            ThreadConflictError: Another worker has taken the turn over, or added a message.
             ToolDecisionError: A crash interrupted a tool that needs a decision then.
             ModelError: The model failed; the turn stays open and can be resumed.
             StoreError: The store failed; what was not acknowledged is not stored.
         """
         given = checked_input(message, thread=thread, config=config)
-        return await self._run(given, thread, config, files, None)
+        policy = checked_policy(turn_id, on_conflict, on_open)
+        return await self._run(given, thread, config, files, policy, None)
 
     def run_stream(
         self,
@@ -210,6 +227,9 @@ class Agent:
         thread: ConversationThread | None = None,
         config: AgentRunConfig | None = None,
         files: TurnFiles = (),
+        turn_id: str | None = None,
+        on_conflict: OnConflict = "wait",
+        on_open: OnOpen = "leave",
     ) -> StreamingTurnResult:
         """
         Return a turn as a stream of events; it starts with the first iteration.
@@ -217,7 +237,10 @@ class Agent:
         Arguments and errors are those of `run`.
         """
         given = checked_input(message, thread=thread, config=config)
-        return StreamingTurnResult(lambda listen: self._run(given, thread, config, files, listen))
+        policy = checked_policy(turn_id, on_conflict, on_open)
+        return StreamingTurnResult(
+            lambda listen: self._run(given, thread, config, files, policy, listen)
+        )
 
     def run_sync(
         self,
@@ -226,6 +249,9 @@ class Agent:
         thread: ConversationThread | None = None,
         config: AgentRunConfig | None = None,
         files: TurnFiles = (),
+        turn_id: str | None = None,
+        on_conflict: OnConflict = "wait",
+        on_open: OnOpen = "leave",
     ) -> TurnResult:
         """
         Run a turn like `run`, for callers without an event loop.
@@ -236,7 +262,8 @@ class Agent:
             BlockingCallError: An event loop is running in this thread.
         """
         given = checked_input(message, thread=thread, config=config)
-        return PORTAL.run(self._run, given, thread, config, files, None)
+        policy = checked_policy(turn_id, on_conflict, on_open)
+        return PORTAL.run(self._run, given, thread, config, files, policy, None)
 
     async def fold(
         self,
@@ -281,13 +308,30 @@ class Agent:
         thread: ConversationThread | None,
         config: AgentRunConfig | None,
         files: TurnFiles,
+        policy: TurnPolicy,
         listen: Callable[[AgentEvent], None] | None,
     ) -> TurnResult:
         if files:
             given = await asyncio.to_thread(with_files, given, files)
         if thread is None:
             thread = await MemoryStore().thread(urandom(16).hex())
-        return await Turn(self._setup, thread, given, overrides=config, listen=listen).run()
+        admission = Admission(thread, given, policy)
+        while True:
+            entry = await admission.entry()
+            known = admission.result
+            if known is not None:
+                return await stored_result(thread, known, listen)
+            news, record = (given if entry == "new" else ()), admission.turn
+            turn = Turn(self._setup, thread, news, overrides=config, listen=listen, turn=record)
+            try:
+                result = await turn.run()
+            except ThreadConflictError as conflict:
+                if turn.has_begun:
+                    raise
+                admission.overtaken(conflict)
+                continue
+            if entry != "settle":
+                return result
 
 
 def _check_parts(

@@ -109,8 +109,8 @@ class TurnStartedEvent(_Event, frozen=True, kw_only=True):
     run_id: str
     """The run."""
 
-    start: RunStart
-    """Whether the run is fresh, continued or resumed."""
+    start: RunStart | Literal["stored"]
+    """Whether the run is fresh, continued or resumed, or its answer was stored before."""
 
     message_count: int
     """How many messages the thread has, including the input and system messages."""

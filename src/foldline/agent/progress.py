@@ -10,6 +10,7 @@ from msgspec import Struct, field, structs
 from foldline.agent.background import BackgroundFold
 from foldline.agent.config import AgentOptions
 from foldline.agent.events import AgentEvent, CheckpointEvent, CheckpointOperation
+from foldline.agent.hold import Hold
 from foldline.agent.own_reducer import ChatReducer
 from foldline.agent.reducer import HistoryReducer
 from foldline.agent.request import RECALL
@@ -24,6 +25,7 @@ from foldline.reduction.prices import Prices
 from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState, SentRequest
 from foldline.threads.thread import ConversationThread
+from foldline.threads.turns import TurnRecord
 
 
 __all__ = ["FixedParts", "Progress", "TurnSetup"]
@@ -85,14 +87,24 @@ class Progress:
         thread: ConversationThread,
         state: AgentLoopState,
         emit: Callable[[AgentEvent], None],
+        *,
+        hold: Hold | None = None,
     ) -> None:
         self.thread = thread
+        self.hold = hold
+        self.turn: TurnRecord | None = None
+        """The turn, if it has an id."""
         self.emit = emit
         self.state = state
         self.messages: list[Message] = []
         self._lock = asyncio.Lock()
         # What the turn has seen of the thread; others may hold the object, and refresh it.
         self._revision, self._seen = thread.head.revision, self._place()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether nothing was stored since its last commit, as far as the thread object knows."""
+        return self._place() == self._seen
 
     def check(self) -> None:
         """Check that no other run or message has been stored, as far as the thread object knows."""
@@ -104,10 +116,13 @@ class Progress:
 
     async def commit(self, change: Change) -> None:
         """Commit *change*, even if another writer has stored a reduction or metadata meanwhile."""
+        decided = change
 
         def _decide(thread: ConversationThread) -> Change:
+            nonlocal decided
             self.check()
-            return structs.replace(change, expected=thread.head.revision)
+            decided = structs.replace(self._marked(change), expected=thread.head.revision)
+            return decided
 
         # One at a time: parallel tools store their results through the same object.
         async with self._lock:
@@ -121,15 +136,43 @@ class Progress:
                 )
                 raise CommitUnknownError(message) from error
             self._revision, self._seen = self.thread.head.revision, self._place()
+            self.turn = decided.turn or self.turn
+            if self.hold is not None:
+                self.hold.renewed()
             if isinstance(change.execution, AgentLoopState):
                 self.state = self.thread.execution_state or change.execution
             self.messages.extend(change.messages)
 
+    def _marked(self, change: Change) -> Change:
+        """Return *change* with the lease, and with the record of the turn if it begins or ends that."""
+        state = change.execution if isinstance(change.execution, AgentLoopState) else None
+        if self.hold is None:
+            return change
+        lease = self.hold.lease if state is None or state.is_open else self.hold.last_lease
+        turn = None if state is None else self._turn_after(state, len(change.messages))
+        return structs.replace(change, lease=lease, turn=turn)
+
+    def _turn_after(self, state: AgentLoopState, news: int) -> TurnRecord | None:
+        """Return the record of the turn after a commit of *state* and *news* messages, if it changes."""
+        turn, head = self.turn, self.thread.head
+        if turn is None:
+            return None
+        if not turn.origin:
+            turn = turn.begun(run_id=state.run_id, origin=head.epoch, start=head.count)
+        if not state.is_open:
+            turn = turn.ended(
+                stop=head.count + news,
+                reason=state.termination_reason or "",
+                iterations=state.iteration + bool(news),
+            )
+        return None if turn is self.turn else turn
+
     def _place(self) -> object:
-        """Return what changes if another run or message is stored, and only then."""
+        """Return what changes if another run or message is stored, or the turn taken over."""
         thread, state = self.thread, self.thread.execution_state
         run = None if state is None else (state.run_id, state.iteration, state.is_open)
-        return thread.head.created_at, thread.head.count, run, tuple(thread.pending_tools)
+        place = thread.head.created_at, thread.head.count, run, tuple(thread.pending_tools)
+        return place, self.hold is not None and self.hold.is_taken(thread)
 
     async def end(self, reason: str, change: Change) -> None:
         """Commit the end of the turn, for *reason*, with *change*."""

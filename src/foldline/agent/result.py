@@ -1,19 +1,37 @@
 """The result of a turn."""
 
+from collections.abc import Callable
 from datetime import datetime
 
 from msgspec import Struct, structs
 
-from foldline.agent.events import AgentEvent
+from foldline.agent.events import (
+    AgentEvent,
+    RunCompletedEvent,
+    TextDeltaEvent,
+    TextEndEvent,
+    TextStartEvent,
+    TurnFinishedEvent,
+    TurnStartedEvent,
+)
 from foldline.history.history import History
 from foldline.history.messages import AGENT_KEY, Message, Usage, total_usage
 from foldline.reduction.event import HistoryReductionEvent
 from foldline.reduction.state import HistoryReductionState
-from foldline.threads.loop_state import COMPLETED
+from foldline.threads.loop_state import COMPLETED, AgentLoopState
 from foldline.threads.thread import ConversationThread
+from foldline.threads.turns import TurnRecord
 
 
-__all__ = ["ReductionMetadata", "TurnResult", "answered_by", "handover", "signed"]
+__all__ = [
+    "ReductionMetadata",
+    "TurnResult",
+    "answered_by",
+    "handover",
+    "last_turn",
+    "signed",
+    "stored_result",
+]
 
 
 class ReductionMetadata(Struct, frozen=True, kw_only=True):
@@ -84,6 +102,61 @@ class TurnResult(Struct, frozen=True, kw_only=True):
     def is_complete(self) -> bool:
         """Whether the turn ended by itself, and was not stopped."""
         return self.termination_reason == COMPLETED
+
+
+async def stored_result(
+    thread: ConversationThread, turn: TurnRecord, listen: Callable[[AgentEvent], None] | None
+) -> TurnResult:
+    """Return the result of *turn*, which has ended, as it is stored; *listen* gets the answer too."""
+    messages = await thread.turn_messages(turn)
+    usage, last = total_usage(one.usage for one in messages), max(0, turn.iterations - 1)
+    said = [one.text for one in messages if one.role == "assistant" and one.text]
+    agents = (answered_by(one) for one in reversed(messages))
+    events: list[AgentEvent] = [
+        TurnStartedEvent(
+            agent=next(filter(None, agents), ""),
+            thread_id=thread.id,
+            run_id=turn.run_id,
+            start="stored",
+            message_count=turn.stop,
+        )
+    ]
+    for text in said[-1:]:
+        events += [
+            TextStartEvent(iteration=last),
+            TextDeltaEvent(iteration=last, text=text),
+            TextEndEvent(iteration=last),
+        ]
+    events += [
+        TurnFinishedEvent(
+            termination_reason=turn.reason, iterations=turn.iterations, message_count=turn.stop
+        ),
+        RunCompletedEvent(run_id=turn.run_id, usage=usage, duration=0.0),
+    ]
+    if listen is not None:
+        for event in events:
+            listen(event)
+    return TurnResult(
+        thread=thread,
+        messages=tuple(messages),
+        termination_reason=turn.reason,
+        iterations=turn.iterations,
+        usage=usage,
+        reduction=None,
+        events=tuple(events),
+    )
+
+
+def last_turn(thread: ConversationThread, state: AgentLoopState) -> TurnRecord:
+    """Return the turn of *state*, which has ended, as if it had an id."""
+    return TurnRecord(
+        id=state.turn_id,
+        run_id=state.run_id,
+        start=state.turn_start,
+        stop=min(thread.count, len(state.current_messages)),
+        reason=state.termination_reason or "",
+        iterations=state.iteration + 1,
+    )
 
 
 def answered_by(message: Message) -> str | None:

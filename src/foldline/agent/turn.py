@@ -13,6 +13,7 @@ Before each model call the history is reduced. A new reduction is committed befo
 asked. If the vendor refuses the request as too long, more is folded and it is sent again.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
@@ -31,10 +32,12 @@ from foldline.agent.events import (
     IterationStartedEvent,
     RepeatBreakerEvent,
     RunCompletedEvent,
+    TextDeltaEvent,
     ToolCallEndEvent,
     TurnFinishedEvent,
     TurnStartedEvent,
 )
+from foldline.agent.hold import Hold
 from foldline.agent.progress import Progress, TurnSetup
 from foldline.agent.result import ReductionMetadata, TurnResult, signed
 from foldline.agent.service import begun
@@ -42,14 +45,15 @@ from foldline.agent.telemetry import Observation
 from foldline.agent.tool_batch import ToolBatch
 from foldline.agent.tools import call_signature
 from foldline.errors import StoreError, ThreadConflictError, UsageError
-from foldline.history.messages import Message, Usage, total_usage
+from foldline.history.messages import PARTIAL_KEY, Message, Usage, total_usage
 from foldline.history.parts import ToolCallPart
 from foldline.providers.model import ChatResponse
 from foldline.reduction.config import AgentRunConfig
 from foldline.threads.change import Change
-from foldline.threads.loop_state import COMPLETED, AgentLoopState
+from foldline.threads.loop_state import COMPLETED, STOPPED, AgentLoopState
 from foldline.threads.start import run_start
 from foldline.threads.thread import ConversationThread
+from foldline.threads.turns import TurnRecord
 
 
 __all__ = ["Turn", "repeated_call", "termination"]
@@ -66,8 +70,11 @@ class Turn:
         *,
         overrides: AgentRunConfig | None,
         listen: Callable[[AgentEvent], None] | None = None,
+        turn: TurnRecord | None = None,
     ) -> None:
         """With *listen*, which receives every event as it happens, the model is asked to stream."""
+        self.has_begun = False
+        """Whether anything of it is stored."""
         self._setup = setup
         self._thread = thread
         self._given = given
@@ -78,8 +85,13 @@ class Turn:
         self._events: list[AgentEvent] = []
         self._usages: list[Usage | None] = []
         self._reduction: ReductionMetadata | None = None
+        self._said: list[str] = []
+        self._hold = Hold(thread)
         state = begun(thread, run_id=urandom(16).hex(), agent=setup.agent)
-        self._at = Progress(thread, state, self._emit)
+        self._at = Progress(thread, state, self._emit, hold=self._hold)
+        if turn is not None:
+            self._at.turn = turn
+            self._at.state = structs.replace(state, turn_id=turn.id)
 
     async def run(self) -> TurnResult:
         """Run the turn to its end; see `Agent.run`."""
@@ -89,9 +101,8 @@ class Turn:
             named = setup.model.name
             observed = setup.observer.turn(agent=setup.agent, model=named, thread_id=thread.id)
         with observed as self._observe, thread.turn():
-            await self._begin()
-            while at.state.is_open:
-                await self._iterate()
+            async with self._hold:
+                await self._run()
             reason, usage = at.state.termination_reason or "", total_usage(self._usages)
             finished = TurnFinishedEvent(
                 termination_reason=reason,
@@ -111,8 +122,30 @@ class Turn:
             events=tuple(self._events),
         )
 
+    async def _run(self) -> None:
+        try:
+            await self._begin()
+            while self._at.state.is_open:
+                await self._iterate()
+        except asyncio.CancelledError:
+            await self._keep_partial()
+            raise
+
+    async def _keep_partial(self) -> None:
+        """End the turn with what a reader has seen of an answer that is not stored, if anything."""
+        text = "".join(self._said)
+        if text and self._at.is_current and self._at.state.is_open:
+            said = structs.replace(Message.assistant(text), metadata={PARTIAL_KEY: True})
+            answer = signed(said, self._thread.now(), agent=self._setup.agent)
+            # Its vendor has not said the rest of it.
+            self._at.state = self._at.state.with_service(None)
+            with suppress(StoreError, UsageError):
+                await self._at.end(STOPPED, Change(messages=[answer]))
+
     def _emit(self, event: AgentEvent) -> None:
         self._events.append(event)
+        if isinstance(event, TextDeltaEvent):
+            self._said.append(event.text)
         if self._listen is not None:
             self._listen(event)
         if self._observe is not None:
@@ -126,9 +159,11 @@ class Turn:
             at.messages = await thread.get_messages(last=thread.count - resumed.turn_start)
             # The vendor may have an answer that was never stored, so it gets everything again.
             at.state = resumed.with_service(None)
-        else:
-            given = list(map(partial(signed, now=thread.now()), self._given))
-            await at.commit(Change(messages=given, execution=at.state, source="input"))
+            at.turn = await thread.stored_turn(resumed.turn_id) if resumed.turn_id else None
+        # Whoever resumes takes the lease: the next commit of the worker before is refused.
+        given = list(map(partial(signed, now=thread.now()), self._given))
+        await at.commit(Change(messages=given, execution=at.state, source="input"))
+        self.has_begun = True
         started = TurnStartedEvent(
             agent=self._setup.agent,
             thread_id=thread.id,
@@ -180,6 +215,8 @@ class Turn:
 
     async def _answered(self, response: ChatResponse, missed_tokens: int) -> None:
         iteration = self._at.state.iteration
+        # From here on the commit keeps what was said.
+        self._said.clear()
         sign = partial(signed, now=self._thread.now(), agent=self._setup.agent)
         said = list(map(sign, response.messages))
         calls = [call for message in said for call in message.tool_calls]

@@ -21,6 +21,7 @@ from foldline.history.parts import (
 
 __all__ = [
     "AGENT_KEY",
+    "PARTIAL_KEY",
     "PIN_KEY",
     "SUMMARY_KEY",
     "Message",
@@ -34,6 +35,9 @@ __all__ = [
 
 PIN_KEY = "__pinned__"
 """The metadata key of a message that is pinned when a thread stores it."""
+
+PARTIAL_KEY = "__partial__"
+"""The metadata key of an answer of which only a part was streamed when its reader left."""
 
 AGENT_KEY = "agent"
 """The metadata key for the name of the agent that produced a message."""

@@ -27,6 +27,7 @@ from foldline.reduction.state import HistoryReductionState
 __all__ = [
     "COMPLETED",
     "LOOP_FORMAT",
+    "STOPPED",
     "AgentLoopState",
     "Checkpoint",
     "CheckpointSource",
@@ -47,6 +48,9 @@ first release on, a field without which a run would continue wrongly takes a new
 
 COMPLETED: Final = "Completed successfully"
 """The termination reason of a run that came to its end."""
+
+STOPPED: Final = "Its reader left"
+"""The termination reason of a run whose answer nobody wanted to read to its end."""
 
 
 _MODELS_KEPT = 8
@@ -165,6 +169,9 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     agent_name: str = ""
     """The name of the agent."""
+
+    turn_id: str = ""
+    """The id of the turn; empty if it has none."""
 
     current_messages: CurrentMessages = CurrentMessages()
     """The full history as of this state."""

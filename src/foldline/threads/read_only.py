@@ -17,8 +17,9 @@ from foldline.history.history import CountingUnit, History
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.commit import carry_out
-from foldline.threads.head import Head, ThreadRecord, open_head
+from foldline.threads.head import Head, ThreadRecord, decode_turn, open_head
 from foldline.threads.key import ThreadKey
+from foldline.threads.lease import Lease
 from foldline.threads.loop_state import AgentLoopState, CurrentMessages
 from foldline.threads.reader import Match, ThreadReader
 from foldline.threads.snapshot import encode_snapshot
@@ -31,7 +32,8 @@ from foldline.threads.start import (
     stored_reductions,
 )
 from foldline.threads.storage import StoreContext, ThreadStorage
-from foldline.threads.tools import ToolRun
+from foldline.threads.tools import ToolRun, document_name
+from foldline.threads.turns import TurnRecord
 
 
 __all__ = ["ReadOnlyThread", "ThreadWindow"]
@@ -137,6 +139,11 @@ class ReadOnlyThread:
     def pins(self) -> tuple[int, ...]:
         """The indexes of the pinned messages, in order."""
         return self._record.head.pins
+
+    @property
+    def lease(self) -> Lease | None:
+        """Who runs a turn, as of the last reading; None if nobody does."""
+        return self._record.lease
 
     def now(self) -> datetime:
         """Return the time by the clock of the store."""
@@ -267,6 +274,26 @@ class ReadOnlyThread:
         if self._seen is not None and state is not None and state.is_open:
             record = structs.replace(record, execution=state.terminated(_OVERTAKEN))
         return encode_snapshot(record, await self.get_messages())
+
+    async def stored_turn(self, turn_id: str) -> TurnRecord | None:
+        """
+        Return what is stored of the turn with that id; None if none was, or it was taken back.
+
+        Raises:
+            StoreCorruptError: It is damaged.
+        """
+        name = document_name(turn_id)
+        found = await self._context.storage.document(self.key, "turn", name)
+        if found is None:
+            return None
+        turn, head = decode_turn(self._context.vault, self.key, found), self.head
+        is_there = turn.is_there(epoch=head.epoch, count=head.count, runs=head.runs)
+        return turn if is_there else None
+
+    async def turn_messages(self, turn: TurnRecord) -> list[Message]:
+        """Return the messages of *turn*: its input and everything that it added, in order."""
+        stop = turn.stop or self.count
+        return await self._guarded(lambda reader: reader.messages(turn.start, stop))
 
     async def search(self, text: str, *, limit: int = 20) -> list[Match]:
         """

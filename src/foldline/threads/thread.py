@@ -1,7 +1,7 @@
 """A conversation that is kept."""
 
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from functools import partial
 
@@ -20,6 +20,7 @@ from foldline.reduction.state import HistoryReductionState, hash_of, same_hash
 from foldline.threads.change import COMMIT_ID_SIZE, Change, check_change, check_messages
 from foldline.threads.commit import OneLoopLock, carry_out, plan
 from foldline.threads.head import ThreadRecord, decode_record
+from foldline.threads.lease import NOBODY, Lease
 from foldline.threads.read_only import ReadOnlyThread
 from foldline.threads.reader import ThreadReader
 from foldline.threads.row import KnownRow, extend_history
@@ -35,6 +36,7 @@ from foldline.threads.start import (
 )
 from foldline.threads.storage import StoreContext
 from foldline.threads.tools import answer_of
+from foldline.threads.waiters import Waiter
 
 
 __all__ = ["ConversationThread", "ThreadMoment"]
@@ -62,6 +64,28 @@ class ConversationThread(ReadOnlyThread):
         self._lock = OneLoopLock()
         self._in_turn = False
 
+    @property
+    def is_in_turn(self) -> bool:
+        """Whether a turn is running on this object."""
+        return self._in_turn
+
+    @property
+    def turn_lease(self) -> float:
+        """How many seconds a turn is kept from other workers after its last sign of life."""
+        return self._context.turn_lease
+
+    def waiter(self) -> AbstractContextManager[Waiter]:
+        """Give what is woken when a turn on this thread ends in this process."""
+        return self._context.waiters.waiter(self.key)
+
+    async def hold(self, lease: Lease) -> bool:
+        """Renew *lease*, or with 0 seconds give it back; False if another one has it, or nobody."""
+        is_held = await self._context.storage.hold(self.key, lease)
+        if self.lease is not None and self.lease.holder == lease.holder:
+            held = lease if is_held and lease.seconds else None
+            self._record = structs.replace(self._record, lease=held)
+        return is_held
+
     @contextmanager
     def turn(self) -> Generator[None, None, None]:
         """
@@ -80,6 +104,7 @@ class ConversationThread(ReadOnlyThread):
             yield
         finally:
             self._in_turn = False
+            self._context.waiters.wake(self.key)
 
     async def refresh(self) -> None:
         """Read what the store holds now; raise ThreadNotFoundError if the thread was deleted."""
@@ -278,9 +303,15 @@ class ConversationThread(ReadOnlyThread):
         state = self._record.execution
         if state is not None and state.is_open:
             answers = [answer_of(run, self.now()) for run in self.pending_tools]
-            ended = state.with_service(None).terminated(reason)
-            revision = self.head.revision
-            await self.commit(Change(messages=answers, execution=ended, expected=revision))
+            ended, head = state.with_service(None).terminated(reason), self.head
+            turn = await self.stored_turn(state.turn_id) if state.turn_id else None
+            if turn is not None:
+                stop = head.count + len(answers)
+                turn = turn.ended(stop=stop, reason=reason, iterations=state.iteration)
+            change = Change(
+                messages=answers, execution=ended, turn=turn, lease=NOBODY, expected=head.revision
+            )
+            await self.commit(change)
 
     async def rewind(self, at: int | None = None, *, count: int | None = None) -> None:
         """

@@ -28,6 +28,9 @@ class TurnRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: str
     """The id of the turn."""
 
+    run_id: str = ""
+    """The run that answered it, or does."""
+
     given: bytes = b""
     """A digest of its input; empty if it had none."""
 
@@ -51,9 +54,9 @@ class TurnRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Whether it has ended."""
         return self.stop > 0
 
-    def begun(self, *, origin: bytes, start: int) -> "TurnRecord":
-        """Return the record of the turn that begins after *start* messages."""
-        return replace(self, origin=origin, start=start)
+    def begun(self, *, run_id: str, origin: bytes, start: int) -> "TurnRecord":
+        """Return the record of the turn that *run_id* begins after *start* messages."""
+        return replace(self, run_id=run_id, origin=origin, start=start)
 
     def ended(self, *, stop: int, reason: str, iterations: int) -> "TurnRecord":
         """Return the record of the turn that ended with *stop* messages."""

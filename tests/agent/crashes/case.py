@@ -23,6 +23,7 @@ from tests.agent.crashes.life import Life
 from tests.agent.crashes.play import live
 from tests.agent.crashes.scene import Scene
 from tests.faults.scratch import scratch
+from tests.threads.clock import hasty
 
 
 Ground: TypeAlias = Callable[[], ThreadStorage]
@@ -38,7 +39,7 @@ _FAR = 10
 @contextmanager
 def in_memory() -> Generator[Ground, None, None]:
     """Give ground that no life takes along."""
-    storage = MemoryStorage()
+    storage = MemoryStorage(clock=hasty)
     yield lambda: storage
 
 
@@ -46,7 +47,7 @@ def in_memory() -> Generator[Ground, None, None]:
 def in_file() -> Generator[Ground, None, None]:
     with scratch() as folder:
         # What a kill can take is not what a power cut can, so nothing has to be flushed.
-        yield lambda: SQLiteStorage(folder / "talk.db", durability="relaxed")
+        yield lambda: SQLiteStorage(folder / "talk.db", durability="relaxed", clock=hasty)
 
 
 def _case(scene: Scene, model: Model, ground: Ground, ends: Sequence[int]) -> tuple[int, set[str]]:

@@ -19,6 +19,7 @@ from tests.agent.crashes.book import Book, Entry
 from tests.agent.crashes.life import Life
 from tests.agent.crashes.play import DECIDED, NAME, live, store_on
 from tests.agent.crashes.scene import POLICIES, Scene, what_of
+from tests.threads.clock import hasty
 
 
 class Sight(Struct, frozen=True, kw_only=True):
@@ -85,7 +86,7 @@ def model_of(scene: Scene) -> Model:
 
 
 async def _model(scene: Scene) -> Model:
-    storage, book = MemoryStorage(), Book()
+    storage, book = MemoryStorage(clock=hasty), Book()
     has_ended = await live(scene, storage, Life(), book)
     sight = await sight_of(scene, storage)
 

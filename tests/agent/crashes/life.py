@@ -80,6 +80,8 @@ class MortalStorage:
     load = _lived("load")
     rows = _lived("rows")
     documents = _lived("documents")
+    document = _lived("document")
+    hold = _lived("hold")
     threads = _lived("threads")
     tenants = _lived("tenants")
     delete = _lived("delete")

@@ -54,7 +54,9 @@ async def say(met: Met, thread: ConversationThread) -> bool:
 
 async def ask(met: Met, thread: ConversationThread) -> bool:
     """Begin another turn."""
-    await agent_of(met.scene, Life(), met.book).run("q9", thread=thread)
+    await agent_of(met.scene, Life(), met.book).run(
+        "q9", thread=thread, on_conflict="error", on_open="error"
+    )
     return True
 
 

@@ -128,10 +128,12 @@ async def _turn(
     scene: Scene, agent: Agent, thread: ConversationThread, question: str | None, told: Told
 ) -> None:
     if not scene.streams:
-        result = await agent.run(question, thread=thread)
+        result = await agent.run(question, thread=thread, on_conflict="error", on_open="error")
         _hear_all(result.events, told)
         return
-    async with agent.run_stream(question, thread=thread) as stream:
+    async with agent.run_stream(
+        question, thread=thread, on_conflict="error", on_open="error"
+    ) as stream:
         async for event in stream:
             _hear_all([event], told)
 

@@ -50,6 +50,7 @@ from tests.agent.crashes.scenes import (
 )
 from tests.faults.fork import Teller, fork
 from tests.faults.scratch import scratch
+from tests.threads.clock import hasty
 
 
 _MOST = 200
@@ -260,7 +261,9 @@ def test_a_turn_goes_on_where_somebody_notes_something(
 
 def _resuming(scene: Scene, folder: Path) -> Callable[[Teller], None]:
     def work(teller: Teller) -> None:
-        store = store_on(scene, SQLiteStorage(folder / "talk.db", durability="relaxed"))
+        store = store_on(
+            scene, SQLiteStorage(folder / "talk.db", durability="relaxed", clock=hasty)
+        )
         try:
             asyncio.run(play(scene, store, Life(), Book(folder / "book")))
         except ThreadConflictError:
@@ -279,12 +282,12 @@ def test_two_processes_do_not_resume_one_run(scene: Scene) -> None:
     for dies_at in range(3, 20):
         with scratch() as folder:
             book = Book(folder / "book")
-            storage = SQLiteStorage(folder / "talk.db", durability="relaxed")
+            storage = SQLiteStorage(folder / "talk.db", durability="relaxed", clock=hasty)
             asyncio.run(live(scene, storage, Life(end=dies_at), book))
             children = [fork(_resuming(scene, folder)) for _ in range(2)]
             told = [child.wait().acks for child in children]
             broken[f"told {told}"] += ("ended",) not in told
-            again = SQLiteStorage(folder / "talk.db", durability="relaxed")
+            again = SQLiteStorage(folder / "talk.db", durability="relaxed", clock=hasty)
             sight = asyncio.run(sight_of(scene, again))
             broken.update(broken_in_the_end(scene, model, sight, book))
 

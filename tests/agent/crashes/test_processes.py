@@ -25,6 +25,7 @@ from tests.agent.crashes.scene import Scene
 from tests.agent.crashes.scenes import AT_ONCE, ONE_BY_ONE, SIGNED, WATCHED, WITH_FOLD, mostly_slow
 from tests.faults.kill import Ending, Moment, Workload, endings, run
 from tests.faults.vfs import why_unhookable
+from tests.threads.clock import hasty
 
 
 _FILE = "talk.db"
@@ -69,7 +70,7 @@ def _broken(scene: Scene, model: Model, folder: Path, acks: tuple[str, ...]) -> 
 
 
 def _storage(folder: Path) -> SQLiteStorage:
-    return SQLiteStorage(folder / _FILE, durability="relaxed")
+    return SQLiteStorage(folder / _FILE, durability="relaxed", clock=hasty)
 
 
 def _killed(scene: Scene, moment: Moment, *, step: int = 1) -> tuple[int, Counter[str]]:

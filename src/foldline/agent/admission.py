@@ -1,0 +1,196 @@
+"""
+Before a turn: what is known of it, who else is at work, and what is left of an earlier one.
+
+Theory of operation
+-------------------
+
+Nothing is stored and no model is asked until nobody else runs a turn on the thread. A turn that has
+an id and has ended is not run again: its stored result is returned. One that is open and that nobody
+runs is resumed. Somebody else's turn is waited for: in this process its end wakes those who wait, in
+others they look again after 50 ms, then after twice as long each time, up to half a second.
+"""
+
+from collections.abc import Sequence
+from typing import Final, Literal, TypeAlias, get_args
+
+from msgspec import Struct
+
+from foldline.agent.hold import Hold
+from foldline.agent.result import last_turn
+from foldline.checks import expect, expect_choice
+from foldline.errors import (
+    ConfigError,
+    RunStartError,
+    ThreadConflictError,
+    TurnIdError,
+    TurnRunningError,
+)
+from foldline.history.messages import Message
+from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.start import run_start
+from foldline.threads.thread import ConversationThread
+from foldline.threads.turns import TurnRecord, digest_of_input
+
+
+__all__ = ["Admission", "Entry", "OnConflict", "OnOpen", "TurnPolicy", "checked_policy"]
+
+
+OnConflict: TypeAlias = Literal["wait", "error"]
+"""What to do while somebody else runs a turn on the thread: wait for its end, or raise."""
+
+OnOpen: TypeAlias = Literal["leave", "resume", "error"]
+"""What to do with an earlier run that nobody runs any more: end it, finish it first, or raise."""
+
+Entry: TypeAlias = Literal["new", "continue", "resume", "settle", "stored", "ended"]
+"""
+How to go on.
+
+`new`: run the input. `continue`: run what is stored of it already. `resume`: resume the open run,
+which is this turn. `settle`: resume the open run of another turn, then look again. `stored`: return
+the stored result of the turn. `ended`: return the result of the last run, which was waited for.
+"""
+
+LEFT: Final = "Left for the next message"
+"""Why a run ended that nobody ran any more when the next message came."""
+
+_FIRST_PAUSE: Final = 0.05
+_LONGEST_PAUSE: Final = 0.5
+
+
+class TurnPolicy(Struct, frozen=True, kw_only=True):
+    """What the caller of a turn has said about it."""
+
+    turn_id: str | None = None
+    on_conflict: OnConflict = "wait"
+    on_open: OnOpen = "leave"
+
+
+def checked_policy(turn_id: object, on_conflict: object, on_open: object) -> TurnPolicy:
+    """Return what a caller has said about a turn; raise ConfigError if it cannot be."""
+    expect("turn_id", turn_id, str | None)
+    if isinstance(turn_id, str) and not turn_id.strip():
+        message = "turn_id must not be blank"
+        raise ConfigError(message)
+    for name, value, choices in (
+        ("on_conflict", on_conflict, get_args(OnConflict)),
+        ("on_open", on_open, get_args(OnOpen)),
+    ):
+        expect(name, value, str)
+        expect_choice(name, value, choices)
+    return TurnPolicy(turn_id=turn_id, on_conflict=on_conflict, on_open=on_open)  # type: ignore[arg-type]
+
+
+class Admission:
+    """What stands between a turn and its thread."""
+
+    def __init__(
+        self, thread: ConversationThread, given: Sequence[Message], policy: TurnPolicy
+    ) -> None:
+        """Ask for a turn of *given* on *thread*."""
+        self._thread = thread
+        self._has_input = bool(given)
+        self._policy = policy
+        self._turn_id = policy.turn_id or (given[-1].id if given else None)
+        self._given = digest_of_input(given) if self._turn_id else b""
+        self._has_waited = False
+        self._is_stale = False
+        self.turn: TurnRecord | None = None
+        """What is stored of the turn, or will be; None if it has no id."""
+        self.result: TurnRecord | None = None
+        """The turn whose stored result is the answer; None if a turn has to be run."""
+
+    def overtaken(self, conflict: ThreadConflictError) -> None:
+        """Look again, since the first commit met a *conflict*; or raise it."""
+        if self._policy.on_conflict == "error":
+            raise conflict
+        self._is_stale = True
+
+    async def entry(self) -> Entry:
+        """
+        Return how to go on, once nobody else runs a turn.
+
+        Raises:
+            TurnIdError: The id belongs to a turn with another input.
+            TurnRunningError: Somebody else runs a turn, and `on_conflict` is `error`.
+            RunStartError: A run is open, and `on_open` is `error`.
+        """
+        pause = _FIRST_PAUSE
+        with self._thread.waiter() as waiter:
+            while True:
+                waiter.clear()
+                await self._refresh()
+                found = await self._looked()
+                if found is not None:
+                    return found
+                self._has_waited = self._is_stale = True
+                lease = self._thread.lease
+                await waiter.wait(pause if lease is None else min(pause, lease.seconds))
+                pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _refresh(self) -> None:
+        """Read the thread again if others may have moved it."""
+        thread, state = self._thread, self._thread.execution_state
+        is_busy = thread.lease is not None or (state is not None and state.is_open)
+        # While a turn runs on this very object, that knows what is new.
+        if (is_busy or self._is_stale) and Hold.around(thread) is None and not thread.is_in_turn:
+            await thread.refresh()
+            self._is_stale = False
+
+    async def _looked(self) -> Entry | None:
+        """Return how to go on; None while somebody else runs a turn."""
+        thread = self._thread
+        known = await self._known()
+        if known is not None and known.is_finished:
+            self.result = known
+            return "stored"
+        if self._is_busy():
+            if self._policy.on_conflict == "error":
+                raise TurnRunningError(thread_id=thread.id)
+            return None
+        state = thread.execution_state
+        if state is not None and state.is_open:
+            return await self._found_open(state)
+        is_plain = not self._has_input and self._turn_id is None
+        if self._has_waited and is_plain and state is not None:
+            self.result = last_turn(thread, state)
+            return "ended"
+        return "new" if known is None else "continue"
+
+    def _is_busy(self) -> bool:
+        thread, around = self._thread, Hold.around(self._thread)
+        if around is None:
+            return thread.is_in_turn or thread.lease is not None
+        if not around.admits_turns or thread.is_in_turn:
+            message = f"a turn on thread {thread.id!r} cannot wait for another one inside it"
+            raise RunStartError(message)
+        return False
+
+    async def _found_open(self, state: AgentLoopState) -> Entry | None:
+        """Return how to go on where nobody runs the open run of *state* any more."""
+        thread, policy = self._thread, self._policy
+        is_own = bool(self._turn_id) and state.turn_id == self._turn_id
+        if is_own or (not self._has_input and self._turn_id is None):
+            return "resume"
+        if policy.on_open == "resume":
+            return "settle"
+        if policy.on_open == "error":
+            run_start(thread.id, state, count=thread.count, has_input=True)
+        try:
+            await thread.abandon_run(LEFT)
+        except ThreadConflictError as conflict:
+            self.overtaken(conflict)
+            return None
+        return "new" if self.turn is None or not self.turn.origin else "continue"
+
+    async def _known(self) -> TurnRecord | None:
+        """Return what is stored of the turn, and note it."""
+        if not self._turn_id:
+            return None
+        known = await self._thread.stored_turn(self._turn_id)
+        if known is None:
+            self.turn = TurnRecord(id=self._turn_id, given=self._given)
+        elif self._given and known.given not in {b"", self._given}:
+            raise TurnIdError(thread_id=self._thread.id, turn_id=self._turn_id)
+        else:
+            self.turn = known
+        return known

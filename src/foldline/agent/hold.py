@@ -1,0 +1,116 @@
+"""The lease of a turn: taken and renewed by its commits, and between them while something is slow."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from contextvars import ContextVar, Token
+from os import urandom
+from types import MappingProxyType
+from typing import Final, Self
+
+from foldline.agent.event_stream import ended
+from foldline.errors import StoreError
+from foldline.threads.key import ThreadKey
+from foldline.threads.lease import NOBODY, Lease
+from foldline.threads.thread import ConversationThread
+
+
+__all__ = ["Hold"]
+
+
+# So often within its time a lease is renewed: one failure more does not cost it.
+_SHARE: Final = 3.0
+
+_Place = tuple[int, ThreadKey]
+
+# In the tasks of a turn: the leases that they work under, by storage and thread.
+_HOLDS: ContextVar[Mapping[_Place, "Hold"]] = ContextVar(
+    "foldline_holds", default=MappingProxyType({})
+)
+
+
+def _place_of(thread: ConversationThread) -> _Place:
+    return id(thread.storage), thread.key
+
+
+class Hold:
+    """
+    The right to run a turn on a thread, as long as the context lasts.
+
+    Nobody has it before the first commit with `lease`. What still has it at the end gives it back. A
+    conversation has one around those of its agents, which share its lease.
+    """
+
+    def __init__(self, thread: ConversationThread, *, admits_turns: bool = False) -> None:
+        """Get ready for a turn on *thread*, within which other turns run if it *admits_turns*."""
+        self._outer = Hold.around(thread)
+        own = Lease(urandom(8).hex(), thread.turn_lease)
+        self.lease: Final = own if self._outer is None else self._outer.lease
+        """What each commit of the turn takes or renews."""
+        self.last_lease: Final = NOBODY if self._outer is None else self.lease
+        """What the last commit of the turn leaves."""
+        self.admits_turns: Final = admits_turns
+        """Whether turns on the thread may run within it."""
+        self._thread = thread
+        self._is_over = False
+        self._renewed_at = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._beat: asyncio.Task[None] | None = None
+        self._token: Token[Mapping[_Place, Hold]] | None = None
+
+    @staticmethod
+    def around(thread: ConversationThread) -> "Hold | None":
+        """Return that of the turn of *thread* which the caller is a part of; None if it is of none."""
+        hold = _HOLDS.get().get(_place_of(thread))
+        return None if hold is None or hold._is_over else hold  # noqa: SLF001 - its own class
+
+    def is_taken(self, thread: ConversationThread) -> bool:
+        """Whether somebody else runs a turn on *thread*, as far as that knows."""
+        return thread.lease is not None and thread.lease.holder != self.lease.holder
+
+    def renewed(self) -> None:
+        """Note that a commit has taken or renewed the lease."""
+        if self._outer is not None:
+            self._outer.renewed()
+            return
+        self._renewed_at = asyncio.get_running_loop().time()
+        if self._timer is None:
+            self._wait(self.lease.seconds / _SHARE)
+
+    def _wait(self, seconds: float) -> None:
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._on_time)
+
+    def _on_time(self) -> None:
+        pause = self.lease.seconds / _SHARE
+        left = self._renewed_at + pause - asyncio.get_running_loop().time()
+        if left > 0:
+            self._wait(left)
+        else:
+            self._beat = asyncio.create_task(self._renew(pause))
+
+    async def _renew(self, pause: float) -> None:
+        is_held = True
+        # A store that fails now may be back before the lease runs out.
+        with suppress(StoreError):
+            is_held = await self._thread.hold(self.lease)
+        if is_held:
+            self._renewed_at = asyncio.get_running_loop().time()
+            self._wait(pause)
+
+    async def __aenter__(self) -> Self:
+        self._token = _HOLDS.set({**_HOLDS.get(), _place_of(self._thread): self})
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._is_over = True
+        if self._token is not None:
+            _HOLDS.reset(self._token)
+        if self._beat is not None:
+            await ended([self._beat])
+        if self._timer is not None:
+            self._timer.cancel()
+        held = self._thread.lease
+        if self._outer is None and held is not None and held.holder == self.lease.holder:
+            # If the store cannot be reached, the lease runs out by itself.
+            with suppress(StoreError):
+                await self._thread.hold(Lease(self.lease.holder, NOBODY.seconds))
