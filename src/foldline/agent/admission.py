@@ -129,10 +129,9 @@ class Admission:
 
     async def _refresh(self) -> None:
         """Read the thread again if others may have moved it."""
-        thread, state = self._thread, self._thread.execution_state
-        is_busy = thread.lease is not None or (state is not None and state.is_open)
+        thread, is_free = self._thread, Hold.around(self._thread) is None
         # While a turn runs on this very object, that knows what is new.
-        if (is_busy or self._is_stale) and Hold.around(thread) is None and not thread.is_in_turn:
+        if is_free and not thread.is_in_turn and (thread.lease is not None or self._is_stale):
             await thread.refresh()
             self._is_stale = False
 

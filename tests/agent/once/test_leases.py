@@ -1,0 +1,257 @@
+"""Of two who would run a turn on one thread, one waits before it pays for a model call."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+
+from foldline import Agent, MemoryStore, Message
+from foldline.agent.turn import Turn
+from foldline.errors import ModelError, RunStartError, ThreadConflictError, TurnRunningError
+from foldline.testing.model import ScriptedModel, calls
+from foldline.threads.key import ThreadKey
+from foldline.threads.lease import Lease
+from foldline.threads.store import ThreadStore
+from foldline.threads.stores.memory import MemoryStorage
+from foldline.threads.thread import ConversationThread
+from tests.agent.once.gated import GatedModel
+from tests.threads.clock import Clock
+
+
+async def texts(thread: ConversationThread) -> Sequence[str]:
+    await thread.refresh()
+    return [one.text for one in await thread.get_messages()]
+
+
+@pytest.mark.parametrize("shares", [True, False])
+async def test_a_double_click_is_answered_once(store: ThreadStore, *, shares: bool) -> None:
+    """Two runs of one turn at once ask the model once and both return its answer."""
+    model = GatedModel()
+    agent = Agent(model)
+    async with store, asyncio.TaskGroup() as group:
+        one = await store.thread("t")
+        first = group.create_task(agent.run("hello", thread=one, turn_id="id"))
+        await model.asked.wait()
+        two = one if shares else await store.thread("t")
+        second = group.create_task(agent.run("hello", thread=two, turn_id="id"))
+        await asyncio.sleep(0)
+        model.gate.set()
+        results = [await first, await second]
+
+    assert [one.text for one in results] == ["answer to hello"] * 2
+    assert len(model.requests) == 1
+
+
+async def test_both_may_begin_at_the_same_time(store: ThreadStore) -> None:
+    """Of many that begin at once, before any of them has stored something, one asks the model."""
+    model = ScriptedModel(repeat="fine")
+    agent = Agent(model)
+    async with store:
+        threads = [await store.thread("t") for _ in range(20)]
+        results = await asyncio.gather(
+            *(agent.run("hello", thread=one, turn_id="id") for one in threads)
+        )
+
+    assert {one.text for one in results} == {"fine"}
+    assert len(model.requests) == 1
+
+
+async def test_another_message_waits_for_its_turn(store: ThreadStore) -> None:
+    """A second message asks no model before the first is answered, and is answered after it."""
+    model = GatedModel()
+    agent = Agent(model)
+    async with store, asyncio.TaskGroup() as group:
+        first = group.create_task(agent.run("one", thread=await store.thread("t")))
+        await model.asked.wait()
+        other = await store.thread("t")
+        second = group.create_task(agent.run("two", thread=other))
+        with other.waiter() as waiter:
+            await waiter.wait(0.01)
+        assert model.questions == ["one"]
+        model.gate.set()
+        await asyncio.wait([first, second])
+        said = await texts(other)
+
+    assert said == ["one", "answer to one", "two", "answer to two"]
+
+
+async def test_a_second_message_may_be_refused(store: ThreadStore) -> None:
+    """With `error` it is refused at once, through the same object of the thread or another."""
+    model = GatedModel()
+    agent = Agent(model)
+    async with store, asyncio.TaskGroup() as group:
+        thread = await store.thread("t")
+        first = group.create_task(agent.run("one", thread=thread))
+        await model.asked.wait()
+        for other in (thread, await store.thread("t")):
+            with pytest.raises(TurnRunningError, match="'t'"):
+                await agent.run("two", thread=other, on_conflict="error")
+        model.gate.set()
+        await first
+        assert await texts(thread) == ["one", "answer to one"]
+
+
+async def test_who_resumes_gets_the_answer_of_who_runs(store: ThreadStore) -> None:
+    """A run without a message waits for the one that runs, and returns its answer."""
+    model = GatedModel()
+    agent = Agent(model)
+    async with store, asyncio.TaskGroup() as group:
+        first = group.create_task(agent.run("one", thread=await store.thread("t")))
+        await model.asked.wait()
+        second = group.create_task(agent.run(thread=await store.thread("t")))
+        await asyncio.sleep(0)
+        model.gate.set()
+        results = [await first, await second]
+
+    assert results[1].messages == results[0].messages
+    assert len(model.requests) == 1
+
+
+async def test_a_failed_turn_is_free_at_once(store: ThreadStore) -> None:
+    """Who waits for a turn that fails takes it over without waiting for its lease."""
+    model = ScriptedModel([ModelError("down"), "fine"])
+    agent = Agent(model)
+    async with store:
+        with pytest.raises(ModelError):
+            await agent.run("hello", thread=await store.thread("t"), turn_id="id")
+        thread = await store.thread("t")
+        assert thread.lease is None
+        assert (await agent.run("hello", thread=thread, turn_id="id")).text == "fine"
+
+
+async def _left_behind(store: ThreadStore, agent: Agent) -> tuple[ConversationThread, Turn]:
+    """Return a thread on which a worker has begun a turn, and is gone or stands still."""
+    thread = await store.thread("t")
+    turn = Turn(agent._setup, thread, [Message.user("hello")], overrides=None)  # noqa: SLF001
+    await turn._begin()  # noqa: SLF001
+    return thread, turn
+
+
+async def test_the_turn_of_a_dead_worker_is_taken_over(store: ThreadStore, clock: Clock) -> None:
+    """Once its lease has run out another worker resumes it; before that, it is kept out."""
+    model = ScriptedModel(repeat="fine")
+    agent = Agent(model)
+    async with store:
+        await _left_behind(store, agent)
+        with pytest.raises(TurnRunningError):
+            await agent.run(thread=await store.thread("t"), on_conflict="error")
+        clock.now += timedelta(seconds=14.9)
+        with pytest.raises(TurnRunningError):
+            await agent.run(thread=await store.thread("t"), on_conflict="error")
+        clock.now += timedelta(seconds=0.2)
+        result = await agent.run(thread=await store.thread("t"), on_conflict="error")
+
+    assert (result.text, len(model.requests)) == ("fine", 1)
+
+
+async def test_who_waits_takes_over_a_dead_worker(store: ThreadStore, clock: Clock) -> None:
+    """One that waits looks again by itself, and takes the turn over once its lease has run out."""
+    agent = Agent(ScriptedModel(repeat="fine"))
+    async with store, asyncio.TaskGroup() as group:
+        await _left_behind(store, agent)
+        waiting = group.create_task(agent.run(thread=await store.thread("t")))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        clock.now += timedelta(seconds=15.1)
+        result = await waiting
+
+    assert result.text == "fine"
+
+
+async def test_a_worker_that_was_taken_over_writes_nothing(
+    store: ThreadStore, clock: Clock
+) -> None:
+    """One that stood still for longer than its lease is refused, although its step has not changed."""
+    gated = GatedModel()
+    slow, other = Agent(gated), Agent(GatedModel())
+    async with store:
+        first = asyncio.create_task(slow.run("hello", thread=await store.thread("t")))
+        await gated.asked.wait()
+        clock.now += timedelta(seconds=16)
+        thread = await store.thread("t")
+        second = asyncio.create_task(other.run(thread=thread))
+        assert isinstance(other.model, GatedModel)
+        await other.model.asked.wait()
+        gated.gate.set()
+        with pytest.raises(ThreadConflictError):
+            await first
+        other.model.gate.set()
+        await second
+        assert await texts(thread) == ["hello", "answer to hello"]
+
+
+async def test_a_tool_of_a_dead_worker_runs_once(store: ThreadStore, clock: Clock) -> None:
+    """A tool that may run only once and was running is not run again by who takes over."""
+    began, ran = asyncio.Event(), list[int]()
+
+    async def pay(amount: int) -> str:
+        ran.append(amount)
+        began.set()
+        await asyncio.Event().wait()
+        return "paid"
+
+    model = ScriptedModel([calls(("pay", {"amount": 1})), "it is unknown"])
+    agent = Agent(model, tools=[pay])
+    async with store:
+        first = asyncio.create_task(agent.run("pay", thread=await store.thread("t")))
+        await began.wait()
+        clock.now += timedelta(seconds=16)
+        result = await agent.run(thread=await store.thread("t"))
+        first.cancel()
+        await asyncio.wait([first])
+
+    assert (result.text, ran) == ("it is unknown", [1])
+
+
+class Beating(MemoryStorage):
+    """A storage that says when a lease is renewed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: list[Lease] = []
+        self.beat = asyncio.Event()
+
+    async def hold(self, key: ThreadKey, lease: Lease) -> bool:
+        """Renew, and note it."""
+        self.held.append(lease)
+        self.beat.set()
+        return await super().hold(key, lease)
+
+
+async def test_a_slow_model_keeps_its_lease() -> None:
+    """While a model is asked the lease is renewed, and at the end the last commit gives it back."""
+    storage, model = Beating(), GatedModel()
+    store, agent = ThreadStore(storage, turn_lease=0.06), Agent(model)
+    async with store, asyncio.TaskGroup() as group:
+        thread = await store.thread("t")
+        first = group.create_task(agent.run("hello", thread=thread))
+        for _ in range(3):
+            await storage.beat.wait()
+            storage.beat.clear()
+        model.gate.set()
+        await first
+        beats = len(storage.held)
+        fresh = await store.thread("t")
+
+    assert beats >= 3
+    assert {one.seconds for one in storage.held} == {0.06}
+    assert fresh.lease is None
+
+
+async def test_a_turn_inside_a_turn_is_refused() -> None:
+    """A tool cannot run a turn on the thread of its own turn, which would wait for itself."""
+    async with MemoryStore() as store:
+        thread = await store.thread("t")
+
+        async def again() -> str:
+            for one in (thread, await store.thread("t")):
+                with pytest.raises(RunStartError, match="inside it"):
+                    await agent.run("hello", thread=one)
+            return "refused"
+
+        agent = Agent(ScriptedModel([calls(("again", {})), "fine"]), tools=[again])
+        result = await agent.run("hello", thread=thread)
+
+    assert result.text == "fine"
+    assert [one.role for one in result.messages] == ["user", "assistant", "tool", "assistant"]

@@ -1,0 +1,211 @@
+"""A turn that has an id runs once."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from foldline import Agent, Message
+from foldline.errors import ConfigError, ModelError, RunStartError, TurnIdError
+from foldline.events import TextDeltaEvent, TurnStartedEvent
+from foldline.testing.model import ModelStep, ScriptedModel, calls
+from foldline.threads.store import ThreadStore
+from foldline.threads.thread import ConversationThread
+
+
+def agent_of(*steps: ModelStep) -> tuple[Agent, ScriptedModel]:
+    model = ScriptedModel(steps)
+    return Agent(model, tools=[look]), model
+
+
+def look(at: int) -> str:
+    return f"saw {at}"
+
+
+async def texts(thread: ConversationThread) -> Sequence[str]:
+    await thread.refresh()
+    return [one.text for one in await thread.get_messages()]
+
+
+async def test_a_known_turn_is_not_run_again(store: ThreadStore) -> None:
+    """The same id and message give the stored result, from another object, and no model is asked."""
+    agent, model = agent_of(calls(("look", {"at": 1})), "fine")
+    async with store:
+        first = await agent.run("hello", thread=await store.thread("t"), turn_id="one")
+        again = await agent.run("hello", thread=await store.thread("t"), turn_id="one")
+
+    assert len(model.requests) == 2
+    assert again.messages == first.messages
+    assert (again.text, again.iterations, again.usage) == ("fine", 2, first.usage)
+    assert (again.termination_reason, again.is_complete) == (first.termination_reason, True)
+
+
+async def test_a_known_turn_is_found_behind_others(store: ThreadStore) -> None:
+    """The result of an earlier turn is its own messages, whatever was said after it."""
+    agent, _ = agent_of("one", "two", "three")
+    async with store:
+        thread = await store.thread("t")
+        for name in ("a", "b", "c"):
+            await agent.run(f"question {name}", thread=thread, turn_id=name)
+        again = await agent.run("question b", thread=thread, turn_id="b")
+
+    assert [one.text for one in again.messages] == ["question b", "two"]
+
+
+async def test_a_stored_answer_is_streamed(store: ThreadStore) -> None:
+    """A stream of a known turn has the stored answer as text, between its start and its end."""
+    agent, _ = agent_of("fine")
+    async with store:
+        thread = await store.thread("t")
+        await agent.run("hello", thread=thread, turn_id="one")
+        events = [one async for one in agent.run_stream("hello", thread=thread, turn_id="one")]
+
+    assert isinstance(events[0], TurnStartedEvent)
+    assert events[0].start == "stored"
+    assert [one.text for one in events if isinstance(one, TextDeltaEvent)] == ["fine"]
+
+
+async def test_the_id_of_the_message_serves(store: ThreadStore) -> None:
+    """Without a turn id it is that of the message."""
+    agent, model = agent_of("fine")
+    async with store:
+        for _ in range(2):
+            message = Message.user("hello", id="m1")
+            result = await agent.run(message, thread=await store.thread("t"))
+            assert result.text == "fine"
+
+    assert len(model.requests) == 1
+
+
+async def test_a_text_has_no_id(store: ThreadStore) -> None:
+    """The same text twice is two turns."""
+    agent, _ = agent_of("one", "two")
+    async with store:
+        thread = await store.thread("t")
+        answers = [(await agent.run("hello", thread=thread)).text for _ in range(2)]
+
+    assert answers == ["one", "two"]
+
+
+async def test_another_message_has_another_id(store: ThreadStore) -> None:
+    """The id of another message is refused, and nothing is stored."""
+    agent, model = agent_of("fine")
+    async with store:
+        thread = await store.thread("t")
+        await agent.run("hello", thread=thread, turn_id="one")
+        with pytest.raises(TurnIdError, match="'one'"):
+            await agent.run("goodbye", thread=thread, turn_id="one")
+        assert await texts(thread) == ["hello", "fine"]
+
+    assert len(model.requests) == 1
+
+
+async def rewind(thread: ConversationThread) -> None:
+    await thread.rewind(2)
+
+
+async def edit(thread: ConversationThread) -> None:
+    await thread.edit(2, Message.user("hello"))
+
+
+async def clear(thread: ConversationThread) -> None:
+    await thread.clear()
+
+
+async def take_back_the_answer(thread: ConversationThread) -> None:
+    await thread.rewind(3)
+
+
+@pytest.mark.parametrize("act", [rewind, edit, clear, take_back_the_answer])
+async def test_what_is_taken_back_frees_its_id(
+    store: ThreadStore, act: Callable[[ConversationThread], object]
+) -> None:
+    """After a rewind, an edit or a clear the id of a turn that it took back is free."""
+    agent, _ = agent_of("zero", "one", "two")
+    async with store:
+        thread = await store.thread("t")
+        await agent.run("before", thread=thread, turn_id="zero")
+        await agent.run("hello", thread=thread, turn_id="one")
+        await act(thread)
+        result = await agent.run("goodbye", thread=await store.thread("t"), turn_id="one")
+        assert result.text == "two"
+        if act is rewind:
+            again = await agent.run("before", thread=thread, turn_id="zero")
+            assert again.text == "zero"
+
+
+async def test_a_known_turn_that_is_open_is_resumed(store: ThreadStore) -> None:
+    """After a failure of the model the same call goes on, and its message is stored once."""
+    agent, model = agent_of(calls(("look", {"at": 1})), ModelError("down"), "fine")
+    async with store:
+        with pytest.raises(ModelError):
+            await agent.run("hello", thread=await store.thread("t"), turn_id="one")
+        thread = await store.thread("t")
+        result = await agent.run("hello", thread=thread, turn_id="one")
+        again = await agent.run("hello", thread=thread, turn_id="one")
+
+    assert [one.role for one in result.messages] == ["user", "assistant", "tool", "assistant"]
+    assert again.messages == result.messages
+    assert len(model.requests) == 3
+
+
+async def test_an_id_alone_answers_what_is_stored(store: ThreadStore) -> None:
+    """A job that holds an id only answers the stored message once."""
+    agent, model = agent_of("fine")
+    async with store:
+        thread = await store.thread("t")
+        await thread.add_message(Message.user("hello"))
+        first = await agent.run(thread=thread, turn_id="job")
+        again = await agent.run(thread=await store.thread("t"), turn_id="job")
+
+    assert (first.text, again.text, len(model.requests)) == ("fine", "fine", 1)
+
+
+async def test_an_open_run_is_left_for_the_next_message(store: ThreadStore) -> None:
+    """By default a run that nobody runs any more ends where it is, and the message is answered."""
+    agent, _ = agent_of(ModelError("down"), "fine")
+    async with store:
+        with pytest.raises(ModelError):
+            await agent.run("hello", thread=await store.thread("t"), turn_id="one")
+        thread = await store.thread("t")
+        await agent.run("are you there?", thread=thread, turn_id="two")
+        assert await texts(thread) == ["hello", "are you there?", "fine"]
+        left = await agent.run("hello", thread=thread, turn_id="one")
+
+    assert (left.text, left.is_complete) == ("", False)
+
+
+async def test_an_open_run_is_finished_first(store: ThreadStore) -> None:
+    """With `resume` the earlier message is answered before the new one."""
+    agent, _ = agent_of(ModelError("down"), "late", "fine")
+    async with store:
+        thread = await store.thread("t")
+        with pytest.raises(ModelError):
+            await agent.run("hello", thread=thread, turn_id="one")
+        await agent.run("are you there?", thread=thread, on_open="resume")
+        assert await texts(thread) == ["hello", "late", "are you there?", "fine"]
+        again = await agent.run("hello", thread=thread, turn_id="one")
+
+    assert again.text == "late"
+
+
+async def test_an_open_run_is_an_error(store: ThreadStore) -> None:
+    """With `error` the message is refused, and the run stays open."""
+    agent, _ = agent_of(ModelError("down"), "late")
+    async with store:
+        thread = await store.thread("t")
+        with pytest.raises(ModelError):
+            await agent.run("hello", thread=thread)
+        with pytest.raises(RunStartError, match="abandon_run"):
+            await agent.run("are you there?", thread=thread, on_open="error")
+        assert (await agent.run(thread=thread)).text == "late"
+
+
+@pytest.mark.parametrize(
+    "options", [{"turn_id": " "}, {"turn_id": 1}, {"on_conflict": "?"}, {"on_open": None}]
+)
+async def test_wrong_options_are_refused(options: dict[str, object]) -> None:
+    """An option of another type or value is named."""
+    agent, _ = agent_of("fine")
+
+    with pytest.raises(ConfigError, match=next(iter(options))):
+        await agent.run("hello", **options)  # type: ignore[arg-type]
