@@ -41,9 +41,15 @@ class Hold:
     conversation has one around those of its agents, which share its lease.
     """
 
-    def __init__(self, thread: ConversationThread, *, admits_turns: bool = False) -> None:
+    def __init__(
+        self, thread: ConversationThread, *, turn_id: str = "", admits_turns: bool = False
+    ) -> None:
         """Get ready for a turn on *thread*, within which other turns run if it *admits_turns*."""
         self._outer = Hold.around(thread)
+        self.outer_turn_id: Final = "" if self._outer is None else self._outer.turn_id
+        """The id of the turn that this one is a part of; empty if it has none."""
+        self.turn_id: Final = turn_id or self.outer_turn_id
+        """The id of the turn; empty if it has none."""
         own = Lease(urandom(8).hex(), thread.turn_lease)
         self.lease: Final = own if self._outer is None else self._outer.lease
         """What each commit of the turn takes or renews."""

@@ -150,7 +150,7 @@ class Progress:
             return change
         lease = self.hold.lease if state is None or state.is_open else self.hold.last_lease
         turn = None if state is None else self._turn_after(state, len(change.messages))
-        return structs.replace(change, lease=lease, turn=turn)
+        return structs.replace(change, lease=lease, turn=turn or change.turn)
 
     def _turn_after(self, state: AgentLoopState, news: int) -> TurnRecord | None:
         """Return the record of the turn after a commit of *state* and *news* messages, if it changes."""

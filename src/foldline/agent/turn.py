@@ -89,9 +89,10 @@ class Turn:
         self._hold = Hold(thread)
         state = begun(thread, run_id=urandom(16).hex(), agent=setup.agent)
         self._at = Progress(thread, state, self._emit, hold=self._hold)
-        if turn is not None:
-            self._at.turn = turn
-            self._at.state = structs.replace(state, turn_id=turn.id)
+        self._at.turn = turn
+        turn_id = self._hold.outer_turn_id if turn is None else turn.id
+        if turn_id:
+            self._at.state = structs.replace(state, turn_id=turn_id)
 
     async def run(self) -> TurnResult:
         """Run the turn to its end; see `Agent.run`."""
@@ -159,7 +160,8 @@ class Turn:
             at.messages = await thread.get_messages(last=thread.count - resumed.turn_start)
             # The vendor may have an answer that was never stored, so it gets everything again.
             at.state = resumed.with_service(None)
-            at.turn = await thread.stored_turn(resumed.turn_id) if resumed.turn_id else None
+            if resumed.turn_id and not self._hold.outer_turn_id:
+                at.turn = await thread.stored_turn(resumed.turn_id)
         # Whoever resumes takes the lease: the next commit of the worker before is refused.
         given = list(map(partial(signed, now=thread.now()), self._given))
         await at.commit(Change(messages=given, execution=at.state, source="input"))

@@ -8,9 +8,11 @@ from os import urandom
 from types import MappingProxyType
 from typing import ParamSpec, TypeVar, cast
 
+from foldline.agent.admission import OnConflict, OnOpen, TurnPolicy, checked_policy
 from foldline.agent.agent import Agent
 from foldline.agent.event_stream import EventStream
 from foldline.agent.files import TurnFiles, with_files
+from foldline.agent.hold import Hold
 from foldline.agent.portal import PORTAL
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.result import answered_by
@@ -19,7 +21,7 @@ from foldline.checks import expect, expect_choice
 from foldline.conversation.orchestration import ConversationEvent, OrchestrationResult
 from foldline.conversation.orchestrator import Orchestrator
 from foldline.conversation.sending import Sending, is_waiting
-from foldline.errors import ConfigError, RunStartError
+from foldline.errors import ConfigError, RunStartError, TurnRunningError
 from foldline.history.messages import Message
 from foldline.reduction.config import AgentRunConfig
 from foldline.threads.stores.memory import MemoryStore
@@ -31,6 +33,9 @@ __all__ = ["Conversation", "ConversationStream", "call_sync"]
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
+
+# So often those who wait look whether they were overlooked, in seconds.
+_PAUSE = 0.5
 
 
 class ConversationStream(EventStream[ConversationEvent, OrchestrationResult]):
@@ -102,6 +107,9 @@ class Conversation:
         config: AgentRunConfig | None = None,
         options: Mapping[str, object] | None = None,
         files: TurnFiles = (),
+        turn_id: str | None = None,
+        on_conflict: OnConflict = "wait",
+        on_open: OnOpen = "leave",
     ) -> OrchestrationResult:
         """
         Send *message* and return the answer.
@@ -113,18 +121,25 @@ class Conversation:
             config: Overrides for this run.
             options: Values for the orchestrator.
             files: Files that go with the message; see `Agent.run`.
+            turn_id: The id of the turn, so that it runs once; see `Agent.run`.
+            on_conflict: What to do while this or another conversation answers on the thread; see
+                `Agent.run`.
+            on_open: What to do with an open run of another message; see `Agent.run`.
 
         Raises:
-            RunStartError: Nothing waits for an answer and there is one agent, there is both an open
-                run and a message, or another answer is not finished.
+            RunStartError: Nothing waits for an answer and there is one agent, or `on_open` is
+                `error` and a run is open.
+            TurnRunningError: `on_conflict` is `error`, and another answer is not finished.
+            TurnIdError: The id belongs to a turn with other content.
             ConfigError: An argument is wrong, or the orchestrator returned something else.
-            ThreadConflictError: Another run continues the thread, or has added a message.
+            ThreadConflictError: Another worker has taken the turn over, or added a message.
             ToolDecisionError: A crash interrupted a tool that needs a decision then.
             ModelError: The model failed; no message is lost, and `resume` continues.
             StoreError: The store failed; what was not acknowledged is not stored.
         """
         given = checked_input(message, config=config)
-        return await self._send(given, config, options, files, None)
+        policy = checked_policy(turn_id, on_conflict, on_open)
+        return await self._send(given, config, options, files, policy, None)
 
     async def resume(
         self,
@@ -148,6 +163,9 @@ class Conversation:
         config: AgentRunConfig | None = None,
         options: Mapping[str, object] | None = None,
         files: TurnFiles = (),
+        turn_id: str | None = None,
+        on_conflict: OnConflict = "wait",
+        on_open: OnOpen = "leave",
     ) -> ConversationStream:
         """
         Return an answer as a stream of events; it starts with the first iteration.
@@ -155,8 +173,9 @@ class Conversation:
         Arguments and errors are those of `send`.
         """
         given = checked_input(message, config=config)
+        policy = checked_policy(turn_id, on_conflict, on_open)
         return ConversationStream(
-            lambda listen: self._send(given, config, options, files, listen),
+            lambda listen: self._send(given, config, options, files, policy, listen),
             lambda _: self.messages(),
         )
 
@@ -167,6 +186,9 @@ class Conversation:
         config: AgentRunConfig | None = None,
         options: Mapping[str, object] | None = None,
         files: TurnFiles = (),
+        turn_id: str | None = None,
+        on_conflict: OnConflict = "wait",
+        on_open: OnOpen = "leave",
     ) -> OrchestrationResult:
         """
         Send *message* like `send`, for callers without an event loop.
@@ -175,7 +197,8 @@ class Conversation:
             BlockingCallError: An event loop is running in this thread.
         """
         given = checked_input(message, config=config)
-        return PORTAL.run(self._send, given, config, options, files, None)
+        policy = checked_policy(turn_id, on_conflict, on_open)
+        return PORTAL.run(self._send, given, config, options, files, policy, None)
 
     async def fold(
         self,
@@ -215,22 +238,24 @@ class Conversation:
         config: AgentRunConfig | None,
         options: Mapping[str, object] | None,
         files: TurnFiles,
+        policy: TurnPolicy,
         listen: Callable[[ConversationEvent], None] | None,
     ) -> OrchestrationResult:
-        if self._is_sending:
-            message = "this conversation is answering another message: wait for its end"
-            raise RunStartError(message)
+        if self._thread is None:
+            made = await MemoryStore().thread(urandom(16).hex())
+            self._thread = self._thread or made
+        thread = self._thread
+        await self._wait_for_others(thread, policy)
         self._is_sending = True
         try:
             if files:
                 given = await asyncio.to_thread(with_files, given, files)
-            if self._thread is None:
-                self._thread = await MemoryStore().thread(urandom(16).hex())
             sending = Sending(
                 self._agents,
                 self._orchestrator,
-                self._thread,
+                thread,
                 given,
+                policy=policy,
                 config=config,
                 values=options,
                 listen=listen,
@@ -238,6 +263,16 @@ class Conversation:
             return await sending.run()
         finally:
             self._is_sending = False
+            thread.wake()
+
+    async def _wait_for_others(self, thread: ConversationThread, policy: TurnPolicy) -> None:
+        """Wait until this conversation answers no other message."""
+        if self._is_sending and (policy.on_conflict == "error" or Hold.around(thread)):
+            raise TurnRunningError(thread_id=thread.id)
+        with thread.waiter() as waiter:
+            while self._is_sending:
+                waiter.clear()
+                await waiter.wait(_PAUSE)
 
 
 def _by_name(given: object) -> Mapping[str, Agent]:

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from os import urandom
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, structs
 
+from foldline.agent.admission import TurnPolicy
 from foldline.agent.agent import Agent
 from foldline.agent.event_stream import StreamingTurnResult
 from foldline.agent.events import AgentEvent
@@ -21,6 +22,10 @@ from foldline.threads.thread import ConversationThread
 
 
 __all__ = ["OrchestratedAgent", "Stage"]
+
+
+# Within a conversation nobody else may act, so that nothing is waited for.
+_WITHIN = TurnPolicy(on_conflict="error", on_open="error")
 
 
 class Stage:
@@ -97,6 +102,10 @@ class OrchestratedAgent:
         """Resume the open run of the thread, whichever agent has started it, like `run`."""
         return await self._turn(None, self._stage.listen, takes_over=False)
 
+    async def begin(self, message: TurnInput, policy: TurnPolicy) -> TurnResult:
+        """Run a turn like `Agent.run`, with what the caller of the conversation has said about it."""
+        return await self._turn(message, self._stage.listen, takes_over=False, policy=policy)
+
     def run_stream(self, message: TurnInput = None) -> StreamingTurnResult:
         """Return the turn of `run` as a stream, for orchestrators that stream themselves."""
         return StreamingTurnResult(lambda listen: self._turn(message, listen, takes_over=True))
@@ -131,13 +140,14 @@ class OrchestratedAgent:
         listen: Callable[[AgentEvent], None] | None,
         *,
         takes_over: bool,
+        policy: TurnPolicy = _WITHIN,
     ) -> TurnResult:
         stage = self._stage
         state = stage.thread.execution_state
         try:
             if takes_over and state is not None and state.agent_name != self.name:
                 await stage.thread.abandon_run(f"Handed over to {self.name}")
-            turn = await self._ran(stage.thread, message, listen)
+            turn = await self._ran(stage.thread, message, listen, policy)
         except ThreadConflictError as error:
             stage.conflict = error
             raise
@@ -151,12 +161,15 @@ class OrchestratedAgent:
         thread: ConversationThread,
         message: TurnInput,
         listen: Callable[[AgentEvent], None] | None,
+        policy: TurnPolicy = _WITHIN,
     ) -> TurnResult:
         stage = self._stage
         stage.show(self.name)
+        options = structs.asdict(policy)
         if listen is None:
-            return await self.agent.run(message, thread=thread, config=stage.config)
-        async with self.agent.run_stream(message, thread=thread, config=stage.config) as stream:
+            return await self.agent.run(message, thread=thread, config=stage.config, **options)
+        stream = self.agent.run_stream(message, thread=thread, config=stage.config, **options)
+        async with stream:
             async for event in stream:
                 listen(event)
             return await stream.final_result

@@ -21,9 +21,11 @@ from time import perf_counter
 
 from msgspec import UNSET, UnsetType, structs
 
+from foldline.agent.admission import Admission, TurnPolicy
 from foldline.agent.agent import Agent
+from foldline.agent.hold import Hold
 from foldline.agent.progress import Progress
-from foldline.agent.result import answered_by, signed
+from foldline.agent.result import answered_by, signed, stored_result
 from foldline.agent.service import begun
 from foldline.checks import expect
 from foldline.conversation.orchestrated_agent import OrchestratedAgent, Stage
@@ -39,7 +41,7 @@ from foldline.conversation.orchestrator import (
     Orchestrator,
     StreamingOrchestrator,
 )
-from foldline.errors import ConfigError, IntegrityError, RunStartError
+from foldline.errors import ConfigError, IntegrityError, RunStartError, ThreadConflictError
 from foldline.history.digest import message_digest
 from foldline.history.messages import Message, total_usage
 from foldline.reduction.config import AgentRunConfig
@@ -48,6 +50,7 @@ from foldline.threads.change import Change
 from foldline.threads.loop_state import COMPLETED
 from foldline.threads.start import run_start
 from foldline.threads.thread import ConversationThread
+from foldline.threads.turns import TurnRecord
 
 
 __all__ = ["Sending", "is_waiting"]
@@ -66,6 +69,7 @@ class Sending:
         thread: ConversationThread,
         given: Sequence[Message],
         *,
+        policy: TurnPolicy,
         config: AgentRunConfig | None = None,
         values: Mapping[str, object] | None = None,
         listen: Callable[[ConversationEvent], None] | None = None,
@@ -77,27 +81,87 @@ class Sending:
         self._orchestrator = orchestrator
         self._thread = thread
         self._given = tuple(given)
+        self._policy = policy
         self._values = values or {}
+        self._hold: Hold | None = None
         self._history: Sequence[Message] = ()
         self._answer_start = thread.count
 
     async def run(self) -> OrchestrationResult:
         """Answer, and return the result; errors are those of `Conversation.send`."""
         started = perf_counter()
-        thread = self._thread
-        state = thread.execution_state
-        start = run_start(thread.id, state, count=thread.count, has_input=bool(self._given))
-        if start == "continue" and len(self._agents) == 1 and not await is_waiting(thread):
-            message = f"nothing waits for an answer in thread {thread.id!r}: send a message"
-            raise RunStartError(message)
-        if start == "resume" and state is not None:
-            result = await self._resumed(state.agent_name)
-        elif self._orchestrator is None:
+        if self._orchestrator is None:
             result = await self._answered()
         else:
-            result = await self._kept(await self._orchestrated(self._orchestrator))
+            result = await self._admitted(self._orchestrator)
         result = await self._filled(result)
         return structs.replace(result, execution_time=perf_counter() - started)
+
+    async def _admitted(self, orchestrator: Orchestrator) -> OrchestrationResult:
+        """Let the orchestrator answer once nobody else is at work, unless the answer is there."""
+        thread = self._thread
+        admission = Admission(thread, self._given, self._policy)
+        while True:
+            entry = await admission.entry()
+            if admission.result is not None:
+                return await self._stored(admission.result)
+            state, turn = thread.execution_state, admission.turn
+            await self._check_waiting(is_new=entry == "new")
+            turn_id = "" if turn is None or entry == "settle" else turn.id
+            async with Hold(thread, turn_id=turn_id, admits_turns=True) as self._hold:
+                try:
+                    await self._begin(self._given if entry == "new" else (), turn)
+                except ThreadConflictError as conflict:
+                    admission.overtaken(conflict)
+                    continue
+                if entry in {"resume", "settle"} and state is not None:
+                    result = await self._resumed(state.agent_name)
+                elif entry == "continue" and not await is_waiting(thread):
+                    # Its process ended between the answer and the end of the turn.
+                    return await self._stored(await self._closed(turn))
+                else:
+                    result = await self._kept(await self._orchestrated(orchestrator))
+                if entry != "settle":
+                    await self._closed(turn)
+                    return result
+
+    async def _check_waiting(self, *, is_new: bool) -> None:
+        thread, state = self._thread, self._thread.execution_state
+        if not is_new or self._given or (state is not None and state.is_open):
+            return
+        run_start(thread.id, state, count=thread.count, has_input=False)
+        if len(self._agents) == 1 and not await is_waiting(thread):
+            message = f"nothing waits for an answer in thread {thread.id!r}: send a message"
+            raise RunStartError(message)
+
+    async def _begin(self, given: Sequence[Message], turn: TurnRecord | None) -> None:
+        """Store the input, and take the thread."""
+        thread = self._thread
+        self._stage.look()
+        if turn is not None and not turn.origin:
+            head = thread.head
+            turn = turn.begun(run_id=urandom(16).hex(), origin=head.epoch, start=head.count)
+        now = thread.now()
+        await self._commit([signed(message, now) for message in given], turn=turn)
+        self._answer_start = thread.count
+
+    async def _closed(self, turn: TurnRecord | None) -> TurnRecord | None:
+        """Store the end of *turn*, if it has an id."""
+        known = None if turn is None else await self._thread.stored_turn(turn.id)
+        if known is None or known.is_finished:
+            return known
+        state, calls = self._thread.execution_state, len(self._stage.turns)
+        reason = COMPLETED if state is None else state.termination_reason or COMPLETED
+        ended = known.ended(stop=self._thread.count, reason=reason, iterations=calls)
+        await self._commit((), turn=ended)
+        return ended
+
+    async def _stored(self, turn: TurnRecord | None) -> OrchestrationResult:
+        assert turn is not None
+        found = await stored_result(self._thread, turn, self._stage.listen)
+        said = (answered_by(one) for one in reversed(found.messages))
+        name = next(filter(None, said), next(iter(self._agents)))
+        return OrchestrationResult.of_turn(found, name, strategy_name="Stored")
 
     async def _resumed(self, name: str) -> OrchestrationResult:
         agents = self._agents
@@ -114,15 +178,15 @@ class Sending:
     async def _answered(self) -> OrchestrationResult:
         """Let the only agent answer; its turn stores the input in its first commit."""
         (agent,) = self._agents.values()
-        turn = await agent.run(self._given or None)
-        return OrchestrationResult.of_turn(turn, agent.name, strategy_name=SINGLE_AGENT)
+        state, lease = self._thread.execution_state, self._thread.lease
+        is_open = state is not None and state.is_open
+        await self._check_waiting(is_new=lease is None and not self._policy.turn_id)
+        turn = await agent.begin(self._given or None, self._policy)
+        name = "Resume" if is_open and not self._given else SINGLE_AGENT
+        return OrchestrationResult.of_turn(turn, agent.name, strategy_name=name)
 
     async def _orchestrated(self, orchestrator: Orchestrator) -> OrchestrationResult:
         thread, state = self._thread, self._thread.execution_state
-        if self._given:
-            now = thread.now()
-            await self._commit([signed(message, now) for message in self._given])
-            self._answer_start = thread.count
         limit = (
             orchestrator.history_limit if isinstance(orchestrator, BoundedOrchestrator) else None
         )
@@ -204,8 +268,9 @@ class Sending:
         *,
         agent: str | None = None,
         reduction: HistoryReductionState | UnsetType = UNSET,
+        turn: TurnRecord | None = None,
     ) -> None:
-        """Store *messages*; with *agent* they are its answer and end the run."""
+        """Store *messages* and *turn*; with *agent* they are its answer and end the run."""
         thread = self._thread
         self._stage.check()
         run = begun(thread, run_id=urandom(16).hex(), agent=agent or "")
@@ -220,10 +285,11 @@ class Sending:
                 reduction=reduction,
                 archive=reduces and reduction is not UNSET,
                 settled=[run.call_id for run in thread.pending_tools] if answers else (),
+                turn=turn,
                 source="loop" if answers else "input",
             )
             # A step of the conversation is not a step of a turn: it has no event.
-            await Progress(thread, ended, lambda _: None).commit(change)
+            await Progress(thread, ended, lambda _: None, hold=self._hold).commit(change)
         self._stage.look()
 
     async def _filled(self, result: OrchestrationResult) -> OrchestrationResult:

@@ -74,6 +74,10 @@ class ConversationThread(ReadOnlyThread):
         """How many seconds a turn is kept from other workers after its last sign of life."""
         return self._context.turn_lease
 
+    def wake(self) -> None:
+        """Tell those who wait in this process that a turn has ended."""
+        self._context.waiters.wake(self.key)
+
     def waiter(self) -> AbstractContextManager[Waiter]:
         """Give what is woken when a turn on this thread ends in this process."""
         return self._context.waiters.waiter(self.key)
@@ -104,7 +108,7 @@ class ConversationThread(ReadOnlyThread):
             yield
         finally:
             self._in_turn = False
-            self._context.waiters.wake(self.key)
+            self.wake()
 
     async def refresh(self) -> None:
         """Read what the store holds now; raise ThreadNotFoundError if the thread was deleted."""

@@ -49,7 +49,12 @@ async def test_a_closed_tab_leaves_what_it_has_read(store: ThreadStore, way: str
         said = await fresh.get_messages()
 
     assert [one.text for one in said] == ["hello", "half of ", "go on", "fine"]
-    assert [bool((one.metadata or {}).get(PARTIAL_KEY)) for one in said] == [False, True, False, False]
+    assert [bool((one.metadata or {}).get(PARTIAL_KEY)) for one in said] == [
+        False,
+        True,
+        False,
+        False,
+    ]
     assert (again.text, again.termination_reason, again.is_complete) == ("half of ", STOPPED, False)
     assert following.is_complete
     assert len(model.requests) == 1
