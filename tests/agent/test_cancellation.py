@@ -19,12 +19,20 @@ from foldline.agent.config import AgentOptions
 from foldline.agent.event_stream import StreamingTurnResult
 from foldline.agent.tools import tool
 from foldline.errors import TurnStoppedError
+from foldline.history.messages import PARTIAL_KEY
 from foldline.testing.model import ScriptedModel, calls
 from foldline.threads.stores.memory import MemoryStorage, MemoryStore
 from foldline.threads.thread import ConversationThread
 from tests.agent.crashes.book import Book
 from tests.agent.crashes.case import Ground, Grounds, in_file, in_memory
-from tests.agent.crashes.judge import Model, broken_between, broken_in_the_end, model_of, sight_of
+from tests.agent.crashes.judge import (
+    Model,
+    Sight,
+    broken_between,
+    broken_in_the_end,
+    model_of,
+    sight_of,
+)
 from tests.agent.crashes.life import Life, MortalStorage
 from tests.agent.crashes.play import (
     NAME,
@@ -315,7 +323,22 @@ async def left(scene: Scene, ground: Ground, part: Leaving, count: int) -> tuple
     async with talking(scene, ground, book) as talk:
         agent = agent_of(scene, talk.life, book)
         goes_on = await part(agent.run_stream(scene.questions[0], thread=talk.thread), count)
+        last = (await talk.thread.get_messages(last=1))[0] if talk.thread.count else None
+        if last is not None and last.metadata and PARTIAL_KEY in last.metadata:
+            return goes_on, _broken_behind(await sight_of(scene, ground()), talk.thread)
         return goes_on, await resumed(talk, MODEL, ground)
+
+
+def _broken_behind(sight: Sight, thread: ConversationThread) -> set[str]:
+    """Return what is wrong where the turn has ended with a partial answer."""
+    *said, last = sight.messages
+    broken = broken_between(MODEL, structs.replace(sight, messages=said))
+    state, whole = thread.execution_state, MODEL.messages[len(said)]
+    if not whole.text.startswith(last.text):
+        broken.add("another answer")
+    if state is None or state.is_open or thread.pending_tools or thread.lease:
+        broken.add("not ended")
+    return broken
 
 
 WAYS = (close, leave, stop_waiting, forget, lose_patience)
@@ -329,7 +352,7 @@ WAYS = (close, leave, stop_waiting, forget, lose_patience)
     ],
 )
 def test_a_stream_is_left(part: Leaving, step: int) -> None:
-    """Left at any event, in any way, a stream stops its turn, which can be resumed."""
+    """Left at any event, in any way, a stream stops its turn: it can be resumed, or has ended."""
     broken, count = Counter[str](), 0
     for count in range(0, MOST, step):
         with in_memory() as ground:

@@ -241,7 +241,7 @@ async def test_calls_without_ids_get_ids_of_their_own() -> None:
 
 
 async def test_a_turn_keeps_others_out_of_its_thread_object() -> None:
-    """A second turn on the same object is refused while the first runs."""
+    """A second turn on the same object that does not wait is refused while the first runs."""
     thread = await MemoryStore().thread("t")
     gate = asyncio.Event()
 
@@ -254,7 +254,7 @@ async def test_a_turn_keeps_others_out_of_its_thread_object() -> None:
     first = asyncio.create_task(agent.run("hi", thread=thread))
     await gate.wait()
     with pytest.raises(RunStartError, match="a turn is running"):
-        await agent.run("hi again", thread=thread)
+        await agent.run("hi again", thread=thread, on_conflict="error")
     assert (await first).text == "fine"
 
 

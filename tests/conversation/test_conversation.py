@@ -8,7 +8,7 @@ import pytest
 from foldline.agent.agent import Agent
 from foldline.conversation.conversation import Conversation
 from foldline.conversation.orchestrator import RoundRobin, SingleAgent
-from foldline.errors import ConfigError, RunStartError, ThreadConflictError
+from foldline.errors import ConfigError, ThreadConflictError, TurnRunningError
 from foldline.history.messages import Message
 from foldline.reduction.config import AgentRunConfig
 from foldline.reduction.event import CIRCUIT_BREAKER_TERMINATION
@@ -128,12 +128,12 @@ async def test_a_message_may_be_more_than_a_text() -> None:
 
 
 async def test_one_answer_at_a_time() -> None:
-    """Who sends while an answer is being given is told to wait, and the first answer comes."""
+    """Who sends with `error` while an answer is being given is refused, and the first answer comes."""
     conversation = Conversation(Agent(ScriptedModel(["first"], delay=0.01)))
     first = asyncio.create_task(conversation.send("one"))
     await asyncio.sleep(0)
-    with pytest.raises(RunStartError, match="wait for its end"):
-        await conversation.send("two")
+    with pytest.raises(TurnRunningError, match="a turn is running"):
+        await conversation.send("two", on_conflict="error")
     assert (await first).text == "first"
     assert texts(await conversation.messages()) == ["one", "first"]
 
@@ -202,14 +202,14 @@ def test_a_named_agent_may_answer_always() -> None:
 
 
 async def test_two_handles_of_one_thread_do_not_mix() -> None:
-    """Of two conversations on a thread the one that is behind is refused."""
+    """Of two conversations on a thread the one that is behind is refused, if it asks for that."""
     async with MemoryStore() as store:
         mine, yours = await store.thread("t"), await store.thread("t")
         await Conversation(agent_named("a"), thread=mine).send("me first")
         with pytest.raises(ThreadConflictError):
             await Conversation(
                 [agent_named("a"), agent_named("b")], orchestrator=RoundRobin(), thread=yours
-            ).send("no, me")
+            ).send("no, me", on_conflict="error")
         assert texts(await mine.get_messages()) == ["me first", "a here"]
 
 

@@ -90,7 +90,7 @@ async def test_an_open_run_is_resumed_by_its_own_agent() -> None:
     with pytest.raises(ModelError):
         await conversation.send("Hi")
     with pytest.raises(RunStartError, match="Cannot add new messages"):
-        await conversation.send("Are you there?")
+        await conversation.send("Are you there?", on_open="error")
     result = await conversation.resume()
     assert result is not None
     assert (result.selected_agent, result.metadata.strategy_name) == ("a", "Resume")

@@ -88,7 +88,7 @@ async def test_the_reduction_is_there_only_after_the_stream() -> None:
 
 
 async def test_leaving_stops_it_and_loses_nothing() -> None:
-    """A stream that is left is stopped where it is; what was said stays, and a resume answers."""
+    """A stream that is left is stopped where it is; what was said stays, and the next message goes on."""
     model = ScriptedModel(["never heard", "Hello."], delay=0)
     agents = [Agent(model, name="a"), agent_named("b")]
     conversation = Conversation(agents, orchestrator=RoundRobin())
@@ -98,11 +98,13 @@ async def test_leaving_stops_it_and_loses_nothing() -> None:
                 break
     with pytest.raises(TurnStoppedError):
         await stream.final_result
-    assert texts(await conversation.messages()) == ["Hi"]
-    result = await conversation.resume()
-    assert result is not None
-    assert (result.text, result.selected_agent) == ("Hello.", "a")
-    assert texts(await conversation.messages()) == ["Hi", "Hello."]
+    said = texts(await conversation.messages())
+    assert said[0] == "Hi"
+    assert "never heard".startswith(said[1])
+    assert await conversation.resume() is None
+    result = await conversation.send("Go on")
+    assert (result.text, result.selected_agent) == ("b here", "b")
+    assert texts(await conversation.messages()) == [*said, "Go on", "b here"]
 
 
 async def test_an_orchestrator_may_stream_by_itself() -> None:

@@ -1,15 +1,15 @@
 """The lease of a turn: taken and renewed by its commits, and between them while something is slow."""
 
 import asyncio
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, Token
 from os import urandom
 from types import MappingProxyType
 from typing import Final, Self
 
 from foldline.agent.event_stream import ended
-from foldline.errors import StoreError
+from foldline.errors import StoreError, ThreadConflictError
 from foldline.threads.key import ThreadKey
 from foldline.threads.lease import NOBODY, Lease
 from foldline.threads.thread import ConversationThread
@@ -55,6 +55,8 @@ class Hold:
         """What each commit of the turn takes or renews."""
         self.last_lease: Final = NOBODY if self._outer is None else self.lease
         """What the last commit of the turn leaves."""
+        self.is_taken = False
+        """Whether the last commit took or renewed it; also if that is unknown."""
         self.admits_turns: Final = admits_turns
         """Whether turns on the thread may run within it."""
         self._thread = thread
@@ -70,14 +72,26 @@ class Hold:
         hold = _HOLDS.get().get(_place_of(thread))
         return None if hold is None or hold._is_over else hold  # noqa: SLF001 - its own class
 
-    def is_taken(self, thread: ConversationThread) -> bool:
+    def is_lost(self, thread: ConversationThread) -> bool:
         """Whether somebody else runs a turn on *thread*, as far as that knows."""
         return thread.lease is not None and thread.lease.holder != self.lease.holder
 
-    def renewed(self) -> None:
-        """Note that a commit has taken or renewed the lease."""
+    @contextmanager
+    def taking(self) -> Generator[None, None, None]:
+        """Note what comes of a commit that takes or renews the lease."""
+        before, self.is_taken = self.is_taken, True
+        try:
+            yield
+        except ThreadConflictError:
+            # It was refused, and the lease with it.
+            self.is_taken = before
+            raise
+
+    def renewed(self, lease: Lease | None) -> None:
+        """Note that a commit has been made with *lease*."""
+        self.is_taken = lease == self.lease
         if self._outer is not None:
-            self._outer.renewed()
+            self._outer.renewed(lease)
             return
         self._renewed_at = asyncio.get_running_loop().time()
         if self._timer is None:
@@ -115,8 +129,7 @@ class Hold:
             await ended([self._beat])
         if self._timer is not None:
             self._timer.cancel()
-        held = self._thread.lease
-        if self._outer is None and held is not None and held.holder == self.lease.holder:
+        if self._outer is None and self.is_taken:
             # If the store cannot be reached, the lease runs out by itself.
             with suppress(StoreError):
                 await self._thread.hold(Lease(self.lease.holder, NOBODY.seconds))

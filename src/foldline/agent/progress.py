@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, MutableMapping
+from contextlib import nullcontext
 from operator import attrgetter
 from weakref import WeakKeyDictionary
 
@@ -127,7 +128,8 @@ class Progress:
         # One at a time: parallel tools store their results through the same object.
         async with self._lock:
             try:
-                await self.thread.retry(_decide)
+                with nullcontext() if self.hold is None else self.hold.taking():
+                    await self.thread.retry(_decide)
             except CommitUnknownError as error:
                 message = (
                     f"a step of the turn on thread {self.thread.id!r} may or may not be stored. "
@@ -138,7 +140,7 @@ class Progress:
             self._revision, self._seen = self.thread.head.revision, self._place()
             self.turn = decided.turn or self.turn
             if self.hold is not None:
-                self.hold.renewed()
+                self.hold.renewed(decided.lease)
             if isinstance(change.execution, AgentLoopState):
                 self.state = self.thread.execution_state or change.execution
             self.messages.extend(change.messages)
@@ -172,7 +174,7 @@ class Progress:
         thread, state = self.thread, self.thread.execution_state
         run = None if state is None else (state.run_id, state.iteration, state.is_open)
         place = thread.head.created_at, thread.head.count, run, tuple(thread.pending_tools)
-        return place, self.hold is not None and self.hold.is_taken(thread)
+        return place, self.hold is not None and self.hold.is_lost(thread)
 
     async def end(self, reason: str, change: Change) -> None:
         """Commit the end of the turn, for *reason*, with *change*."""

@@ -123,8 +123,8 @@ async def test_a_failed_turn_is_free_at_once(store: ThreadStore) -> None:
 async def _left_behind(store: ThreadStore, agent: Agent) -> tuple[ConversationThread, Turn]:
     """Return a thread on which a worker has begun a turn, and is gone or stands still."""
     thread = await store.thread("t")
-    turn = Turn(agent._setup, thread, [Message.user("hello")], overrides=None)  # noqa: SLF001
-    await turn._begin()  # noqa: SLF001
+    turn = Turn(agent._setup, thread, [Message.user("hello")], overrides=None)
+    await turn._begin()
     return thread, turn
 
 
