@@ -93,7 +93,7 @@ class Admission:
         self._turn_id = policy.turn_id or (given[-1].id if given else None)
         self._given = digest_of_input(given) if self._turn_id else b""
         self._has_waited = False
-        self._is_stale = False
+        self._is_stale = self._is_fresh = False
         self.turn: TurnRecord | None = None
         """What is stored of the turn, or will be; None if it has no id."""
         self.result: TurnRecord | None = None
@@ -103,7 +103,15 @@ class Admission:
         """Look again, since the first commit met a *conflict*; or raise it."""
         if self._policy.on_conflict == "error":
             raise conflict
-        self._is_stale = True
+        self._is_stale, self._is_fresh = True, False
+
+    async def is_elsewhere(self) -> bool:
+        """Whether another worker has taken the turn over, so that its answer can be waited for."""
+        if self._policy.on_conflict == "error" or not self._turn_id:
+            return False
+        await self._thread.refresh()
+        known = await self._thread.stored_turn(self._turn_id)
+        return known is not None and (known.is_finished or self._thread.lease is not None)
 
     async def entry(self) -> Entry:
         """
@@ -122,7 +130,7 @@ class Admission:
                 found = await self._looked()
                 if found is not None:
                     return found
-                self._has_waited = self._is_stale = True
+                self._has_waited, self._is_stale, self._is_fresh = True, True, False
                 lease = self._thread.lease
                 await waiter.wait(pause if lease is None else min(pause, lease.seconds))
                 pause = min(2 * pause, _LONGEST_PAUSE)
@@ -133,7 +141,7 @@ class Admission:
         # While a turn runs on this very object, that knows what is new.
         if is_free and not thread.is_in_turn and (thread.lease is not None or self._is_stale):
             await thread.refresh()
-            self._is_stale = False
+            self._is_stale, self._is_fresh = False, True
 
     async def _looked(self) -> Entry | None:
         """Return how to go on; None while somebody else runs a turn."""
@@ -186,6 +194,11 @@ class Admission:
         if not self._turn_id:
             return None
         known = await self._thread.stored_turn(self._turn_id)
+        if known is not None and not known.is_finished and not self._is_fresh:
+            # What is known of an open turn may be newer than the object of the thread.
+            self._is_stale = True
+            await self._refresh()
+            known = await self._thread.stored_turn(self._turn_id)
         if known is None:
             self.turn = TurnRecord(id=self._turn_id, given=self._given)
         elif self._given and known.given not in {b"", self._given}:

@@ -326,7 +326,7 @@ class Agent:
             try:
                 result = await turn.run()
             except ThreadConflictError as conflict:
-                if turn.has_begun:
+                if turn.has_begun and not await admission.is_elsewhere():
                     raise
                 admission.overtaken(conflict)
                 continue

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from foldline.threads.stores.sqlite.store import SQLiteStorage, SQLiteStore
+from foldline.threads.stores.sqlite.store import SQLiteStorage
 from tests.agent.crashes.book import Book
 from tests.agent.crashes.judge import (
     Model,
@@ -20,7 +20,7 @@ from tests.agent.crashes.judge import (
     sight_of,
 )
 from tests.agent.crashes.life import Life
-from tests.agent.crashes.play import NOW, live, play
+from tests.agent.crashes.play import live, play, store_on
 from tests.agent.crashes.scene import Scene
 from tests.agent.crashes.scenes import AT_ONCE, ONE_BY_ONE, SIGNED, WATCHED, WITH_FOLD, mostly_slow
 from tests.faults.kill import Ending, Moment, Workload, endings, run
@@ -48,7 +48,7 @@ def _agent(scene: Scene) -> Workload:
     """Return the process that plays *scene*, from wherever the file stands."""
 
     def work(folder: Path, ack: Callable[[str], None]) -> None:
-        store = SQLiteStore(folder / _FILE, checkpoints=scene.checkpoints, clock=lambda: NOW)
+        store = store_on(scene, SQLiteStorage(folder / _FILE, clock=hasty))
         asyncio.run(play(scene, store, Life(), Book(folder / _BOOK), told=ack))
 
     return work

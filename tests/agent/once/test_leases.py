@@ -181,6 +181,27 @@ async def test_a_worker_that_was_taken_over_writes_nothing(
         assert await texts(thread) == ["hello", "answer to hello"]
 
 
+async def test_who_was_taken_over_gets_the_answer(store: ThreadStore, clock: Clock) -> None:
+    """If its turn has an id, a worker that stood still returns the answer of the one who took over."""
+    slow, other = GatedModel(), GatedModel()
+    async with store:
+        thread = await store.thread("t")
+        first = asyncio.create_task(Agent(slow).run("hello", thread=thread, turn_id="id"))
+        await slow.asked.wait()
+        clock.now += timedelta(seconds=16)
+        thread = await store.thread("t")
+        second = asyncio.create_task(Agent(other).run("hello", thread=thread, turn_id="id"))
+        await other.asked.wait()
+        slow.gate.set()
+        await asyncio.sleep(0)
+        other.gate.set()
+        results = await asyncio.gather(first, second)
+        said = await texts(thread)
+
+    assert [one.text for one in results] == ["answer to hello"] * 2
+    assert said == ["hello", "answer to hello"]
+
+
 async def test_a_tool_of_a_dead_worker_runs_once(store: ThreadStore, clock: Clock) -> None:
     """A tool that may run only once and was running is not run again by who takes over."""
     began, ran = asyncio.Event(), list[int]()

@@ -1,0 +1,145 @@
+"""A message of a conversation is answered once."""
+
+import asyncio
+
+import pytest
+
+from foldline import Agent, Conversation, MemoryStore, RoundRobin
+from foldline.agent.hold import Hold
+from foldline.errors import ModelError, RunStartError, TurnIdError, TurnRunningError
+from foldline.testing.model import ScriptedModel
+from foldline.threads.store import ThreadStore
+from foldline.threads.thread import ConversationThread
+from tests.agent.once.gated import GatedModel
+
+
+def of_two(thread: ConversationThread, *models: ScriptedModel | GatedModel) -> Conversation:
+    agents = [Agent(model, name=name) for name, model in zip("ab", models, strict=True)]
+    return Conversation(agents, orchestrator=RoundRobin(), thread=thread)
+
+
+def of_one(thread: ConversationThread, *models: ScriptedModel | GatedModel) -> Conversation:
+    return Conversation(Agent(models[0], name="a"), thread=thread)
+
+
+MAKERS = pytest.mark.parametrize("make", [of_one, of_two])
+
+
+async def said(store: ThreadStore) -> list[str]:
+    return [one.text for one in await (await store.thread("t")).get_messages()]
+
+
+@MAKERS
+async def test_a_known_message_is_not_sent_again(make: type[Conversation]) -> None:
+    """The stored answer comes back, from another conversation on the thread, and no model is asked."""
+    models = ScriptedModel(["fine"]), ScriptedModel(["other"])
+    async with MemoryStore() as store:
+        first = await make(await store.thread("t"), *models).send("hello", turn_id="id")
+        again = await make(await store.thread("t"), *models).send("hello", turn_id="id")
+        with pytest.raises(TurnIdError):
+            await make(await store.thread("t"), *models).send("goodbye", turn_id="id")
+        thread = await store.thread("t")
+
+    assert (first.text, again.text) == ("fine", "fine")
+    assert (again.selected_agent, again.is_complete) == ("a", True)
+    assert len(models[0].requests) == 1
+    assert thread.lease is None
+
+
+@MAKERS
+async def test_a_double_click_is_answered_once(make: type[Conversation]) -> None:
+    """The second of two sends waits for the answer of the first, through one object or another."""
+    models = GatedModel(), GatedModel()
+    async with MemoryStore() as store:
+        one, other = [make(await store.thread("t"), *models) for _ in range(2)]
+        first = asyncio.create_task(one.send("hello", turn_id="id"))
+        await models[0].asked.wait()
+        with pytest.raises(TurnRunningError):
+            await other.send("hello", turn_id="id", on_conflict="error")
+        rest = [asyncio.create_task(each.send("hello", turn_id="id")) for each in (one, other)]
+        await asyncio.sleep(0)
+        models[0].gate.set()
+        results = await asyncio.gather(first, *rest)
+        texts = await said(store)
+
+    assert {one.text for one in results} == {"answer to hello"}
+    assert len(models[0].requests) + len(models[1].requests) == 1
+    assert texts == ["hello", "answer to hello"]
+
+
+@MAKERS
+async def test_an_open_message_is_resumed(make: type[Conversation]) -> None:
+    """After a failure the same send goes on with the run of the agent that was at it."""
+    models = ScriptedModel([ModelError("down"), "fine"]), ScriptedModel(["other"])
+    async with MemoryStore() as store:
+        with pytest.raises(ModelError):
+            await make(await store.thread("t"), *models).send("hello", turn_id="id")
+        result = await make(await store.thread("t"), *models).send("hello", turn_id="id")
+        again = await make(await store.thread("t"), *models).send("hello", turn_id="id")
+        texts = await said(store)
+
+    assert (result.text, again.text) == ("fine", "fine")
+    assert texts == ["hello", "fine"]
+
+
+@MAKERS
+async def test_who_resumes_ends_the_turn(make: type[Conversation]) -> None:
+    """What `resume` has answered is known under the id of the message."""
+    models = ScriptedModel([ModelError("down"), "fine"]), ScriptedModel(["other"])
+    async with MemoryStore() as store:
+        with pytest.raises(ModelError):
+            await make(await store.thread("t"), *models).send("hello", turn_id="id")
+        resumed = await make(await store.thread("t"), *models).resume()
+        again = await make(await store.thread("t"), *models).send("hello", turn_id="id")
+        texts = await said(store)
+
+    assert resumed is not None
+    assert (resumed.text, again.text) == ("fine", "fine")
+    assert texts == ["hello", "fine"]
+
+
+@MAKERS
+@pytest.mark.parametrize(
+    ("on_open", "wanted"),
+    [
+        ("leave", ["hello", "again", "late"]),
+        ("resume", ["hello", "late", "again", "fine"]),
+    ],
+)
+async def test_an_open_run_of_another_message(
+    make: type[Conversation], on_open: str, wanted: list[str]
+) -> None:
+    """It is left by default, and answered first with `resume`."""
+    models = ScriptedModel([ModelError("down"), "late", "fine"]), ScriptedModel(["late", "fine"])
+    if make is of_two and on_open == "resume":
+        models = ScriptedModel([ModelError("down"), "late"]), ScriptedModel(["fine"])
+    async with MemoryStore() as store:
+        with pytest.raises(ModelError):
+            await make(await store.thread("t"), *models).send("hello")
+        await make(await store.thread("t"), *models).send("again", on_open=on_open)  # type: ignore[arg-type]
+        texts = await said(store)
+
+    assert texts == wanted
+
+
+async def test_a_conversation_holds_its_thread_between_agents() -> None:
+    """While an orchestrator chooses, another worker waits, and a send inside it is refused."""
+    model = ScriptedModel(repeat="fine")
+    async with MemoryStore() as store:
+        thread = await store.thread("t")
+        conversation = of_two(thread, model, model)
+
+        class Asking(RoundRobin):
+            async def orchestrate(self, *given: object, **options: object) -> object:  # type: ignore[override]
+                assert (await store.thread("t")).lease is not None
+                assert Hold.around(thread) is not None
+                with pytest.raises(RunStartError):
+                    await conversation.send("inside")
+                return await super().orchestrate(*given, **options)  # type: ignore[arg-type]
+
+        conversation._orchestrator = Asking()  # noqa: SLF001
+        result = await conversation.send("hello")
+        fresh = await store.thread("t")
+
+    assert result.text == "fine"
+    assert fresh.lease is None
