@@ -31,12 +31,6 @@ memory forgets a kept epoch
 + known = {self.epoch}
 
 threads/stores/postgres/sql/0003_flat_rows.sql: threads/stores/test_postgres_storage.py::test_conformance
-PostgreSQL takes any revision
-- AND t.revision = p_revision AND t.epoch = p_epoch
-+ AND t.epoch = p_epoch
-PostgreSQL takes any epoch
-- AND t.revision = p_revision AND t.epoch = p_epoch
-+ AND t.revision = p_revision
 PostgreSQL shows the last rows that were replaced
 - ORDER BY r.number, s.is_live, s.pk
 + ORDER BY r.number, s.is_live, s.pk DESC
@@ -45,6 +39,14 @@ PostgreSQL copies a thread of any tenant
 -     ORDER
 + WHERE p_tenant <> '' AND t.id = p_id
 +     ORDER
+
+threads/stores/postgres/sql/0004_leases.sql: threads/stores/test_postgres_storage.py::test_conformance
+PostgreSQL takes any revision
+- AND t.revision = p_revision AND t.epoch = p_epoch
++ AND t.epoch = p_epoch
+PostgreSQL takes any epoch
+- AND t.revision = p_revision AND t.epoch = p_epoch
++ AND t.revision = p_revision
 PostgreSQL prunes what a kept epoch needs
 - (e.id = p_after OR e.id = ANY (p_keeps))
 + e.id = p_after
