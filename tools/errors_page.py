@@ -72,7 +72,7 @@ ADVICE = {
         "or system messages, or raise `ceiling` or the window."
     ),
     "RunStartError": (
-        "If a run is open: resume it without a message, or `await thread.abandon_run()`. "
+        "If a run is open: resume it without a message, or leave `on_open` at `leave`. "
         "If not: pass a message. [How a run starts](agent.md#how-a-run-starts)."
     ),
     "ServiceThreadLostError": "Nothing: the agent sends the whole view to a new conversation there.",
@@ -102,6 +102,11 @@ ADVICE = {
         "Find out what the call has done, then `await thread.answer_tool(call_id, text)` for each "
         "of `call_ids`, and resume."
     ),
+    "TurnIdError": (
+        "Give each message an id of its own, and the same message the same id. "
+        "[Each turn once](agent.md#each-turn-once)."
+    ),
+    "TurnRunningError": "Try again later, or leave `on_conflict` at `wait`.",
     "TurnStoppedError": "Resume with `await agent.run(thread=thread)`.",
     "UnknownFormatError": "Name the format with `format=`; `foldline formats` lists them.",
     "ViewGivenError": "Keep your own list, append to that, and send `reduced.messages`.",

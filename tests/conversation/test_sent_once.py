@@ -1,11 +1,14 @@
 """A message of a conversation is answered once."""
 
 import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 import pytest
 
-from foldline import Agent, Conversation, MemoryStore, RoundRobin
-from foldline.agent.hold import Hold
+from foldline import Agent, Conversation, MemoryStore, Message, RoundRobin
+from foldline.conversation.orchestrated_agent import OrchestratedAgent
+from foldline.conversation.orchestration import OrchestrationOptions, OrchestrationResult
 from foldline.errors import ModelError, RunStartError, TurnIdError, TurnRunningError
 from foldline.testing.model import ScriptedModel
 from foldline.threads.store import ThreadStore
@@ -22,6 +25,9 @@ def of_one(thread: ConversationThread, *models: ScriptedModel | GatedModel) -> C
     return Conversation(Agent(models[0], name="a"), thread=thread)
 
 
+Make: TypeAlias = Callable[..., Conversation]
+"""Makes a conversation on a thread, with two models."""
+
 MAKERS = pytest.mark.parametrize("make", [of_one, of_two])
 
 
@@ -30,7 +36,7 @@ async def said(store: ThreadStore) -> list[str]:
 
 
 @MAKERS
-async def test_a_known_message_is_not_sent_again(make: type[Conversation]) -> None:
+async def test_a_known_message_is_not_sent_again(make: Make) -> None:
     """The stored answer comes back, from another conversation on the thread, and no model is asked."""
     models = ScriptedModel(["fine"]), ScriptedModel(["other"])
     async with MemoryStore() as store:
@@ -47,7 +53,7 @@ async def test_a_known_message_is_not_sent_again(make: type[Conversation]) -> No
 
 
 @MAKERS
-async def test_a_double_click_is_answered_once(make: type[Conversation]) -> None:
+async def test_a_double_click_is_answered_once(make: Make) -> None:
     """The second of two sends waits for the answer of the first, through one object or another."""
     models = GatedModel(), GatedModel()
     async with MemoryStore() as store:
@@ -68,7 +74,7 @@ async def test_a_double_click_is_answered_once(make: type[Conversation]) -> None
 
 
 @MAKERS
-async def test_an_open_message_is_resumed(make: type[Conversation]) -> None:
+async def test_an_open_message_is_resumed(make: Make) -> None:
     """After a failure the same send goes on with the run of the agent that was at it."""
     models = ScriptedModel([ModelError("down"), "fine"]), ScriptedModel(["other"])
     async with MemoryStore() as store:
@@ -83,7 +89,7 @@ async def test_an_open_message_is_resumed(make: type[Conversation]) -> None:
 
 
 @MAKERS
-async def test_who_resumes_ends_the_turn(make: type[Conversation]) -> None:
+async def test_who_resumes_ends_the_turn(make: Make) -> None:
     """What `resume` has answered is known under the id of the message."""
     models = ScriptedModel([ModelError("down"), "fine"]), ScriptedModel(["other"])
     async with MemoryStore() as store:
@@ -106,9 +112,7 @@ async def test_who_resumes_ends_the_turn(make: type[Conversation]) -> None:
         ("resume", ["hello", "late", "again", "fine"]),
     ],
 )
-async def test_an_open_run_of_another_message(
-    make: type[Conversation], on_open: str, wanted: list[str]
-) -> None:
+async def test_an_open_run_of_another_message(make: Make, on_open: str, wanted: list[str]) -> None:
     """It is left by default, and answered first with `resume`."""
     models = ScriptedModel([ModelError("down"), "late", "fine"]), ScriptedModel(["late", "fine"])
     if make is of_two and on_open == "resume":
@@ -122,24 +126,39 @@ async def test_an_open_run_of_another_message(
     assert texts == wanted
 
 
+class Asking(RoundRobin):
+    """Round robin, which looks at the thread while it chooses."""
+
+    def __init__(self, store: ThreadStore) -> None:
+        super().__init__()
+        self.store = store
+        self.seen: list[bool] = []
+        self.conversation: Conversation | None = None
+
+    async def orchestrate(
+        self,
+        history: Sequence[Message],
+        agents: Mapping[str, OrchestratedAgent],
+        conversation_id: str,
+        options: OrchestrationOptions,
+    ) -> OrchestrationResult:
+        """Note whether somebody holds the thread, and try to send inside the answer."""
+        assert self.conversation is not None
+        self.seen.append((await self.store.thread("t")).lease is not None)
+        with pytest.raises(RunStartError):
+            await self.conversation.send("inside")
+        return await super().orchestrate(history, agents, conversation_id, options)
+
+
 async def test_a_conversation_holds_its_thread_between_agents() -> None:
     """While an orchestrator chooses, another worker waits, and a send inside it is refused."""
-    model = ScriptedModel(repeat="fine")
+    agents = [Agent(ScriptedModel(repeat="fine"), name=name) for name in "ab"]
     async with MemoryStore() as store:
+        asking = Asking(store)
         thread = await store.thread("t")
-        conversation = of_two(thread, model, model)
-
-        class Asking(RoundRobin):
-            async def orchestrate(self, *given: object, **options: object) -> object:  # type: ignore[override]
-                assert (await store.thread("t")).lease is not None
-                assert Hold.around(thread) is not None
-                with pytest.raises(RunStartError):
-                    await conversation.send("inside")
-                return await super().orchestrate(*given, **options)  # type: ignore[arg-type]
-
-        conversation._orchestrator = Asking()  # noqa: SLF001
-        result = await conversation.send("hello")
+        asking.conversation = Conversation(agents, orchestrator=asking, thread=thread)
+        result = await asking.conversation.send("hello")
         fresh = await store.thread("t")
 
-    assert result.text == "fine"
+    assert (result.text, asking.seen) == ("fine", [True])
     assert fresh.lease is None

@@ -7,9 +7,10 @@ from datetime import timedelta
 import pytest
 
 from foldline import Agent, MemoryStore, Message
-from foldline.agent.turn import Turn
+from foldline.agent.service import begun
 from foldline.errors import ModelError, RunStartError, ThreadConflictError, TurnRunningError
 from foldline.testing.model import ScriptedModel, calls
+from foldline.threads.change import Change
 from foldline.threads.key import ThreadKey
 from foldline.threads.lease import Lease
 from foldline.threads.store import ThreadStore
@@ -120,12 +121,12 @@ async def test_a_failed_turn_is_free_at_once(store: ThreadStore) -> None:
         assert (await agent.run("hello", thread=thread, turn_id="id")).text == "fine"
 
 
-async def _left_behind(store: ThreadStore, agent: Agent) -> tuple[ConversationThread, Turn]:
-    """Return a thread on which a worker has begun a turn, and is gone or stands still."""
+async def _left_behind(store: ThreadStore) -> None:
+    """Store what a worker does that begins a turn and is killed then."""
     thread = await store.thread("t")
-    turn = Turn(agent._setup, thread, [Message.user("hello")], overrides=None)
-    await turn._begin()
-    return thread, turn
+    state = begun(thread, run_id="r", agent="agent")
+    lease = Lease("dead", thread.turn_lease)
+    await thread.commit(Change(messages=[Message.user("hello")], execution=state, lease=lease))
 
 
 async def test_the_turn_of_a_dead_worker_is_taken_over(store: ThreadStore, clock: Clock) -> None:
@@ -133,7 +134,7 @@ async def test_the_turn_of_a_dead_worker_is_taken_over(store: ThreadStore, clock
     model = ScriptedModel(repeat="fine")
     agent = Agent(model)
     async with store:
-        await _left_behind(store, agent)
+        await _left_behind(store)
         with pytest.raises(TurnRunningError):
             await agent.run(thread=await store.thread("t"), on_conflict="error")
         clock.now += timedelta(seconds=14.9)
@@ -149,7 +150,7 @@ async def test_who_waits_takes_over_a_dead_worker(store: ThreadStore, clock: Clo
     """One that waits looks again by itself, and takes the turn over once its lease has run out."""
     agent = Agent(ScriptedModel(repeat="fine"))
     async with store, asyncio.TaskGroup() as group:
-        await _left_behind(store, agent)
+        await _left_behind(store)
         waiting = group.create_task(agent.run(thread=await store.thread("t")))
         await asyncio.sleep(0)
         assert not waiting.done()

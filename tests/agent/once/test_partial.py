@@ -1,6 +1,7 @@
 """A reader who leaves ends the turn: what was streamed is its answer."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
 import pytest
@@ -15,34 +16,36 @@ from foldline.threads.thread import ConversationThread
 from tests.agent.once.gated import GatedModel
 
 
-async def until_text(agent: Agent, thread: ConversationThread) -> None:
+async def close(agent: Agent, thread: ConversationThread) -> None:
     async with aclosing(agent.run_stream("hello", thread=thread, turn_id="id")) as stream:
         async for event in stream:
             if isinstance(event, TextDeltaEvent):
                 return
 
 
-@pytest.mark.parametrize("way", ["close", "cancel"])
-async def test_a_closed_tab_leaves_what_it_has_read(store: ThreadStore, way: str) -> None:
+async def cancel(agent: Agent, thread: ConversationThread) -> None:
+    seen = asyncio.Event()
+
+    async def read() -> None:
+        async for event in agent.run_stream("hello", thread=thread, turn_id="id"):
+            if isinstance(event, TextDeltaEvent):
+                seen.set()
+
+    reader = asyncio.create_task(read())
+    await seen.wait()
+    reader.cancel()
+    await asyncio.wait([reader])
+
+
+@pytest.mark.parametrize("leave", [close, cancel])
+async def test_a_closed_tab_leaves_what_it_has_read(
+    store: ThreadStore, leave: Callable[[Agent, ConversationThread], Awaitable[None]]
+) -> None:
     """The partial answer is in the history, marked; it is the answer of the turn, and all goes on."""
     model = GatedModel()
     agent = Agent(model)
     async with store:
-        thread = await store.thread("t")
-        if way == "close":
-            await until_text(agent, thread)
-        else:
-            seen = asyncio.Event()
-
-            async def read() -> None:
-                async for event in agent.run_stream("hello", thread=thread, turn_id="id"):
-                    if isinstance(event, TextDeltaEvent):
-                        seen.set()
-
-            reader = asyncio.create_task(read())
-            await seen.wait()
-            reader.cancel()
-            await asyncio.wait([reader])
+        await leave(agent, await store.thread("t"))
         fresh = await store.thread("t")
         again = await agent.run("hello", thread=fresh, turn_id="id")
         following = await Agent(ScriptedModel(["fine"])).run("go on", thread=fresh)

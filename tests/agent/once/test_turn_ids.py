@@ -1,6 +1,6 @@
 """A turn that has an id runs once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
@@ -117,7 +117,7 @@ async def take_back_the_answer(thread: ConversationThread) -> None:
 
 @pytest.mark.parametrize("act", [rewind, edit, clear, take_back_the_answer])
 async def test_what_is_taken_back_frees_its_id(
-    store: ThreadStore, act: Callable[[ConversationThread], object]
+    store: ThreadStore, act: Callable[[ConversationThread], Awaitable[None]]
 ) -> None:
     """After a rewind, an edit or a clear the id of a turn that it took back is free."""
     agent, _ = agent_of("zero", "one", "two")
