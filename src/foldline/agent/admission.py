@@ -50,7 +50,7 @@ which is this turn. `settle`: resume the open run of another turn, then look aga
 the stored result of the turn. `ended`: return the result of the last run, which was waited for.
 """
 
-LEFT: Final = "Left for the next message"
+_LEFT: Final = "Left for the next message"
 """Why a run ended that nobody ran any more when the next message came."""
 
 _FIRST_PAUSE: Final = 0.05
@@ -122,10 +122,16 @@ class Admission:
             TurnRunningError: Somebody else runs a turn, and `on_conflict` is `error`.
             RunStartError: A run is open, and `on_open` is `error`.
         """
+        await self._refresh()
+        return await self._looked() or await self._waited()
+
+    async def _waited(self) -> Entry:
         pause = _FIRST_PAUSE
         with self._thread.waiter() as waiter:
             while True:
                 waiter.clear()
+                # What ended before this was heard of.
+                self._is_stale = True
                 await self._refresh()
                 found = await self._looked()
                 if found is not None:
@@ -183,7 +189,7 @@ class Admission:
         if policy.on_open == "error":
             run_start(thread.id, state, count=thread.count, has_input=True)
         try:
-            await thread.abandon_run(LEFT)
+            await thread.abandon_run(_LEFT)
         except ThreadConflictError as conflict:
             self.overtaken(conflict)
             return None

@@ -122,7 +122,7 @@ class Progress:
         def _decide(thread: ConversationThread) -> Change:
             nonlocal decided
             self.check()
-            decided = structs.replace(self._marked(change), expected=thread.head.revision)
+            decided = self._marked(change, expected=thread.head.revision)
             return decided
 
         # One at a time: parallel tools store their results through the same object.
@@ -145,14 +145,15 @@ class Progress:
                 self.state = self.thread.execution_state or change.execution
             self.messages.extend(change.messages)
 
-    def _marked(self, change: Change) -> Change:
+    def _marked(self, change: Change, *, expected: int) -> Change:
         """Return *change* with the lease, and with the record of the turn if it begins or ends that."""
         state = change.execution if isinstance(change.execution, AgentLoopState) else None
         if self.hold is None:
-            return change
+            return structs.replace(change, expected=expected)
         lease = self.hold.lease if state is None or state.is_open else self.hold.last_lease
         turn = None if state is None else self._turn_after(state, len(change.messages))
-        return structs.replace(change, lease=lease, turn=turn or change.turn)
+        turn = turn or change.turn
+        return structs.replace(change, expected=expected, lease=lease, turn=turn)
 
     def _turn_after(self, state: AgentLoopState, news: int) -> TurnRecord | None:
         """Return the record of the turn after a commit of *state* and *news* messages, if it changes."""

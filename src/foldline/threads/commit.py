@@ -36,7 +36,6 @@ from foldline.threads.head import (
     extended,
     in_order,
 )
-from foldline.threads.lease import Lease
 from foldline.threads.loop_state import AgentLoopState, Checkpoint, CurrentMessages
 from foldline.threads.row import KnownRow
 from foldline.threads.storage import StoreContext
@@ -151,6 +150,7 @@ def _after(
     if tools or change.tools:
         known = {run.call_id: run for run in (*tools, *change.tools)}
         tools = in_order(run for run in known.values() if run.call_id not in settled)
+    lease = record.lease if change.lease is None else change.lease
     return ThreadRecord(
         key=record.key,
         head=head,
@@ -160,12 +160,8 @@ def _after(
         reduction=reduction,
         reduction_name=name,
         tools=tools,
-        lease=record.lease if change.lease is None else _held(change.lease),
+        lease=lease if lease is not None and lease.holder else None,
     )
-
-
-def _held(lease: Lease) -> Lease | None:
-    return lease if lease.holder else None
 
 
 def _dropped(

@@ -108,7 +108,7 @@ class ConversationThread(ReadOnlyThread):
             yield
         finally:
             self._in_turn = False
-            self.wake()
+            self._context.waiters.wake(self.key)
 
     async def refresh(self) -> None:
         """Read what the store holds now; raise ThreadNotFoundError if the thread was deleted."""
