@@ -75,7 +75,7 @@ async def test_a_double_click_is_answered_once(make: Make) -> None:
 
 @MAKERS
 async def test_an_open_message_is_resumed(make: Make) -> None:
-    """After a failure the same send goes on with the run of the agent that was at it."""
+    """After a failure the same send continues the run of the agent that was at it."""
     models = ScriptedModel([ModelError("down"), "fine"]), ScriptedModel(["other"])
     async with MemoryStore() as store:
         with pytest.raises(ModelError):

@@ -148,13 +148,13 @@ def test_a_run_is_resumed_from_its_checkpoint(tmp_path: Path) -> None:
 
 
 async def test_new_messages_do_not_go_into_an_open_run() -> None:
-    """The error names the thread and the iteration, and abandoning the run makes room."""
+    """If asked for, the error names thread and iteration, and abandoning the run makes room."""
     agent = Agent(ScriptedModel([ModelError("down"), "hello"]))
     thread = await MemoryStore().thread("story")
     with pytest.raises(ModelError):
         await agent.run("hi", thread=thread)
     with pytest.raises(RunStartError) as refused:
-        await agent.run("are you there?", thread=thread)
+        await agent.run("are you there?", thread=thread, on_open="error")
     await thread.abandon_run()
     message, text = str(refused.value), (await agent.run("are you there?", thread=thread)).text
 

@@ -202,4 +202,4 @@ async def test_memory_keeps_no_rows_of_what_was_deleted() -> None:
     await store.delete("hidden")
     await store.delete("fork")
 
-    assert vars(store.context.storage) == {"_threads": {}}
+    assert vars(store.context.storage)["_threads"] == {}

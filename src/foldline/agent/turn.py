@@ -162,7 +162,7 @@ class Turn:
             at.state = resumed.with_service(None)
             if resumed.turn_id and not self._hold.outer_turn_id:
                 at.turn = await thread.stored_turn(resumed.turn_id)
-        # Whoever resumes takes the lease: the next commit of the worker before is refused.
+        # The one who resumes takes the lease: the next commit of the worker before is refused.
         given = list(map(partial(signed, now=thread.now()), self._given))
         await at.commit(Change(messages=given, execution=at.state, source="input"))
         self.has_begun = True

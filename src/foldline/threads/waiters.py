@@ -29,7 +29,7 @@ class Waiter:
 
     def wake(self) -> None:
         """End the waiting, from whichever thread."""
-        # Whoever waited in a loop that is closed waits no more.
+        # Nobody waits in a loop that is closed.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._event.set)
 
