@@ -48,10 +48,10 @@ class Hold:
         self._outer = Hold.around(thread)
         self.outer_turn_id: Final = "" if self._outer is None else self._outer.turn_id
         """The id of the turn that this one is a part of; empty if it has none."""
-        self.turn_id: Final = turn_id or self.outer_turn_id
+        self.turn_id: Final[str] = turn_id or self.outer_turn_id
         """The id of the turn; empty if it has none."""
         own = Lease(urandom(8).hex(), thread.turn_lease)
-        self.lease: Final = own if self._outer is None else self._outer.lease
+        self.lease: Final[Lease] = own if self._outer is None else self._outer.lease
         """What each commit of the turn takes or renews."""
         self.last_lease: Final = NOBODY if self._outer is None else self.lease
         """What the last commit of the turn leaves."""

@@ -241,10 +241,11 @@ class Conversation:
         policy: TurnPolicy,
         listen: Callable[[ConversationEvent], None] | None,
     ) -> OrchestrationResult:
-        if self._thread is None:
-            made = await MemoryStore().thread(urandom(16).hex())
-            self._thread = self._thread or made
         thread = self._thread
+        if thread is None:
+            made = await MemoryStore().thread(urandom(16).hex())
+            # Another send may have made one meanwhile.
+            thread = self._thread = self.thread or made
         await self._wait_for_others(thread, policy)
         self._is_sending = True
         try:

@@ -114,7 +114,7 @@ class Leases(Lab):
             found = await self.storage.document(scribe.key, "turn", one.name)
             expect(found, one, "the document")
         names = ("", "turn-99", "turn-1\0")
-        found = [await self.storage.document(scribe.key, "turn", name) for name in names]
-        expect(found, [None] * len(names), "documents that are not there")
+        others = [await self.storage.document(scribe.key, "turn", name) for name in names]
+        expect(others, [None] * len(names), "documents that are not there")
         missing = await self.storage.document(self.key("missing"), "turn", "turn-1")
         expect(missing, None, "a document of a missing thread")
