@@ -3,6 +3,7 @@
 from foldline.threads.change import Change, Copy, Document, DocumentKind, Epoch
 from foldline.threads.cipher import AesCipher, Cipher
 from foldline.threads.key import ThreadKey
+from foldline.threads.lease import Lease, lease_at
 from foldline.threads.loop_state import Checkpoint
 from foldline.threads.read_only import ReadOnlyThread
 from foldline.threads.row import StoredRow
@@ -10,6 +11,7 @@ from foldline.threads.start import run_start
 from foldline.threads.storage import StoredThread, ThreadStorage
 from foldline.threads.thread import ThreadMoment
 from foldline.threads.tools import ToolRun
+from foldline.threads.turns import TurnRecord
 
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "Document",
     "DocumentKind",
     "Epoch",
+    "Lease",
     "ReadOnlyThread",
     "StoredRow",
     "StoredThread",
@@ -28,5 +31,7 @@ __all__ = [
     "ThreadMoment",
     "ThreadStorage",
     "ToolRun",
+    "TurnRecord",
+    "lease_at",
     "run_start",
 ]

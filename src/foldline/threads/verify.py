@@ -244,7 +244,7 @@ class _Check:
     async def _check_documents(self, head: Head, *, is_whole: bool) -> None:
         storage, key = self._context.storage, self._stored.key
         documents = [one for one in self._stored.documents if one.kind != "reduction"]
-        for kind in ("reduction", "checkpoint"):
+        for kind in ("reduction", "checkpoint", "turn"):
             try:
                 documents += await storage.documents(key, kind)
             except StoreCorruptError as error:

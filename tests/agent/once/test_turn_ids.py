@@ -8,8 +8,11 @@ from foldline import Agent, Message
 from foldline.errors import ConfigError, ModelError, RunStartError, TurnIdError
 from foldline.events import TextDeltaEvent, TurnStartedEvent
 from foldline.testing.model import ModelStep, ScriptedModel, calls
+from foldline.threads.change import Document
 from foldline.threads.store import ThreadStore
+from foldline.threads.stores.memory import MemoryStorage
 from foldline.threads.thread import ConversationThread
+from foldline.threads.verify import verify_thread
 
 
 def agent_of(*steps: ModelStep) -> tuple[Agent, ScriptedModel]:
@@ -198,6 +201,25 @@ async def test_an_open_run_is_an_error(store: ThreadStore) -> None:
         with pytest.raises(RunStartError, match="abandon_run"):
             await agent.run("are you there?", thread=thread, on_open="error")
         assert (await agent.run(thread=thread)).text == "late"
+
+
+async def test_a_damaged_turn_is_named() -> None:
+    """Verifying a thread names the stored turn that somebody has changed."""
+    storage = MemoryStorage()
+    agent, _ = agent_of("fine")
+    async with ThreadStore(storage) as store:
+        thread = await store.thread("t")
+        await agent.run("hello", thread=thread, turn_id="one")
+        (turn,) = await storage.documents(thread.key, "turn")
+        damaged = Document("turn", turn.name, turn.data[:-1] + b"?")
+        before = await verify_thread(store.context, thread.key)
+        storage._threads[thread.key].documents["turn", turn.name] = damaged  # pyright: ignore[reportPrivateUsage] # as somebody else does
+        found = await verify_thread(store.context, thread.key)
+
+    assert before is not None
+    assert found is not None
+    assert (before.faults, len(found.faults)) == ((), 1)
+    assert found.faults[0].startswith(f"turn {turn.name}: ")
 
 
 @pytest.mark.parametrize(
