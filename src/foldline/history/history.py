@@ -392,7 +392,7 @@ class History(Sequence[Message]):
         return self._peaks[at][1] if at < len(self._peaks) else 0
 
     def of_size(self, least: int, start: int) -> list[int]:
-        """Return the indexes of the messages in memory from *start* on that have *least* tokens."""
+        """Return the indexes of the messages in memory from *start* on of at least *least* tokens."""
         first = max(start, self._first)
         sums = pairwise(self._tokens[first - self._first :])
         return [at for at, (before, after) in enumerate(sums, first) if after - before >= least]
