@@ -259,10 +259,11 @@ lists are compared by the identity of their items
 -         _ENCODER.encode_into(items, buffer)
 +         buffer[:] = repr([id(item) for item in items]).encode()
 lists are compared without the types of numbers
--     numbers.append(value)
+-             has_numbers = True
++             has_numbers = False
 a copy shares what is inside of its items
--         return {key: _copied(inner, numbers) for key, inner in value.items()}
-+         return dict(value)
+-             made[key], are_numbers = _copied(inner, containers)
++             _, are_numbers = _copied(inner, containers)
 
 agent/known.py: agent/test_known.py
 only the first items are compared

@@ -230,8 +230,8 @@ class History(Sequence[Message]):
 
     def _follow(self, message: Message, calls: Sequence[str], answers: Sequence[str]) -> None:
         """Note whether *message*, the newest, breaks the order that `repair` makes."""
-        asked = self._asked
-        if message.role == "assistant":
+        asked, role = self._asked, message.role
+        if role == "assistant":
             new = {*calls} - self._call_ids
             new.discard("")
             is_next = not asked or [one.role for one in self._messages[-2:-1]] == ["assistant"]
