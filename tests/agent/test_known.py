@@ -275,7 +275,7 @@ def test_what_is_edited_while_it_is_read_is_not_remembered(start: int) -> None:
         read(items[:start], known)
         before = known.find(items, None)
 
-    def reading() -> Conversion:
+    def reading(_: object) -> Conversion:
         items[-1]["content"] = "edited meanwhile"
         return conversion(items)
 
@@ -290,8 +290,8 @@ def test_two_calls_at_once_remember_a_list_once() -> None:
     """Calls that read the same list side by side leave it behind once."""
     known, items = KnownLists(), text(20)
 
-    def reading() -> Conversion:
-        return known.keeping(items, None, lambda: conversion(items))
+    def reading(_: object) -> Conversion:
+        return known.keeping(items, None, lambda _: conversion(items))
 
     known.keeping(items, None, reading)
 

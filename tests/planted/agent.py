@@ -28,6 +28,21 @@ the first request of a thread rides
 +         if last is None or last.at is None:
 +             return setup.fixed.front
 
+agent/refold.py: agent/test_refold.py::test_each_thread_is_folded_once
+a refold forgets its progress
+-         await thread.save_reduction(reduced.state, archive=archives, epoch=epoch)
++         pass
+
+agent/refold.py: agent/test_refold.py::test_what_a_failing_model_left_to_the_digest_is_not_stored
+a refold stores what the digest wrote for a model that failed
+- if names and event.summarizer == DIGEST and DIGEST not in names:
++ if False:
+
+agent/pace.py: agent/test_refold.py::test_a_minute_is_any_minute
+a minute begins when it is asked for
+- while spent and spent[0].at <= now - _MINUTE:
++ while spent and spent[0].at < now:
+
 agent/bounded.py: agent/test_bounded.py
 work that gives up by itself ends the turn
 - except (Exception, asyncio.CancelledError, GeneratorExit, SystemExit) as error:
@@ -144,7 +159,7 @@ what was learned of the models is forgotten between turns
 
 agent/progress.py: agent/test_overflow.py
 the window that an earlier version learned is forgotten
-- if known is None and state.context_window_model == self.model.name:
+- if state is not None and known is None and state.context_window_model == self.model.name:
 + if False:
 
 agent/cache.py: agent/test_cache.py
@@ -259,10 +274,11 @@ lists are compared by the identity of their items
 -         _ENCODER.encode_into(items, buffer)
 +         buffer[:] = repr([id(item) for item in items]).encode()
 lists are compared without the types of numbers
--     numbers.append(value)
+-             has_numbers = True
++             has_numbers = False
 a copy shares what is inside of its items
--         return {key: _copied(inner, numbers) for key, inner in value.items()}
-+         return dict(value)
+-             made[key], are_numbers = _copied(inner, containers)
++             _, are_numbers = _copied(inner, containers)
 
 agent/known.py: agent/test_known.py
 only the first items are compared

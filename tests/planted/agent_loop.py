@@ -110,8 +110,8 @@ a conflict is tried again blindly
 
 agent/progress.py: agent/test_turn.py::test_a_message_through_the_same_object_ends_the_turn
 a step overtakes what is being stored through the same object
-- return structs.replace(change, expected=expected, lease=lease, turn=turn)
-+ return structs.replace(change, lease=lease, turn=turn)
+- return structs.replace(change, expected=expected, **given)
++ return structs.replace(change, **given)
 
 agent/tool_batch.py: agent/crashes/test_handles.py
 a handle that has lost writes to a run that goes on

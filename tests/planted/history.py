@@ -21,8 +21,8 @@ an error quotes the value
 
 history/digest.py: history/test_digest.py
 digest without the role
-- _encode((_VERSION, message.role, message.name, parts))
-+ _encode((_VERSION, message.name, parts))
+- _encode((_VERSION, role, name, said))
++ _encode((_VERSION, name, said))
 digest without the result
 - (_VERSION, "tool", None, [projection])
 + (_VERSION, "tool", None, [])
@@ -56,7 +56,7 @@ cut counted over system messages
 - index = len(self) - size
 + index = self.total - size
 one answer is cut in two
-- if before.role == role and before.speaker == message.speaker:
+- if before.role == role and before.speaker == message.speaker and reach == position:
 + if False:
 a call that was given up holds the cut
 - self._open.clear()
@@ -64,8 +64,8 @@ a call that was given up holds the cut
 
 history/history.py: history/test_history.py
 exchanges counted by bisect_right
-- bisect_left(self._users, start)
-+ bisect_right(self._users, start)
+- len(self._users) - bisect_left(self._users, start)
++ len(self._users) - bisect_right(self._users, start)
 tokens of system messages counted in the tail
 - return self.tokens(start)
 + return self.tokens(start) + self._system_tokens
@@ -78,8 +78,8 @@ a call of a user takes an answer
 - if message.role == "assistant":
 + if message.role:
 a second call under an id is no damage
-- {one for one in calls if one} - self._call_ids
-+ {one for one in calls if one}
+- {*calls} - self._call_ids
++ {*calls}
 a call without a result at the end is no damage
 - return bool(self._asked) or self._last_damage >= start
 + return self._last_damage >= start

@@ -11,8 +11,8 @@ a piece that was judged is not reported again
 - found += self._judged[key][1]
 + found += self._judged[key][1] if piece is self._judged[key][0] else ()
 a message counts as known whatever its vendor sent
-- old is not new and old.native is new.native and old == new
-+ old is not new and old.parts == new.parts
+- old.native is new.native and old == new
++ old.parts == new.parts
 what stands in front is not judged
 - pairwise((0, *_divisions(said), len(said)))
 + pairwise((*_divisions(said), len(said)))

@@ -9,14 +9,13 @@ of keys is no difference.
 import marshal
 from collections.abc import Mapping, Sequence
 from sys import getsizeof
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import msgspec
 from msgspec import Struct
 
 from foldline.errors import FormatError
 from foldline.history.formats.objects import dumped
-from foldline.history.formats.wire import is_list, is_object
 
 
 __all__ = [
@@ -25,6 +24,7 @@ __all__ = [
     "Copies",
     "are_blocks",
     "blocks_of",
+    "copies_in",
     "held_by",
     "is_block",
     "size_of",
@@ -43,16 +43,18 @@ class Copies(Struct, frozen=True):
     places: tuple[int, ...]
     numbers: bytes
     weight: int
-    """About how many bytes the copies take."""
+    """About how many bytes the copies take with their texts, which the messages share."""
 
 
 Block: TypeAlias = Copies | bytes
 """Copies of the items of a block, or all of them as bytes."""
 
 
+_Container: TypeAlias = dict[Any, Any] | list[Any]
+
 _NO_COPIES = Copies([], (), b"", 0)
 _NUMBERS = frozenset({bool, float, int})
-_NUMBER_BYTES = 32
+_TEXTS = frozenset({str})
 _BUILT_IN = (bytes, bytearray, int, float, list, tuple, set, frozenset)
 """Of a subclass of these the fields are not all."""
 
@@ -130,37 +132,64 @@ def blocks_of(items: Sequence[object], known: Sequence[Block] = ()) -> list[Bloc
 
 
 def _copies(items: Sequence[object], known: Copies) -> Copies:
-    """Return copies of *items*, the first of which are those of *known*."""
-    copied, places, size = [*known.items], [*known.places], len(known.items)
-    for place, item in enumerate(items[size:], size):
-        numbers: list[object] = []
-        copied.append(_copied(item, numbers))
-        if numbers:
+    """
+    Return copies of *items*, the first of which are those of *known*.
+
+    Raises:
+        TypeError: Equals of them may be something else.
+    """
+    copied, places = [*known.items], [*known.places]
+    containers: list[object] = []
+    for place, item in enumerate(items[len(copied) :], len(copied)):
+        if type(item) is not dict:
+            raise TypeError
+        made, has_numbers = _copied(cast("_Container", item), containers)
+        copied.append(made)
+        if has_numbers:
             places.append(place)
     buffer = bytearray()
+    if not written(copied[len(known.items) :], buffer):
+        raise TypeError
+    weight = known.weight + len(buffer) + sum(map(getsizeof, containers))
     # A copy has the types and the order of what it was made of.
     if places and not written([copied[place] for place in places], buffer):
         raise TypeError
-    weight = known.weight + sum(map(_size, copied[size:]))
-    return Copies(copied, tuple(places), bytes(buffer), weight)
+    return Copies(copied, tuple(places), bytes(buffer) if places else b"", weight)
 
 
-def _copied(value: object, numbers: list[object]) -> object:
-    """Return a copy of *value*, add its *numbers*; `TypeError` if equals of it may be something else."""
-    kind = type(value)
-    if kind is str or value is None:
-        return value
-    if kind is dict and is_object(value):
-        if not all(type(key) is str for key in value):
+def _copied(value: _Container, containers: list[object]) -> tuple[_Container, bool]:
+    """
+    Return a copy of *value*, and whether it has numbers; add the copies in it to *containers*.
+
+    Raises:
+        TypeError: Equals of it may be something else.
+    """
+    made = value.copy()
+    containers.append(made)
+    has_numbers = False
+    for key, inner in made.items() if isinstance(made, dict) else enumerate(made):
+        kind = type(cast("object", inner))
+        if kind is dict or kind is list:
+            made[key], are_numbers = _copied(inner, containers)
+            has_numbers = has_numbers or are_numbers
+        # A NaN is not its own equal.
+        elif kind in _NUMBERS and inner == inner:  # noqa: PLR0124
+            has_numbers = True
+        elif kind is not str and inner is not None:
             raise TypeError
-        return {key: _copied(inner, numbers) for key, inner in value.items()}
-    if kind is list and is_list(value):
-        return [_copied(inner, numbers) for inner in value]
-    # A NaN is not its own equal.
-    if kind not in _NUMBERS or value != value:  # noqa: PLR0124 - that is what a NaN is
+    if isinstance(made, dict) and not _TEXTS.issuperset(map(type, made)):
         raise TypeError
-    numbers.append(value)
-    return value
+    return made, has_numbers
+
+
+def copies_in(blocks: Sequence[Block], start: int) -> list[object] | None:
+    """Return the copies in *blocks* from number *start* on; None if one of them is bytes alone."""
+    copies: list[object] = []
+    for block in blocks:
+        if not isinstance(block, Copies):
+            return None
+        copies += block.items
+    return copies[start:]
 
 
 def written(items: Sequence[object], buffer: bytearray) -> bool:
@@ -183,21 +212,5 @@ def held_by(items: Sequence[object]) -> bytes | None:
 
 
 def size_of(block: Block) -> int:
-    """
-    Return about how many bytes *block* and the texts of its messages take.
-
-    A copy shares its texts with the messages; those beyond ASCII are not counted here.
-    """
-    if isinstance(block, bytes):
-        return 2 * len(block)
-    return block.weight + len(block.numbers)
-
-
-def _size(value: object) -> int:
-    if isinstance(value, str):
-        return len(value) if value.isascii() else 0
-    if is_object(value):
-        return getsizeof(value) + sum(map(_size, value.values()))
-    if is_list(value):
-        return getsizeof(value) + sum(map(_size, value))
-    return _NUMBER_BYTES if type(value) in _NUMBERS else 0
+    """Return about how many bytes *block* and the texts of its messages take."""
+    return 2 * len(block) if isinstance(block, bytes) else block.weight + len(block.numbers)

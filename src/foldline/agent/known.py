@@ -1,7 +1,7 @@
 """What was read from lists of dictionaries or objects, so that the next call reads what is new."""
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from itertools import count
 from operator import is_
@@ -11,11 +11,19 @@ from typing import TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
-from foldline.agent.blocks import BLOCK, Block, are_blocks, blocks_of, size_of, written
+from foldline.agent.blocks import (
+    BLOCK,
+    Block,
+    are_blocks,
+    blocks_of,
+    copies_in,
+    size_of,
+    written,
+)
 from foldline.history.formats.detect import Witnesses
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
-from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.history.parts import Part, ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
 
 
 __all__ = ["KNOWN_BYTES", "Conversion", "KnownList", "KnownLists", "WrittenView", "fresh"]
@@ -174,24 +182,26 @@ class KnownLists:
         self,
         items: Sequence[object],
         format: _FORMAT,
-        read: Callable[[], _Made],
+        read: Callable[[Sequence[object] | None], _Made],
         *,
         grown_from: KnownList | None = None,
     ) -> _Made:
         """
         Return what *read* makes of *items*, read as *format*, and remember it unless it is None.
 
-        Their beginning *grown_from* is known. What another thread has edited meanwhile is not
+        Their beginning *grown_from* is known. It is given copies of the others, which hold no
+        objects, or None. What another thread has edited meanwhile is not
         remembered: nobody knows whether it was read before or after that.
         """
         if len(items) < _LEAST or self._most_bytes < _MESSAGE_BYTES * len(items):
-            return read()
+            return read(None)
         before: Sequence[Block] = () if grown_from is None else grown_from.blocks
         kept = 0 if grown_from is None else grown_from.size // BLOCK
         head = _head(items, format) if grown_from is None else grown_from.head
         sample, rest = _sample(items, len(items)), items[kept * BLOCK :]
         blocks = blocks_of(rest, before[kept:])
-        made = read()
+        old = 0 if grown_from is None else grown_from.size - kept * BLOCK
+        made = read(None if blocks is None else copies_in(blocks, old))
         if made is None or head is None or sample is None or blocks is None:
             return made
         if not are_blocks(blocks, rest, len(rest)):
@@ -282,17 +292,17 @@ def _weight(blocks: Sequence[Block], conversion: Conversion, before: KnownList |
         + size
         - tail
         + sum(getsizeof(one.native.item) for one in new if one.native is not None)
-        + sum(getsizeof(text) for one in new for text in _texts(one) if not text.isascii())
+        + sum(_beyond_ascii(part) for one in new for part in one.parts)
         + _MESSAGE_BYTES * len(new)
     )
 
 
-def _texts(message: Message) -> Iterator[str]:
-    """Yield the long texts of *message*: what is not ASCII takes up to five times its bytes."""
-    for part in message.parts:
-        if isinstance(part, TextPart | ReasoningPart):
-            yield part.content
-        elif isinstance(part, ToolCallPart):
-            yield part.arguments
-        elif isinstance(part, ToolCallResponsePart) and isinstance(part.response, str):
-            yield part.response
+def _beyond_ascii(part: Part) -> int:
+    """Return the bytes of the long text of *part* if it is not ASCII: up to five times its length."""
+    if isinstance(part, TextPart | ReasoningPart):
+        said: object = part.content
+    elif isinstance(part, ToolCallPart):
+        said = part.arguments
+    else:
+        said = part.response if isinstance(part, ToolCallResponsePart) else ""
+    return getsizeof(said) if isinstance(said, str) and not said.isascii() else 0

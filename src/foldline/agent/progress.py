@@ -22,6 +22,7 @@ from foldline.history.messages import Message
 from foldline.history.meter import PrefixMeter
 from foldline.providers.model import ChatModel, ChatRequest
 from foldline.reduction.budget import Budget, budget_of
+from foldline.reduction.fold_rule import FoldRule
 from foldline.reduction.prices import Prices
 from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState, SentRequest
@@ -63,11 +64,11 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
     )
     """What was sent last on the threads in memory."""
 
-    def budget(self, state: AgentLoopState) -> Budget:
+    def budget(self, state: AgentLoopState | None = None) -> Budget:
         """Return what the next request may hold, as far as the vendor of this model has shown."""
-        known = state.learned.get(self.model.name)
+        known = None if state is None else state.learned.get(self.model.name)
         window, ratio = (known.window, known.ratio) if known else (None, 1.0)
-        if known is None and state.context_window_model == self.model.name:
+        if state is not None and known is None and state.context_window_model == self.model.name:
             window = state.context_window
         return budget_of(
             self.reducer.config,
@@ -90,11 +91,14 @@ class Progress:
         emit: Callable[[AgentEvent], None],
         *,
         hold: Hold | None = None,
+        rule: FoldRule | None = None,
     ) -> None:
         self.thread = thread
         self.hold = hold
         self.turn: TurnRecord | None = None
         """The turn, if it has an id."""
+        # For the first commit: from then on the thread has it.
+        self._rule = rule
         self.emit = emit
         self.state = state
         self.messages: list[Message] = []
@@ -137,6 +141,7 @@ class Progress:
                     "answer, run (or `resume`) without a message; otherwise the turn has ended"
                 )
                 raise CommitUnknownError(message) from error
+            self._rule = None
             self._revision, self._seen = self.thread.head.revision, self._place()
             self.turn = decided.turn or self.turn
             if self.hold is not None:
@@ -149,11 +154,12 @@ class Progress:
         """Return *change* with the lease, and with the record of the turn if it begins or ends that."""
         state = change.execution if isinstance(change.execution, AgentLoopState) else None
         if self.hold is None:
-            return structs.replace(change, expected=expected)
+            return structs.replace(change, expected=expected, fold_rule=self._rule)
         lease = self.hold.lease if state is None or state.is_open else self.hold.last_lease
         turn = None if state is None else self._turn_after(state, len(change.messages))
         turn = turn or change.turn
-        return structs.replace(change, expected=expected, lease=lease, turn=turn)
+        given = {"lease": lease, "turn": turn, "fold_rule": self._rule}
+        return structs.replace(change, expected=expected, **given)
 
     def _turn_after(self, state: AgentLoopState, news: int) -> TurnRecord | None:
         """Return the record of the turn after a commit of *state* and *news* messages, if it changes."""

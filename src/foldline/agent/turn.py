@@ -88,7 +88,8 @@ class Turn:
         self._said: list[str] = []
         self._hold = Hold(thread)
         state = begun(thread, run_id=urandom(16).hex(), agent=setup.agent)
-        self._at = Progress(thread, state, self._emit, hold=self._hold)
+        rule = setup.reducer.fold_rule(setup.budget(state))
+        self._at = Progress(thread, state, self._emit, hold=self._hold, rule=rule)
         self._at.turn = turn
         turn_id = self._hold.outer_turn_id if turn is None else turn.id
         if turn_id:

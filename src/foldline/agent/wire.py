@@ -283,9 +283,12 @@ def _read_dictionaries(
 
 
 def _converted(
-    given: list[Any], format: NativeFormat | None, counter: TokenCounter | None
+    given: list[Any],
+    format: NativeFormat | None,
+    counter: TokenCounter | None,
+    copies: Sequence[Any] | None,
 ) -> Conversion:
-    items = plain_items(given)
+    items = plain_items(given) if copies is None else copies
     _check_kinds(items, Mapping, "a dictionary or an object of an SDK")
     witnesses = witnesses_in(items) if format is None else None
     wire = format if witnesses is None else witnesses.format
@@ -305,7 +308,7 @@ def _converted(
     )
 
 
-def _grown(known: KnownList, given: list[Any]) -> Conversion | None:
+def _grown(known: KnownList, given: list[Any], copies: Sequence[Any] | None) -> Conversion | None:
     """
     Return what *given* are, of which the beginning is *known*; None if all has to be read.
 
@@ -314,7 +317,7 @@ def _grown(known: KnownList, given: list[Any]) -> Conversion | None:
     """
     old = known.conversion
     try:
-        new = plain_items(given[known.size :])
+        new = plain_items(given[known.size :]) if copies is None else copies
         _check_kinds(new, Mapping, "")
         witnesses = None if old.witnesses is None else witnesses_in(new, old.witnesses)
         if witnesses is not None and witnesses.format is not old.wire:
@@ -338,7 +341,10 @@ def _grown(known: KnownList, given: list[Any]) -> Conversion | None:
     )
 
 
-def _check_kinds(given: list[Any], kind: type, what: str) -> None:
+def _check_kinds(given: Sequence[Any], kind: type, what: str) -> None:
+    # Most lists hold one type.
+    if all(issubclass(one, kind) for one in {*map(type, given)}):
+        return
     for index, one in enumerate(given):
         if not isinstance(one, kind):
             text = f"messages[{index}] must be {what}, got {type(one).__name__}"

@@ -113,7 +113,9 @@ class GuestView(Generic[_Object]):
         read = partial(self._grown, known, given)
         return self._known.keeping(named, None, read, grown_from=known)
 
-    def _grown(self, known: KnownList | None, given: list[_Object]) -> Conversion:
+    def _grown(
+        self, known: KnownList | None, given: list[_Object], _: Sequence[object] | None
+    ) -> Conversion:
         """Return what *given* are, of which the beginning is *known*."""
         history = History(counter=self.reducer.counter)
         messages: list[Message] = []

@@ -84,14 +84,22 @@ def message_digest(message: Message) -> bytes:
 
 def chain_digest(previous: bytes, message: Message) -> bytes:
     """Return the digest of a prefix that ends with *message*, *previous* being that before it."""
-    parts = message.parts
-    # Most messages are one text, and it is ASCII: those need no other form of their parts.
-    if len(parts) == 1 and type(parts[0]) is TextPart and message.role != "tool":
-        text = parts[0].content
-        if text and text.isascii():
-            step = _encode((_VERSION, message.role, message.name, parts))
-            return sha256(previous + sha256(step).digest()).digest()
-    return _chained(previous, message, _steps)
+    parts, role = message.parts, message.role
+    # Most messages are one text or one result, which is one step.
+    if len(parts) != 1:
+        return _chained(previous, message, _steps)
+    part, name = parts[0], message.name
+    if type(part) is TextPart and part.content and role != "tool":
+        said: tuple[Part] = parts if part.content.isascii() else (_text(part),)
+    elif type(part) is ToolCallResponsePart and role in _RESULT_ROLES:
+        role, name, said = "tool", None, (_result(part),)
+    else:
+        return _chained(previous, message, _steps)
+    try:
+        form = _encode((_VERSION, role, name, said))
+    except UnicodeEncodeError:
+        return _chained(previous, message, _steps)
+    return sha256(previous + sha256(form).digest()).digest()
 
 
 def _chained(previous: bytes, message: Message, steps: Callable[[Message], list[_Step]]) -> bytes:
@@ -169,20 +177,33 @@ def _projection(part: Part, decoder: msgspec.json.Decoder[Any]) -> Any:
     if isinstance(part, ToolCallPart):
         return _call(part, decoder)
     if isinstance(part, TextPart):
-        return part if part.content.isascii() else TextPart(_copied(part.content))
-    if isinstance(part, ToolCallResponsePart) and isinstance(part.response, str):
-        is_ascii = part.response.isascii()
-        return part if is_ascii else ToolCallResponsePart(part.id, _copied(part.response))
-    return part
+        return _text(part)
+    return _result(part) if isinstance(part, ToolCallResponsePart) else part
+
+
+def _text(part: TextPart) -> TextPart:
+    return part if part.content.isascii() else TextPart(_copied(part.content))
+
+
+def _result(part: ToolCallResponsePart) -> ToolCallResponsePart:
+    said = part.response
+    if not isinstance(said, str) or said.isascii():
+        return part
+    return ToolCallResponsePart(part.id, _copied(said))
 
 
 def _copied(text: str) -> str:
     """Return an equal str to encode: the UTF-8 form that encoding leaves in it goes with it."""
-    return text.encode("utf-8", "surrogatepass").decode("utf-8", "surrogatepass")
+    try:
+        # Without arguments both are twice as fast.
+        return text.encode().decode()
+    except UnicodeEncodeError:
+        return text
 
 
 def _call(part: ToolCallPart, decoder: msgspec.json.Decoder[Any]) -> Any:
-    written = part.arguments.encode("utf-8", "surrogatepass")
+    said = part.arguments
+    written = said.encode() if said.isascii() else said.encode("utf-8", "surrogatepass")
     if not written and decoder is _ARGUMENTS:
         # No arguments are an empty object: one of the vendors can write nothing else.
         written = b"{}"
@@ -191,7 +212,8 @@ def _call(part: ToolCallPart, decoder: msgspec.json.Decoder[Any]) -> Any:
         arguments = decoder.decode(written)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return part
-    if written.count(b"[") + written.count(b"{") > _DEEPEST and _is_deep(arguments):
+    # Each level takes two brackets.
+    if len(written) > 2 * _DEEPEST and _nests_deep(written, arguments):
         return part
     if _repeats_a_key(part.arguments, arguments):
         return part
@@ -210,7 +232,9 @@ def _repeats_a_key(written: str, value: object) -> bool:
     return any(repeats)
 
 
-def _is_deep(value: object) -> bool:
+def _nests_deep(written: bytes, value: object) -> bool:
+    if written.count(b"[") + written.count(b"{") <= _DEEPEST:
+        return False
     level = [value]
     for _ in range(_DEEPEST):
         level = [inner for outer in level for inner in _inside(outer)]

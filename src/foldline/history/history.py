@@ -4,7 +4,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from itertools import takewhile
+from itertools import pairwise
 from typing import Literal, TypeAlias, cast, get_args, overload
 
 from foldline.errors import FormatError, MessagesNotLoadedError
@@ -190,8 +190,8 @@ class History(Sequence[Message]):
         # of an answer the one between the two.
         if role == "assistant" and len(messages) > 1:
             before = messages[-2]
-            if before.role == role and before.speaker == message.speaker:
-                reach = min(reach, position - 1)
+            if before.role == role and before.speaker == message.speaker and reach == position:
+                reach = position - 1
         while whole[-1] > reach:
             whole.pop()
         whole.append(position + 1)
@@ -211,6 +211,8 @@ class History(Sequence[Message]):
         calls: list[str] = []
         answers: list[str] = []
         for part in message.parts:
+            if isinstance(part, TextPart):
+                continue
             if isinstance(part, ToolCallPart):
                 calls.append(part.id)
                 # A call by anybody else is damage, which no view keeps: nothing answers it.
@@ -228,10 +230,11 @@ class History(Sequence[Message]):
 
     def _follow(self, message: Message, calls: Sequence[str], answers: Sequence[str]) -> None:
         """Note whether *message*, the newest, breaks the order that `repair` makes."""
-        asked, speakers = self._asked, [one.role for one in self._messages[-2:]]
-        if speakers[-1] == "assistant":
-            new = {one for one in calls if one} - self._call_ids
-            is_next = not asked or speakers == ["assistant", "assistant"]
+        asked, role = self._asked, message.role
+        if role == "assistant":
+            new = {*calls} - self._call_ids
+            new.discard("")
+            is_next = not asked or [one.role for one in self._messages[-2:-1]] == ["assistant"]
             fits = is_next and not answers and len(new) == len(calls)
             self._call_ids |= new
             asked |= new
@@ -388,6 +391,12 @@ class History(Sequence[Message]):
         at = bisect_left(self._peaks, (start, 0))
         return self._peaks[at][1] if at < len(self._peaks) else 0
 
+    def of_size(self, least: int, start: int) -> list[int]:
+        """Return the indexes of the messages in memory from *start* on of at least *least* tokens."""
+        first = max(start, self._first)
+        sums = pairwise(self._tokens[first - self._first :])
+        return [at for at, (before, after) in enumerate(sums, first) if after - before >= least]
+
     def exchanges(self, start: int = 0) -> int:
         """Return how many exchanges the messages from *start* on are, on their own."""
         opened = len(self._users) - bisect_left(self._users, start)
@@ -442,7 +451,7 @@ class History(Sequence[Message]):
 
     def users(self, start: int) -> Iterator[int]:
         """Yield the indexes of the user messages in memory from *start* on, the newest first."""
-        return takewhile(lambda at: at >= start, reversed(self._users))
+        return reversed(self._users[bisect_left(self._users, start) :])
 
     def last_user(self) -> int | None:
         """Return the index of the last user message, or None if there is none."""

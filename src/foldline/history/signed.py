@@ -150,7 +150,7 @@ def is_sealed(message: Message) -> bool:
 def only_sealed(message: Message) -> Message | None:
     """Return the newest sealed compaction in *message*, without the rest; None if there is none."""
     native = message.native
-    if native is None or not any(type(part) is CompactionPart for part in message.parts):
+    if native is None or CompactionPart not in map(type, message.parts):
         return None
     seals = _SEALS.get(native.format, frozenset())
     for item in reversed(_items(message)):

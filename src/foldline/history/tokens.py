@@ -169,15 +169,15 @@ def count_message(message: Message, counter: TokenCounter) -> int:
 
 def _count_part(part: Part, counter: TokenCounter, native: Native | None) -> int:
     match part:
-        case CompactionPart(content="") if native is not None:
-            return sum(map(len, _SEALED(native.item))) // _SEALED_CHARACTERS
-        case TextPart(content=text) | CompactionPart(content=text) | GenericPart(data=text):
-            return 0 if is_opaque(part) else counter.count(text)
         case ToolCallPart():
             named = counter.count(part.name) + counter.count(part.arguments)
             return TOOL_CALL_TOKENS + named
         case ToolCallResponsePart():
             return TOOL_RESPONSE_TOKENS + _count_response(part, counter, native)
+        case CompactionPart(content="") if native is not None:
+            return sum(map(len, _SEALED(native.item))) // _SEALED_CHARACTERS
+        case TextPart(content=text) | CompactionPart(content=text) | GenericPart(data=text):
+            return 0 if is_opaque(part) else counter.count(text)
         case ReasoningPart():
             return REASONING_TOKENS + counter.count(part.content)
         case BlobPart() | UriPart() | FilePart():

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import product
 
 from foldline.history.history import History
+from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import HistoryReductionConfig
@@ -87,14 +88,17 @@ def clearable(
     arguments repeats, and for tools whose rule says so. Those at *whole* stay too.
     """
     known = {one.index: one for one in entries}
-    large = (at for at in range(cut, len(history)) if history.tokens(at, at + 1) >= _LEAST_RESULT)
-    found = [at for at in large if at not in whole and not _is_cleared(known.get(at))]
+    large = (at for at in history.of_size(_LEAST_RESULT, cut) if at not in whole)
+    # Most of what is large is words, which are never cleared.
+    tools = (at for at in large if _has_tools(history[at]))
+    found = [at for at in tools if not _is_cleared(known.get(at))]
     if not found:
         return {}
     old = history.index_keeping("tokens", keep)
     newest = history.last_user()
     newest = old if newest is None else max(old, newest)
-    repeated = _repeated(history, cut)
+    # What is older is cleared in any case.
+    repeated = _repeated(history, max(cut, old))
     names: dict[int, str] = {}
     for at in found:
         name = _clearable(history, at, config, is_old=at < old, is_earlier=at < newest)
@@ -194,6 +198,10 @@ def _is_open_call(history: History, at: int) -> bool:
     """Whether the newest exchange calls tools at *at*: its vendor may want that item back."""
     user = history.last_user()
     return (user is None or at > user) and bool(history[at].tool_calls)
+
+
+def _has_tools(message: Message) -> bool:
+    return message.role == "tool" or ToolCallPart in map(type, message.parts)
 
 
 def _is_cleared(entry: Shortened | None) -> bool:

@@ -100,10 +100,15 @@ def quoted(
     again = {at for at, one in known.items() if at >= history.start and not one.text}
     for at in again:
         taken.setdefault(at, (known[at].kind, history[at]))
+    # Where nothing but pins is quoted, most messages are not read further.
+    is_bare = config.strategy == "message_counting"
     for at in aged:
+        message = history[at]
+        if is_bare and message.metadata is None:
+            continue
         kind = _kind(history, at, config, pins)
         if kind is not None:
-            taken.setdefault(at, (kind, history[at]))
+            taken.setdefault(at, (kind, message))
     new = {at for at, (kind, _) in taken.items() if kind == "pin" or at not in known or at in again}
     room = budget.beside
     for at in sorted(filter(cut.__gt__, new.union(known)), reverse=True):
@@ -161,7 +166,8 @@ def kept_whole(history: History, cut: int, pins: Pins | None) -> frozenset[int]:
 def pins_after(history: History, cut: int, pins: Pins | None) -> frozenset[int]:
     """Return the pinned messages after *cut*."""
     if pins is None:
-        return frozenset([at for at, one in enumerate(history[cut:], cut) if one.is_pinned])
+        own = enumerate(history[cut:], cut)
+        return frozenset([at for at, one in own if one.metadata is not None and one.is_pinned])
     return frozenset([at for at, _ in pins if at >= cut])
 
 

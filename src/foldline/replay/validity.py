@@ -9,7 +9,7 @@ prefix breaks holds all of those before it; it is checked whole.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from foldline.history.formats.renderings import (
     render_anthropic,
@@ -61,7 +61,8 @@ class Judge:
         """Return what is wrong with *request*, wherever it stands, inside of a piece of it."""
         found: list[str] = []
         # A shortened message is made for each view, so it is recognized by what is in it.
-        begun = [_known(old, new) for old, new in zip(self._last, request, strict=False)]
+        pairs = zip(self._last, request, strict=False)
+        begun = [new if old is new else _known(old, new) for old, new in pairs]
         self._last = said = [*begun, *request[len(begun) :]]
         for start, end in pairwise((0, *_divisions(said), len(said))):
             piece = said[start:end]
@@ -90,21 +91,23 @@ def _unaccounted(
     request: Sequence[Message], history: History, state: HistoryReductionState | None
 ) -> Iterator[str]:
     """Give each message that is neither in *request* as it was said nor in exactly one span."""
-    covers = [0] * len(history)
+    # By how much the number of spans over a message differs from that over the one before.
+    steps = [0] * (len(history) + 1)
     for span in () if state is None else state.spans:
-        for index in range(span.start, span.end):
-            covers[index] += 1
+        steps[span.start] += 1
+        steps[span.end] -= 1
     shown = {id(message) for message in request}
     is_damaged = history.is_damaged(0 if state is None else state.summarized_up_to_index)
-    for index, count in enumerate(covers):
+    for index, count in enumerate(accumulate(steps[:-1])):
+        # Most messages are in one span, or in the request itself.
         if count == 1:
             continue
         message = history[index]
+        if not count and id(message) in shown:
+            continue
         if count:
             yield f"view: {count} spans cover message {index}"
-        elif not (is_damaged or id(message) in shown or _is_bound(message)) and (
-            message not in request
-        ):
+        elif not (is_damaged or _is_bound(message)) and message not in request:
             yield f"view: message {index} is missing, and no span covers it"
 
 
@@ -114,8 +117,7 @@ def _is_bound(message: Message) -> bool:
 
 
 def _known(old: Message, new: Message) -> Message:
-    is_same = old is not new and old.native is new.native and old == new
-    return old if is_same else new
+    return old if old.native is new.native and old == new else new
 
 
 def _divisions(request: Sequence[Message]) -> Iterator[int]:

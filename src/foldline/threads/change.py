@@ -17,7 +17,9 @@ from foldline.errors import ConfigError, FormatError
 from foldline.history.codec import unwritable, without_values
 from foldline.history.messages import Message, Native, Role, Usage
 from foldline.history.parts import Part, ResponseContent, TextPart, ToolCallResponsePart
+from foldline.reduction.fold_rule import FoldRule
 from foldline.reduction.state import HistoryReductionState
+from foldline.threads.due import FoldBase
 from foldline.threads.key import ThreadKey
 from foldline.threads.lease import Lease
 from foldline.threads.loop_state import (
@@ -133,6 +135,9 @@ class Change(Struct, frozen=True, kw_only=True):
     lease: Lease | None = None
     """Who runs a turn from now on, and for how long; `NOBODY` for no one, None for no change."""
 
+    fold_rule: FoldRule | None = None
+    """When a fold of the thread is due from now on; None for the rule that it has."""
+
     source: CheckpointSource = "loop"
     """What a kept checkpoint is made after."""
 
@@ -162,6 +167,9 @@ class Change(Struct, frozen=True, kw_only=True):
     pins: tuple[int, ...] | None = None
     """The indexes of the pinned messages after the commit; None if only new messages are pinned."""
 
+    fold_base: FoldBase | None = None
+    """What `reduction` has before its cut."""
+
     copies: Copy | None = None
     """The rows of another thread to begin with; only in the commit that makes a thread."""
 
@@ -190,6 +198,9 @@ class Change(Struct, frozen=True, kw_only=True):
 
     gone_at: float | None = None
     """When the thread expires, in seconds since 1970; None for never."""
+
+    due_at: float | None = None
+    """Since when a fold of it is due, in seconds since 1970; None if none is."""
 
     @property
     def current_epoch(self) -> bytes:

@@ -15,10 +15,12 @@ from foldline.history.digest import EMPTY_DIGEST, chain_digest
 from foldline.history.messages import PIN_KEY, Message
 from foldline.history.parts import TextPart
 from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter, count_message
+from foldline.reduction.fold_rule import FoldRule
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.stride import is_kept
 from foldline.threads.change import Document, DocumentKind
 from foldline.threads.cipher import DAMAGE_ADVICE, Vault
+from foldline.threads.due import USUAL_MARK, FoldMark
 from foldline.threads.key import ThreadKey
 from foldline.threads.lease import Lease
 from foldline.threads.loop_state import AgentLoopState, Checkpoint
@@ -99,6 +101,8 @@ class Head(Struct, frozen=True, kw_only=True, omit_defaults=True):
     rewinds: int | None = None
     # The indexes of the pinned messages, in order.
     pins: tuple[int, ...] = ()
+    # When a fold is due, and since when one is.
+    due: FoldMark | None = None
     # Always written, which a plain default is not.
     format: int = msgspec.field(default_factory=lambda: HEAD_FORMAT)
 
@@ -129,6 +133,17 @@ class Head(Struct, frozen=True, kw_only=True, omit_defaults=True):
         archives = tuple(one for one in self.archives if one[0] <= fold)
         archived = archives[-1][1] if archives else 0
         return replace(self, archived=archived, archives=archives, folds=fold)
+
+    @property
+    def fold_due_since(self) -> datetime | None:
+        """When a fold became due; None if none is."""
+        return None if self.due is None else self.due.since
+
+    def may_be_due(self, rule: FoldRule, *, folded: bool) -> bool:
+        """Whether a fold may be due by *rule*, if the thread counts as *folded* or not at all."""
+        mark = self.due if folded else USUAL_MARK
+        # What was folded before this was noted has to be read.
+        return mark is None or mark.counted(self, rule).since is not None
 
     def with_folds(self, cuts: Mapping[int, int]) -> "Head":
         """Return the head of a thread with no reductions but *cuts*, numbers with their reaches."""

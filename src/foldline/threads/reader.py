@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from foldline.checks import expect, expect_whole
+from foldline.checks import expect
 from foldline.errors import ConfigError, StoreCorruptError
 from foldline.history.digest import EMPTY_DIGEST
 from foldline.history.history import History
@@ -112,12 +112,10 @@ class ThreadReader:
                     return row.seq
         return stop
 
-    async def search(self, text: str, *, limit: int) -> list[Match]:
-        """Return the newest *limit* messages that have every word of *text*."""
-        expect_whole("limit", limit, 1)
-        query = Query.parse(text)
+    async def search(self, query: "Query", *, limit: int, before: int | None) -> list[Match]:
+        """Return the newest *limit* messages that fit *query*, of those numbered below *before*."""
         found: list[Match] = []
-        stop = self._head.count
+        stop = self._head.count if before is None else min(before, self._head.count)
         while stop > 0 and len(found) < limit:
             start = max(0, stop - _PAGE)
             for row in reversed(await self._rows(start, stop)):
@@ -141,10 +139,14 @@ class ThreadReader:
 
     async def hash_at(self, index: int) -> str:
         """Return the stored form of the digest of the first *index* messages, or of none of them."""
-        counts = None
-        if 0 < index <= self._head.length:
-            counts = await self._counts_at(index - 1, await self._system_rows())
+        counts = await self.counts_before(index)
         return hash_text(EMPTY_DIGEST if counts is None else counts.digest)
+
+    async def counts_before(self, index: int) -> MessageRow | None:
+        """Return what the row before *index* counts; None if there is no message before it."""
+        if not 0 < index <= self._head.length:
+            return None
+        return await self._counts_at(index - 1, await self._system_rows())
 
     async def head_at(self, seq: int) -> Head:
         """Return the head as it was after the first *seq* rows, with nothing archived."""

@@ -8,7 +8,9 @@ from functools import partial
 from time import time
 from typing import Final, Protocol, Self, TypedDict, runtime_checkable
 
-from foldline.checks import expect, expect_choice, expect_seconds
+from msgspec import Struct
+
+from foldline.checks import expect, expect_choice, expect_seconds, expect_whole
 from foldline.errors import (
     StoreCorruptError,
     StoreError,
@@ -22,15 +24,26 @@ from foldline.threads.change import moved
 from foldline.threads.cipher import Cipher, Vault
 from foldline.threads.commit import Planned, carry_out
 from foldline.threads.head import ThreadRecord, decode_record
-from foldline.threads.key import DEFAULT_TENANT, ThreadKey, check_tenant, key_of
+from foldline.threads.key import DEFAULT_TENANT, ThreadKey, check_tenant, key_of, listed_key
 from foldline.threads.lease import TURN_LEASE
+from foldline.threads.pages import place_after, written_place
+from foldline.threads.reader import Query
+from foldline.threads.search import SearchPage, search_page
 from foldline.threads.snapshot import decode_snapshot
 from foldline.threads.start import delete_expired, is_expired, make_room, plan_new, plan_restore
 from foldline.threads.storage import CheckpointRetention, StoreContext, StoredThread, ThreadStorage
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["MessageStore", "StoreOptions", "ThreadStore", "seconds_of", "stored_threads"]
+__all__ = [
+    "DuePage",
+    "DueThread",
+    "MessageStore",
+    "StoreOptions",
+    "ThreadStore",
+    "seconds_of",
+    "stored_threads",
+]
 
 
 _LOG = logging.getLogger("foldline")
@@ -55,6 +68,26 @@ class MessageStore(Protocol):
     async def get_messages(self) -> list[Message]:
         """Return all messages, oldest first."""
         ...
+
+
+class DueThread(Struct, frozen=True):
+    """A thread whose fold is due."""
+
+    key: ThreadKey
+    """Its tenant and id."""
+
+    since: datetime
+    """When it became due."""
+
+
+class DuePage(Struct, frozen=True):
+    """Some of the threads whose fold is due."""
+
+    threads: tuple[DueThread, ...]
+    """The threads, the longest waiting first."""
+
+    next: str
+    """What to give as `after` for the page after this one; empty if this is the last."""
 
 
 class StoreOptions(TypedDict, total=False):
@@ -245,12 +278,13 @@ class ThreadStore:
             StoreCorruptError: The store is damaged so that its threads cannot be listed.
         """
         check_tenant(tenant)
-        async for _, record in self._whole(tenant):
-            if not is_expired(self.context, record):
-                yield ConversationThread(self.context, record)
+        async for thread in self._listed(tenant):
+            yield thread
 
-    async def _whole(self, tenant: str) -> AsyncIterator[tuple[StoredThread, ThreadRecord]]:
-        async for stored in stored_threads(self.context.storage, tenant):
+    async def _whole(
+        self, tenant: str, *, after: str = ""
+    ) -> AsyncIterator[tuple[StoredThread, ThreadRecord]]:
+        async for stored in stored_threads(self.context.storage, tenant, after=after):
             try:
                 yield stored, decode_record(stored, self.context.vault)
             except StoreCorruptError:
@@ -260,6 +294,74 @@ class ThreadStore:
                     "thread %r was written by a newer foldline and is skipped: upgrade foldline",
                     stored.key.id,
                 )
+
+    async def search(
+        self, text: str, *, tenant: str = DEFAULT_TENANT, limit: int = 20, after: str = ""
+    ) -> SearchPage:
+        """
+        Return messages of all threads of *tenant* that have every word of *text*.
+
+        Threads come in order of their ids, the messages of each with the newest first. A page may
+        have fewer than *limit*, or none, before the last one; only an empty `next` is the end. A
+        thread that is damaged is skipped, and the log names it.
+
+        Args:
+            text: The words; a phrase in double quotes must be there as it is.
+            tenant: The owner.
+            limit: How many messages to return at most.
+            after: The `next` of the page before; empty for the first page.
+
+        Raises:
+            ConfigError: *text* has no word, or *after* is not from such a page.
+        """
+        check_tenant(tenant)
+        expect_whole("limit", limit, 1)
+        Query.parse(text)
+        place = place_after("after", after, tuple[str, int])
+        # What is left of the thread in which the last page ended is searched first.
+        rest = None if place is None or not place[1] else await self.find(place[0], tenant=tenant)
+        threads = self._listed(tenant, after="" if place is None else place[0], first=rest)
+        before = None if rest is None or place is None else place[1]
+        return await search_page(threads, text, limit=limit, before=before)
+
+    async def _listed(
+        self, tenant: str, *, after: str = "", first: ConversationThread | None = None
+    ) -> AsyncIterator[ConversationThread]:
+        """Yield *first*, then the threads of *tenant* whose ids come after *after*."""
+        if first is not None:
+            yield first
+        async for _, record in self._whole(tenant, after=after):
+            if not is_expired(self.context, record):
+                yield ConversationThread(self.context, record)
+
+    async def folds_due(
+        self, *, tenant: str = DEFAULT_TENANT, limit: int = _PAGE, after: str = ""
+    ) -> DuePage:
+        """
+        Return the threads of *tenant* whose fold is due by their counts, the longest waiting first.
+
+        No thread is read. Whether a fold pays, where prices decide, and whether there is a safe cut
+        is found out by who folds: see `foldline.refold`. A thread from before this was noted is
+        listed after its next message.
+
+        Args:
+            tenant: The owner.
+            limit: How many to return at most.
+            after: The `next` of the page before; empty for the first page.
+
+        Raises:
+            ConfigError: *limit* is below 1, or *after* is not from such a page.
+        """
+        check_tenant(tenant)
+        expect_whole("limit", limit, 1)
+        place = place_after("after", after, tuple[float, str])
+        found = await self.context.storage.folds_due(tenant, after=place, limit=limit)
+        threads = [
+            DueThread(key, datetime.fromtimestamp(since, UTC))
+            for since, id in found
+            if (key := listed_key(tenant, id)) is not None
+        ]
+        return DuePage(tuple(threads), written_place(found[-1]) if len(found) == limit else "")
 
     async def tenants(self) -> list[str]:
         """Return every tenant that has a thread, in order."""
@@ -303,9 +405,10 @@ class ThreadStore:
         return count
 
 
-async def stored_threads(storage: ThreadStorage, tenant: str) -> AsyncIterator[StoredThread]:
-    """Yield every thread of *tenant* as it is stored, in order of their ids, page by page."""
-    after = ""
+async def stored_threads(
+    storage: ThreadStorage, tenant: str, *, after: str = ""
+) -> AsyncIterator[StoredThread]:
+    """Yield the threads of *tenant* after an id as they are stored, in order, page by page."""
     while page := await storage.threads(tenant, after=after, limit=_PAGE):
         for stored in page:
             if stored.key.id <= after:

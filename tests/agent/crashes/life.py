@@ -83,6 +83,7 @@ class MortalStorage:
     document = _lived("document")
     hold = _lived("hold")
     threads = _lived("threads")
+    folds_due = _lived("folds_due")
     tenants = _lived("tenants")
     delete = _lived("delete")
     check = _lived("check")

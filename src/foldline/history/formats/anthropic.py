@@ -16,15 +16,19 @@ a short mark; names of speakers are dropped.
 
 from typing import Any
 
-from foldline.history.formats.converter import Converter
+from foldline.errors import FormatError
+from foldline.history.formats.converter import Converter, is_same
 from foldline.history.formats.wire import (
     FAILED,
+    Object,
+    are_texts,
     as_text,
     as_text_or_none,
     blocks_in,
     check_role,
     is_object,
     json_text,
+    native_of,
     object_from_json,
     speaker,
     written_blocks,
@@ -54,6 +58,11 @@ __all__ = [
 
 
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
+_SPEAKERS = ("user", "assistant")
+_KEYS = ("role", "content")
+_TEXT_KEYS = ("type", "text")
+_CALL_KEYS = ("type", "id", "name", "input")
+_RESULT_KEYS = ("type", "tool_use_id", "content")
 _MEDIA = frozenset({"image", "document"})
 _ABOUT = ("title", "context")
 """What a document says beside its pages."""
@@ -62,6 +71,59 @@ _ABOUT = ("title", "context")
 def _message(fields: dict[str, Any]) -> Message:
     parts = _parts(fields.get("content"))
     return Message(role=_role(fields.get("role"), parts), parts=parts)
+
+
+def _usual(item: Object) -> Message | None:
+    if tuple(item) != _KEYS:
+        return None
+    role, blocks = item.values()
+    if type(blocks) is not list or not blocks or role not in _SPEAKERS:
+        return None
+    if len(blocks) == 1:
+        part = _usual_text(blocks[0])
+        if part is not None:
+            # Of the part one str would be written.
+            native = native_of(item, NativeFormat.ANTHROPIC)
+            return native and Message(role=role, parts=(part,), native=native)
+        if role == "user":
+            answer = _usual_result(blocks[0])
+            return answer and Message(role="tool", parts=(answer,))
+    if role == "user":
+        return None
+    parts = [part for one in blocks if (part := _usual_text(one) or _usual_call(one)) is not None]
+    return Message(role=role, parts=tuple(parts)) if len(parts) == len(blocks) else None
+
+
+def _usual_text(block: object) -> TextPart | None:
+    if type(block) is not dict or tuple(block) != _TEXT_KEYS or block["type"] != "text":
+        return None
+    return TextPart(block["text"]) if are_texts(block["text"]) else None
+
+
+def _usual_call(block: object) -> ToolCallPart | None:
+    if type(block) is not dict or tuple(block) != _CALL_KEYS or block["type"] != "tool_use":
+        return None
+    _, call_id, name, given = block.values()
+    if type(given) is not dict or not are_texts(call_id, name):
+        return None
+    try:
+        arguments = json_text(given)
+    except FormatError:
+        return None
+    is_whole = is_same(object_from_json(arguments), given)
+    return ToolCallPart(call_id, name, arguments) if is_whole else None
+
+
+def _usual_result(block: object) -> ToolCallResponsePart | None:
+    if type(block) is not dict or tuple(block) != _RESULT_KEYS or block["type"] != "tool_result":
+        return None
+    _, call_id, said = block.values()
+    if are_texts(call_id, said):
+        return ToolCallResponsePart(call_id, said)
+    if type(said) is not list or not said or not are_texts(call_id):
+        return None
+    parts = [part for one in said if (part := _usual_text(one)) is not None]
+    return ToolCallResponsePart(call_id, tuple(parts)) if len(parts) == len(said) else None
 
 
 def _role(given: Any, parts: tuple[Part, ...]) -> Role:
@@ -215,6 +277,7 @@ ANTHROPIC = Converter(
     format=NativeFormat.ANTHROPIC,
     parse=_message,
     build=_built,
+    usual=_usual,
     id_key=_id_key,
     plain_roles=("user", "assistant"),
     list_key="content",

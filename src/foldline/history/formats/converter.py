@@ -33,12 +33,16 @@ from foldline.history.messages import Message, Native, NativeFormat
 from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
 
 
-__all__ = ["Converter"]
+__all__ = ["Converter", "is_same"]
 
 
 _PLAIN_KEYS = ("role", "content")
 _TOOL_PARTS = (ToolCallPart, ToolCallResponsePart)
 _encode = msgspec.json.Encoder().encode
+
+
+def _unusual(_: Object) -> None:
+    """Read nothing."""
 
 
 class Converter(Struct, frozen=True, kw_only=True):
@@ -52,6 +56,13 @@ class Converter(Struct, frozen=True, kw_only=True):
 
     build: Callable[[Message], list[Object]]
     """Writes a message from its parts: as several items, or none, if the format has it so."""
+
+    usual: Callable[[Object], Message | None] = _unusual
+    """
+    Reads an item of the shapes that most have; None for any other.
+
+    It knows without a comparison whether the parts write the item again, and keeps it if not.
+    """
 
     plain_roles: Collection[str] = ()
     """The roles whose items of one str are written as they were read, which needs no check."""
@@ -211,13 +222,17 @@ class Converter(Struct, frozen=True, kw_only=True):
 
     def _pieces(self, items: Iterable[Any]) -> Iterator[tuple[int, Message, Object, bool]]:
         """Yield each piece of an item: its place, message, itself, and whether all is compared."""
-        roles = self.plain_roles
+        roles, read = self.plain_roles, self.usual
         for place, item in enumerate(items):
-            if type(item) is dict and tuple(item) == _PLAIN_KEYS:
+            is_object = type(item) is dict
+            if is_object and tuple(item) == _PLAIN_KEYS:
                 role, content = item.values()
                 if type(content) is str and role in roles:
                     yield place, Message(role=role, parts=(TextPart(content),)), item, True
                     continue
+            if is_object and (usual := read(item)) is not None:
+                yield place, usual, item, True
+                continue
             try:
                 for message, piece in self._parsed(as_object(item, "the message")):
                     yield place, message, piece, message.role != "assistant"
@@ -256,7 +271,7 @@ class Converter(Struct, frozen=True, kw_only=True):
 
     def _kept(self, message: Message, items: list[Object], start: int | None = None) -> Message:
         """Return *message* with its *items* beside it, unless its parts give the same JSON."""
-        if _is_same(self.build(message), items):
+        if is_same(self.build(message), items):
             return message
         texts: list[str] = []
         for item in items:
@@ -270,7 +285,7 @@ class Converter(Struct, frozen=True, kw_only=True):
         return replace(message, native=Native(format=self.format, item=text))
 
 
-def _is_same(built: list[Object], items: list[Object]) -> bool:
+def is_same(built: object, items: object) -> bool:
     """Whether both are the same JSON; False also if msgspec cannot write one of them."""
     # The bytes tell 1 from 1.0 and the order of keys, the values NaN from null.
     try:

@@ -116,16 +116,26 @@ def witnesses_in(items: Iterable[Mapping[str, Any]], before: Witnesses = _NONE) 
     """
     possible, has_rules = before.possible, before.has_rules
     for index, item in enumerate(items):
-        found = _formats_of(item)
-        if not possible & found:
-            of_item = f"is {_named(found)}, not {_named(possible)} as those before it"
-            seen = of_item if found else "has signs of more than one format"
-            message = f"message {index} {seen}: pass format="
-            raise FormatError(message)
-        possible &= found
+        role = item.get("role")
+        # Most items of a long history are exactly this.
+        if len(item) == _PLAIN_SIZE and role in _PLAIN_ROLES and type(item.get("content")) is str:
+            found = _VENDORS
+        else:
+            found = _formats_of(item)
+        if not possible <= found:
+            possible = _narrowed(possible, found, index)
         # A role that nobody has is reported with the roles of OpenAI Chat, which has the most.
-        has_rules = has_rules or item.get("role") not in _TURNS
+        has_rules = has_rules or role not in _TURNS
     return Witnesses(possible=possible, has_rules=has_rules)
+
+
+def _narrowed(possible: _Formats, found: _Formats, index: int) -> _Formats:
+    if not possible & found:
+        of_item = f"is {_named(found)}, not {_named(possible)} as those before it"
+        seen = of_item if found else "has signs of more than one format"
+        message = f"message {index} {seen}: pass format="
+        raise FormatError(message)
+    return possible & found
 
 
 def _named(formats: _Formats) -> str:
@@ -134,15 +144,12 @@ def _named(formats: _Formats) -> str:
 
 def _formats_of(item: Mapping[str, Any]) -> _Formats:
     """Return the formats that *item* can be in; none where it contradicts itself."""
-    role = item.get("role")
-    # Most items of a long history are exactly this.
-    if len(item) == _PLAIN_SIZE and role in _PLAIN_ROLES and type(item.get("content")) is str:
-        return _VENDORS
     if "parts" in item:
         return _OTEL
-    formats = _ROLES.get(str(role), _VENDORS)
-    for key in _KEYS.keys() & item.keys():
-        formats &= _KEYS[key]
+    formats = _ROLES.get(str(item.get("role")), _VENDORS)
+    for key in item:
+        if key in _KEYS:
+            formats &= _KEYS[key]
     if "type" in item:
         # The answers of both SDKs call themselves messages; all else has a type in one of them.
         formats &= _RESPONSES | _ANTHROPIC if item["type"] == "message" else _RESPONSES
@@ -150,5 +157,6 @@ def _formats_of(item: Mapping[str, Any]) -> _Formats:
     if is_list(content):
         for block in content:
             kind = block.get("type") if isinstance(block, Mapping) else None
-            formats &= BLOCKS.get(str(kind), _VENDORS)
+            if (found := BLOCKS.get(str(kind))) is not None:
+                formats &= found
     return formats

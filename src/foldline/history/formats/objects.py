@@ -40,10 +40,10 @@ def plain_items(items: Iterable[Any], *, start: int = 0) -> list[Any]:
     """
     made: list[Any] = []
     for place, item in enumerate(items, start):
-        if type(item) is dict and _SCALARS.issuperset(map(type, item.values())):
-            made.append(item)
-            continue
         try:
+            if type(item) is dict and _are_plain(item.values()):
+                made.append(item)
+                continue
             made.append(plain(item))
             _check_message(made[-1], item)
         except FormatError as error:
@@ -53,6 +53,17 @@ def plain_items(items: Iterable[Any], *, start: int = 0) -> list[Any]:
             text = f"messages[{place}] is nested too deeply"
             raise FormatError(text) from error
     return made
+
+
+def _are_plain(values: Iterable[Any]) -> bool:
+    """Whether there is no object in *values*, as `plain` finds out more slowly."""
+    for one in values:
+        kind = type(one)
+        if kind in _SCALARS:
+            continue
+        if not (_are_plain(one.values()) if kind is dict else kind is list and _are_plain(one)):
+            return False
+    return True
 
 
 def plain(value: Any) -> Any:

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from foldline.history.formats.converter import Converter
 from foldline.history.formats.wire import (
     Object,
+    are_texts,
     as_list,
     as_object,
     as_text,
@@ -64,6 +65,10 @@ _ROLES: dict[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
+_RESULT_KEYS = ("role", "tool_call_id", "content")
+_ANSWER_KEYS = ("role", "content", "tool_calls")
+_CALL_KEYS = ("id", "type", "function")
+_FUNCTION_KEYS = ("name", "arguments")
 
 
 def _message(fields: dict[str, Any]) -> Message:
@@ -76,6 +81,32 @@ def _message(fields: dict[str, Any]) -> Message:
     else:
         parts = _content(fields.get("content"))
     return Message(role=role, parts=parts, name=as_text_or_none(fields.get("name"), "name"))
+
+
+def _usual(item: Object) -> Message | None:
+    keys = tuple(item)
+    if keys == _RESULT_KEYS:
+        role, call_id, said = item.values()
+        if role == "tool" and are_texts(call_id, said):
+            return Message(role=role, parts=(ToolCallResponsePart(call_id, said),))
+    elif keys == _ANSWER_KEYS:
+        role, said, calls = item.values()
+        if role != "assistant" or type(calls) is not list or not (said is None or are_texts(said)):
+            return None
+        made = [part for one in calls if (part := _usual_call(one)) is not None]
+        if made and len(made) == len(calls):
+            return Message(role=role, parts=(*(() if said is None else (TextPart(said),)), *made))
+    return None
+
+
+def _usual_call(call: object) -> ToolCallPart | None:
+    if type(call) is not dict or tuple(call) != _CALL_KEYS:
+        return None
+    call_id, kind, function = call.values()
+    if kind != "function" or type(function) is not dict or tuple(function) != _FUNCTION_KEYS:
+        return None
+    name, arguments = function.values()
+    return ToolCallPart(call_id, name, arguments) if are_texts(call_id, name, arguments) else None
 
 
 def _content(content: Any) -> tuple[ResponseContent, ...]:
@@ -250,6 +281,7 @@ OPENAI_CHAT = Converter(
     format=NativeFormat.OPENAI_CHAT,
     parse=_message,
     build=_built,
+    usual=_usual,
     id_key=_id_key,
     list_key="tool_calls",
     plain_roles=("user", "assistant", "system"),
@@ -280,7 +312,7 @@ CHAT_FIELDS = (
 """The fields of a message, in the order in which they are read."""
 
 _EMPTY: tuple[Any, ...] = (None, [])
-_CALL_KEYS = frozenset({"id", "type", "function", "index"})
+_LOGGED_KEYS = frozenset({*_CALL_KEYS, "index"})
 
 
 def chat_message(item: Object) -> Message:
@@ -307,7 +339,7 @@ def chat_message(item: Object) -> Message:
 def _logged_call(call: Any) -> Any:
     fields = maybe_object(call)
     function = maybe_object(fields.get("function"))
-    if not fields.keys() <= _CALL_KEYS or function.keys() != {"name", "arguments"}:
+    if not fields.keys() <= _LOGGED_KEYS or function.keys() != {"name", "arguments"}:
         return call
     named = {"name": function["name"], "arguments": function["arguments"]}
     return {"id": fields.get("id"), "type": fields.get("type", "function"), "function": named}

@@ -18,6 +18,8 @@ from typing import Any
 from foldline.errors import FormatError
 from foldline.history.formats.converter import Converter
 from foldline.history.formats.wire import (
+    Object,
+    are_texts,
     as_list,
     as_object,
     as_text,
@@ -28,6 +30,7 @@ from foldline.history.formats.wire import (
     is_list,
     json_text,
     media_from_url,
+    native_of,
     speaker,
     written_blocks,
 )
@@ -61,6 +64,8 @@ _ROLES: dict[str, Role] = {
     "user": "user",
     "assistant": "assistant",
 }
+_CALL_KEYS = ("type", "call_id", "name", "arguments")
+_OUTPUT_KEYS = ("type", "call_id", "output")
 _TEXT_KINDS = frozenset({"input_text", "output_text", "text", "summary_text", "refusal"})
 _MEDIA = {"image": "input_image", "document": "input_file"}
 _CALL_IDS = {"function_call": "call_id", "mcp_approval_request": "id"}
@@ -82,6 +87,34 @@ def _message(fields: dict[str, Any]) -> Message:
     if answer is not None:
         return Message(role="tool", parts=(answer,), id=message_id)
     return Message(role="assistant", parts=(_model_part(fields, kind),), id=message_id)
+
+
+def _usual(item: Object) -> Message | None:
+    keys, kind = tuple(item), item.get("type")
+    if kind == "function_call" and keys == _CALL_KEYS:
+        _, call_id, name, arguments = item.values()
+        if are_texts(call_id, name, arguments):
+            return Message(role="assistant", parts=(ToolCallPart(call_id, name, arguments),))
+    elif kind == "function_call_output" and keys == _OUTPUT_KEYS:
+        _, call_id, said = item.values()
+        if are_texts(call_id, said):
+            return Message(role="tool", parts=(ToolCallResponsePart(call_id, said),))
+    elif kind == "message":
+        return _usual_answer(item)
+    return None
+
+
+def _usual_answer(item: Object) -> Message | None:
+    """Read an answer of one block, which is kept: of its parts one str would be written."""
+    content, own_id = item.get("content"), item.get("id")
+    if item.get("role") != "assistant" or type(content) is not list or len(content) != 1:
+        return None
+    block = content[0]
+    text = block.get("text") if type(block) is dict and block.get("type") == "output_text" else None
+    if type(text) is not str or not (own_id is None or type(own_id) is str):
+        return None
+    native = native_of(item, NativeFormat.OPENAI_RESPONSES)
+    return native and Message(role="assistant", parts=(TextPart(text),), id=own_id, native=native)
 
 
 def _content(content: Any) -> tuple[ResponseContent, ...]:
@@ -257,6 +290,7 @@ OPENAI_RESPONSES = Converter(
     format=NativeFormat.OPENAI_RESPONSES,
     parse=_message,
     build=_built,
+    usual=_usual,
     id_key=_id_key,
     plain_roles=("user", "assistant", "system"),
 )

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeGuard
 from foldline.checks import expect
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json, encode_json
-from foldline.history.messages import Message, NativeFormat
+from foldline.history.messages import Message, Native, NativeFormat
 from foldline.history.parts import (
     BlobPart,
     CompactionPart,
@@ -29,6 +29,7 @@ from foldline.history.parts import (
 __all__ = [
     "FAILED",
     "Object",
+    "are_texts",
     "as_list",
     "as_object",
     "as_text",
@@ -50,6 +51,7 @@ __all__ = [
     "maybe_text",
     "maybe_time",
     "media_from_url",
+    "native_of",
     "object_from_json",
     "readable_text",
     "scalars",
@@ -79,6 +81,27 @@ def json_text(value: Any) -> str:
     except _ENDLESS as error:
         message = f"not a JSON value ({type(error).__name__})"
         raise FormatError(message) from error
+
+
+def native_of(item: Object, format: NativeFormat) -> Native | None:
+    """Return *item* as what is kept beside a message; None if it is no JSON."""
+    try:
+        return Native(format=format, item=json_text(item))
+    except FormatError:
+        return None
+
+
+def are_texts(*values: object) -> bool:
+    """Whether all *values* are strings that UTF-8 has a form of, as most are."""
+    for one in values:
+        if type(one) is not str:
+            return False
+        if not one.isascii():
+            try:
+                one.encode()
+            except UnicodeEncodeError:
+                return False
+    return True
 
 
 def object_from_json(text: str) -> dict[str, Any]:

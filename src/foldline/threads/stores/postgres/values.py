@@ -40,6 +40,7 @@ def one_commit(key: ThreadKey, change: Change) -> tuple[str, Values]:
         "gone_at": change.gone_at,
         "holder": None if change.lease is None else change.lease.holder,
         "lease": None if change.lease is None else float(change.lease.seconds),
+        "due_at": change.due_at,
         **_contents([change]),
     }
     if _appends(change):
@@ -69,6 +70,7 @@ def several_commits(commits: Sequence[tuple[ThreadKey, Change]]) -> Values:
         "gone_at": doubles([one.gone_at for one in changes]),
         "holders": texts([None if one.lease is None else one.lease.holder for one in changes]),
         "leases": doubles([None if one.lease is None else one.lease.seconds for one in changes]),
+        "due_at": doubles([one.due_at for one in changes]),
         "row_places": integers([at for at, one in enumerate(changes, 1) for _ in one.rows]),
         "drop_places": integers([at for at, one in enumerate(changes, 1) for _ in one.drop]),
         "put_places": integers([at for at, one in enumerate(changes, 1) for _ in one.put]),

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Mapping
+from itertools import chain
 from typing import Final
 
 from foldline.errors import StoreCorruptError, StoreVersionError
@@ -19,11 +20,13 @@ SEQ_BITS: Final = 32
 SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 """The bits of the number."""
 
-NEWEST_SCHEMA: Final = 5
+NEWEST_SCHEMA: Final = 6
 """The version of the tables that this foldline reads and writes."""
 
-_PACKAGE: Final = "foldline.threads.stores.sqlite"
+# Before it, threads shared rows on branches.
 _FLAT_ROWS: Final = 4
+
+_PACKAGE: Final = "foldline.threads.stores.sqlite"
 
 
 def migrate(connection: sqlite3.Connection, name: str) -> None:
@@ -34,13 +37,11 @@ def migrate(connection: sqlite3.Connection, name: str) -> None:
         if number.schema > NEWEST_SCHEMA:
             what = f"the store {name}"
             raise StoreVersionError(what=what, found=number.schema, known=NEWEST_SCHEMA)
-        for one, pieces in migrations(_PACKAGE):
-            if one <= number.schema:
-                continue
-            for piece in pieces:
-                connection.execute(piece)
-            if one == _FLAT_ROWS:
-                _flatten(connection, statements(_PACKAGE), name)
+        missing = (pieces for one, pieces in migrations(_PACKAGE) if one > number.schema)
+        for piece in chain.from_iterable(missing):
+            connection.execute(piece)
+        if number.schema < _FLAT_ROWS:
+            _flatten(connection, statements(_PACKAGE), name)
         number._replace(schema=NEWEST_SCHEMA).write(connection)
 
 

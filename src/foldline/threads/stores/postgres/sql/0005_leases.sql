@@ -12,7 +12,8 @@ LANGUAGE sql AS $$ SELECT extract(epoch FROM clock_timestamp())::double precisio
 -- -1 if the thread was made again, or the thread to copy is gone; nothing is written then.
 CREATE FUNCTION commit_change(
     p_tenant text, p_id text, p_revision bigint, p_epoch bytea, p_after bytea, p_head bytea,
-    p_active_at double precision, p_gone_at double precision, p_at bigint, p_clears boolean,
+    p_active_at double precision, p_gone_at double precision, p_due_at double precision,
+    p_at bigint, p_clears boolean,
     p_source text, p_source_epoch bytea, p_count bigint, p_keeps bytea[],
     p_numbers bigint[], p_systems boolean[], p_rows bytea[],
     p_drop_kinds text[], p_drop_names bytea[],
@@ -34,7 +35,7 @@ BEGIN
     END IF;
     UPDATE threads t
     SET revision = p_revision + 1, epoch = p_after, head = p_head,
-        last_activity = p_active_at, expires_at = p_gone_at,
+        last_activity = p_active_at, expires_at = p_gone_at, fold_due_since = p_due_at,
         holder = coalesce(p_holder, t.holder),
         held_until = coalesce(seconds_now() + p_lease, t.held_until)
     WHERE t.tenant = p_tenant AND t.id = p_id AND t.revision = p_revision AND t.epoch = p_epoch
