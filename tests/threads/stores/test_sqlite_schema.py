@@ -95,6 +95,18 @@ def test_an_old_file_gets_the_tables_of_a_new_one(name: str, tmp_path: Path) -> 
     assert catalog(old) == catalog(new)
 
 
+def test_a_file_without_leases_keeps_what_it_holds(tmp_path: Path) -> None:
+    """A file of the format before leases gets their columns, with its threads as they were."""
+    path = tmp_path / "a.db"
+    write(path)
+    execute(path, *(f"ALTER TABLE threads DROP COLUMN {name}" for name in ("holder", "held_until")))
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        number_in(connection)._replace(schema=NEWEST_SCHEMA - 1).write(connection)
+
+    assert write(path) == ["x", "x"]
+    assert header(path) == (APPLICATION_ID, NEWEST_SCHEMA)
+
+
 def _newer(path: Path) -> None:
     write(path)
     execute(path, "PRAGMA user_version = 99", "PRAGMA wal_checkpoint(TRUNCATE)")
