@@ -98,8 +98,8 @@ def test_a_killed_chat_is_resumed(tmp_path: Path, model: tuple[str, ...], run: R
     assert [text for role, text in said(tmp_path) if role == "user"] == ["Where is it?", "next"]
 
 
-def test_a_stopped_message_can_be_resumed(tmp_path: Path, model: tuple[str, ...]) -> None:
-    """Ctrl-C in a single message exits with 130; the last line of JSON says that it is resumable."""
+def test_what_was_said_of_a_stopped_message_is_kept(tmp_path: Path, model: tuple[str, ...]) -> None:
+    """Ctrl-C in a single message exits with 130; the last line of JSON says that it has ended."""
     with on_terminal(tmp_path, *model, *SLOW, "--message", "Where is it?", "--json") as terminal:
         terminal.expect('"type":"text_delta"')
         terminal.interrupt()
@@ -108,8 +108,8 @@ def test_a_stopped_message_can_be_resumed(tmp_path: Path, model: tuple[str, ...]
     last = json.loads(terminal.shown.splitlines()[-1])
     assert code == 130
     assert "Traceback" not in terminal.shown
-    assert (last["type"], last["code"], last["resumable"]) == ("error", "interrupted", True)
-    assert last["message"].endswith("--resume resumes it")
+    assert (last["type"], last["code"], last["resumable"]) == ("error", "interrupted", False)
+    assert last["message"] == "stopped; what was said is stored"
 
 
 def test_what_others_say_is_seen(

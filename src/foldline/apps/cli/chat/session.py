@@ -116,7 +116,9 @@ class Chat:
         return self._runner.run(place_line(self.thread))
 
     async def _say(self, text: str) -> None:
-        if self.has_open_run:
+        if self.thread.lease is not None:
+            self.display.note("another program answers here, or was killed: waiting for its end")
+        elif self.has_open_run:
             await self.thread.abandon_run(_LEFT_FOR_NEW)
             self.display.note("the interrupted run is left; everything it stored is kept")
         await self._turn(text)
@@ -314,8 +316,9 @@ def chat(options: ChatOptions, flags: ConfigOptions) -> None:
     or with text piped into it, it says that, prints the answer and exits; everything beside the
     answer (tools, folds, usage) goes to the standard error then.
 
-    Everything is stored before it takes effect. Ctrl-C during an answer stops the turn; an empty
-    line resumes it, and anything else leaves it. A run that a crash interrupted is found at the
+    Everything is stored before it takes effect. Ctrl-C during an answer ends the turn, and keeps
+    what was said of it; if nothing was said yet, an empty line resumes it, and anything else leaves
+    it. A run that a crash interrupted is found at the
     next start, and resumed in the same way. Ctrl-C at the prompt exits with the code 130, Ctrl-D
     and /quit with 0.
 
@@ -402,8 +405,8 @@ def _say_once(talk: Chat, message: str, options: ChatOptions) -> int:
         raise advised(error, _RESUMABLE if talk.has_open_run else "") from error
     if finished:
         return 0
-    way_on = "; what was said is stored, and --resume resumes it" if talk.has_open_run else ""
-    text = f"stopped{way_on}"
+    way_on = ", and --resume resumes it" if talk.has_open_run else ""
+    text = f"stopped; what was said is stored{way_on}"
     talk.display.note(text)
     if options.json:
         print_failure("interrupted", text, options.thread, resumable=talk.has_open_run)
