@@ -1,5 +1,6 @@
 """The middle that every foreign framework shares: its own messages in, its own messages out."""
 
+from foldline.guests.blocking import blocking
 from foldline.guests.codec import GuestCodec
 from foldline.guests.thinking import with_thinking
 from foldline.guests.view import GuestView
@@ -12,6 +13,7 @@ __all__ = [
     "NO_RESPONSE",
     "GuestCodec",
     "GuestView",
+    "blocking",
     "message_digest",
     "prefix_digest",
     "summary_text",
