@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from msgspec.structs import replace
 from strands.session import SessionRepository
 from strands.types.exceptions import SessionException
 from strands.types.session import Session, SessionAgent, SessionMessage
 
 from foldline.conversation.conversation import call_sync
+from foldline.guests import objects_in, rows_of
 from foldline.history.formats.wire import json_text
 from foldline.history.messages import Message
 from foldline.integrations.strands_messages import StrandsCodec
@@ -19,15 +19,8 @@ from foldline.threads.thread import ConversationThread
 __all__ = ["FoldlineSessionRepository"]
 
 
-_WHOLE = "strands"
-
-
 class FoldlineSessionRepository(SessionRepository):
-    """
-    Keeps the messages of each agent of a session in a thread, for a `RepositorySessionManager`.
-
-    Its methods block, as those of every repository do, also inside a running event loop.
-    """
+    """Keeps each agent of a session in a thread, for a `RepositorySessionManager`; it blocks."""
 
     def __init__(self, store: ThreadStore, *, tenant: str = DEFAULT_TENANT) -> None:
         """Keep sessions in *store*, which `call_sync(store.open)` has opened."""
@@ -77,11 +70,11 @@ class FoldlineSessionRepository(SessionRepository):
     ) -> None:
         """Put a message in the place of the one with its id, such as one with a redaction."""
         found = self.list_messages(session_id, agent_id)
-        ids = [one.message_id for one in found]
-        if session_message.message_id not in ids:
-            message = f"message {session_message.message_id} does not exist"
+        wanted = session_message.message_id
+        at = next((at for at, one in enumerate(found) if one.message_id == wanted), None)
+        if at is None:
+            message = f"message {wanted} does not exist"
             raise SessionException(message)
-        at = ids.index(session_message.message_id)
         session_message.created_at, found[at] = found[at].created_at, session_message
         rows = [row for one in found for row in _rows(one)]
         call_sync(self._thread(session_id, agent_id).replace, rows)
@@ -96,10 +89,8 @@ class FoldlineSessionRepository(SessionRepository):
     ) -> list[SessionMessage]:
         """Return the messages of an agent, *limit* of them from *offset* on."""
         rows = call_sync(self._thread(session_id, agent_id).get_messages)
-        kept = ((row.metadata or {}).get(_WHOLE) for row in rows)
-        whole: list[Any] = [one for one in kept if one is not None]
         end = None if limit is None else offset + limit
-        return [SessionMessage.from_dict(one) for one in whole[offset:end]]
+        return [SessionMessage.from_dict(one) for one in objects_in(rows)[offset:end]]
 
     def _key(self, names: tuple[str, ...]) -> ThreadKey:
         return ThreadKey.named(json_text(names), tenant=self._tenant)
@@ -123,6 +114,4 @@ class FoldlineSessionRepository(SessionRepository):
 
 
 def _rows(message: SessionMessage) -> list[Message]:
-    said = StrandsCodec().read({**message.to_message()}) or [Message(role="system")]
-    metadata = {**(said[0].metadata or {}), _WHOLE: message.to_dict()}
-    return [replace(said[0], metadata=metadata), *said[1:]]
+    return rows_of(StrandsCodec().read({**message.to_message()}), message.to_dict())
