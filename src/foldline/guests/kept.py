@@ -39,7 +39,7 @@ async def reduced_in(
     reduce: Callable[[HistoryReductionState | None], Awaitable[ReducedHistory[_Object]]],
 ) -> ReducedHistory[_Object]:
     """Return what *reduce* makes with the reduction in the metadata of *thread*, which keeps a new one."""
-    store = {} if thread is None else thread.metadata
+    store: Mapping[str, Any] = {} if thread is None else thread.metadata
     reduced = await reduce(kept_reduction(store))
     new = new_reduction(store, reduced.state)
     if thread is not None and new:

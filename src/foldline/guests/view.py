@@ -16,6 +16,7 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect, expect_whole
 from foldline.errors import BlockingCallError, ConfigError, FormatError
 from foldline.guests.codec import GuestCodec, KnowsItems
+from foldline.history.formats.wire import is_object
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.reduction.event import Reason
@@ -181,10 +182,10 @@ class GuestView(Generic[_Object]):
 
 def _named(item: object) -> object:
     """Return what *item* is known by, whichever of its fields a store of the guest has filled in."""
-    if type(item) is dict:
-        # It is compared with a copy, which is faster than to write it.
-        return item
     kind = type(item).__qualname__
+    # It is compared with a copy, which is faster than to write it.
+    if kind == "dict" and is_object(item):
+        return item
     if hasattr(item, "__pydantic_fields_set__"):
         return kind, vars(item), getattr(item, "__pydantic_extra__", None)
     # A dataclass is compared by its fields, and does not say of which class it is.

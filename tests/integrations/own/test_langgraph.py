@@ -6,18 +6,35 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
+from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.tools import tool
 from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
+from langgraph.graph import START, StateGraph, add_messages
+from langgraph.prebuilt import create_react_agent
 
 from foldline.conversation.conversation import call_sync
 from foldline.errors import ThreadConflictError
+from foldline.history.messages import Message
+from foldline.integrations.langchain_messages import LangChainCodec
+from foldline.integrations.langgraph import fold_messages
 from foldline.integrations.langgraph_checkpoints import FoldlineSaver
 from foldline.integrations.langgraph_rows import Row, append
+from foldline.testing.summarizer import ScriptedSummarizer
 from foldline.threads.row import StoredRow
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage, MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
+from tests.integrations.golden import (
+    RULES,
+    SUMMARY,
+    TRANSCRIPTS,
+    answer_of,
+    make_reducer,
+    own_views,
+    view_hash,
+)
+from tests.integrations.players.langchain_script import Scripted, as_langchain
 
 
 def added(old: list[str], new: list[str]) -> list[str]:
@@ -246,3 +263,47 @@ def test_what_was_decided_before_a_prune_is_refused() -> None:
         call_sync(append, thread, row, "t")
 
     assert graph_on(saver).get_state(config("t")).values["words"] == ["a", "one 1", "two 2"]
+
+
+class AgentState(TypedDict, total=False):
+    """What `create_react_agent` keeps, with the reduction."""
+
+    messages: Annotated[list[BaseMessage], add_messages]
+    remaining_steps: int
+    llm_input_messages: list[BaseMessage]
+    foldline_reduction: str
+
+
+@pytest.mark.filterwarnings("ignore:create_react_agent has been moved")
+def test_a_pre_model_hook_shows_the_view() -> None:
+    """Inside the loop of `create_react_agent` each call gets the view; a restart folds nothing again."""
+    (transcript, *_), saver, read = TRANSCRIPTS, FoldlineSaver(MemoryStore()), LangChainCodec().read
+    asked: list[list[Message]] = []
+    folds = 0
+    for turn in transcript.turns:
+        # Each turn has a reducer and an agent of its own, as in another process.
+        summarizer = ScriptedSummarizer(repeat=SUMMARY)
+        model = Scripted()
+        model.answers = [as_langchain(one) for one in turn if one.role == "assistant"]
+
+        @tool
+        def look(room: int, side: int) -> str:
+            """Look at a side of a room."""
+            return answer_of(transcript.messages, {"room": room, "side": side})
+
+        agent: Any = create_react_agent(
+            model,
+            [look],
+            state_schema=AgentState,
+            pre_model_hook=fold_messages(make_reducer(summarizer)),
+            checkpointer=saver,
+        )
+        rules = [] if asked else [SystemMessage(RULES)]
+        agent.invoke({"messages": [*rules, as_langchain(turn[0])]}, config("house"))
+        asked += [[said for one in request for said in read(one)] for request in model.requests]
+        folds += len(summarizer.requests)
+
+    assert [*map(view_hash, asked)] == [*map(view_hash, own_views(transcript))]
+    assert folds == len(
+        {one.text for view in own_views(transcript) for one in view if one.is_summary}
+    )
