@@ -2,29 +2,26 @@
 
 from typing import Any
 
+from strands.multiagent import MultiAgentBase
 from strands.session import SessionRepository
 from strands.types.exceptions import SessionException
 from strands.types.session import Session, SessionAgent, SessionMessage
 
 from foldline.conversation.conversation import call_sync
 from foldline.guests import objects_in, rows_of
-from foldline.history.formats.wire import json_text
 from foldline.history.messages import Message
 from foldline.integrations.strands_messages import StrandsCodec
-from foldline.threads.key import DEFAULT_TENANT, ThreadKey
-from foldline.threads.store import ThreadStore
-from foldline.threads.thread import ConversationThread
+from foldline.integrations.strands_threads import SessionThreads
 
 
 __all__ = ["FoldlineSessionRepository"]
 
 
-class FoldlineSessionRepository(SessionRepository):
-    """Keeps each agent of a session in a thread, for a `RepositorySessionManager`; it blocks."""
+_MULTI = "multi agent"
 
-    def __init__(self, store: ThreadStore, *, tenant: str = DEFAULT_TENANT) -> None:
-        """Keep sessions in *store*, which `call_sync(store.open)` has opened."""
-        self._store, self._tenant = store, tenant
+
+class FoldlineSessionRepository(SessionThreads, SessionRepository):
+    """Keeps each agent of a session in a thread, for a `RepositorySessionManager`; it blocks."""
 
     def create_session(self, session: Session, **kwargs: Any) -> Session:
         """Keep a new session."""
@@ -51,6 +48,27 @@ class FoldlineSessionRepository(SessionRepository):
         thread = self._thread(session_id, session_agent.agent_id)
         values = session_agent.to_dict() | {"created_at": thread.metadata["created_at"]}
         call_sync(thread.set_metadata, values)
+
+    def create_multi_agent(
+        self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any
+    ) -> None:
+        """Keep the state of a new graph or swarm of agents."""
+        self._thread(session_id)
+        self._make(session_id, _MULTI, multi_agent.id, values=multi_agent.serialize_state())
+
+    def read_multi_agent(
+        self, session_id: str, multi_agent_id: str, **kwargs: Any
+    ) -> dict[str, Any] | None:
+        """Return the state of a graph or swarm; None if there is none."""
+        found = self._find(session_id, _MULTI, multi_agent_id)
+        return None if found is None else {**found.metadata}
+
+    def update_multi_agent(
+        self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any
+    ) -> None:
+        """Keep the new state of a graph or swarm."""
+        thread = self._thread(session_id, _MULTI, multi_agent.id)
+        call_sync(thread.set_metadata, multi_agent.serialize_state())
 
     def create_message(
         self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any
@@ -91,26 +109,6 @@ class FoldlineSessionRepository(SessionRepository):
         rows = call_sync(self._thread(session_id, agent_id).get_messages)
         end = None if limit is None else offset + limit
         return [SessionMessage.from_dict(one) for one in objects_in(rows)[offset:end]]
-
-    def _key(self, names: tuple[str, ...]) -> ThreadKey:
-        return ThreadKey.named(json_text(names), tenant=self._tenant)
-
-    def _find(self, *names: str) -> ConversationThread | None:
-        return call_sync(self._store.find, self._key(names))
-
-    def _thread(self, *names: str) -> ConversationThread:
-        found = self._find(*names)
-        if found is None:
-            message = f"{names[-1]} does not exist"
-            raise SessionException(message)
-        return found
-
-    def _make(self, *names: str, values: dict[str, Any]) -> None:
-        if self._find(*names) is not None:
-            message = f"{names[-1]} already exists"
-            raise SessionException(message)
-        thread = call_sync(self._store.thread, self._key(names))
-        call_sync(thread.set_metadata, values)
 
 
 def _rows(message: SessionMessage) -> list[Message]:
