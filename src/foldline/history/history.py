@@ -190,7 +190,7 @@ class History(Sequence[Message]):
         # of an answer the one between the two.
         if role == "assistant" and len(messages) > 1:
             before = messages[-2]
-            if before.role == role and before.speaker == message.speaker and reach == position:
+            if before.role == role and reach == position and not message.begins_after(before):
                 reach = position - 1
         while whole[-1] > reach:
             whole.pop()
