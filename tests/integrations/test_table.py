@@ -3,11 +3,12 @@
 import asyncio
 import copy
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from foldline.agent.reducer import HistoryReducer
-from foldline.guests import summary_text
+from foldline.guests import GuestCodec, summary_text
 from foldline.history.formats.renderings.sending import OPENING_NOTE
 from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.reduction.config import HistoryReductionConfig
@@ -182,7 +183,7 @@ def test_a_call_reads_what_is_new(guest: Guest, monkeypatch: pytest.MonkeyPatch)
     codec = type(guest.codec)
     whole = codec.read
 
-    def reading(self: object, item: object, /) -> Sequence[Message]:
+    def reading(self: GuestCodec[Any], item: object, /) -> Sequence[Message]:
         read.append(item)
         return whole(self, item)
 
