@@ -1,7 +1,7 @@
 """The reduction of a conversation in the guest's own store, as JSON."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from foldline.agent.reduced import ReducedHistory
 from foldline.reduction.state import HistoryReductionState
@@ -19,15 +19,15 @@ _Object = TypeVar("_Object")
 
 
 def kept_reduction(
-    store: Mapping[str, Any], key: str = REDUCTION_KEY
+    store: Mapping[str, object], key: str = REDUCTION_KEY
 ) -> HistoryReductionState | None:
     """Return the reduction that *store* keeps; None if it keeps none."""
     text = store.get(key)
-    return HistoryReductionState.from_json(text) if text else None
+    return HistoryReductionState.from_json(text) if text and isinstance(text, str) else None
 
 
 def new_reduction(
-    store: Mapping[str, Any], state: HistoryReductionState | None, key: str = REDUCTION_KEY
+    store: Mapping[str, object], state: HistoryReductionState | None, key: str = REDUCTION_KEY
 ) -> dict[str, str]:
     """Return what *store* has to be updated with; nothing if it keeps *state* already."""
     text = None if state is None else state.to_json().decode()
@@ -39,7 +39,7 @@ async def reduced_in(
     reduce: Callable[[HistoryReductionState | None], Awaitable[ReducedHistory[_Object]]],
 ) -> ReducedHistory[_Object]:
     """Return what *reduce* makes with the reduction in the metadata of *thread*, which keeps a new one."""
-    store: Mapping[str, Any] = {} if thread is None else thread.metadata
+    store: Mapping[str, object] = {} if thread is None else thread.metadata
     reduced = await reduce(kept_reduction(store))
     new = new_reduction(store, reduced.state)
     if thread is not None and new:

@@ -1,7 +1,7 @@
 """The objects of a guest in the rows of a thread: each whole, beside the messages that it says."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import cast
 
 from msgspec.structs import replace
 
@@ -20,7 +20,7 @@ def rows_of(said: Sequence[Message], whole: object) -> list[Message]:
     return [replace(first, metadata={**(first.metadata or {}), _WHOLE: whole}), *others]
 
 
-def objects_in(rows: Iterable[Message]) -> list[Any]:
+def objects_in(rows: Iterable[Message]) -> list[dict[str, object]]:
     """Return the objects that *rows* have, as they were given to `rows_of`."""
     held = (one.metadata or {} for one in rows)
-    return [one[_WHOLE] for one in held if _WHOLE in one]
+    return [cast("dict[str, object]", one[_WHOLE]) for one in held if _WHOLE in one]

@@ -1,6 +1,7 @@
 """A checkpointer of LangGraph in threads."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -8,6 +9,7 @@ from langgraph.checkpoint.base import get_checkpoint_metadata
 from langgraph.checkpoint.memory import InMemorySaver
 
 from foldline.guests import blocking
+from foldline.integrations.langgraph_index import not_of
 from foldline.integrations.langgraph_reading import CheckpointReader
 from foldline.integrations.langgraph_rows import NAME_KEY, Row, append, rewrite
 
@@ -100,18 +102,19 @@ class FoldlineSaver(CheckpointReader):
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints of runs, in every thread."""
-
-        def of_others(rows: Sequence[Row]) -> set[tuple[str, str]]:
-            puts = (row for row in rows if row.call == "put")
-            return {(row.ns, row.id) for row in puts if row.run not in run_ids}
-
         for thread in await self._threads(None):
-            if not await rewrite(thread, of_others):
+            if not await rewrite(thread, partial(not_of, run_ids)):
                 await self._store.delete(thread.key)
 
     put = blocking(aput)
+    """Keep a checkpoint."""
     put_writes = blocking(aput_writes)
+    """Keep what a task wrote."""
     delete_thread = blocking(adelete_thread)
+    """Delete everything of a thread."""
     copy_thread = blocking(acopy_thread)
+    """Copy a thread."""
     prune = blocking(aprune)
+    """Delete checkpoints."""
     delete_for_runs = blocking(adelete_for_runs)
+    """Delete the checkpoints of runs."""

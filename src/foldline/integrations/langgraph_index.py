@@ -10,7 +10,7 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.read_only import ReadOnlyThread
 
 
-__all__ = ["RowIndex", "RowIndexes"]
+__all__ = ["RowIndex", "RowIndexes", "not_of"]
 
 
 _PAGE = 32
@@ -85,6 +85,11 @@ class RowIndex:
             if id is not None and ns in {None, of} and only in {None, "", id}
         ]
         return [number for id, number in sorted(found, reverse=True) if not end or id < end]
+
+
+def not_of(runs: Sequence[str], rows: Sequence[Row]) -> set[tuple[str, str]]:
+    """Return the checkpoints that none of *runs* has put."""
+    return {(row.ns, row.id) for row in rows if row.call == "put" and row.run not in runs}
 
 
 class RowIndexes:

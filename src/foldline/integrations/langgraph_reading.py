@@ -98,6 +98,7 @@ class CheckpointReader(BaseCheckpointSaver[str]):
         return found
 
     get_tuple = blocking(aget_tuple)
+    """Return a checkpoint."""
     _list = blocking(_listed)
 
     def list(self, config: RunnableConfig | None, **wanted: Any) -> Iterator[Any]:

@@ -81,14 +81,14 @@ async def append(thread: ConversationThread, row: Row, name: str) -> None:
     """Append *row* to *thread*, which LangGraph calls *name*, unless a prune has moved its rows."""
     epoch = thread.head.epoch
 
-    def decide(one: ConversationThread) -> Change:
+    def _decide(one: ConversationThread) -> Change:
         if one.head.epoch != epoch:
             raise ThreadConflictError(thread_id=one.id, expected=0, actual=one.head.revision)
         named = {**one.metadata, NAME_KEY: name}
         metadata = None if named == one.metadata else named
         return Change(messages=[row.message], metadata=metadata, source="input")
 
-    await thread.retry(decide)
+    await thread.retry(_decide)
 
 
 async def rewrite(

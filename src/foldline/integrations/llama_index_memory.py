@@ -67,10 +67,15 @@ class FoldlineMemory(BaseMemory):
         await (await self.thread()).clear()
 
     get_all = blocking(aget_all)
+    """Return all messages."""
     get = blocking(aget)
+    """Return all messages; see `aget`."""
     put = blocking(aput)
+    """Append a message."""
     set = blocking(aset)
+    """Make messages all that there is."""
     reset = blocking(areset)
+    """Delete all messages, and the reduction."""
 
 
 def _rows(messages: Iterable[ChatMessage]) -> list[Message]:
