@@ -170,7 +170,7 @@ def test_what_a_user_says_is_clipped_last() -> None:
 
 
 def thoughtful(text: str) -> Message:
-    """Make a piece of an answer: with reasoning before it, it goes on with the piece before."""
+    """Make a piece of an answer: with reasoning before it, it belongs to the piece before."""
     return Message(role="assistant", parts=(ReasoningPart("Hm."), TextPart(text)))
 
 
