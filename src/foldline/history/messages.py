@@ -229,7 +229,8 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
         """
         if self.speaker != before.speaker:
             return True
-        return all(isinstance(part, TextPart) for part in (*before.parts, *self.parts[:1]))
+        said = bool(before.parts and self.parts)
+        return said and all(isinstance(one, TextPart) for one in (*before.parts, self.parts[0]))
 
     @property
     def is_summary(self) -> bool:
