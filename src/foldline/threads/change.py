@@ -18,6 +18,7 @@ from foldline.history.codec import unwritable, without_values
 from foldline.history.messages import Message, Native, Role, Usage
 from foldline.history.parts import Part, ResponseContent, TextPart, ToolCallResponsePart
 from foldline.reduction.state import HistoryReductionState
+from foldline.threads.due import FoldBase, FoldRule
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import (
     LOOP_FORMAT,
@@ -123,6 +124,9 @@ class Change(Struct, frozen=True, kw_only=True):
     expires_at: datetime | UnsetType | None = UNSET
     """When the thread expires; None for never."""
 
+    fold_rule: FoldRule | None = None
+    """When a fold of the thread is due from now on; None for the rule that it has."""
+
     source: CheckpointSource = "loop"
     """What a kept checkpoint is made after."""
 
@@ -152,6 +156,9 @@ class Change(Struct, frozen=True, kw_only=True):
     pins: tuple[int, ...] | None = None
     """The indexes of the pinned messages after the commit; None if only new messages are pinned."""
 
+    fold_base: FoldBase | None = None
+    """What `reduction` has before its cut."""
+
     copies: Copy | None = None
     """The rows of another thread to begin with; only in the commit that makes a thread."""
 
@@ -180,6 +187,9 @@ class Change(Struct, frozen=True, kw_only=True):
 
     gone_at: float | None = None
     """When the thread expires, in seconds since 1970; None for never."""
+
+    due_at: float | None = None
+    """Since when a fold of it is due, in seconds since 1970; None if none is."""
 
     @property
     def current_epoch(self) -> bytes:
@@ -217,6 +227,8 @@ def check_change(change: Change) -> None:
         _check_tools(change)
     if change.archive is not False or change.commit_id is not None or change.expected is not None:
         _check_options(change)
+    if change.fold_rule is not None:
+        check_fields("fold_rule", change.fold_rule, FoldRule)
     if change.source not in _SOURCES:
         expect_choice("source", change.source, _SOURCES)
     if (change.metadata, change.display_name, change.expires_at) != (None, None, UNSET):

@@ -23,6 +23,7 @@ from foldline.history.codec import encode_json
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.stride import FOLD_STRIDE, is_kept
 from foldline.threads.change import COMMIT_ID_SIZE, Change, Document, DocumentKind
+from foldline.threads.due import FoldBase
 from foldline.threads.head import (
     REMEMBERED_COMMITS,
     Head,
@@ -89,6 +90,7 @@ def plan(
         rewinds=0 if change.keeps is not None else head.rewinds,
         pins=head.pins if change.pins is None else change.pins,
     )
+    head = _judged(record, head, change, is_fold=is_fold)
     settled: AbstractSet[str] = frozenset()
     if record.tools or change.tools:
         settled = _settled(record, change)
@@ -108,8 +110,22 @@ def plan(
         drop=_dropped(record, change, settled, is_fold=is_fold),
         active_at=head.last_activity.timestamp(),
         gone_at=None if head.expires_at is None else head.expires_at.timestamp(),
+        due_at=None if head.fold_due_since is None else head.fold_due_since.timestamp(),
     )
     return Planned(planned, after, known)
+
+
+def _judged(record: ThreadRecord, head: Head, change: Change, *, is_fold: bool) -> Head:
+    """Return *head* with whether a fold is due after the commit."""
+    known, base = record.reduction, None
+    if is_fold:
+        base = change.fold_base or FoldBase()
+    elif head.due is None and known is not None:
+        # A thread from before this was noted.
+        base = FoldBase.guessed(known, length=head.length, users=head.users, tokens=head.tokens)
+    is_undone = not is_fold and any(kind == "reduction" for kind, _ in change.drop)
+    grows = bool(change.messages or change.opens or change.copies or is_undone)
+    return head.judged(head.last_activity, rule=change.fold_rule, base=base, grows=grows)
 
 
 def _settled(record: ThreadRecord, change: Change) -> AbstractSet[str]:

@@ -19,6 +19,7 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.stride import is_kept
 from foldline.threads.change import Document, DocumentKind
 from foldline.threads.cipher import DAMAGE_ADVICE, Vault
+from foldline.threads.due import USUAL_MARK, FoldBase, FoldMark, FoldRule
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState, Checkpoint
 from foldline.threads.row import (
@@ -96,6 +97,8 @@ class Head(Struct, frozen=True, kw_only=True, omit_defaults=True):
     rewinds: int | None = None
     # The indexes of the pinned messages, in order.
     pins: tuple[int, ...] = ()
+    # When a fold is due, and since when one is.
+    due: FoldMark | None = None
     # Always written, which a plain default is not.
     format: int = msgspec.field(default_factory=lambda: HEAD_FORMAT)
 
@@ -126,6 +129,38 @@ class Head(Struct, frozen=True, kw_only=True, omit_defaults=True):
         archives = tuple(one for one in self.archives if one[0] <= fold)
         archived = archives[-1][1] if archives else 0
         return replace(self, archived=archived, archives=archives, folds=fold)
+
+    @property
+    def fold_due_since(self) -> datetime | None:
+        """When a fold became due; None if none is."""
+        return None if self.due is None else self.due.since
+
+    def judged(
+        self, now: datetime, *, rule: FoldRule | None, base: FoldBase | None, grows: bool
+    ) -> "Head":
+        """
+        Return the head with what a commit at *now* makes of the fold that is due.
+
+        Args:
+            now: The time of the commit.
+            rule: The rule from now on; None for the one that is known.
+            base: What a new reduction has before its cut; it leaves no fold due.
+            grows: Whether the counts may have changed.
+        """
+        known = mark = self.due or USUAL_MARK
+        if base is not None:
+            mark = mark.based(base)
+        if rule is not None and rule != mark.rule:
+            mark, grows = mark.following(rule), True
+        if grows:
+            mark = mark.counted(
+                now,
+                length=self.length,
+                users=self.users,
+                tokens=self.tokens,
+                system=self.system_tokens,
+            )
+        return self if mark == known else replace(self, due=mark)
 
     def with_folds(self, cuts: Mapping[int, int]) -> "Head":
         """Return the head of a thread with no reductions but *cuts*, numbers with their reaches."""

@@ -141,10 +141,14 @@ class ThreadReader:
 
     async def hash_at(self, index: int) -> str:
         """Return the stored form of the digest of the first *index* messages, or of none of them."""
-        counts = None
-        if 0 < index <= self._head.length:
-            counts = await self._counts_at(index - 1, await self._system_rows())
+        counts = await self.counts_before(index)
         return hash_text(EMPTY_DIGEST if counts is None else counts.digest)
+
+    async def counts_before(self, index: int) -> MessageRow | None:
+        """Return what the row before *index* counts; None if there is no message before it."""
+        if not 0 < index <= self._head.length:
+            return None
+        return await self._counts_at(index - 1, await self._system_rows())
 
     async def head_at(self, seq: int) -> Head:
         """Return the head as it was after the first *seq* rows, with nothing archived."""

@@ -27,10 +27,12 @@ from foldline.errors import (
 )
 from foldline.history.history import History
 from foldline.history.messages import Message
+from foldline.history.tokens import TokenCounter
 from foldline.reduction.state import HistoryReductionState, hash_of, same_hash
 from foldline.reduction.version_1 import carried_over
 from foldline.threads.change import Change, Copy, DocumentKind, Epoch
 from foldline.threads.commit import Planned, plan
+from foldline.threads.due import FoldBase
 from foldline.threads.head import (
     Head,
     StoredReduction,
@@ -152,6 +154,7 @@ def plan_restore(context: StoreContext, key: ThreadKey, snapshot: ThreadSnapshot
         metadata=snapshot.metadata or None,
         source="input",
         pins=snapshot.pins,
+        fold_base=_base_of(reduction, snapshot.messages, context.counter),
     )
     dated = replace(context, clock=lambda: active_at)
     return plan(dated, ThreadRecord(key=key, head=head), change)
@@ -177,6 +180,16 @@ def _without_overtaken(snapshot: ThreadSnapshot, moment: datetime) -> ThreadSnap
         execution=state.terminated(_OVERTAKEN),
         tools=(),
     )
+
+
+def _base_of(
+    reduction: HistoryReductionState | None, messages: Sequence[Message], counter: TokenCounter
+) -> FoldBase | None:
+    if reduction is None:
+        return None
+    history = History(messages, counter=counter)
+    users = sum(1 for _ in history.users(0))
+    return FoldBase.of(history, reduction, users=users)
 
 
 def _fitting(
@@ -239,7 +252,20 @@ async def _cut(
     head = head.opened(reader.context.random_bytes(ORIGIN_SIZE))
     head = head.with_folds({int(one.name): one.reach for one in kept})
     base = replace(record, head=head, execution=None, tools=(), tail=())
-    return base.fallen_back(kept)
+    return await _fallen_back(reader, base, kept)
+
+
+async def _fallen_back(
+    reader: ThreadReader, record: ThreadRecord, known: Sequence[StoredReduction]
+) -> ThreadRecord:
+    """Return *record* with the first of *known* as the newest reduction, or with none."""
+    record = record.fallen_back(known)
+    if record.head.due is None:
+        return record
+    newest = record.reduction
+    counts = None if newest is None else await reader.counts_before(newest.summarized_up_to_index)
+    due = record.head.due.based(FoldBase.of_row(counts, newest))
+    return replace(record, head=replace(record.head, due=due))
 
 
 async def fitting_reductions(
@@ -355,7 +381,8 @@ async def undone(reader: ThreadReader, record: ThreadRecord) -> tuple[ThreadReco
     if not known:
         # If there was one when the thread was read, the commit is refused.
         return None if record.reduction is None else (record, Change())
-    return record.fallen_back(known[1:]), Change(drop=[("reduction", known[0].name)])
+    before = await _fallen_back(reader, record, known[1:])
+    return before, Change(drop=[("reduction", known[0].name)])
 
 
 async def cleared(reader: ThreadReader, record: ThreadRecord) -> tuple[ThreadRecord, Change]:
@@ -368,6 +395,7 @@ async def cleared(reader: ThreadReader, record: ThreadRecord) -> tuple[ThreadRec
         folds=head.folds,
         expires_at=head.expires_at,
         recent=head.recent,
+        due=None if head.due is None else head.due.based(FoldBase()),
     )
     change = Change(
         display_name="",

@@ -7,7 +7,9 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final, Protocol, Self, TypedDict, runtime_checkable
 
-from foldline.checks import expect, expect_choice
+from msgspec import Struct
+
+from foldline.checks import expect, expect_choice, expect_whole
 from foldline.errors import (
     StoreCorruptError,
     StoreError,
@@ -21,14 +23,15 @@ from foldline.threads.change import moved
 from foldline.threads.cipher import Cipher, Vault
 from foldline.threads.commit import Planned, carry_out
 from foldline.threads.head import ThreadRecord, decode_record
-from foldline.threads.key import DEFAULT_TENANT, ThreadKey, check_tenant, key_of
+from foldline.threads.key import DEFAULT_TENANT, ThreadKey, check_tenant, key_of, listed_key
+from foldline.threads.pages import place_after, written_place
 from foldline.threads.snapshot import decode_snapshot
 from foldline.threads.start import delete_expired, is_expired, make_room, plan_new, plan_restore
 from foldline.threads.storage import CheckpointRetention, StoreContext, StoredThread, ThreadStorage
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["MessageStore", "StoreOptions", "ThreadStore", "stored_threads"]
+__all__ = ["DuePage", "DueThread", "MessageStore", "StoreOptions", "ThreadStore", "stored_threads"]
 
 
 _LOG = logging.getLogger("foldline")
@@ -53,6 +56,26 @@ class MessageStore(Protocol):
     async def get_messages(self) -> list[Message]:
         """Return all messages, oldest first."""
         ...
+
+
+class DueThread(Struct, frozen=True):
+    """A thread whose fold is due."""
+
+    key: ThreadKey
+    """Its tenant and id."""
+
+    since: datetime
+    """When it became due."""
+
+
+class DuePage(Struct, frozen=True):
+    """Some of the threads whose fold is due."""
+
+    threads: tuple[DueThread, ...]
+    """The threads, the longest waiting first."""
+
+    next: str
+    """What to give as `after` for the page after this one; empty if this is the last."""
 
 
 class StoreOptions(TypedDict, total=False):
@@ -252,6 +275,35 @@ class ThreadStore:
                     "thread %r was written by a newer foldline and is skipped: upgrade foldline",
                     stored.key.id,
                 )
+
+    async def folds_due(
+        self, *, tenant: str = DEFAULT_TENANT, limit: int = _PAGE, after: str = ""
+    ) -> DuePage:
+        """
+        Return the threads of *tenant* whose fold is due by their counts, the longest waiting first.
+
+        No thread is read. Whether a fold pays, where prices decide, and whether there is a safe cut
+        is found out by who folds: see `foldline.Refold`. A thread from before this was noted is
+        listed after its next message.
+
+        Args:
+            tenant: The owner.
+            limit: How many to return at most.
+            after: The `next` of the page before; empty for the first page.
+
+        Raises:
+            ConfigError: *limit* is below 1, or *after* is not from such a page.
+        """
+        check_tenant(tenant)
+        expect_whole("limit", limit, 1)
+        place = place_after("after", after, tuple[float, str])
+        found = await self.context.storage.folds_due(tenant, after=place, limit=limit)
+        threads = [
+            DueThread(key, datetime.fromtimestamp(since, UTC))
+            for since, id in found
+            if (key := listed_key(tenant, id)) is not None
+        ]
+        return DuePage(tuple(threads), written_place(found[-1]) if len(found) == limit else "")
 
     async def tenants(self) -> list[str]:
         """Return every tenant that has a thread, in order."""

@@ -15,10 +15,12 @@ from foldline.errors import (
     ThreadConflictError,
     ThreadNotFoundError,
 )
+from foldline.history.digest import EMPTY_DIGEST
 from foldline.history.messages import Message
-from foldline.reduction.state import HistoryReductionState, hash_of, same_hash
+from foldline.reduction.state import HistoryReductionState, hash_of, hash_text, same_hash
 from foldline.threads.change import COMMIT_ID_SIZE, Change, check_change, check_messages
 from foldline.threads.commit import OneLoopLock, carry_out, plan
+from foldline.threads.due import FoldBase
 from foldline.threads.head import ThreadRecord, decode_record
 from foldline.threads.read_only import ReadOnlyThread
 from foldline.threads.reader import ThreadReader
@@ -125,21 +127,26 @@ class ConversationThread(ReadOnlyThread):
             if change.expected not in {None, head.revision}:
                 raise self._conflict(head.revision, expected=change.expected)
             if isinstance(change.reduction, HistoryReductionState):
-                await self._check_reduction(change.reduction)
+                base = await self._checked_base(change.reduction)
+                change = structs.replace(change, fold_base=base)
             await self._write(self._record, change, is_named=True)
 
-    async def _check_reduction(self, reduction: HistoryReductionState) -> None:
+    async def _checked_base(self, reduction: HistoryReductionState) -> FoldBase:
+        """Return what *reduction* has before its cut, if it covers messages of this thread."""
         index, history = reduction.summarized_up_to_index, self._current_history()
         if reduction.goes_back_from(self._record.reduction):
             message = f"a reduction up to {index} goes back: `undo_reduction` revokes the newest"
             raise ConfigError(message)
-        if index:
-            if history is not None and history.start <= index <= len(history):
-                known = hash_of(history, index)
-            else:
-                known = await self._guarded(lambda reader: reader.hash_at(index))
-            if not same_hash(known, reduction.message_hash):
-                raise IntegrityError(index=index)
+        if history is not None and history.start <= index <= len(history):
+            known = hash_of(history, index)
+            base = FoldBase.of(history, reduction, users=self.head.users)
+        else:
+            counts = await self._guarded(lambda reader: reader.counts_before(index))
+            known = hash_text(EMPTY_DIGEST if counts is None else counts.digest)
+            base = FoldBase.of_row(counts, reduction)
+        if index and not same_hash(known, reduction.message_hash):
+            raise IntegrityError(index=index)
+        return base
 
     async def _write(self, base: ThreadRecord, change: Change, *, is_named: bool = False) -> None:
         if is_expired(self._context, self._record):

@@ -11,6 +11,7 @@ from foldline.testing.storage.check import Lab, StorageCheck
 from foldline.testing.storage.commits import Commits
 from foldline.testing.storage.contents import Contents
 from foldline.testing.storage.epochs import Epochs
+from foldline.testing.storage.folds import Folds
 from foldline.testing.storage.tenants import Lasting, Tenants
 from foldline.threads.storage import ThreadStorage
 
@@ -82,7 +83,7 @@ class StorageConformance:
     @staticmethod
     def checks() -> tuple[StorageCheck, ...]:
         """Return every check."""
-        groups = (Commits, Contents, Epochs, Tenants, Lasting)
+        groups = (Commits, Contents, Epochs, Folds, Tenants, Lasting)
         return tuple(check for group in groups for check in _checks_of(group))
 
     async def run(self) -> StorageReport:

@@ -1,6 +1,7 @@
 """Threads in memory: gone with the process, and otherwise like those in any other store."""
 
 from collections.abc import Iterable
+from heapq import nsmallest
 from typing import Unpack
 
 from msgspec import Struct, field
@@ -20,6 +21,7 @@ class _Thread(Struct):
     revision: int = 0
     head: bytes = b""
     expires_at: float | None = None
+    due_at: float | None = None
     documents: dict[tuple[DocumentKind, str], Document] = field(default_factory=dict)
     rows: list[StoredRow] = field(default_factory=list)
     # Of each epoch: its number, counted for the whole life of the thread, oldest first.
@@ -101,6 +103,7 @@ class MemoryStorage:
         thread.documents.update(((one.kind, one.name), one) for one in change.put)
         thread.revision = change.revision + 1
         thread.head, thread.expires_at = change.head, change.gone_at
+        thread.due_at = change.due_at
 
     def _copied(self, key: ThreadKey, copies: Copy | None) -> list[StoredRow]:
         if copies is None:
@@ -140,6 +143,17 @@ class MemoryStorage:
         """Return the threads of *tenant* whose ids come after *after*, in order of their ids."""
         keys = sorted(key for key in self._threads if key.tenant == tenant and key.id > after)
         return [_stored(key, self._threads[key]) for key in keys[:limit]]
+
+    async def folds_due(
+        self, tenant: str, *, after: tuple[float, str] | None = None, limit: int
+    ) -> list[tuple[float, str]]:
+        """Return since when folds of *tenant* are due, and the ids, the oldest first."""
+        found = (
+            (thread.due_at, key.id)
+            for key, thread in self._threads.items()
+            if key.tenant == tenant and thread.due_at is not None
+        )
+        return nsmallest(limit, (one for one in found if after is None or one > after))
 
     async def tenants(self) -> list[str]:
         """Return every tenant that has a thread, in order."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from math import inf
 from operator import attrgetter, itemgetter
 from typing import Any, Final, TypeAlias, Unpack, cast
 
@@ -234,6 +235,14 @@ class PostgresStorage:
             for id, group in groupby(found, key=itemgetter(0))
             if (key := listed_key(tenant, id)) is not None
         ]
+
+    async def folds_due(
+        self, tenant: str, *, after: tuple[float, str] | None = None, limit: int
+    ) -> list[tuple[float, str]]:
+        """Return since when folds of *tenant* are due, and the ids, the oldest first."""
+        since, id = after or (-inf, "")
+        values = {"tenant": tenant, "since": since, "id": id, "limit": limit}
+        return [(due_at, id) for due_at, id in await self._read("folds_due", values)]
 
     async def tenants(self) -> list[str]:
         """Return every tenant that has a thread, in order."""

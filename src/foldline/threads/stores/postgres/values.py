@@ -38,6 +38,7 @@ def one_commit(key: ThreadKey, change: Change) -> tuple[str, Values]:
         "head": change.head,
         "active_at": change.active_at,
         "gone_at": change.gone_at,
+        "due_at": change.due_at,
         **_contents([change]),
     }
     if _appends(change):
@@ -65,6 +66,7 @@ def several_commits(commits: Sequence[tuple[ThreadKey, Change]]) -> Values:
         "heads": strings([one.head for one in changes]),
         "active_at": doubles([one.active_at for one in changes]),
         "gone_at": doubles([one.gone_at for one in changes]),
+        "due_at": doubles([one.due_at for one in changes]),
         "row_places": integers([at for at, one in enumerate(changes, 1) for _ in one.rows]),
         "drop_places": integers([at for at, one in enumerate(changes, 1) for _ in one.drop]),
         "put_places": integers([at for at, one in enumerate(changes, 1) for _ in one.put]),

@@ -4,6 +4,7 @@
 --   base/fence                      number: how often a write was given up; it never decreases
 --   base/tenants                    sorted set: tenants that have a thread
 --   base/threads/tenant             sorted set: ids of the threads
+--   base/due/tenant                 sorted set: ids of the threads whose fold is due, by since when
 --   base/thread/tenant/id           hash: revision, head and so on, and each document by kind/name
 --   base/names/tenant/id            sorted set: kind/name of each document
 --   base/live/tenant/id             list: the rows, each after a letter for its role
@@ -26,6 +27,7 @@ local EPOCH = 32
 
 local base, action, tenant = ARGV[1], ARGV[2], ARGV[3]
 local tenants, threads = base .. '/tenants', base .. '/threads/' .. tenant
+local due = base .. '/due/' .. tenant
 local none, cursor = base .. '/none', 3
 
 local function take()
@@ -216,6 +218,23 @@ function actions.tenants()
   return {'ok', redis.call('ZRANGE', tenants, 0, -1)}
 end
 
+-- Returns the ids of threads whose fold is due, and since when, after one of them if one is given.
+function actions.due()
+  local since, after, most, found, skipped = take(), take(), tonumber(take()), {'ok'}, 0
+  repeat
+    local page = redis.call('ZRANGEBYSCORE', due, since, '+inf', 'WITHSCORES', 'LIMIT', skipped, CHUNK)
+    for place = 1, #page, 2 do
+      -- Of one time, those up to the last one were in the page before.
+      local is_new = tonumber(page[place + 1]) ~= tonumber(since) or page[place] > after
+      if #found <= most and is_new then
+        found[#found + 1] = {page[place], page[place + 1]}
+      end
+    end
+    skipped = skipped + CHUNK
+  until #page < 2 * CHUNK or #found > most
+  return found
+end
+
 function actions.documents()
   local id, kind, most = take(), take(), take()
   return {'ok', contents(id, newest(id, kind, most))}
@@ -323,6 +342,11 @@ function actions.commit()
     redis.call('HSET', thread, field, take())
     redis.call('ZADD', names, 0, field)
   end
+  if change.due then
+    redis.call('ZADD', due, change.due, id)
+  else
+    redis.call('ZREM', due, id)
+  end
   redis.call('HSET', thread, 'revision', change.revision + 1, 'head', head, 'epoch', change.after,
     'active', change.active, 'expires', change.expires or '')
   return {'done', 1}
@@ -348,6 +372,7 @@ function actions.delete()
   forget(id)
   redis.call('UNLINK', thread, of('names', id))
   redis.call('ZREM', threads, id)
+  redis.call('ZREM', due, id)
   if redis.call('ZCARD', threads) == 0 then
     redis.call('ZREM', tenants, tenant)
   end

@@ -161,6 +161,14 @@ class RedisStorage:
                 break
         return found
 
+    async def folds_due(
+        self, tenant: str, *, after: tuple[float, str] | None = None, limit: int
+    ) -> list[tuple[float, str]]:
+        """Return since when folds of *tenant* are due, and the ids, the oldest first."""
+        since, id = ("-inf", "") if after is None else (repr(after[0]), after[1])
+        _, *found = await self._ask("due", tenant, since, id, limit)
+        return [(float(due_at), name_of(name)) for name, due_at in found]
+
     async def tenants(self) -> list[str]:
         """Return every tenant that has a thread, in order."""
         _, found = await self._ask("tenants", "")
@@ -259,6 +267,7 @@ def _plan(change: Change) -> bytes:
         "after": change.current_epoch.hex(),
         "active": change.active_at,
         "expires": change.gone_at,
+        "due": None if change.due_at is None else repr(change.due_at),
         "at": None if opens is None else opens.at,
         "clears": change.clears,
         "source": None if copies is None else copies.source.id,

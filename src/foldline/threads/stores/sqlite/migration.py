@@ -20,8 +20,11 @@ SEQ_BITS: Final = 32
 SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 """The bits of the number."""
 
-NEWEST_SCHEMA: Final = 4
+NEWEST_SCHEMA: Final = 5
 """The version of the tables that this foldline reads and writes."""
+
+# Before it, threads shared rows on branches.
+_FLAT_ROWS: Final = 4
 
 _PACKAGE: Final = "foldline.threads.stores.sqlite"
 
@@ -37,7 +40,8 @@ def migrate(connection: sqlite3.Connection, name: str) -> None:
         missing = (pieces for one, pieces in migrations(_PACKAGE) if one > number.schema)
         for piece in chain.from_iterable(missing):
             connection.execute(piece)
-        _flatten(connection, statements(_PACKAGE), name)
+        if number.schema < _FLAT_ROWS:
+            _flatten(connection, statements(_PACKAGE), name)
         number._replace(schema=NEWEST_SCHEMA).write(connection)
 
 

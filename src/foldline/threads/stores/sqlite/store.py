@@ -169,6 +169,13 @@ class SQLiteStorage:
         """Return the threads of *tenant* with ids after *after*, in order of their ids."""
         return await self._ask(lambda tables: tables.threads(tenant, after, limit))
 
+    async def folds_due(
+        self, tenant: str, *, after: tuple[float, str] | None = None, limit: int
+    ) -> list[tuple[float, str]]:
+        """Return since when folds of *tenant* are due, and the ids, the oldest first."""
+        place = after or (-inf, "")
+        return await self._ask(lambda tables: tables.folds_due(tenant, place, limit))
+
     async def tenants(self) -> list[str]:
         """Return every tenant that has a thread, in order."""
         return await self._ask(lambda tables: [name_of(name) for (name,) in tables.run("tenants")])

@@ -75,6 +75,13 @@ class Tables(Struct, frozen=True):
             )
             return list(islice(found, limit))
 
+    def folds_due(
+        self, tenant: str, after: tuple[float, str], limit: int
+    ) -> list[tuple[float, str]]:
+        """Return since when folds of *tenant* are due, and the ids, the oldest first."""
+        found = self.run("folds_due", tenant, *after, limit)
+        return [(due_at, name_of(name)) for due_at, name in found]
+
     def documents(self, key: ThreadKey, kind: DocumentKind, limit: int | None) -> list[Document]:
         """Return the newest documents of *kind*."""
         most = -1 if limit is None else limit
@@ -95,7 +102,7 @@ class Tables(Struct, frozen=True):
         found = self.run("find", key.tenant, key.id).fetchone()
         if found is None:
             return []
-        pk, _, live, current, _ = found
+        pk, _, live, current, *_ = found
         if not epoch or epoch == current:
             return [live]
         epochs = self.run("epochs", pk).fetchall()
@@ -113,15 +120,15 @@ class Tables(Struct, frozen=True):
         """Do all of *change*, or raise before anything was written."""
         found = self._at(key, change.revision)
         if found is None:
-            pk, live = self._make(key, change)
+            (pk, live), due_at = self._make(key, change), None
         else:
-            pk, _, live, epoch, _ = found
+            pk, _, live, epoch, _, due_at = found
             if epoch != change.epoch:
                 # The thread was deleted and made again, and has come to the same revision.
                 raise ThreadNotFoundError(thread_id=key.id)
             if change.opens is not None:
                 self._open_epoch(pk, live, change.opens, clears=change.clears)
-        put = self._write_head(pk, live, change)
+        put = self._write_head(pk, live, change, due_at)
         base = live << SEQ_BITS
         if change.rows:
             rows = [(base + row.seq, row.system, row.data) for row in change.rows]
@@ -167,7 +174,9 @@ class Tables(Struct, frozen=True):
             shift = (number - live) << SEQ_BITS
             self.run("move_rows", shift, base + opens.at, base + SEQ_MASK + 1)
 
-    def _write_head(self, pk: int, live: int, change: Change) -> list[Document]:
+    def _write_head(
+        self, pk: int, live: int, change: Change, due_at: float | None
+    ) -> list[Document]:
         """Write the head and the execution state beside it; return the other documents."""
         state, others = None, list[Document]()
         has_state = (_STATE, None) in change.drop or (_STATE, "") in change.drop
@@ -178,7 +187,11 @@ class Tables(Struct, frozen=True):
                 others.append(one)
         epoch = change.epoch if change.opens is None else change.opens.id
         head = (change.revision + 1, live, epoch, change.head)
-        self.run("set_head", *head, change.active_at, change.gone_at, has_state, state, pk)
+        values = (*head, change.active_at, change.gone_at, has_state, state)
+        if change.due_at == due_at:
+            self.run("set_head", *values, pk)
+        else:
+            self.run("set_head_and_due", *values, change.due_at, pk)
         return others
 
     def _change_documents(
@@ -220,7 +233,7 @@ class Tables(Struct, frozen=True):
         found = self._at(key, None if expected is None else expected.revision)
         if found is None:
             return False
-        pk, revision, live, _, head = found
+        pk, revision, live, _, head, _ = found
         if expected is not None and head != expected.head:
             # The thread was deleted and made again, and has come to the same revision.
             raise ThreadConflictError(thread_id=key.id, expected=revision, actual=0)

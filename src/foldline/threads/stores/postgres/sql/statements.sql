@@ -64,6 +64,12 @@ FROM (
     ORDER BY id LIMIT %(limit)s
 ) t LEFT JOIN LATERAL loaded(t.pk) d ON true;
 
+-- name: folds_due
+SELECT fold_due_since, id FROM threads
+WHERE tenant = %(tenant)s AND fold_due_since IS NOT NULL
+    AND (fold_due_since, id) > (%(since)s::double precision, %(id)s)
+ORDER BY fold_due_since, id LIMIT %(limit)s;
+
 -- name: documents
 SELECT d.kind, d.name, d.data FROM threads t JOIN documents d ON d.thread = t.pk
 WHERE t.tenant = %(tenant)s AND t.id = %(id)s AND d.kind = %(kind)s
@@ -109,7 +115,7 @@ SELECT textsend(tenant) FROM found WHERE tenant IS NOT NULL;
 -- name: commit
 SELECT commit_change(
     %(tenant)s, %(id)s, %(revision)s, %(epoch)s, %(after)s, %(head)s, %(active_at)s, %(gone_at)s,
-    %(at)s, %(clears)s, %(source)s, %(source_epoch)s, %(count)s, %(keeps)s,
+    %(due_at)s, %(at)s, %(clears)s, %(source)s, %(source_epoch)s, %(count)s, %(keeps)s,
     %(numbers)s, %(systems)s, %(rows)s,
     %(drop_kinds)s, %(drop_names)s, %(kinds)s, %(names)s, %(data)s
 );
@@ -118,7 +124,7 @@ SELECT commit_change(
 -- The same for a commit that only appends rows and changes documents, with fewer values to send.
 SELECT commit_change(
     %(tenant)s, %(id)s, %(revision)s, %(epoch)s, %(epoch)s, %(head)s, %(active_at)s, %(gone_at)s,
-    NULL, false, NULL, NULL, NULL, NULL,
+    %(due_at)s, NULL, false, NULL, NULL, NULL, NULL,
     %(numbers)s, %(systems)s, %(rows)s,
     %(drop_kinds)s, %(drop_names)s, %(kinds)s, %(names)s, %(data)s
 );
@@ -129,16 +135,17 @@ SELECT commit_change(
 WITH given AS (
     SELECT * FROM unnest(
         %(tenants)s::text[], %(ids)s::text[], %(revisions)s::bigint[], %(epochs)s::bytea[],
-        %(heads)s::bytea[], %(active_at)s::double precision[], %(gone_at)s::double precision[]
-    ) WITH ORDINALITY g (tenant, id, revision, epoch, head, active_at, gone_at, place)
+        %(heads)s::bytea[], %(active_at)s::double precision[], %(gone_at)s::double precision[],
+        %(due_at)s::double precision[]
+    ) WITH ORDINALITY g (tenant, id, revision, epoch, head, active_at, gone_at, due_at, place)
 ), held AS (
-    SELECT t.pk, t.live, g.revision, g.head, g.active_at, g.gone_at, g.place
+    SELECT t.pk, t.live, g.revision, g.head, g.active_at, g.gone_at, g.due_at, g.place
     FROM given g JOIN threads t ON t.tenant = g.tenant AND t.id = g.id
         AND t.revision = g.revision AND t.epoch = g.epoch
     FOR NO KEY UPDATE OF t SKIP LOCKED
 ), moved AS (
     UPDATE threads t SET revision = h.revision + 1, head = h.head,
-        last_activity = h.active_at, expires_at = h.gone_at
+        last_activity = h.active_at, expires_at = h.gone_at, fold_due_since = h.due_at
     FROM held h WHERE t.pk = h.pk
 ), appended AS (
     INSERT INTO rows (id, system, data)

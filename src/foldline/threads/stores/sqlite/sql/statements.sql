@@ -36,7 +36,7 @@ WHERE tenant = ? AND id > ? AND typeof(id) = 'text' ORDER BY id;
 SELECT CAST(tenant AS BLOB) FROM threads GROUP BY tenant;
 
 -- name: find
-SELECT pk, revision, live, epoch, head FROM threads WHERE tenant = ? AND id = ?;
+SELECT pk, revision, live, epoch, head, fold_due_since FROM threads WHERE tenant = ? AND id = ?;
 
 -- name: add_thread
 -- A new thread; its head and its rows come later.
@@ -46,6 +46,16 @@ INSERT INTO threads (tenant, id, revision, live, head, last_activity) VALUES (?,
 -- The next revision, and the execution state if it changes.
 UPDATE threads SET revision = ?, live = ?, epoch = ?, head = ?, last_activity = ?, expires_at = ?,
 execution = CASE ? WHEN 1 THEN ? ELSE execution END WHERE pk = ?;
+
+-- name: set_head_and_due
+-- The same if it changes whether a fold is due: SQLite writes the index anew even if a value stays.
+UPDATE threads SET revision = ?, live = ?, epoch = ?, head = ?, last_activity = ?, expires_at = ?,
+execution = CASE ? WHEN 1 THEN ? ELSE execution END, fold_due_since = ? WHERE pk = ?;
+
+-- name: folds_due
+SELECT fold_due_since, CAST(id AS BLOB) FROM threads
+WHERE tenant = ?1 AND fold_due_since IS NOT NULL AND (fold_due_since, id) > (?2, ?3)
+ORDER BY fold_due_since, id LIMIT ?4;
 
 -- name: add_epoch
 INSERT INTO epochs (thread, id) VALUES (?, ?);
