@@ -156,6 +156,16 @@ class PagesInclude(MemoryStorage):
         return [one for one in found if one.key.id >= after][:limit]
 
 
+class ForgetsTheTimeOfMany(MemoryStorage):
+    """Begins a page of folds after the time that the last one ended with."""
+
+    async def folds_due(
+        self, tenant: str, *, after: tuple[float, str] | None = None, limit: int
+    ) -> list[tuple[float, str]]:
+        place = None if after is None else (after[0], "~")
+        return await super().folds_due(tenant, after=place, limit=limit)
+
+
 class GivesOldestFirst(MemoryStorage):
     """Returns documents in the wrong order."""
 
@@ -244,6 +254,13 @@ FAULTS: Mapping[str, tuple[type[MemoryStorage], str]] = MappingProxyType(
             ),
             "a_head_and_its_expiry_are_kept",
         ),
+        "keeps a fold due": (
+            _committing(
+                lambda thread, change: replace(change, due_at=change.due_at or thread.due_at)
+            ),
+            "a_due_fold_is_listed a_rewind_carries_its_time",
+        ),
+        "forgets the time of many": (ForgetsTheTimeOfMany, "the_oldest_is_first"),
         "cuts names at NUL": (
             _committing(_cut_at_nul),
             "names_without_a_form_are_kept_or_refused",

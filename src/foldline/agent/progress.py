@@ -20,6 +20,7 @@ from foldline.history.messages import Message
 from foldline.history.meter import PrefixMeter
 from foldline.providers.model import ChatModel, ChatRequest
 from foldline.reduction.budget import Budget, budget_of
+from foldline.reduction.fold_rule import FoldRule
 from foldline.reduction.prices import Prices
 from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState, SentRequest
@@ -85,8 +86,11 @@ class Progress:
         thread: ConversationThread,
         state: AgentLoopState,
         emit: Callable[[AgentEvent], None],
+        *,
+        rule: FoldRule | None = None,
     ) -> None:
         self.thread = thread
+        self._rule = rule
         self.emit = emit
         self.state = state
         self.messages: list[Message] = []
@@ -107,7 +111,7 @@ class Progress:
 
         def _decide(thread: ConversationThread) -> Change:
             self.check()
-            return structs.replace(change, expected=thread.head.revision)
+            return structs.replace(change, expected=thread.head.revision, fold_rule=self._rule)
 
         # One at a time: parallel tools store their results through the same object.
         async with self._lock:

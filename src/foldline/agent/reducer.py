@@ -41,6 +41,7 @@ from foldline.reduction.budget import Budget
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.event import Reason, ReductionStatus
 from foldline.reduction.fingerprint import fingerprint
+from foldline.reduction.fold_rule import FoldRule, rule_of
 from foldline.reduction.quotes import Pins
 from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.reduction.verdict import Verdict, decide
@@ -139,6 +140,10 @@ class HistoryReducer:
         # A model of the caller's own is on no list of prices.
         made._may_warn = self._may_warn and ":" in name and not name.startswith("scripted:")  # noqa: SLF001
         return made
+
+    def fold_rule(self, budget: Budget) -> FoldRule:
+        """Return when a fold is due in requests of *budget*, as far as the counts of a thread say."""
+        return rule_of(self.config, budget, by_price=self._costs is not None)
 
     async def reduce(  # noqa: PLR0913 - one name for each part of a request
         self,

@@ -79,7 +79,8 @@ class Turn:
         self._usages: list[Usage | None] = []
         self._reduction: ReductionMetadata | None = None
         state = begun(thread, run_id=urandom(16).hex(), agent=setup.agent)
-        self._at = Progress(thread, state, self._emit)
+        rule = setup.reducer.fold_rule(setup.budget(state))
+        self._at = Progress(thread, state, self._emit, rule=rule)
 
     async def run(self) -> TurnResult:
         """Run the turn to its end; see `Agent.run`."""

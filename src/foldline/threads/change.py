@@ -17,8 +17,9 @@ from foldline.errors import ConfigError, FormatError
 from foldline.history.codec import unwritable, without_values
 from foldline.history.messages import Message, Native, Role, Usage
 from foldline.history.parts import Part, ResponseContent, TextPart, ToolCallResponsePart
+from foldline.reduction.fold_rule import FoldRule
 from foldline.reduction.state import HistoryReductionState
-from foldline.threads.due import FoldBase, FoldRule
+from foldline.threads.due import FoldBase
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import (
     LOOP_FORMAT,

@@ -16,51 +16,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.history.history import CountingUnit, History
-from foldline.reduction.budget import Budget, budget_of
+from foldline.reduction.budget import budget_of
 from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.fold_rule import FoldRule, rule_of
 from foldline.reduction.shortening import fitting
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.row import MessageRow
 
 
-__all__ = ["USUAL_MARK", "FoldBase", "FoldMark", "FoldRule", "rule_of"]
+__all__ = ["USUAL_MARK", "FoldBase", "FoldMark"]
 
 
 # The unit as it is stored: a head has this mark in every commit.
 _Letter: TypeAlias = Literal["m", "e", "t"]
 _UNITS: dict[_Letter, CountingUnit] = {"m": "messages", "e": "exchanges", "t": "tokens"}
 _LETTERS: dict[CountingUnit, _Letter] = {unit: letter for letter, unit in _UNITS.items()}
-
-
-class FoldRule(Struct, frozen=True, kw_only=True, gc=False):
-    """When a fold of a thread is due, as far as its counts say."""
-
-    unit: CountingUnit = "tokens"
-    """What `most` counts."""
-
-    most: int | None = None
-    """The most after the cut; one more makes a fold due. None for no limit."""
-
-    view: int | None = None
-    """The most estimated tokens of a view with its system messages; None for no limit."""
-
-
-def rule_of(config: HistoryReductionConfig, budget: Budget, *, by_price: bool = False) -> FoldRule:
-    """
-    Return the rule of *config* for requests of *budget*.
-
-    Where it goes *by_price*, a fold is due as soon as it could drop something: what reads the
-    thread finds out whether it pays.
-    """
-    if not config.enabled:
-        return FoldRule()
-    limits = config.limits
-    if by_price and limits is None:
-        return FoldRule(unit="tokens", most=budget.keep, view=budget.full)
-    most = None
-    if limits is not None and (by_price or config.trigger != "balance"):
-        most = limits.target if by_price else limits.ceiling
-    return FoldRule(unit=config.unit, most=most, view=budget.full)
 
 
 class FoldBase(Struct, frozen=True, gc=False):
@@ -148,5 +118,5 @@ class FoldMark(Struct, frozen=True, array_like=True, gc=False):
 
 _USUAL = HistoryReductionConfig()
 
-USUAL_MARK: Final = FoldMark("t", None, budget_of(_USUAL).full)
+USUAL_MARK: Final = FoldMark("t", None, rule_of(_USUAL, budget_of(_USUAL)).view)
 """The mark of a thread that nobody has given another rule: that of the default configuration."""

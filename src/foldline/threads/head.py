@@ -15,11 +15,12 @@ from foldline.history.digest import EMPTY_DIGEST, chain_digest
 from foldline.history.messages import PIN_KEY, Message
 from foldline.history.parts import TextPart
 from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter, count_message
+from foldline.reduction.fold_rule import FoldRule
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.stride import is_kept
 from foldline.threads.change import Document, DocumentKind
 from foldline.threads.cipher import DAMAGE_ADVICE, Vault
-from foldline.threads.due import USUAL_MARK, FoldBase, FoldMark, FoldRule
+from foldline.threads.due import USUAL_MARK, FoldBase, FoldMark
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState, Checkpoint
 from foldline.threads.row import (

@@ -81,6 +81,7 @@ class MortalStorage:
     rows = _lived("rows")
     documents = _lived("documents")
     threads = _lived("threads")
+    folds_due = _lived("folds_due")
     tenants = _lived("tenants")
     delete = _lived("delete")
     check = _lived("check")

@@ -1,0 +1,212 @@
+"""Which threads have a fold due: what their commits note, and how they are listed."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from foldline.errors import ConfigError
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.reduction.fold_rule import FoldRule
+from foldline.reduction.view import view_tokens
+from foldline.threads.change import Change
+from foldline.threads.due import USUAL_MARK, FoldBase
+from foldline.threads.store import ThreadStore
+from foldline.threads.stores.memory import MemoryStore
+from tests.threads.canaries import reduction_of
+from tests.threads.clock import Clock
+from tests.threads.stores_by_name import EVERY, store_by_name
+
+
+RULE = FoldRule(unit="messages", most=4)
+
+
+@pytest.fixture(params=EVERY)
+def any_store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> ThreadStore:
+    """Return a store of each kind."""
+    return store_by_name(request, tmp_path, clock)
+
+
+def said(count: int, *, start: int = 0) -> list[Message]:
+    """Return so many messages, by turns of a user and a model."""
+    kinds = (Message.user, Message.assistant)
+    return [kinds[number % 2](f"say {number}") for number in range(start, start + count)]
+
+
+async def due(store: ThreadStore, **options: str | int) -> list[str]:
+    """Return the ids of the threads whose fold is due."""
+    return [one.key.id for one in (await store.folds_due(**options)).threads]  # type: ignore[arg-type]
+
+
+async def test_a_commit_makes_a_fold_due_and_a_fold_clears_it(
+    any_store: ThreadStore, clock: Clock
+) -> None:
+    """The first commit beyond the rule notes its time, later ones keep it, and a fold clears it."""
+    async with any_store as store:
+        thread = await store.thread("t")
+        await thread.commit(Change(messages=said(4), fold_rule=RULE))
+        assert await due(store) == []
+
+        clock.now += timedelta(hours=1)
+        await thread.add_messages(said(1, start=4))
+        first = clock()
+        clock.now += timedelta(hours=1)
+        await thread.add_messages(said(1, start=5))
+        await thread.set_metadata({"a": 1})
+        (listed,) = (await store.folds_due()).threads
+        assert (listed.key.id, listed.since) == ("t", first)
+
+        await thread.save_reduction(reduction_of(said(6), 4, "four"))
+        assert await due(store) == []
+        await thread.add_messages(said(2, start=6))
+        assert await due(store) == []
+        await thread.add_messages(said(1, start=8))
+        assert await due(store) == ["t"]
+        loaded = await store.find("t")
+        assert loaded is not None
+        assert loaded.head.fold_due_since == clock()
+
+
+@pytest.mark.parametrize(
+    ("rule", "least"),
+    [
+        (FoldRule(unit="messages", most=6), 7),
+        (FoldRule(unit="exchanges", most=3), 7),
+        (FoldRule(unit="tokens", most=60), 0),
+        (FoldRule(view=60), 0),
+    ],
+    ids=["messages", "exchanges", "tokens", "view"],
+)
+async def test_each_unit_counts_what_follows_the_cut(
+    store: ThreadStore, rule: FoldRule, least: int
+) -> None:
+    """The fold is due with the first message that the history itself counts beyond the rule."""
+    async with store:
+        for name, cut in (("plain", 0), ("folded", 10)):
+            thread = await store.thread(name)
+            await thread.commit(Change(messages=said(cut or 1), fold_rule=rule))
+            reduction = reduction_of(said(cut), cut, "x" * 8) if cut else None
+            if reduction is not None:
+                await thread.save_reduction(reduction)
+            while await due(store) != [name]:
+                history = History(await thread.get_messages())
+                if rule.most is None:
+                    assert view_tokens(history, reduction) <= (rule.view or 0)
+                else:
+                    assert history.count(rule.unit, cut) <= rule.most
+                await thread.add_messages(said(1, start=thread.count))
+            history = History(await thread.get_messages())
+            if rule.most is None:
+                assert view_tokens(history, reduction) > (rule.view or 0)
+            else:
+                assert history.count(rule.unit, cut) > rule.most
+            assert thread.count >= cut + least
+            await store.delete(name)
+
+
+async def test_a_fold_is_counted_the_same_by_who_has_not_read_the_thread(
+    store: ThreadStore,
+) -> None:
+    """What a reduction has before its cut is the same from memory and from the row before it."""
+    async with store:
+        marks = []
+        for name in ("read", "unread"):
+            thread = await store.thread(name)
+            await thread.add_messages([Message.system("be brief"), *said(9)])
+            if name == "read":
+                await thread.window()
+            else:
+                thread = await store.thread(name)
+            await thread.save_reduction(reduction_of(said(9), 6, "six"))
+            marks.append(thread.head.due)
+        assert marks[0] == marks[1]
+        assert marks[0] is not None
+        assert (marks[0].cut, marks[0].users) == (6, 3)
+
+
+async def test_the_usual_rule_is_the_ceiling(store: ThreadStore) -> None:
+    """A thread that nobody gave a rule is due with a view near the ceiling, and notes nothing before."""
+    async with store:
+        thread = await store.thread("t")
+        await thread.add_messages(said(20))
+        assert thread.head.due is None
+        await thread.add_message(Message.user("word " * 60_000))
+        assert await due(store) == ["t"]
+        await thread.commit(Change(fold_rule=FoldRule()))
+        assert await due(store) == []
+
+
+async def test_what_is_taken_back_is_not_due(any_store: ThreadStore) -> None:
+    """A rewind, a clear and a fork count what they keep; an undone fold is due again."""
+    async with any_store as store:
+        thread = await store.thread("t")
+        await thread.commit(Change(messages=said(8), fold_rule=RULE))
+        fork, short = await thread.fork("fork"), await thread.fork("short", at=3)
+        assert sorted(await due(store)) == ["fork", "t"]
+        await thread.save_reduction(reduction_of(said(8), 4, "four"))
+        await thread.save_reduction(reduction_of(said(8), 6, "six"))
+        await thread.add_messages(said(1, start=8))
+        assert await due(store) == ["fork"]
+
+        await thread.undo_reduction()
+        assert sorted(await due(store)) == ["fork", "t"]
+        await thread.rewind(at=7)
+        assert await due(store) == ["fork"]
+        await fork.clear()
+        assert await due(store) == []
+        for one in (fork, short):
+            await one.add_messages(said(5))
+        assert sorted(await due(store)) == ["fork", "short"]
+
+
+async def test_a_snapshot_is_counted_as_it_is_restored(store: ThreadStore) -> None:
+    """A thread that is made of a snapshot has its reduction counted, and follows the usual rule."""
+    async with store:
+        thread = await store.thread("t")
+        await thread.add_messages(said(9))
+        await thread.save_reduction(reduction_of(said(9), 6, "six"))
+        made = await store.restore(await thread.to_snapshot(), thread_id="made")
+        assert made.head.due == thread.head.due
+        assert await due(store) == []
+
+
+async def test_an_older_thread_is_judged_by_its_share(store: ThreadStore) -> None:
+    """A thread that was folded before this was noted is taken to be as even as it is long."""
+    guess = FoldBase.guessed(reduction_of(said(8), 4, "four"), length=8, users=4, tokens=800)
+    assert (guess.cut, guess.users, guess.tokens) == (4, 2, 400)
+    assert FoldBase.guessed(reduction_of(said(8), 4, "f"), length=0, users=0, tokens=0).users == 0
+
+
+async def test_pages_follow_each_other(any_store: ThreadStore, clock: Clock) -> None:
+    """A page ends with what the next one begins after, and the last one with nothing."""
+    async with any_store as store:
+        for number in range(5):
+            thread = await store.thread(f"t{number}", tenant="acme")
+            await thread.commit(Change(messages=said(5), fold_rule=RULE))
+            if number % 2:
+                clock.now += timedelta(seconds=1)
+        other = await store.thread("other")
+        await other.commit(Change(messages=said(5), fold_rule=RULE))
+        seen, after = [], ""
+        while True:
+            page = await store.folds_due(tenant="acme", limit=2, after=after)
+            seen += [one.key.id for one in page.threads]
+            after = page.next
+            if not after:
+                break
+        assert seen == [f"t{number}" for number in range(5)]
+        assert await due(store) == ["other"]
+
+
+@pytest.mark.parametrize("cursor", ["x", "!", "W10", "WzEsMl0", "ü"])
+async def test_a_cursor_of_something_else_is_refused(cursor: str) -> None:
+    """A text that is not the end of a page is an error that does not repeat it."""
+    async with MemoryStore() as store:
+        with pytest.raises(ConfigError, match=r"^after must be the `next` of a page"):
+            await store.folds_due(after=cursor)
+
+
+def test_the_usual_mark_is_small() -> None:
+    """The rule that nobody changed is the ceiling of the default configuration alone."""
+    assert (USUAL_MARK.most, USUAL_MARK.view, USUAL_MARK.since) == (None, 56_320, None)
