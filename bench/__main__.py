@@ -29,6 +29,7 @@ from bench import (
     digest,
     first_fold,
     fits,
+    folds_due,
     imports,
     measure,
     memory,
@@ -51,13 +52,14 @@ MODULES = (
     store,
     conversations,
     servers,
+    folds_due,
     turn,
     replay,
 )
 BENCHMARKS = {one.__name__.removeprefix("bench."): one for one in MODULES}
 RUNS: dict[str, Callable[[], dict[str, Any]]] = {
     one.__name__.removeprefix("bench."): one.run
-    for one in (imports, memory, prepare, first_fold, digest, store, conversations, servers, turn)
+    for one in MODULES[:-1]
 }
 """What runs by itself; `replay` needs a recording too."""
 RECORDED: dict[str, Callable[[Sequence[str]], int]] = {

@@ -141,6 +141,11 @@ class HistoryReducer:
         made._may_warn = self._may_warn and ":" in name and not name.startswith("scripted:")  # noqa: SLF001
         return made
 
+    @property
+    def summarizers(self) -> tuple[Summarizer, ...]:
+        """What writes summaries, the first one first; the offline digest stands behind them."""
+        return self._given
+
     def fold_rule(self, budget: Budget) -> FoldRule:
         """Return when a fold is due in requests of *budget*, as far as the counts of a thread say."""
         return rule_of(self.config, budget, by_price=self._costs is not None)

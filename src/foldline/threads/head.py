@@ -154,14 +154,23 @@ class Head(Struct, frozen=True, kw_only=True, omit_defaults=True):
         if rule is not None and rule != mark.rule:
             mark, grows = mark.following(rule), True
         if grows:
-            mark = mark.counted(
-                now,
-                length=self.length,
-                users=self.users,
-                tokens=self.tokens,
-                system=self.system_tokens,
-            )
+            mark = self._counted(mark, now)
         return self if mark == known else replace(self, due=mark)
+
+    def may_be_due(self, rule: FoldRule, *, anew: bool) -> bool:
+        """Whether a fold may be due by *rule*, with the newest reduction or *anew* without any."""
+        mark = USUAL_MARK if anew else self.due
+        # What was folded before this was noted has to be read.
+        return mark is None or self._counted(mark.following(rule), self.created_at).since is not None
+
+    def _counted(self, mark: FoldMark, now: datetime) -> FoldMark:
+        return mark.counted(
+            now,
+            length=self.length,
+            users=self.users,
+            tokens=self.tokens,
+            system=self.system_tokens,
+        )
 
     def with_folds(self, cuts: Mapping[int, int]) -> "Head":
         """Return the head of a thread with no reductions but *cuts*, numbers with their reaches."""
