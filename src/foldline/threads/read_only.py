@@ -20,7 +20,7 @@ from foldline.threads.commit import carry_out
 from foldline.threads.head import Head, ThreadRecord, open_head
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState, CurrentMessages
-from foldline.threads.reader import Match, ThreadReader
+from foldline.threads.reader import Match, Query, ThreadReader
 from foldline.threads.snapshot import encode_snapshot
 from foldline.threads.start import (
     check_place,
@@ -268,11 +268,18 @@ class ReadOnlyThread:
             record = structs.replace(record, execution=state.terminated(_OVERTAKEN))
         return encode_snapshot(record, await self.get_messages())
 
-    async def search(self, text: str, *, limit: int = 20) -> list[Match]:
+    async def search(
+        self, text: str, *, limit: int = 20, before: int | None = None
+    ) -> list[Match]:
         """
-        Return the newest messages that have every word of *text*.
+        Return the newest messages that have every word of *text*, the newest first.
 
         Words are found whatever their case; a phrase in double quotes must be there as it is.
+
+        Args:
+            text: The words.
+            limit: How many messages to return at most.
+            before: The `number` of the last message of the page before; None for the first page.
 
         Raises:
             ConfigError: *text* has no word.
@@ -280,7 +287,12 @@ class ReadOnlyThread:
             ThreadConflictError: Somebody has cleared the thread since it was read.
             ThreadNotFoundError: Somebody has deleted it.
         """
-        return await self._guarded(lambda reader: reader.search(text, limit=limit))
+        expect_whole("limit", limit, 1)
+        expect_whole("before", before, 0, optional=True)
+        query = Query.parse(text)
+        return await self._guarded(
+            lambda reader: reader.search(query, limit=limit, before=before)
+        )
 
     async def _fork(self, thread_id: str, at: int | None) -> ThreadRecord:
         context, record, key = self._context, self._record, ThreadKey(self.tenant, thread_id)

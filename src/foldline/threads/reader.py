@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from foldline.checks import expect, expect_whole
+from foldline.checks import expect
 from foldline.errors import ConfigError, StoreCorruptError
 from foldline.history.digest import EMPTY_DIGEST
 from foldline.history.history import History
@@ -112,12 +112,10 @@ class ThreadReader:
                     return row.seq
         return stop
 
-    async def search(self, text: str, *, limit: int) -> list[Match]:
-        """Return the newest *limit* messages that have every word of *text*."""
-        expect_whole("limit", limit, 1)
-        query = Query.parse(text)
+    async def search(self, query: "Query", *, limit: int, before: int | None) -> list[Match]:
+        """Return the newest *limit* messages that fit *query*, of those numbered below *before*."""
         found: list[Match] = []
-        stop = self._head.count
+        stop = self._head.count if before is None else min(before, self._head.count)
         while stop > 0 and len(found) < limit:
             start = max(0, stop - _PAGE)
             for row in reversed(await self._rows(start, stop)):

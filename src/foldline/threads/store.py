@@ -25,6 +25,8 @@ from foldline.threads.commit import Planned, carry_out
 from foldline.threads.head import ThreadRecord, decode_record
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey, check_tenant, key_of, listed_key
 from foldline.threads.pages import place_after, written_place
+from foldline.threads.reader import Query
+from foldline.threads.search import SearchPage, search_page
 from foldline.threads.snapshot import decode_snapshot
 from foldline.threads.start import delete_expired, is_expired, make_room, plan_new, plan_restore
 from foldline.threads.storage import CheckpointRetention, StoreContext, StoredThread, ThreadStorage
@@ -260,12 +262,13 @@ class ThreadStore:
             StoreCorruptError: The store is damaged so that its threads cannot be listed.
         """
         check_tenant(tenant)
-        async for _, record in self._whole(tenant):
-            if not is_expired(self.context, record):
-                yield ConversationThread(self.context, record)
+        async for thread in self._listed(tenant):
+            yield thread
 
-    async def _whole(self, tenant: str) -> AsyncIterator[tuple[StoredThread, ThreadRecord]]:
-        async for stored in stored_threads(self.context.storage, tenant):
+    async def _whole(
+        self, tenant: str, *, after: str = ""
+    ) -> AsyncIterator[tuple[StoredThread, ThreadRecord]]:
+        async for stored in stored_threads(self.context.storage, tenant, after=after):
             try:
                 yield stored, decode_record(stored, self.context.vault)
             except StoreCorruptError:
@@ -275,6 +278,45 @@ class ThreadStore:
                     "thread %r was written by a newer foldline and is skipped: upgrade foldline",
                     stored.key.id,
                 )
+
+    async def search(
+        self, text: str, *, tenant: str = DEFAULT_TENANT, limit: int = 20, after: str = ""
+    ) -> SearchPage:
+        """
+        Return messages of all threads of *tenant* that have every word of *text*.
+
+        Threads come in order of their ids, the messages of each with the newest first. A page may
+        have fewer than *limit*, or none, before the last one; only an empty `next` is the end. A
+        thread that is damaged is skipped, and the log names it.
+
+        Args:
+            text: The words; a phrase in double quotes must be there as it is.
+            tenant: The owner.
+            limit: How many messages to return at most.
+            after: The `next` of the page before; empty for the first page.
+
+        Raises:
+            ConfigError: *text* has no word, or *after* is not from such a page.
+        """
+        check_tenant(tenant)
+        expect_whole("limit", limit, 1)
+        Query.parse(text)
+        place = place_after("after", after, tuple[str, int])
+        # What is left of the thread in which the last page ended is searched first.
+        rest = None if place is None or not place[1] else await self.find(place[0], tenant=tenant)
+        threads = self._listed(tenant, after="" if place is None else place[0], first=rest)
+        before = None if rest is None or place is None else place[1]
+        return await search_page(threads, text, limit=limit, before=before)
+
+    async def _listed(
+        self, tenant: str, *, after: str = "", first: ConversationThread | None = None
+    ) -> AsyncIterator[ConversationThread]:
+        """Yield *first*, then the threads of *tenant* whose ids come after *after*."""
+        if first is not None:
+            yield first
+        async for _, record in self._whole(tenant, after=after):
+            if not is_expired(self.context, record):
+                yield ConversationThread(self.context, record)
 
     async def folds_due(
         self, *, tenant: str = DEFAULT_TENANT, limit: int = _PAGE, after: str = ""
@@ -347,9 +389,10 @@ class ThreadStore:
         return count
 
 
-async def stored_threads(storage: ThreadStorage, tenant: str) -> AsyncIterator[StoredThread]:
-    """Yield every thread of *tenant* as it is stored, in order of their ids, page by page."""
-    after = ""
+async def stored_threads(
+    storage: ThreadStorage, tenant: str, *, after: str = ""
+) -> AsyncIterator[StoredThread]:
+    """Yield the threads of *tenant* after an id as they are stored, in order, page by page."""
     while page := await storage.threads(tenant, after=after, limit=_PAGE):
         for stored in page:
             if stored.key.id <= after:

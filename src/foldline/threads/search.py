@@ -1,0 +1,113 @@
+"""
+Searching the threads of a tenant, page by page.
+
+There is no index of words: one would make every commit write about as much again, and an encrypted
+store could not have it. Messages are read and compared as in one thread, many threads at a time, so
+that a database is asked once for the rows of many. A page ends when it is full, or has looked at so
+many messages that its caller should hear of it.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from typing import Final
+
+from msgspec import Struct
+
+from foldline.errors import StoreCorruptError, ThreadConflictError, ThreadNotFoundError
+from foldline.threads.key import ThreadKey
+from foldline.threads.pages import written_place
+from foldline.threads.reader import Match
+from foldline.threads.thread import ConversationThread
+
+
+__all__ = ["SearchPage", "ThreadMatch", "search_page"]
+
+
+_LOG = logging.getLogger("foldline")
+
+# So many small reads a database answers at once.
+_TOGETHER: Final = 64
+_FIRST: Final = 4
+_MOST_MESSAGES: Final = 20_000
+
+
+class ThreadMatch(Struct, frozen=True, kw_only=True):
+    """A message that was found, and the thread that it is in."""
+
+    key: ThreadKey
+    """The tenant and the id of the thread."""
+
+    match: Match
+    """The message."""
+
+
+class SearchPage(Struct, frozen=True):
+    """Some of the messages that were searched for."""
+
+    matches: tuple[ThreadMatch, ...]
+    """The messages: of each thread the newest first, threads in order of their ids."""
+
+    next: str
+    """What to give as `after` for the page after this one; empty if this is the last."""
+
+
+async def search_page(
+    threads: AsyncIterator[ConversationThread], text: str, *, limit: int, before: int | None
+) -> SearchPage:
+    """
+    Return the first *limit* messages of *threads* that have every word of *text*, or fewer.
+
+    Args:
+        threads: The threads, in order.
+        text: What is searched for.
+        limit: How many at most.
+        before: Of the first thread, only messages with numbers below it.
+    """
+    found: list[ThreadMatch] = []
+    # What is often said fills the page with the first few threads.
+    seen, together = 0, _FIRST
+    while batch := await _some(threads, together):
+        together = min(2 * together, _TOGETHER)
+        starts = (before, *(None for _ in batch[1:]))
+        pages = await asyncio.gather(
+            *(_found(one, text, limit, start) for one, start in zip(batch, starts, strict=True))
+        )
+        before = None
+        for thread, page in zip(batch, pages, strict=True):
+            room = limit - len(found)
+            found += [ThreadMatch(key=thread.key, match=one) for one in page[:room]]
+            if len(found) == limit:
+                place = (thread.id, found[-1].match.number)
+                return SearchPage(tuple(found), written_place(place))
+        seen += sum(one.count for one in batch)
+        if seen >= _MOST_MESSAGES:
+            return SearchPage(tuple(found), written_place((batch[-1].id, 0)))
+    return SearchPage(tuple(found), "")
+
+
+async def _some(
+    threads: AsyncIterator[ConversationThread], most: int
+) -> list[ConversationThread]:
+    batch: list[ConversationThread] = []
+    messages = 0
+    while len(batch) < most and messages < _MOST_MESSAGES:
+        thread = await anext(threads, None)
+        if thread is None:
+            break
+        batch.append(thread)
+        messages += thread.count
+    return batch
+
+
+async def _found(
+    thread: ConversationThread, text: str, limit: int, before: int | None
+) -> list[Match]:
+    try:
+        return await thread.search(text, limit=limit, before=before)
+    except (ThreadConflictError, ThreadNotFoundError):
+        # It was cleared or deleted since it was listed.
+        return []
+    except StoreCorruptError:
+        _LOG.warning("thread %r is damaged: see `foldline verify`", thread.id)
+        return []
