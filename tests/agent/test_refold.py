@@ -133,7 +133,7 @@ def killed_runs(path: Path, kills: int, every: int) -> Counter[str]:
     return told
 
 
-@pytest.mark.parametrize("count", [60, pytest.param(10_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [60, pytest.param(10_000, marks=[pytest.mark.long, pytest.mark.timeout(3000)])])
 def test_killed_runs_fold_each_thread_once(count: int, tmp_path: Path) -> None:
     """After five kills each thread was folded once, and what is stored is what one run stores."""
     killed, whole = tmp_path / "killed.db", tmp_path / "whole.db"

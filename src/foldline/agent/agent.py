@@ -34,6 +34,7 @@ from foldline.providers.model import ChatModel, ChatRequest, Summarizer, window_
 from foldline.providers.price_list import prices_for
 from foldline.providers.summarizer import ModelSummarizer
 from foldline.providers.vendors.opening import open_model
+from foldline.reduction.budget import Budget
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.provider import ProviderConfig
 from foldline.threads.stores.memory import MemoryStore
@@ -159,6 +160,11 @@ class Agent:
     def reducer(self) -> HistoryReducer:
         """What makes views."""
         return self._setup.reducer
+
+    @property
+    def budget(self) -> Budget:
+        """What a request may hold, before its vendor has shown more of that."""
+        return self._setup.budget()
 
     async def close(self) -> None:
         """Close the connections of the models that the agent has opened, not of those passed in."""

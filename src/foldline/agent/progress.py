@@ -61,11 +61,11 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
     )
     """What was sent last on the threads in memory."""
 
-    def budget(self, state: AgentLoopState) -> Budget:
+    def budget(self, state: AgentLoopState | None = None) -> Budget:
         """Return what the next request may hold, as far as the vendor of this model has shown."""
-        known = state.learned.get(self.model.name)
+        known = None if state is None else state.learned.get(self.model.name)
         window, ratio = (known.window, known.ratio) if known else (None, 1.0)
-        if known is None and state.context_window_model == self.model.name:
+        if state is not None and known is None and state.context_window_model == self.model.name:
             window = state.context_window
         return budget_of(
             self.reducer.config,

@@ -97,9 +97,9 @@ THREAD_COMMANDS: _Places = MappingProxyType(
             ),
         ),
         "search": (
-            "threads",
-            "search_thread",
-            "Find the messages of a thread that contain every word of TEXT, the newest first.",
+            "threads_search",
+            "search_threads",
+            "Find the messages that contain every word of TEXT, in one thread or in all of a tenant.",
         ),
         "import": (
             "threads_files",
@@ -121,6 +121,16 @@ THREAD_COMMANDS: _Places = MappingProxyType(
             "threads_fold",
             "fold_thread",
             "Fold a thread now, whatever the counts; `foldline threads undo` takes it back.",
+        ),
+        "due": (
+            "threads_refold",
+            "list_due",
+            "List the threads whose fold is due by their counts, the longest waiting first.",
+        ),
+        "refold": (
+            "threads_refold",
+            "refold_threads",
+            "Fold the threads of a tenant for another configuration or model, each once.",
         ),
         "fork": (
             "threads",

@@ -42,7 +42,6 @@ from foldline.history.messages import Message
 from foldline.replay.numbers import counted
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.read_only import ReadOnlyThread
-from foldline.threads.reader import Match
 from foldline.threads.store import ThreadStore
 from foldline.threads.verify import list_keys
 
@@ -52,7 +51,6 @@ __all__ = [
     "fork_thread",
     "list_threads",
     "pin_message",
-    "search_thread",
     "show_thread",
     "undo_reduction",
     "unpin_message",
@@ -261,43 +259,6 @@ def _lines(thread: ReadOnlyThread) -> dict[str, str]:
         end = "has run" if run.is_finished else "has not answered"
         lines[f"call {first_line(run.call_id)}"] = f"{first_line(run.name)} {end}"
     return lines
-
-
-class _SearchOptions(ThreadOptions, frozen=True, kw_only=True):
-    text: Annotated[
-        str,
-        typer.Argument(
-            metavar="TEXT",
-            help="The words, all of which a message must contain; a phrase in quotes.",
-        ),
-    ]
-    limit: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How many of the newest messages to list.")
-    ] = _USUAL_LAST
-
-
-@takes(_SearchOptions)
-def search_thread(options: _SearchOptions) -> None:
-    """Find the messages of a thread that contain every word of TEXT, the newest first."""
-
-    async def _search(store: ThreadStore) -> list[Match]:
-        thread = await found_thread(store, options)
-        return await thread.search(options.text, limit=options.limit)
-
-    found = with_store(options, _search)
-    if options.json:
-        matches = [
-            {"number": one.number, "role": one.message.role, "excerpt": one.excerpt}
-            for one in found
-        ]
-        print_json({"id": options.id, "matches": matches})
-        return
-    console = output_console()
-    for one in found:
-        line = Text(f"{one.number:>8,}  {one.message.role:<9}  ", style="dim")
-        line.append(first_line(one.excerpt), style="not dim")
-        console.print(line, soft_wrap=True)
-    console.print(f"{counted(len(found), 'message')} found")
 
 
 class _ForkOptions(ThreadOptions, frozen=True, kw_only=True):
