@@ -30,6 +30,7 @@ TITLES = {
     "store": "A conversation that is kept",
     "conversations": "Many conversations at once",
     "servers": "PostgreSQL and Redis",
+    "folds_due": "Folds due among a million threads",
     "turn": "A whole turn",
     "replay": "A replay",
 }

@@ -1,5 +1,6 @@
 """What a model or a summarizer of your own implements, receives and returns."""
 
+from foldline.agent.pace import Pace, RateLimit
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.digest.work import EXTRACTORS, Extractor, Facts, ToolUse
 from foldline.providers.model import (
@@ -34,7 +35,9 @@ __all__ = [
     "Extractor",
     "Facts",
     "ModelSummarizer",
+    "Pace",
     "PrewarmingModel",
+    "RateLimit",
     "ReasoningDelta",
     "Section",
     "StreamingChatModel",

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,72 +17,16 @@ from foldline.agent.refold import FoldStep, Refolded, refold, shard_of
 from foldline.errors import ConfigError, SummarizerError
 from foldline.history.messages import Message, Usage
 from foldline.providers.summarizer import ModelSummarizer
+from foldline.reduction.budget import budget_of
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.prices import Prices
 from foldline.testing.model import ScriptedModel
 from foldline.testing.summarizer import ScriptedSummarizer
 from foldline.threads.change import Change
 from foldline.threads.key import ThreadKey
-from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
-
-
-NOW = datetime(2026, 2, 1, tzinfo=UTC)
-CONFIG = HistoryReductionConfig(target_count=4, summarization_threshold=2)
-EARLIER = HistoryReductionConfig(target_count=3, summarization_threshold=1, use_single_summary=False)
-SCRIPT = """
-import asyncio, sys
-from tests.agent.test_refold import run
-
-asyncio.run(run(sys.argv[1]))
-"""
-
-
-def said(exchanges: int) -> list[Message]:
-    """Return a conversation with so many questions and answers."""
-    found: list[Message] = []
-    for number in range(exchanges):
-        found.append(Message.user(f"what is in src/part_{number}.py? " + "why " * 20))
-        found.append(Message.assistant(f"the function number {number}. " + "so " * 20))
-    return found
-
-
-def reducer(
-    config: HistoryReductionConfig = CONFIG, **options: Any
-) -> HistoryReducer:
-    """Return a reducer whose reductions all have one time."""
-    return HistoryReducer(config, clock=lambda: NOW, **options)
-
-
-async def filled(store: ThreadStore, count: int) -> None:
-    """Make threads, of which every third is short, and fold the others with another configuration."""
-    before = reducer(EARLIER)
-    for number in range(count):
-        thread = await store.thread(f"t{number:05d}")
-        await thread.add_messages(said(3 if number % 3 == 2 else 8))
-    await refold(store, before)
-
-
-async def run(path: str) -> None:
-    """Fold the threads in the file at *path*, and tell of each."""
-
-    def tell(step: FoldStep) -> None:
-        print(step.outcome, step.key.id, flush=True)
-
-    async with SQLiteStore(path, durability="relaxed") as store:
-        await refold(store, reducer(), on_step=tell)
-
-
-async def stored(store: ThreadStore) -> dict[str, tuple[int, list[bytes]]]:
-    """Return how often each thread was folded, and every reduction of it."""
-    return {
-        thread.id: (
-            thread.head.folds,
-            [one.to_json() for one in await thread.reductions()],
-        )
-        async for thread in store.threads()
-    }
+from tests.agent.refolding import NOW, filled, reducer, run, said, stored
 
 
 async def test_each_thread_is_folded_once(tmp_path: Path) -> None:
@@ -110,30 +53,24 @@ async def test_each_thread_is_folded_once(tmp_path: Path) -> None:
         assert await stored(store) == after
 
 
-def killed_runs(path: Path, kills: int, every: int) -> Counter[str]:
-    """Fold the threads at *path* in processes, each of which is killed after *every* threads."""
-    told: Counter[str] = Counter()
-    for attempt in range(kills + 1):
-        with subprocess.Popen(
-            [sys.executable, "-c", SCRIPT, str(path)], stdout=subprocess.PIPE, text=True
-        ) as process:
-            assert process.stdout is not None
-            folded = 0
-            for line in process.stdout:
-                outcome, name = line.split()
-                if outcome != "folded":
-                    continue
-                told[name] += 1
-                folded += 1
-                if attempt < kills and folded == every:
-                    process.send_signal(signal.SIGKILL)
-                    break
-            process.stdout.read()
-        assert process.returncode == (-signal.SIGKILL if attempt < kills else 0)
-    return told
+def told(path: Path, *, most: int | None) -> list[str]:
+    """Fold the threads at *path* in a process, which is killed after *most*; return which it told."""
+    script = [sys.executable, "-m", "tests.agent.refolding", str(path)]
+    names: list[str] = []
+    with subprocess.Popen(script, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for outcome, name in map(str.split, process.stdout):
+            names += [name] if outcome == "folded" else []
+            if len(names) == most:
+                process.send_signal(signal.SIGKILL)
+                break
+    assert process.returncode == (0 if most is None else -signal.SIGKILL)
+    return names
 
 
-@pytest.mark.parametrize("count", [60, pytest.param(10_000, marks=[pytest.mark.long, pytest.mark.timeout(3000)])])
+@pytest.mark.parametrize(
+    "count", [60, pytest.param(10_000, marks=[pytest.mark.long, pytest.mark.timeout(3000)])]
+)
 def test_killed_runs_fold_each_thread_once(count: int, tmp_path: Path) -> None:
     """After five kills each thread was folded once, and what is stored is what one run stores."""
     killed, whole = tmp_path / "killed.db", tmp_path / "whole.db"
@@ -150,12 +87,14 @@ def test_killed_runs_fold_each_thread_once(count: int, tmp_path: Path) -> None:
     shutil.copyfile(killed, whole)
     before = asyncio.run(read(killed))
 
-    told = killed_runs(killed, 5, count // 10)
+    names: list[str] = []
+    for most in (*[count // 10] * 5, None):
+        names += told(killed, most=most)
     asyncio.run(run(str(whole)))
 
     after = asyncio.run(read(killed))
     assert after == asyncio.run(read(whole))
-    assert set(told.values()) == {1}
+    assert len(names) == len({*names})
     due = [name for place, name in enumerate(after) if place % 3 != 2]
     assert {name for name in after if after[name][0] != before[name][0]} == {*due}
     assert {after[name][0] - before[name][0] for name in due} == {1}
@@ -204,7 +143,6 @@ async def test_only_what_is_due_is_read() -> None:
 
 
 def _budget(given: HistoryReducer) -> Any:
-    from foldline.reduction.budget import budget_of  # noqa: PLC0415
 
     return budget_of(given.config, window=given.window)
 
@@ -327,7 +265,9 @@ async def test_vendors_are_asked_as_fast_as_they_allow() -> None:
             return spent
 
     watched = Watched(RateLimit(requests=2), timer=time, sleep=time.sleep)
-    said_by_model = f"Summary of the conversation so far:\n{' '.join(['whole'] * 30)}\nEnd of summary."
+    said_by_model = (
+        f"Summary of the conversation so far:\n{' '.join(['whole'] * 30)}\nEnd of summary."
+    )
     model = ScriptedModel(repeat=said_by_model, name="openai:m", usage=True)
     async with MemoryStore() as store:
         await filled(store, 9)

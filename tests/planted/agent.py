@@ -28,6 +28,21 @@ the first request of a thread rides
 +         if last is None or last.at is None:
 +             return setup.fixed.front
 
+agent/refold.py: agent/test_refold.py::test_each_thread_is_folded_once
+a refold forgets its progress
+-         await thread.save_reduction(reduced.state, archive=archives, epoch=epoch)
++         pass
+
+agent/refold.py: agent/test_refold.py::test_what_a_failing_model_left_to_the_digest_is_not_stored
+a refold stores what the digest wrote for a model that failed
+- if names and event.summarizer == DIGEST and DIGEST not in names:
++ if False:
+
+agent/pace.py: agent/test_refold.py::test_a_minute_never_has_more
+a minute begins when it is asked for
+- while spent and spent[0].at <= now - _MINUTE:
++ while spent and spent[0].at < now:
+
 agent/bounded.py: agent/test_bounded.py
 work that gives up by itself ends the turn
 - except (Exception, asyncio.CancelledError, GeneratorExit, SystemExit) as error:

@@ -31,12 +31,6 @@ memory forgets a kept epoch
 + known = {self.epoch}
 
 threads/stores/postgres/sql/0003_flat_rows.sql: threads/stores/test_postgres_storage.py::test_conformance
-PostgreSQL takes any revision
-- AND t.revision = p_revision AND t.epoch = p_epoch
-+ AND t.epoch = p_epoch
-PostgreSQL takes any epoch
-- AND t.revision = p_revision AND t.epoch = p_epoch
-+ AND t.revision = p_revision
 PostgreSQL shows the last rows that were replaced
 - ORDER BY r.number, s.is_live, s.pk
 + ORDER BY r.number, s.is_live, s.pk DESC
@@ -45,6 +39,17 @@ PostgreSQL copies a thread of any tenant
 -     ORDER
 + WHERE p_tenant <> '' AND t.id = p_id
 +     ORDER
+
+threads/stores/postgres/sql/0004_folds_due.sql: threads/stores/test_postgres_storage.py::test_conformance
+PostgreSQL takes any revision
+- AND t.revision = p_revision AND t.epoch = p_epoch
++ AND t.epoch = p_epoch
+PostgreSQL takes any epoch
+- AND t.revision = p_revision AND t.epoch = p_epoch
++ AND t.revision = p_revision
+PostgreSQL keeps a fold due
+- fold_due_since = p_due_at
++ fold_due_since = coalesce(p_due_at, fold_due_since)
 PostgreSQL prunes what a kept epoch needs
 - (e.id = p_after OR e.id = ANY (p_keeps))
 + e.id = p_after
@@ -66,6 +71,14 @@ Redis stays with the node that was demoted
 +             pass
 
 threads/stores/redis/store.lua: threads/stores/test_redis_storage.py::test_conformance
+Redis keeps a fold due
+-   else
+-     redis.call('ZREM', due, id)
+-   end
++   end
+Redis loses the folds of one time behind the first page
+- or page[place] > after
++ and page[place] > after
 Redis takes any revision
 - if actual ~= change.revision then
 + if change.revision < 0 then
@@ -171,6 +184,9 @@ the file gives a thread to any tenant
 + -- name: tail
 
 threads/stores/sqlite/tables.py: conformance/test_storages.py::test_a_storage_keeps_the_promise
+the file keeps a fold due
+- if change.due_at == due_at:
++ if change.due_at is None or change.due_at == due_at:
 the file takes any revision
 - if revision not in {None, actual}:
 + if revision == -1:

@@ -9,11 +9,13 @@ from foldline.errors import ConfigError
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.reduction.fold_rule import FoldRule
+from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.view import view_tokens
 from foldline.threads.change import Change
 from foldline.threads.due import USUAL_MARK, FoldBase
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
+from foldline.threads.thread import ConversationThread
 from tests.threads.canaries import reduction_of
 from tests.threads.clock import Clock
 from tests.threads.stores_by_name import EVERY, store_by_name
@@ -83,26 +85,30 @@ async def test_each_unit_counts_what_follows_the_cut(
 ) -> None:
     """The fold is due with the first message that the history itself counts beyond the rule."""
     async with store:
-        for name, cut in (("plain", 0), ("folded", 10)):
-            thread = await store.thread(name)
+        for cut in (0, 10):
+            thread = await store.thread(f"t{cut}")
             await thread.commit(Change(messages=said(cut or 1), fold_rule=rule))
             reduction = reduction_of(said(cut), cut, "x" * 8) if cut else None
             if reduction is not None:
                 await thread.save_reduction(reduction)
-            while await due(store) != [name]:
-                history = History(await thread.get_messages())
-                if rule.most is None:
-                    assert view_tokens(history, reduction) <= (rule.view or 0)
-                else:
-                    assert history.count(rule.unit, cut) <= rule.most
+            sizes: list[int] = []
+            while thread.head.fold_due_since is None:
+                sizes.append(await _size(thread, rule, reduction))
                 await thread.add_messages(said(1, start=thread.count))
-            history = History(await thread.get_messages())
-            if rule.most is None:
-                assert view_tokens(history, reduction) > (rule.view or 0)
-            else:
-                assert history.count(rule.unit, cut) > rule.most
+            most = rule.view if rule.most is None else rule.most
+            assert max(sizes) <= (most or 0) < await _size(thread, rule, reduction)
             assert thread.count >= cut + least
-            await store.delete(name)
+            assert thread.id in await due(store)
+
+
+async def _size(
+    thread: ConversationThread, rule: FoldRule, reduction: HistoryReductionState | None
+) -> int:
+    """Return what *rule* counts, as the history itself does."""
+    history = History(await thread.get_messages())
+    if rule.most is None:
+        return view_tokens(history, reduction)
+    return history.count(rule.unit, 0 if reduction is None else reduction.summarized_up_to_index)
 
 
 async def test_a_fold_is_counted_the_same_by_who_has_not_read_the_thread(
@@ -173,9 +179,9 @@ async def test_a_snapshot_is_counted_as_it_is_restored(store: ThreadStore) -> No
 
 async def test_an_older_thread_is_judged_by_its_share(store: ThreadStore) -> None:
     """A thread that was folded before this was noted is taken to be as even as it is long."""
-    guess = FoldBase.guessed(reduction_of(said(8), 4, "four"), length=8, users=4, tokens=800)
+    guess = FoldBase.guessed(reduction_of(said(8), 4, "four"), 8, 4, 800)
     assert (guess.cut, guess.users, guess.tokens) == (4, 2, 400)
-    assert FoldBase.guessed(reduction_of(said(8), 4, "f"), length=0, users=0, tokens=0).users == 0
+    assert FoldBase.guessed(reduction_of(said(8), 4, "f"), 0, 0, 0).users == 0
 
 
 async def test_pages_follow_each_other(any_store: ThreadStore, clock: Clock) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from os import urandom
-from typing import Protocol, Self, runtime_checkable
+from typing import Protocol, Self, Unpack, runtime_checkable
 
 from foldline.agent.arguments import by_hand, is_blocking, report_assumed_window
 from foldline.agent.asking import Asking
@@ -18,6 +18,7 @@ from foldline.agent.portal import PORTAL
 from foldline.agent.progress import FixedParts, Progress, TurnSetup
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
+from foldline.agent.refold import Refolded, RefoldOptions, refold
 from foldline.agent.result import TurnResult
 from foldline.agent.service import begun
 from foldline.agent.telemetry import ObservedModel, Observer
@@ -37,6 +38,7 @@ from foldline.providers.vendors.opening import open_model
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.provider import ProviderConfig
+from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
 
@@ -272,14 +274,36 @@ class Agent:
             StoreError: The store failed.
         """
         checked_input(None, thread=thread, config=config)
+        self._check_folds()
         setup = self._setup
-        if setup.own_reducer is not None:
-            message = f"{type(setup.own_reducer).__name__} cannot fold by hand: it keeps no record"
-            raise ConfigError(message)
         state = begun(thread, run_id="", agent=setup.agent)
         overrides = by_hand(config, setup.reducer.config, focus=focus, keep=keep)
         progress = Progress(thread, state, lambda _: None)
         return await Asking(setup, progress, overrides=overrides, streams=False).fold()
+
+    async def refold(self, store: ThreadStore, **options: Unpack[RefoldOptions]) -> Refolded:
+        """
+        Fold the threads of a tenant as the next turn of each would, and store the reductions.
+
+        It may be killed and started again at any time: what is done is in the store.
+
+        Args:
+            store: The store, open.
+            options: `tenant`, `due_only`, `shard`, `at_once`, `limits`, `most_failures` and
+                `on_step`; see `foldline.agent.refold.refold`.
+
+        Raises:
+            ConfigError: An argument is wrong, or the agent has a reducer that is not foldline's.
+            StoreError: The store failed; what was stored stays.
+        """
+        self._check_folds()
+        return await refold(store, self.reducer, budget=self.budget, **options)
+
+    def _check_folds(self) -> None:
+        own = self._setup.own_reducer
+        if own is not None:
+            message = f"{type(own).__name__} cannot fold by hand: it keeps no record"
+            raise ConfigError(message)
 
     async def _run(
         self,

@@ -35,12 +35,17 @@ class RateLimit(Struct, frozen=True, kw_only=True):
             raise ConfigError(message)
 
 
-class Spent(Struct, eq=False):
+class Spent(Struct, frozen=True, kw_only=True):
     """What was asked at one time."""
 
     at: float
+    """The time in seconds."""
+
     requests: int
+    """How many requests."""
+
     tokens: int
+    """How many tokens."""
 
 
 class Pace:
@@ -75,9 +80,15 @@ class Pace:
 
     def add(self, requests: int, tokens: int) -> Spent:
         """Count what was asked without waiting for it."""
-        spent = Spent(self._timer(), requests, tokens)
+        spent = Spent(at=self._timer(), requests=requests, tokens=tokens)
         self._spent.append(spent)
         return spent
+
+    def settle(self, spent: Spent, requests: int, tokens: int) -> None:
+        """Count what was really asked in the place of *spent*, which `take` has returned."""
+        if spent in self._spent:
+            place = self._spent.index(spent)
+            self._spent[place] = Spent(at=spent.at, requests=requests, tokens=tokens)
 
     def _wait(self, tokens: int) -> float:
         """Return after how many seconds more may fit; none if it fits now."""

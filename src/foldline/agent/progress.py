@@ -90,6 +90,7 @@ class Progress:
         rule: FoldRule | None = None,
     ) -> None:
         self.thread = thread
+        # For the first commit: from then on the thread has it.
         self._rule = rule
         self.emit = emit
         self.state = state
@@ -124,6 +125,7 @@ class Progress:
                     "answer, run (or `resume`) without a message; otherwise the turn has ended"
                 )
                 raise CommitUnknownError(message) from error
+            self._rule = None
             self._revision, self._seen = self.thread.head.revision, self._place()
             if isinstance(change.execution, AgentLoopState):
                 self.state = self.thread.execution_state or change.execution

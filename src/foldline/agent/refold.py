@@ -5,8 +5,8 @@ Theory of operation
 -------------------
 
 There is no list of what is done. A thread is folded again by one commit that stores the reduction
-with the fingerprint of the configuration, and a thread that has such a reduction has nothing due: so
-whoever begins again after a kill continues where the store is. Only what was being summarized at the
+with the fingerprint of the configuration, and a thread that has such a reduction has nothing due: so a
+run that is started again after a kill continues where the store is. Only what was being summarized at the
 moment of the kill is asked for a second time, and stored once.
 
 A thread whose counts leave no fold due by the new rule is passed by with its head alone; the others
@@ -19,7 +19,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypedDict
 
 from msgspec import Struct
 
@@ -29,7 +29,6 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect, expect_whole
 from foldline.errors import (
     ConfigError,
-    FoldlineError,
     RequestTooLargeError,
     StoreCorruptError,
     ThreadConflictError,
@@ -45,7 +44,7 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["FoldOutcome", "FoldStep", "Refolded", "refold", "shard_of"]
+__all__ = ["FoldOutcome", "FoldStep", "RefoldOptions", "Refolded", "refold", "shard_of"]
 
 
 FoldOutcome: TypeAlias = Literal["folded", "current", "not_due", "refused", "overtaken", "failed"]
@@ -94,7 +93,19 @@ def shard_of(key: ThreadKey, shards: int) -> int:
     return int.from_bytes(named[:8], "big") % shards
 
 
-async def refold(
+class RefoldOptions(TypedDict, total=False):
+    """What bounds many folds; see `refold`."""
+
+    tenant: str
+    due_only: bool
+    shard: tuple[int, int]
+    at_once: int
+    limits: Mapping[str, RateLimit | Pace]
+    most_failures: int
+    on_step: Callable[[FoldStep], None]
+
+
+async def refold(  # noqa: PLR0913 - one name for each thing that bounds it
     store: ThreadStore,
     reducer: HistoryReducer,
     *,
@@ -234,7 +245,7 @@ class _Run:
 
     async def _folded(self, thread: ConversationThread) -> tuple[FoldOutcome, str]:
         reducer, made = self._reducer, _made_alike(thread, self._reducer)
-        if not thread.head.may_be_due(self._rule, anew=not made):
+        if not thread.head.may_be_due(self._rule, folded=made):
             return ("current" if made else "not_due"), ""
         epoch = thread.head.epoch
         window = await thread.window(
@@ -286,7 +297,8 @@ class _Run:
             tokens = one.tokens if usage is None else usage.input_tokens + usage.output_tokens
             vendor, calls = _vendor_of(one.model), one.calls
             if spent is not None and spent[0] == vendor:
-                spent[1].requests, spent[1].tokens, spent = calls, tokens, None
+                self._paces[vendor].settle(spent[1], calls, tokens)
+                spent = None
             elif vendor in self._paces:
                 self._paces[vendor].add(calls, tokens)
 

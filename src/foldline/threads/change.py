@@ -228,8 +228,6 @@ def check_change(change: Change) -> None:
         _check_tools(change)
     if change.archive is not False or change.commit_id is not None or change.expected is not None:
         _check_options(change)
-    if change.fold_rule is not None:
-        check_fields("fold_rule", change.fold_rule, FoldRule)
     if change.source not in _SOURCES:
         expect_choice("source", change.source, _SOURCES)
     if (change.metadata, change.display_name, change.expires_at) != (None, None, UNSET):

@@ -18,12 +18,14 @@ from typing import NamedTuple, TypeAlias
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from foldline.checks import expect
 from foldline.errors import CommitUnknownError, StoreError, ThreadConflictError, ThreadNotFoundError
 from foldline.history.codec import encode_json
+from foldline.reduction.fold_rule import FoldRule
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.stride import FOLD_STRIDE, is_kept
 from foldline.threads.change import COMMIT_ID_SIZE, Change, Document, DocumentKind
-from foldline.threads.due import FoldBase
+from foldline.threads.due import USUAL_MARK, USUAL_VIEW, FoldBase
 from foldline.threads.head import (
     REMEMBERED_COMMITS,
     Head,
@@ -90,14 +92,12 @@ def plan(
         rewinds=0 if change.keeps is not None else head.rewinds,
         pins=head.pins if change.pins is None else change.pins,
     )
-    head = _judged(record, head, change, is_fold=is_fold)
-    settled: AbstractSet[str] = frozenset()
-    if record.tools or change.tools:
-        settled = _settled(record, change)
+    if head.due or is_fold or change.fold_rule or head.tokens + head.system_tokens > USUAL_VIEW:
+        head = _judged(record, head, change, is_fold=is_fold)
+    settled = _settled(record, change) if record.tools or change.tools else frozenset[str]()
     after = _after(record, head, change, settled, is_fold=is_fold)
     put, key = _documents(context, after, change, settled), record.key
-    if keeps_moment:
-        put += _moments(context, record, after, change)
+    put += _moments(context, record, after, change) if keeps_moment else ()
     planned = replace(
         change,
         id=commit_id,
@@ -110,22 +110,25 @@ def plan(
         drop=_dropped(record, change, settled, is_fold=is_fold),
         active_at=head.last_activity.timestamp(),
         gone_at=None if head.expires_at is None else head.expires_at.timestamp(),
-        due_at=None if head.fold_due_since is None else head.fold_due_since.timestamp(),
+        due_at=None if head.due is None or head.due.since is None else head.due.since.timestamp(),
     )
     return Planned(planned, after, known)
 
 
 def _judged(record: ThreadRecord, head: Head, change: Change, *, is_fold: bool) -> Head:
     """Return *head* with whether a fold is due after the commit."""
-    known, base = record.reduction, None
+    expect("fold_rule", change.fold_rule, FoldRule | None)
+    known, reduction = head.due, record.reduction
+    mark = known or USUAL_MARK
     if is_fold:
-        base = change.fold_base or FoldBase()
-    elif head.due is None and known is not None:
+        mark = mark.based(change.fold_base or FoldBase())
+    elif known is None and reduction is not None:
         # A thread from before this was noted.
-        base = FoldBase.guessed(known, length=head.length, users=head.users, tokens=head.tokens)
-    is_undone = not is_fold and any(kind == "reduction" for kind, _ in change.drop)
-    grows = bool(change.messages or change.opens or change.copies or is_undone)
-    return head.judged(head.last_activity, rule=change.fold_rule, base=base, grows=grows)
+        counts = (head.length, head.users, head.tokens)
+        mark = mark.based(FoldBase.guessed(reduction, *counts))
+    if not is_fold or change.messages:
+        mark = mark.counted(head, change.fold_rule)
+    return head if mark == (known or USUAL_MARK) else replace(head, due=mark)
 
 
 def _settled(record: ThreadRecord, change: Change) -> AbstractSet[str]:

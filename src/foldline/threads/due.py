@@ -9,8 +9,10 @@ decide, and whether there is a safe cut, only a reducer can say, which reads the
 What the rule needs of the messages before the cut is noted with it, so that a commit reads nothing.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Final, Literal, TypeAlias
+from types import MappingProxyType
+from typing import Final, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,22 +20,45 @@ from msgspec.structs import replace
 from foldline.history.history import CountingUnit, History
 from foldline.reduction.budget import budget_of
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.fold_rule import FoldRule, rule_of
+from foldline.reduction.fold_rule import FoldRule
 from foldline.reduction.shortening import fitting
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.row import MessageRow
 
 
-__all__ = ["USUAL_MARK", "FoldBase", "FoldMark"]
+__all__ = ["USUAL_MARK", "USUAL_VIEW", "FoldBase", "FoldMark"]
 
 
 # The unit as it is stored: a head has this mark in every commit.
 _Letter: TypeAlias = Literal["m", "e", "t"]
-_UNITS: dict[_Letter, CountingUnit] = {"m": "messages", "e": "exchanges", "t": "tokens"}
-_LETTERS: dict[CountingUnit, _Letter] = {unit: letter for letter, unit in _UNITS.items()}
+_LETTERS: Mapping[CountingUnit, _Letter] = MappingProxyType(
+    {"messages": "m", "exchanges": "e", "tokens": "t"}
+)
 
 
-class FoldBase(Struct, frozen=True, gc=False):
+class _Counts(Protocol):
+    """What is counted of a thread: its head."""
+
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def system(self) -> int: ...
+
+    @property
+    def users(self) -> int: ...
+
+    @property
+    def tokens(self) -> int: ...
+
+    @property
+    def system_tokens(self) -> int: ...
+
+    @property
+    def last_activity(self) -> datetime: ...
+
+
+class FoldBase(Struct, frozen=True, kw_only=True, gc=False):
     """What the messages before a cut count."""
 
     cut: int = 0
@@ -49,22 +74,29 @@ class FoldBase(Struct, frozen=True, gc=False):
     """How many tokens fewer than the whole history a view with the reduction had."""
 
     @classmethod
-    def of_row(cls, counts: MessageRow | None, reduction: HistoryReductionState | None) -> "FoldBase":
+    def of_row(
+        cls, counts: MessageRow | None, reduction: HistoryReductionState | None
+    ) -> "FoldBase":
         """Return the base of *reduction*, whose last message is that of *counts*."""
         if counts is None or reduction is None:
             return cls()
-        hidden = counts.tokens - reduction.front_tokens
-        return cls(reduction.summarized_up_to_index, counts.users, counts.tokens, hidden)
+        return cls(
+            cut=reduction.summarized_up_to_index,
+            users=counts.users,
+            tokens=counts.tokens,
+            hidden=counts.tokens - reduction.front_tokens,
+        )
 
     @classmethod
     def guessed(
-        cls, reduction: HistoryReductionState, *, length: int, users: int, tokens: int
+        cls, reduction: HistoryReductionState, length: int, users: int, tokens: int
     ) -> "FoldBase":
         """Return about what *reduction* has before its cut, in a thread with these counts."""
         cut = reduction.summarized_up_to_index
         share = min(1.0, cut / max(1, length))
         before = int(tokens * share)
-        return cls(cut, int(users * share), before, before - reduction.front_tokens)
+        hidden = before - reduction.front_tokens
+        return cls(cut=cut, users=int(users * share), tokens=before, hidden=hidden)
 
     @classmethod
     def of(cls, history: History, reduction: HistoryReductionState, *, users: int) -> "FoldBase":
@@ -74,10 +106,11 @@ class FoldBase(Struct, frozen=True, gc=False):
         short = fitting(history, reduction.shortened, cut=cut, pinned=None)
         left_out = sum(history.tokens(one.index, one.index + 1) - one.tokens for one in short)
         later = sum(1 for _ in history.users(cut))
-        return cls(cut, users - later, before, before - reduction.front_tokens + left_out)
+        hidden = before - reduction.front_tokens + left_out
+        return cls(cut=cut, users=users - later, tokens=before, hidden=hidden)
 
 
-class FoldMark(Struct, frozen=True, array_like=True, gc=False):
+class FoldMark(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     """The rule of a thread, the base of its newest reduction, and since when a fold is due."""
 
     unit: _Letter
@@ -89,34 +122,35 @@ class FoldMark(Struct, frozen=True, array_like=True, gc=False):
     hidden: int = 0
     since: datetime | None = None
 
-    @property
-    def rule(self) -> FoldRule:
-        """What it goes by."""
-        return FoldRule(unit=_UNITS[self.unit], most=self.most, view=self.view)
-
-    def following(self, rule: FoldRule) -> "FoldMark":
-        """Return the mark with *rule*."""
-        return replace(self, unit=_LETTERS[rule.unit], most=rule.most, view=rule.view)
-
     def based(self, base: FoldBase) -> "FoldMark":
         """Return the mark with *base*, and no fold due."""
         return replace(
             self, cut=base.cut, users=base.users, tokens=base.tokens, hidden=base.hidden, since=None
         )
 
-    def counted(
-        self, now: datetime, *, length: int, users: int, tokens: int, system: int
-    ) -> "FoldMark":
-        """Return the mark of a thread with these counts: since *now* at the latest, if one is due."""
-        gathered = {"m": length - self.cut, "e": users - self.users, "t": tokens - self.tokens}
-        is_due = self.view is not None and tokens + system - self.hidden > self.view
-        if self.most is not None and gathered[self.unit] > self.most:
+    def counted(self, head: _Counts, rule: FoldRule | None = None) -> "FoldMark":
+        """Return the mark as of *head*, and with *rule* from now on, if one is given."""
+        unit, most, view = self.unit, self.most, self.view
+        if rule is not None:
+            unit, most, view = _LETTERS[rule.unit], rule.most, rule.view
+        gathered = {
+            "m": head.count - head.system - self.cut,
+            "e": head.users - self.users,
+            "t": head.tokens - self.tokens,
+        }
+        is_due = view is not None and head.tokens + head.system_tokens - self.hidden > view
+        if most is not None and gathered[unit] > most:
             is_due = True
-        since = (self.since or now) if is_due else None
-        return self if since is self.since else replace(self, since=since)
+        since = (self.since or head.last_activity) if is_due else None
+        if (unit, most, view, since) == (self.unit, self.most, self.view, self.since):
+            return self
+        return replace(self, unit=unit, most=most, view=view, since=since)
 
 
 _USUAL = HistoryReductionConfig()
 
-USUAL_MARK: Final = FoldMark("t", None, rule_of(_USUAL, budget_of(_USUAL)).view)
+USUAL_VIEW: Final = budget_of(_USUAL).full
+"""The most tokens of a view by the default configuration."""
+
+USUAL_MARK: Final = FoldMark(unit="t", most=None, view=USUAL_VIEW)
 """The mark of a thread that nobody has given another rule: that of the default configuration."""

@@ -20,7 +20,7 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.stride import is_kept
 from foldline.threads.change import Document, DocumentKind
 from foldline.threads.cipher import DAMAGE_ADVICE, Vault
-from foldline.threads.due import USUAL_MARK, FoldBase, FoldMark
+from foldline.threads.due import USUAL_MARK, FoldMark
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState, Checkpoint
 from foldline.threads.row import (
@@ -136,41 +136,11 @@ class Head(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """When a fold became due; None if none is."""
         return None if self.due is None else self.due.since
 
-    def judged(
-        self, now: datetime, *, rule: FoldRule | None, base: FoldBase | None, grows: bool
-    ) -> "Head":
-        """
-        Return the head with what a commit at *now* makes of the fold that is due.
-
-        Args:
-            now: The time of the commit.
-            rule: The rule from now on; None for the one that is known.
-            base: What a new reduction has before its cut; it leaves no fold due.
-            grows: Whether the counts may have changed.
-        """
-        known = mark = self.due or USUAL_MARK
-        if base is not None:
-            mark = mark.based(base)
-        if rule is not None and rule != mark.rule:
-            mark, grows = mark.following(rule), True
-        if grows:
-            mark = self._counted(mark, now)
-        return self if mark == known else replace(self, due=mark)
-
-    def may_be_due(self, rule: FoldRule, *, anew: bool) -> bool:
-        """Whether a fold may be due by *rule*, with the newest reduction or *anew* without any."""
-        mark = USUAL_MARK if anew else self.due
+    def may_be_due(self, rule: FoldRule, *, folded: bool) -> bool:
+        """Whether a fold may be due by *rule*, if the thread counts as *folded* or not at all."""
+        mark = self.due if folded else USUAL_MARK
         # What was folded before this was noted has to be read.
-        return mark is None or self._counted(mark.following(rule), self.created_at).since is not None
-
-    def _counted(self, mark: FoldMark, now: datetime) -> FoldMark:
-        return mark.counted(
-            now,
-            length=self.length,
-            users=self.users,
-            tokens=self.tokens,
-            system=self.system_tokens,
-        )
+        return mark is None or mark.counted(self, rule).since is not None
 
     def with_folds(self, cuts: Mapping[int, int]) -> "Head":
         """Return the head of a thread with no reductions but *cuts*, numbers with their reaches."""

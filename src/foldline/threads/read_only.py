@@ -268,9 +268,7 @@ class ReadOnlyThread:
             record = structs.replace(record, execution=state.terminated(_OVERTAKEN))
         return encode_snapshot(record, await self.get_messages())
 
-    async def search(
-        self, text: str, *, limit: int = 20, before: int | None = None
-    ) -> list[Match]:
+    async def search(self, text: str, *, limit: int = 20, before: int | None = None) -> list[Match]:
         """
         Return the newest messages that have every word of *text*, the newest first.
 
@@ -290,9 +288,7 @@ class ReadOnlyThread:
         expect_whole("limit", limit, 1)
         expect_whole("before", before, 0, optional=True)
         query = Query.parse(text)
-        return await self._guarded(
-            lambda reader: reader.search(query, limit=limit, before=before)
-        )
+        return await self._guarded(lambda reader: reader.search(query, limit=limit, before=before))
 
     async def _fork(self, thread_id: str, at: int | None) -> ThreadRecord:
         context, record, key = self._context, self._record, ThreadKey(self.tenant, thread_id)

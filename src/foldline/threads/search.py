@@ -86,9 +86,7 @@ async def search_page(
     return SearchPage(tuple(found), "")
 
 
-async def _some(
-    threads: AsyncIterator[ConversationThread], most: int
-) -> list[ConversationThread]:
+async def _some(threads: AsyncIterator[ConversationThread], most: int) -> list[ConversationThread]:
     batch: list[ConversationThread] = []
     messages = 0
     while len(batch) < most and messages < _MOST_MESSAGES:

@@ -70,9 +70,7 @@ def list_due(options: _DueOptions) -> None:
 class _RefoldOptions(TenantOptions, frozen=True, kw_only=True):
     config: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE", help="The agent that continues the threads, in JSON or TOML."
-        ),
+        typer.Option(metavar="FILE", help="The agent that continues the threads, in JSON or TOML."),
     ] = None
     model: Annotated[
         str | None,

@@ -37,9 +37,7 @@ class _SearchOptions(TenantOptions, frozen=True, kw_only=True):
     ] = _USUAL_MATCHES
     after: Annotated[
         str,
-        typer.Option(
-            metavar="NEXT", help="Without ID: what the page before this one ended with."
-        ),
+        typer.Option(metavar="NEXT", help="Without ID: what the page before this one ended with."),
     ] = ""
 
 

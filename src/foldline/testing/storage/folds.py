@@ -77,7 +77,7 @@ class Folds(Lab):
             # Pages that overlap would never end.
             while len(seen) <= len(wanted):
                 page = await self._due(after=seen[-1] if seen else None, limit=limit)
-                expect(len(page) <= limit, True, "the length of a page")
+                expect(page, page[:limit], "a page")
                 seen += page
                 if len(page) < limit:
                     break

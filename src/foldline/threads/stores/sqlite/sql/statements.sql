@@ -48,7 +48,7 @@ UPDATE threads SET revision = ?, live = ?, epoch = ?, head = ?, last_activity = 
 execution = CASE ? WHEN 1 THEN ? ELSE execution END WHERE pk = ?;
 
 -- name: set_head_and_due
--- The same if it changes whether a fold is due: SQLite writes the index anew even if a value stays.
+-- The same if it changes whether a fold is due: SQLite writes the index again even if a value stays.
 UPDATE threads SET revision = ?, live = ?, epoch = ?, head = ?, last_activity = ?, expires_at = ?,
 execution = CASE ? WHEN 1 THEN ? ELSE execution END, fold_due_since = ? WHERE pk = ?;
 
