@@ -58,8 +58,7 @@ MODULES = (
 )
 BENCHMARKS = {one.__name__.removeprefix("bench."): one for one in MODULES}
 RUNS: dict[str, Callable[[], dict[str, Any]]] = {
-    one.__name__.removeprefix("bench."): one.run
-    for one in MODULES[:-1]
+    one.__name__.removeprefix("bench."): one.run for one in MODULES[:-1]
 }
 """What runs by itself; `replay` needs a recording too."""
 RECORDED: dict[str, Callable[[Sequence[str]], int]] = {
