@@ -159,7 +159,7 @@ what was learned of the models is forgotten between turns
 
 agent/progress.py: agent/test_overflow.py
 the window that an earlier version learned is forgotten
-- if known is None and state.context_window_model == self.model.name:
+- if state is not None and known is None and state.context_window_model == self.model.name:
 + if False:
 
 agent/cache.py: agent/test_cache.py

@@ -72,8 +72,8 @@ a conflict is tried again blindly
 
 agent/progress.py: agent/test_turn.py::test_a_message_through_the_same_object_ends_the_turn
 a step overtakes what is being stored through the same object
-- return structs.replace(change, expected=thread.head.revision)
-+ return change
+- expected=thread.head.revision, fold_rule=self._rule
++ fold_rule=self._rule
 
 agent/tool_batch.py: agent/crashes/test_handles.py
 a handle that has lost writes to a run that goes on

@@ -287,7 +287,7 @@ a background fold lands after a rewind
 
 threads/thread.py: threads/test_thread.py::test_a_reduction_of_other_messages_is_refused
 a reduction of other messages is stored
-- if not same_hash(known, reduction.message_hash):
+- if index and not same_hash(known, reduction.message_hash):
 + if index < 0:
 
 threads/thread.py: threads/test_thread.py::test_a_reduction_decided_before_another_is_refused
