@@ -245,6 +245,16 @@ async def test_a_minute_never_has_more(
     assert begun == wanted
 
 
+async def test_a_minute_is_any_minute() -> None:
+    """What was asked half a minute ago still counts, and no longer after the other half."""
+    time = Time()
+    pace = Pace(RateLimit(requests=1), timer=time, sleep=time.sleep)
+    await pace.take(1)
+    time.now = 30.0
+    await pace.take(1)
+    assert (time.now, time.waits) == (60.0, [30.0])
+
+
 def test_a_limit_limits_something() -> None:
     """A rate limit without a number, or with one below 1, is refused."""
     with pytest.raises(ConfigError, match="needs requests or tokens"):

@@ -38,7 +38,7 @@ a refold stores what the digest wrote for a model that failed
 - if names and event.summarizer == DIGEST and DIGEST not in names:
 + if False:
 
-agent/pace.py: agent/test_refold.py::test_a_minute_never_has_more
+agent/pace.py: agent/test_refold.py::test_a_minute_is_any_minute
 a minute begins when it is asked for
 - while spent and spent[0].at <= now - _MINUTE:
 + while spent and spent[0].at < now:

@@ -92,6 +92,24 @@ def test_an_older_store_becomes_a_new_one(postgres_dsn: str, name: str) -> None:
     assert catalog(postgres_dsn) == catalog(postgres_dsn, "fresh")
 
 
+def test_a_store_that_noted_no_due_folds_keeps_what_it_holds(postgres_dsn: str) -> None:
+    """A schema of format 3 becomes one of format 4, with its threads as they were."""
+    write(postgres_dsn)
+    write(postgres_dsn, schema="fresh")
+    execute(
+        postgres_dsn,
+        """
+        SET search_path TO foldline;
+        ALTER TABLE threads DROP COLUMN fold_due_since;
+        DROP FUNCTION commit_change;
+        DELETE FROM migrations WHERE number = 4;
+        """,
+    )
+
+    assert write(postgres_dsn) == ["x", "x"]
+    assert catalog(postgres_dsn) == catalog(postgres_dsn, "fresh")
+
+
 def answers_of(dsn: str) -> dict[str, Json]:
     """Return everything that can be read at *dsn*."""
 

@@ -95,6 +95,19 @@ def test_an_old_file_gets_the_tables_of_a_new_one(name: str, tmp_path: Path) -> 
     assert catalog(old) == catalog(new)
 
 
+def test_a_file_that_noted_no_due_folds_keeps_what_it_holds(tmp_path: Path) -> None:
+    """A file of format 4 becomes one of format 5, with its threads as they were."""
+    path = tmp_path / "a.db"
+    write(path)
+    execute(path, "DROP INDEX threads_due", "ALTER TABLE threads DROP COLUMN fold_due_since")
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        number_in(connection)._replace(schema=4).write(connection)
+
+    assert write(path) == ["x", "x"]
+    assert header(path) == (APPLICATION_ID, 5)
+    assert "threads_due" in {name for _, name, _ in catalog(path)}
+
+
 def _newer(path: Path) -> None:
     write(path)
     execute(path, "PRAGMA user_version = 99", "PRAGMA wal_checkpoint(TRUNCATE)")
