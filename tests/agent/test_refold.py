@@ -281,7 +281,10 @@ async def test_vendors_are_asked_as_fast_as_they_allow() -> None:
     model = ScriptedModel(repeat=said_by_model, name="openai:m", usage=True)
     async with MemoryStore() as store:
         await filled(store, 9)
-        limits = {"openai": watched, "anthropic": RateLimit(requests=1)}
+        limits: dict[str, RateLimit | Pace] = {
+            "openai": watched,
+            "anthropic": RateLimit(requests=1),
+        }
         folding = reducer(summarizer=ModelSummarizer(model))
         found = await refold(store, folding, limits=limits, at_once=1)
     assert found.counts == {"folded": 6, "not_due": 3}
