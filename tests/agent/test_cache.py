@@ -132,3 +132,27 @@ def test_loops_do_not_wait_for_each_other() -> None:
 
     assert not both.broken
     assert len(flight) == 0
+
+
+def test_a_model_without_recall_never_finds_what_names_it() -> None:
+    """What was made for a model with the tool `recall` is found for such a one alone."""
+    cache, history = ReductionCache(), talk(10)
+    cache.put(state_of(history, 5), recall=True)
+    cache.put(state_of(history, 3))
+    found = [cache.find(history, config_fingerprint="f", recall=one) for one in (True, False)]
+
+    assert [one and one.summarized_up_to_index for one in found] == [5, 3]
+
+
+def test_what_is_forgotten_is_not_found() -> None:
+    """The one before it is found again, and forgetting it twice is no error."""
+    cache, history = ReductionCache(), talk(10)
+    for index in (3, 5):
+        cache.put(state_of(history, index), recall=index == 5)
+    for _ in range(2):
+        cache.forget(state_of(history, 5))
+
+    found = cache.find(history, config_fingerprint="f")
+    assert cache.find(history, config_fingerprint="f", recall=True) is None
+    assert found is not None
+    assert found.summarized_up_to_index == 3

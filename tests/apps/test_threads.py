@@ -59,6 +59,18 @@ def test_the_first_threads_alone_can_be_listed(run: Run, store: Path) -> None:
     assert document.json()["total"] == 2
 
 
+def test_each_thread_is_one_line_in_a_pipe(run: Run, store: Path) -> None:
+    """However long an id is, it is whole in its line: a readable part and the hash of what was named."""
+    name = f"{'a long name ' * 8}<user@example.com>"
+    made = run("threads", "fork", "one", name, "--at", "4", "--json").json()["id"]
+
+    lines = run("threads", "list").out.splitlines()
+
+    assert made.startswith("a-long-name-a-long-name")
+    assert sum(line.startswith(f"{made} ") for line in lines) == 1
+    assert len(lines) == 1 + 3 + 1
+
+
 def test_a_long_title_is_one_line(run: Run, tmp_path: Path) -> None:
     """However long the id and the title are, the title takes one line."""
     said = [{"role": "user", "content": "word " * 400}]

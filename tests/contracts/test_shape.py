@@ -37,6 +37,7 @@ LATE = {
 }
 
 ANY_READERS = (
+    "agent/blocks.py",  # copies the items of any vendor
     "agent/config.py",  # reads configuration that may hold anything
     "agent/folding.py",  # gives back the items of any vendor
     "agent/reduced.py",  # gives back the items of any vendor

@@ -1,15 +1,18 @@
 """A view of a framework's own messages: its objects, and what is read only once."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import cast
 
 import pytest
 from msgspec.structs import replace
+from pydantic import BaseModel
 
 from foldline.agent.cache import ReductionCache
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError, FormatError
-from foldline.guests import NO_RESPONSE, GuestView, prefix_digest, summary_text
+from foldline.guests import NO_RESPONSE, GuestCodec, GuestView, prefix_digest, summary_text
+from foldline.history.messages import Message
 from foldline.history.parts import TextPart
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
@@ -173,6 +176,51 @@ def test_objects_made_again_are_known() -> None:
 
     assert codec.reads == 0
     assert shown[-1] is again[-1]
+
+
+class Line(BaseModel):
+    """A message of a framework that is built on pydantic."""
+
+    text: str
+    label: str | None = None
+
+
+class LineCodec(NoteCodec):
+    """Reads lines, and counts them."""
+
+    def read(self, item: object, /) -> Sequence[Message]:
+        """Return what *item* says."""
+        self.reads += 1
+        assert isinstance(item, Line)
+        return [Message.user(item.text)]
+
+
+class TextCodec(LineCodec):
+    """Looks at the text alone."""
+
+    def known_by(self, item: object, /) -> object:
+        """Return the text."""
+        assert isinstance(item, Line)
+        return item.text
+
+
+@pytest.mark.parametrize(
+    ("codec", "label", "reads"), [(LineCodec, None, 0), (LineCodec, "a", 9), (TextCodec, "a", 0)]
+)
+def test_what_a_store_fills_in_is_no_change(
+    codec: type[LineCodec], label: str | None, reads: int
+) -> None:
+    """A field that is set to what it was is none, and no more is looked at than a codec says."""
+    made = codec()
+    reducer = HistoryReducer(HistoryReductionConfig(enabled=False))
+    view: GuestView[object] = GuestView(reducer, cast("GuestCodec[object]", made))
+    lines = [Line(text=f"line {at}") for at in range(9)]
+    view.reduce_sync(lines)
+    made.reads = 0
+
+    view.reduce_sync([Line(text=one.text, label=label) for one in lines])
+
+    assert made.reads == reads
 
 
 def _another_text(notes: list[Note]) -> None:

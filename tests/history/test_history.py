@@ -48,7 +48,10 @@ def _size(unit: CountingUnit, messages: Sequence[Message]) -> int:
 
 
 def _is_one_answer(first: Message, second: Message) -> bool:
-    return first.role == second.role == "assistant" and first.name == second.name
+    kinds = [[type(part) for part in one.parts] for one in (first, second)]
+    is_text_after_text = {*kinds[0]} == {TextPart} == {*kinds[1][:1]}
+    is_same = first.role == second.role == "assistant" and first.name == second.name
+    return is_same and not is_text_after_text
 
 
 @given(MESSAGES)
@@ -165,7 +168,7 @@ def test_a_message_reaches_to_the_earliest_call_that_it_answers(messages: list[M
 
 @given(MESSAGES)
 def test_a_whole_index_parts_nothing(messages: list[Message]) -> None:
-    """No call and its result, and no neighboring messages of an assistant, span a whole index."""
+    """No call and its result, and no two pieces of an answer, span a whole index."""
     history, visible = History(messages), _visible(messages)
     pairs, _ = pairs_of(visible)
     whole = [

@@ -3,11 +3,12 @@
 import asyncio
 import copy
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from foldline.agent.reducer import HistoryReducer
-from foldline.guests import summary_text
+from foldline.guests import GuestCodec, summary_text
 from foldline.history.formats.renderings.sending import OPENING_NOTE
 from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.reduction.config import HistoryReductionConfig
@@ -172,6 +173,34 @@ def test_the_codec_keeps_its_promises(guest: Guest, transcript: Transcript) -> N
     if guest.codec is not None:
         report = GuestConformance(guest.codec, asyncio.run(play())).run()
         assert report.is_conformant, str(report)
+
+
+def test_a_call_reads_what_is_new(guest: Guest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A turn late in a conversation reads no more objects than an early one: calls stay fast."""
+    read: list[object] = []
+    if guest.codec is None:
+        return
+    codec = type(guest.codec)
+    whole = codec.read
+
+    def reading(self: GuestCodec[Any], item: object, /) -> Sequence[Message]:
+        read.append(item)
+        return whole(self, item)
+
+    async def play() -> list[int]:
+        player = await guest.play(TRANSCRIPTS[0], make_reducer())
+        monkeypatch.setattr(codec, "read", reading)
+        counts: list[int] = []
+        for turn in TRANSCRIPTS[0].turns:
+            read.clear()
+            await player.say(turn)
+            counts.append(len(read))
+        return counts
+
+    # What is short is read again.
+    counts = asyncio.run(play())[3:]
+    assert counts == counts[:1] * len(counts)
+    assert 0 < counts[0] <= 3 * len(TRANSCRIPTS[0].turns[0])
 
 
 @each_transcript

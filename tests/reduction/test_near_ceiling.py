@@ -6,7 +6,7 @@ import pytest
 from foldline.history.formats.anthropic import from_anthropic
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.history.parts import ToolCallPart
+from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart
 from foldline.reduction.budget import budget_of
 from foldline.reduction.case import leaving_tokens
 from foldline.reduction.config import HistoryReductionConfig
@@ -169,9 +169,23 @@ def test_what_a_user_says_is_clipped_last() -> None:
     assert [one.index for one in judge(history, config=TIGHT).shortened] == [0, 1]
 
 
+def thoughtful(text: str) -> Message:
+    """Make a piece of an answer: with reasoning before it, it belongs to the piece before."""
+    return Message(role="assistant", parts=(ReasoningPart("Hm."), TextPart(text)))
+
+
+def test_answers_of_text_are_kept_whole_by_a_cut() -> None:
+    """Where one text follows another a cut may lie, so that none of them is clipped."""
+    history = History([Message.user("a"), *(Message.assistant(WORDS) for _ in range(14))])
+    verdict = judge(history, config=TIGHT)
+
+    assert said(verdict) == ("fold", Reason.CEILING_REACHED)
+    assert not verdict.shortened
+
+
 def test_a_view_without_a_cut_is_squeezed() -> None:
     """One answer that is too large, and cannot be cut, is clipped."""
-    history = History([Message.user("a"), *(Message.assistant(WORDS) for _ in range(14))])
+    history = History([Message.user("a"), *(thoughtful(WORDS) for _ in range(14))])
     verdict = judge(history, config=TIGHT)
 
     assert said(verdict) == ("fold", Reason.CLIPPED)
@@ -272,7 +286,7 @@ def test_what_was_cleared_has_left_the_view_before() -> None:
 
 def test_clipping_one_large_message_may_be_enough() -> None:
     """Then nothing else is squeezed, though there is no cut."""
-    answer = [Message.assistant(WORDS * times) for times in (2, 8, 2)]
+    answer = [thoughtful(WORDS * times) for times in (2, 8, 2)]
     history = History([Message.user(WORDS), *answer])
     verdict = judge(history, config=TIGHT)
 

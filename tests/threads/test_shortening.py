@@ -74,7 +74,9 @@ async def test_a_rewind_counts_messages_of_any_role(any_store: ThreadStore) -> N
     """In every store exactly as many messages go as are counted, system messages included."""
     async with any_store as store:
         thread = await begun(store)
+        revision = thread.head.revision
         await thread.rewind(count=0)
+        assert thread.head.revision == revision
         for count, left, summary in ((2, 5, "4"), (2, 3, "2"), (3, 0, None)):
             await thread.rewind(count=count)
             assert await found(store) == (TALK[:left], summary, [])

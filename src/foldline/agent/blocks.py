@@ -36,7 +36,7 @@ BLOCK = 128
 """How many items are compared at once: enough for speed, few enough to copy the last ones again."""
 
 
-class Copies(Struct, frozen=True):
+class Copies(Struct, frozen=True, kw_only=True):
     """Copies of the items of a block, the places of those with numbers, and these as bytes."""
 
     items: list[object]
@@ -52,7 +52,7 @@ Block: TypeAlias = Copies | bytes
 
 _Container: TypeAlias = dict[Any, Any] | list[Any]
 
-_NO_COPIES = Copies([], (), b"", 0)
+_NO_COPIES = Copies(items=[], places=(), numbers=b"", weight=0)
 _NUMBERS = frozenset({bool, float, int})
 _TEXTS = frozenset({str})
 _BUILT_IN = (bytes, bytearray, int, float, list, tuple, set, frozenset)
@@ -63,9 +63,10 @@ def _seen(value: object) -> object:
     """Return what tells whether an object has changed, several times as fast as a dump."""
     name = type(value).__qualname__
     # Of those with pydantic's models; to ask for a protocol takes ten times as long.
-    told: set[str] | None = getattr(value, "model_fields_set", None)
+    # The properties of public names cost as much again as all the rest.
+    told: set[str] | None = getattr(value, "__pydantic_fields_set__", None)
     if told is not None:
-        extra: object = getattr(value, "model_extra", None)
+        extra: object = getattr(value, "__pydantic_extra__", None)
         return name, vars(value), extra, len(told)
     if isinstance(value, str | Mapping):
         return dumped(value)
@@ -154,7 +155,8 @@ def _copies(items: Sequence[object], known: Copies) -> Copies:
     # A copy has the types and the order of what it was made of.
     if places and not written([copied[place] for place in places], buffer):
         raise TypeError
-    return Copies(copied, tuple(places), bytes(buffer) if places else b"", weight)
+    numbers = bytes(buffer) if places else b""
+    return Copies(items=copied, places=tuple(places), numbers=numbers, weight=weight)
 
 
 def _copied(value: _Container, containers: list[object]) -> tuple[_Container, bool]:

@@ -73,14 +73,19 @@ class ReductionCache:
         return len(self._entries)
 
     def find(
-        self, history: History, *, config_fingerprint: str, scope: str = ""
+        self, history: History, *, config_fingerprint: str, scope: str = "", recall: bool = False
     ) -> HistoryReductionState | None:
-        """Return the longest reduction that covers a prefix of *history*, or None."""
+        """
+        Return the longest reduction that covers a prefix of *history*, or None.
+
+        One whose notes name the tool `recall` is found only with *recall*, and no other is then.
+        """
+        made = _made(config_fingerprint, recall=recall)
         with self._lock:
-            indexes = self._indexes.get((scope, config_fingerprint), [])
+            indexes = self._indexes.get((scope, made), [])
             fitting = indexes[: bisect_right(indexes, len(history))]
             for index in dict.fromkeys(reversed(fitting)):
-                key = (scope, config_fingerprint, hash_of(history, index))
+                key = (scope, made, hash_of(history, index))
                 state = self._entries.get(key)
                 if state is not None:
                     self._entries.move_to_end(key)
@@ -92,24 +97,38 @@ class ReductionCache:
         with self._lock:
             return [state for key, state in self._entries.items() if key[0] == scope]
 
-    def put(self, state: HistoryReductionState, *, scope: str = "") -> None:
-        """Keep *state* in place of an older one of the same prefix."""
+    def put(self, state: HistoryReductionState, *, scope: str = "", recall: bool = False) -> None:
+        """Keep *state*, made for a model that has *recall* or not, in place of one of that prefix."""
         index, digest = state.covered
-        key = (scope, state.config_fingerprint, digest)
+        key = (scope, _made(state.config_fingerprint, recall=recall), digest)
         with self._lock:
             if key not in self._entries:
                 insort(self._indexes.setdefault(key[:2], []), index)
             self._entries[key] = state
             self._entries.move_to_end(key)
             while len(self._entries) > self._max_entries:
-                oldest, dropped = self._entries.popitem(last=False)
-                indexes = self._indexes[oldest[:2]]
-                indexes.remove(dropped.covered[0])
-                if not indexes:
-                    del self._indexes[oldest[:2]]
+                self._drop(next(iter(self._entries)))
+
+    def forget(self, state: HistoryReductionState, *, scope: str = "") -> None:
+        """Drop *state*, if it is kept."""
+        with self._lock:
+            for recall in (False, True):
+                key = (scope, _made(state.config_fingerprint, recall=recall), state.covered[1])
+                if key in self._entries:
+                    self._drop(key)
+
+    def _drop(self, key: tuple[str, str, str]) -> None:
+        indexes = self._indexes[key[:2]]
+        indexes.remove(self._entries.pop(key).covered[0])
+        if not indexes:
+            del self._indexes[key[:2]]
 
     def clear(self) -> None:
         """Drop everything."""
         with self._lock:
             self._entries.clear()
             self._indexes.clear()
+
+
+def _made(config_fingerprint: str, *, recall: bool) -> str:
+    return f"{config_fingerprint}+recall" if recall else config_fingerprint

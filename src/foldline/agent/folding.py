@@ -79,7 +79,7 @@ async def made(call: ReducerCall, means: Means) -> ReducedHistory[Any]:
                 readings=readings,
             )
             if call.cache is not None:
-                call.cache.put(state, scope=call.scope)
+                call.cache.put(state, scope=call.scope, recall=bool(call.budget.recall))
         log_writing(names, writing)
         reduced = shown(
             call,

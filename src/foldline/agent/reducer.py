@@ -174,9 +174,9 @@ class HistoryReducer:
                 again), messages, or what OpenAI and Anthropic take: dictionaries and the objects of
                 their SDKs, also mixed. The same kind is returned, and what is unchanged are the very
                 objects that were given.
-            state: What the previous call returned; None looks into the cache, so that
-                the first fold is undone by clearing that. If it was lost, or is undone by its `previous`, signed thinking may be sent that fits no
-                longer: have the vendor drop it (`drop_block`).
+            state: What the previous call returned; None looks into the cache. If it was lost, or is
+                undone by `undo`, signed thinking may be sent that fits no longer: have the vendor
+                drop it (`drop_block`).
             overrides: Overrides for this run.
             format: The format of dictionaries; detected by default. If it could be either, the
                 result is valid for both vendors.
@@ -198,6 +198,23 @@ class HistoryReducer:
         given = described(usage, instructions, tools, pins)
         call = self._begin(messages, state, overrides, format, scope, given)
         return await self._settled(call) if call.verdict.folds else self._served(call)
+
+    def undo(
+        self, state: HistoryReductionState, *, scope: str = ""
+    ) -> HistoryReductionState | None:
+        """
+        Take back *state*, what the last call returned, and return the reduction before it.
+
+        That is None if it was the first one: the next call then begins with the whole history. It
+        folds again if a fold is due, as it was with this one.
+
+        Args:
+            state: The reduction to take back; the cache forgets it.
+            scope: The tenant, for the cache.
+        """
+        expect("state", state, HistoryReductionState)
+        self._cache.forget(state, scope=scope)
+        return state.previous
 
     def reduce_sync(  # noqa: PLR0913 - one name for each part of a request
         self,
@@ -356,14 +373,14 @@ class HistoryReducer:
         items = read_items(messages, format, self.counter, self._known)
         history = items.history
         check_not_fed_back(history, state, self._cache, scope)
-        made = self.config_fingerprint
+        budget = request.budget(self.config, self.window, history, state)
         call = ReducerCall(
             items=items,
-            given=state or self._cache.find(history, config_fingerprint=made, scope=scope),
+            given=state or self._found(self._cache, history, scope, budget),
             overrides=overrides,
             cache=self._cache if state is None else self._shared,
             scope=scope,
-            budget=request.budget(self.config, self.window, history, state),
+            budget=budget,
             pins=request.pinned(history),
             started=started,
         )
@@ -407,11 +424,17 @@ class HistoryReducer:
         active = call.verdict.state
         if call.cache is None or (active is not None and not call.verdict.folds):
             return call
-        made = self.config_fingerprint
-        found = call.cache.find(call.items.history, config_fingerprint=made, scope=call.scope)
+        found = self._found(call.cache, call.items.history, call.scope, call.budget)
         if found is None or (active is not None and found.covered[0] <= active.covered[0]):
             return call
         return self._decided(structs.replace(call, given=found))
+
+    def _found(
+        self, cache: ReductionCache, history: History, scope: str, budget: Budget
+    ) -> HistoryReductionState | None:
+        """Return what *cache* has of *history* for a request that has the tool `recall`, or has not."""
+        made, recall = self.config_fingerprint, bool(budget.recall)
+        return cache.find(history, config_fingerprint=made, scope=scope, recall=recall)
 
     async def _settled(self, call: ReducerCall) -> ReducedHistory[Any]:
         """Fold as *call* asks; if the same fold is being made already, wait for it and look again."""

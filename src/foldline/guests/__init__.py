@@ -1,6 +1,9 @@
 """The middle that every foreign framework shares: its own messages in, its own messages out."""
 
+from foldline.guests.blocking import blocking
 from foldline.guests.codec import GuestCodec
+from foldline.guests.kept import REDUCTION_KEY, kept_reduction, new_reduction, reduced_in
+from foldline.guests.rows import objects_in, rows_of
 from foldline.guests.thinking import with_thinking
 from foldline.guests.view import GuestView
 from foldline.history.digest import message_digest, prefix_digest
@@ -10,10 +13,17 @@ from foldline.history.repair import NO_RESPONSE
 
 __all__ = [
     "NO_RESPONSE",
+    "REDUCTION_KEY",
     "GuestCodec",
     "GuestView",
+    "blocking",
+    "kept_reduction",
     "message_digest",
+    "new_reduction",
+    "objects_in",
     "prefix_digest",
+    "reduced_in",
+    "rows_of",
     "summary_text",
     "with_thinking",
 ]

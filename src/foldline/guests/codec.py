@@ -1,12 +1,12 @@
 """What a framework's messages are, for foldline."""
 
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from foldline.history.messages import Message
 
 
-__all__ = ["GuestCodec"]
+__all__ = ["GuestCodec", "KnowsItems"]
 
 
 _Object = TypeVar("_Object")
@@ -48,4 +48,13 @@ class GuestCodec(Protocol[_Object]):
 
     def part(self, item: _Object, which: Sequence[int], /) -> _Object:
         """Return an object with those messages of *item* alone whose places in `read` are *which*."""
+        ...
+
+
+@runtime_checkable
+class KnowsItems(Protocol):
+    """A codec may say itself what an object is known by: what a store of the guest adds is left out."""
+
+    def known_by(self, item: object, /) -> object:
+        """Return all that `read` looks at in *item*."""
         ...

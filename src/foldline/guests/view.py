@@ -15,7 +15,8 @@ from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect, expect_whole
 from foldline.errors import BlockingCallError, ConfigError, FormatError
-from foldline.guests.codec import GuestCodec
+from foldline.guests.codec import GuestCodec, KnowsItems
+from foldline.history.formats.wire import is_object
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.reduction.event import Reason
@@ -64,6 +65,7 @@ class GuestView(Generic[_Object]):
         expect_whole("known_bytes", known_bytes, 0)
         self.reducer = reducer
         self._codec = codec
+        self._known_by = codec.known_by if isinstance(codec, KnowsItems) else _named
         self._known = KnownLists(known_bytes)
 
     async def reduce(
@@ -105,8 +107,7 @@ class GuestView(Generic[_Object]):
         return await self.reducer.reduce(history, **request)
 
     def _read(self, given: list[_Object]) -> Conversion:
-        # A dataclass is compared by its fields, and does not say of which class it is.
-        named = [(type(one).__qualname__, one) for one in given]
+        named = list(map(self._known_by, given))
         known = self._known.find(named, None)
         if known is not None and known.size == len(given):
             return known.conversion
@@ -177,6 +178,18 @@ class GuestView(Generic[_Object]):
         is_whole = first == run[0] and (run[-1] + 1 == len(places) or places[run[-1] + 1] > at)
         item = given[at]
         return item if is_whole else self._codec.part(item, [index - first for index in run])
+
+
+def _named(item: object) -> object:
+    """Return what *item* is known by, whichever of its fields a store of the guest has filled in."""
+    kind = type(item).__qualname__
+    # It is compared with a copy, which is faster than to write it.
+    if kind == "dict" and is_object(item):
+        return item
+    if hasattr(item, "__pydantic_fields_set__"):
+        return kind, vars(item), getattr(item, "__pydantic_extra__", None)
+    # A dataclass is compared by its fields, and does not say of which class it is.
+    return kind, item
 
 
 def _append(history: History, message: Message, at: int) -> None:

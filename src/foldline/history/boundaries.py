@@ -18,6 +18,7 @@ which the model still reads. Three things must not be torn apart:
 3. **One answer.** Neighboring messages of one assistant, or of one agent of several, are one answer: whether reasoning, text and
    calls are one item or several depends on the vendor, and so must no cut. Also, vendors refuse a
    sealed reasoning item without the item that followed it. A history crosses these indexes out, too.
+   A text right after a text is another answer, so that a log of many is not one message.
 
 Everything moves *backward*, toward the start: what moves a cut can only keep more, never less. The
 search begins at the lowest index that keeps no more than was asked for. From the first safe index

@@ -190,7 +190,7 @@ class History(Sequence[Message]):
         # of an answer the one between the two.
         if role == "assistant" and len(messages) > 1:
             before = messages[-2]
-            if before.role == role and before.speaker == message.speaker and reach == position:
+            if before.role == role and reach == position and not message.begins_after(before):
                 reach = position - 1
         while whole[-1] > reach:
             whole.pop()
@@ -342,14 +342,9 @@ class History(Sequence[Message]):
             IndexError: There are not so many.
             MessagesNotLoadedError: The message is not in memory.
         """
-        before = 0
-        for place, message in zip(self._system_at, self._system, strict=True):
-            if place + before == index:
-                return message
-            if place + before > index:
-                break
-            before += 1
-        return self[index - before]
+        places = [place + before for before, place in enumerate(self._system_at)]
+        before = bisect_left(places, index)
+        return self._system[before] if index in places[before:] else self[index - before]
 
     def digest(self, index: int | None = None) -> bytes:
         """

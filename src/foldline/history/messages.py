@@ -224,6 +224,18 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
         """Who says it: its name, and the agent of a conversation of several; None where unknown."""
         return self.name, None if self.metadata is None else self.metadata.get(AGENT_KEY)
 
+    def begins_after(self, before: "Message") -> bool:
+        """
+        Whether this is an answer of its own and does not go on with *before*, which is one too.
+
+        It is if another speaks, or if it begins with a text after nothing but text: reasoning and
+        calls belong to the text beside them, whichever of these a vendor has as items of their own.
+        """
+        if self.speaker != before.speaker:
+            return True
+        said = bool(before.parts and self.parts)
+        return said and all(isinstance(one, TextPart) for one in (*before.parts, self.parts[0]))
+
     @property
     def is_summary(self) -> bool:
         """Whether the message is a summary that a view put in place of older messages."""

@@ -5,24 +5,17 @@ from typing import Any
 
 from agent_framework import ChatContext, ChatMiddleware, HistoryProvider
 from agent_framework import Message as Theirs
-from msgspec.structs import replace
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import UsageError
-from foldline.guests import GuestView
-from foldline.history.messages import Message
+from foldline.guests import GuestView, kept_reduction, new_reduction, objects_in, rows_of
 from foldline.integrations.agent_framework_messages import AgentFrameworkCodec
-from foldline.reduction.state import HistoryReductionState
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
 
 
 __all__ = ["FoldlineChatMiddleware", "FoldlineHistoryProvider"]
-
-
-_STATE = "foldline_reduction"
-_WHOLE = "agent_framework"
 
 
 class FoldlineChatMiddleware(ChatMiddleware):
@@ -40,19 +33,17 @@ class FoldlineChatMiddleware(ChatMiddleware):
     async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
         """Put the view into the request of this call."""
         held: dict[str, Any] = {} if context.session is None else context.session.state
-        stored = held.get(_STATE)
         options: Any = context.options or {}
         tools = (
             one.to_json_schema_spec() for one in options.get("tools") or () if _has_schema(one)
         )
         reduced = await self._view.reduce(
             context.messages,
-            state=None if stored is None else HistoryReductionState.from_json(stored),
+            state=kept_reduction(held),
             instructions=options.get("instructions"),
             tools=list(tools),
         )
-        if reduced.state is not None:
-            held[_STATE] = reduced.state.to_json().decode()
+        held.update(new_reduction(held, reduced.state))
         context.messages = reduced.messages
         await call_next()
 
@@ -86,11 +77,8 @@ class FoldlineHistoryProvider(HistoryProvider):
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[Theirs]:
         """Return all messages of the session."""
-        kept = (
-            (one.metadata or {}) for one in await (await self._thread(session_id)).get_messages()
-        )
-        whole: list[Any] = [one[_WHOLE] for one in kept if _WHOLE in one]
-        return [Theirs.from_dict(one) for one in whole]
+        rows = await (await self._thread(session_id)).get_messages()
+        return [Theirs.from_dict(one) for one in objects_in(rows)]
 
     async def save_messages(
         self,
@@ -101,10 +89,6 @@ class FoldlineHistoryProvider(HistoryProvider):
         **kwargs: Any,
     ) -> None:
         """Append *messages* in one commit."""
-        rows: list[Message] = []
-        for one in messages:
-            first, *others = self._codec.read(one) or [Message(role="system")]
-            metadata = {**(first.metadata or {}), _WHOLE: one.to_dict()}
-            rows += [replace(first, metadata=metadata), *others]
+        rows = [row for one in messages for row in rows_of(self._codec.read(one), one.to_dict())]
         if rows:
             await (await self._thread(session_id)).append(rows)

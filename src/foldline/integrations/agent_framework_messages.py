@@ -26,6 +26,7 @@ from foldline.history.parts import (
 __all__ = ["AgentFrameworkCodec"]
 
 
+_RAW = "raw_representation"
 _ROLES = {"system": "system", "developer": "system", "assistant": "assistant"}
 
 
@@ -40,6 +41,14 @@ class AgentFrameworkCodec:
             # The name of the agent, which is in `author_name`, is sent to no vendor.
             return [with_thinking(Message(role=role, parts=parts), _signed(item))]
         return [_asked(group, role) for group in _groups(item)]
+
+    def known_by(self, item: Theirs, /) -> object:
+        """Return *item* without what a history provider adds, and what the vendor's client had."""
+        contents = [
+            {name: one for name, one in vars(content).items() if one is not None and name != _RAW}
+            for content in item.contents
+        ]
+        return item.role, contents
 
     def write(self, message: Message, source: Theirs | None, /) -> Theirs:
         """Return *message*; what is unchanged in an answer is the very content of its source."""

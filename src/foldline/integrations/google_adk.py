@@ -9,15 +9,11 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.genai import types
 
 from foldline.agent.reducer import HistoryReducer
-from foldline.guests import GuestView
+from foldline.guests import REDUCTION_KEY, GuestView, kept_reduction, new_reduction
 from foldline.integrations.google_adk_messages import GoogleADKCodec, alternating
-from foldline.reduction.state import HistoryReductionState
 
 
 __all__ = ["FoldlinePlugin"]
-
-
-_STATE = "foldline_reduction"
 
 
 class FoldlinePlugin(BasePlugin):
@@ -36,21 +32,19 @@ class FoldlinePlugin(BasePlugin):
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
     ) -> LlmResponse | None:
         """Put the view into the request, which is of this call alone."""
-        key = f"{_STATE}:{callback_context.agent_name}"
-        stored: Any = callback_context.state.get(key)
+        key = f"{REDUCTION_KEY}:{callback_context.agent_name}"
+        held: Any = callback_context.state
         config = llm_request.config
         rules: Any = config.system_instruction
         tools: Any = config.tools or []
         reduced = await self._view.reduce(
             llm_request.contents,
-            state=None if stored is None else HistoryReductionState.from_json(stored),
+            state=kept_reduction(held, key),
             instructions=rules if isinstance(rules, str) else "",
             tools=[
                 one.model_dump(exclude_none=True) for one in tools if isinstance(one, types.Tool)
             ],
         )
-        text = None if reduced.state is None else reduced.state.to_json().decode()
-        if text not in {None, stored}:
-            callback_context.state[key] = text
+        held.update(new_reduction(held, reduced.state, key))
         llm_request.contents = alternating(reduced.messages)
         return None

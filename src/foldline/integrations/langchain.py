@@ -18,9 +18,8 @@ from langgraph.types import Command
 from foldline.agent.arguments import RequestOptions
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
-from foldline.guests import GuestView
+from foldline.guests import GuestView, kept_reduction, new_reduction
 from foldline.integrations.langchain_messages import LangChainCodec
-from foldline.reduction.state import HistoryReductionState
 
 
 __all__ = ["FoldlineMiddleware", "FoldlineState"]
@@ -55,7 +54,7 @@ class FoldlineMiddleware(AgentMiddleware[FoldlineState, Any, Any]):
     ) -> ExtendedModelResponse[Any]:
         """Ask the model with the view."""
         reduced = self._view.reduce_sync(_said(request), **_facts(request))
-        return _kept(handler(_shown(request, reduced)), reduced)
+        return _kept(request, handler(_shown(request, reduced)), reduced)
 
     async def awrap_model_call(
         self,
@@ -64,7 +63,7 @@ class FoldlineMiddleware(AgentMiddleware[FoldlineState, Any, Any]):
     ) -> ExtendedModelResponse[Any]:
         """Ask the model with the view."""
         reduced = await self._view.reduce(_said(request), **_facts(request))
-        return _kept(await handler(_shown(request, reduced)), reduced)
+        return _kept(request, await handler(_shown(request, reduced)), reduced)
 
 
 def _said(request: ModelRequest[Any]) -> list[BaseMessage]:
@@ -73,11 +72,10 @@ def _said(request: ModelRequest[Any]) -> list[BaseMessage]:
 
 
 def _facts(request: ModelRequest[Any]) -> RequestOptions:
-    stored: Any = request.state.get("foldline_reduction")
     answers = [one for one in request.messages if isinstance(one, AIMessage)]
     usage = answers[-1].usage_metadata if answers else None
     return {
-        "state": None if stored is None else HistoryReductionState.from_json(stored),
+        "state": kept_reduction(request.state),
         "usage": None if usage is None else usage["input_tokens"],
         "tools": [
             one if isinstance(one, dict) else convert_to_openai_tool(one) for one in request.tools
@@ -92,8 +90,7 @@ def _shown(request: ModelRequest[Any], reduced: ReducedHistory[BaseMessage]) -> 
 
 
 def _kept(
-    response: ModelResponse[Any], reduced: ReducedHistory[BaseMessage]
+    request: ModelRequest[Any], response: ModelResponse[Any], reduced: ReducedHistory[BaseMessage]
 ) -> ExtendedModelResponse[Any]:
-    state = reduced.state
-    update = {} if state is None else {"foldline_reduction": state.to_json().decode()}
+    update = new_reduction(request.state, reduced.state)
     return ExtendedModelResponse(response, Command(update=update))

@@ -9,15 +9,11 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from foldline.agent.arguments import RequestOptions
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
-from foldline.guests import GuestView
+from foldline.guests import GuestView, kept_reduction, new_reduction
 from foldline.integrations.langchain_messages import LangChainCodec
-from foldline.reduction.state import HistoryReductionState
 
 
 __all__ = ["fold_messages"]
-
-
-_STATE = "foldline_reduction"
 
 
 def fold_messages(
@@ -37,26 +33,23 @@ def fold_messages(
     view: GuestView[BaseMessage] = GuestView(reducer, LangChainCodec())
 
     def node(state: Mapping[str, Any]) -> dict[str, Any]:
-        return _update(view.reduce_sync(state[key], **_facts(state, key)))
+        return _update(state, view.reduce_sync(state[key], **_facts(state, key)))
 
     async def awaited(state: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the node writes."""
-        return _update(await view.reduce(state[key], **_facts(state, key)))
+        return _update(state, await view.reduce(state[key], **_facts(state, key)))
 
     return RunnableLambda(node, awaited, name="fold_messages")
 
 
 def _facts(state: Mapping[str, Any], key: str) -> RequestOptions:
-    stored = state.get(_STATE)
     answers = [one for one in state[key] if isinstance(one, AIMessage)]
     usage = answers[-1].usage_metadata if answers else None
     return {
-        "state": HistoryReductionState.from_json(stored) if stored else None,
+        "state": kept_reduction(state),
         "usage": None if usage is None else usage["input_tokens"],
     }
 
 
-def _update(reduced: ReducedHistory[BaseMessage]) -> dict[str, Any]:
-    state = reduced.state
-    kept = {} if state is None else {_STATE: state.to_json().decode()}
-    return {"llm_input_messages": reduced.messages, **kept}
+def _update(state: Mapping[str, Any], reduced: ReducedHistory[BaseMessage]) -> dict[str, Any]:
+    return {"llm_input_messages": reduced.messages, **new_reduction(state, reduced.state)}

@@ -1,187 +1,120 @@
 """A checkpointer of LangGraph in threads."""
 
-import base64
-from collections.abc import AsyncIterator, Iterator, Sequence
-from datetime import datetime
-from threading import Lock
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver, get_checkpoint_metadata
+from langgraph.checkpoint.base import get_checkpoint_metadata
 from langgraph.checkpoint.memory import InMemorySaver
 
-from foldline.conversation.conversation import call_sync
-from foldline.history.codec import decode_json
-from foldline.history.formats.wire import json_text
-from foldline.history.messages import Message
-from foldline.history.parts import GenericPart
-from foldline.threads.key import DEFAULT_TENANT, ThreadKey
-from foldline.threads.store import ThreadStore
+from foldline.guests import blocking
+from foldline.integrations.langgraph_index import not_of
+from foldline.integrations.langgraph_reading import CheckpointReader
+from foldline.integrations.langgraph_rows import NAME_KEY, Row, append, rewrite
 
 
 __all__ = ["FoldlineSaver"]
 
 
-_KIND = "langgraph"
-
-
-class FoldlineSaver(BaseCheckpointSaver[str]):
+class FoldlineSaver(CheckpointReader):
     """
     Keeps what a graph writes as opaque rows of a thread, one for each call of LangGraph.
 
-    Reading replays the rows that are new into a saver in memory, which answers; a thread that was
-    deleted or made again elsewhere is noticed. It works from any loop and without one.
+    Nothing is held in memory but a small index of some threads. It works from any loop and without
+    one.
     """
 
-    def __init__(
-        self, store: ThreadStore, *, tenant: str = DEFAULT_TENANT, serde: Any = None
-    ) -> None:
-        """Keep checkpoints in *store*, which is open."""
-        super().__init__(serde=serde)
-        self._store, self._tenant = store, tenant
-        self._replayed = InMemorySaver(serde=self.serde)
-        self._seen: dict[str, tuple[datetime, int]] = {}
-        self._lock = Lock()
-
-    def get_next_version(self, current: str | None, channel: None) -> str:
-        """Return a version that no other branch has: with integers a replay would change theirs."""
-        return self._replayed.get_next_version(current, channel)
-
-    def _key(self, thread_id: str) -> ThreadKey:
-        return ThreadKey.named(thread_id, tenant=self._tenant)
-
-    async def _read(self, thread_id: str) -> None:
-        thread = await self._store.find(self._key(thread_id))
-        made, seen = self._seen.get(thread_id, (None, 0))
-        if thread is None or thread.created_at != made:
-            self._replayed.delete_thread(thread_id)
-            self._seen.pop(thread_id, None)
-            seen = 0
-        if thread is None:
-            return
-        count = thread.head.count
-        rows = await thread.get_messages(last=count - seen) if count > seen else []
-        with self._lock:
-            for row in rows:
-                self._replay(thread_id, row)
-            self._seen[thread_id] = (thread.created_at, count)
-
-    def _replay(self, thread_id: str, row: Message) -> None:
-        call = _call(row)
-        if call.get("value"):
-            kind, data = call["value"]
-            config, *given = self.serde.loads_typed((kind, base64.b64decode(data)))
-            # A copied thread still has the id of its source in its rows.
-            config["configurable"]["thread_id"] = thread_id
-            getattr(self._replayed, call["call"])(config, *given)
-
-    async def _write(self, call: str, config: RunnableConfig, *given: Any) -> None:
-        held: Any = config.get("configurable", {})
-        names = ("thread_id", "checkpoint_ns", "checkpoint_id")
-        plain = {"configurable": {name: held[name] for name in names if name in held}}
-        kind, data = self.serde.dumps_typed([plain, *given])
-        value = [kind, base64.b64encode(data).decode()]
-        thread = await self._store.thread(self._key(held["thread_id"]))
-        await thread.append([_row(held["thread_id"], call=call, value=value)])
+    get_next_version = InMemorySaver.get_next_version
+    """A version that no other branch has: with integers one branch would change values of another."""
 
     async def aput(
         self, config: RunnableConfig, checkpoint: Any, metadata: Any, new_versions: Any
     ) -> RunnableConfig:
         """Keep a checkpoint, with the values of the channels that are new."""
-        values = checkpoint["channel_values"]
-        changed = {
-            **checkpoint,
-            "channel_values": {k: values[k] for k in new_versions if k in values},
-        }
-        whole = get_checkpoint_metadata(config, metadata)
-        await self._write("put", config, changed, whole, dict(new_versions))
         held: Any = config.get("configurable", {})
-        place = {"thread_id": held["thread_id"], "checkpoint_ns": held.get("checkpoint_ns", "")}
-        return {"configurable": {**place, "checkpoint_id": checkpoint["id"]}}
+        ns, parent = held.get("checkpoint_ns", ""), held.get("checkpoint_id")
+        thread = await self._store.thread(self._key(held["thread_id"]))
+        index = await self._indexes.of(thread)
+        before = None if parent is None else await index.find(thread, ns, parent)
+        old = {} if before is None else index.rows[before].at
+        versions, whole = checkpoint["channel_versions"], get_checkpoint_metadata(config, metadata)
+        at = {
+            name: (version, number)
+            for name, (version, number) in old.items()
+            if name not in new_versions and versions.get(name) == version
+        }
+        values = {k: v for k, v in checkpoint["channel_values"].items() if k not in at}
+        row = Row(
+            call="put",
+            ns=ns,
+            id=checkpoint["id"],
+            parent=parent,
+            run=whole.get("run_id"),
+            at=at,
+            own={k: (versions.get(k, 0), self.serde.dumps_typed(v)) for k, v in values.items()},
+            value=self.serde.dumps_typed([{**checkpoint, "channel_values": {}}, whole]),
+        )
+        await append(thread, row, held["thread_id"])
+        return self._config(held["thread_id"], row.ns, row.id)
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[Any], task_id: str, task_path: str = ""
     ) -> None:
         """Keep what a task wrote."""
-        await self._write("put_writes", config, list(writes), task_id, task_path)
-
-    async def aget_tuple(self, config: RunnableConfig) -> Any:
-        """Return the checkpoint that *config* names, or the newest one; None if there is none."""
         held: Any = config.get("configurable", {})
-        await self._read(held["thread_id"])
-        return self._replayed.get_tuple(config)
-
-    async def alist(self, config: RunnableConfig | None, **wanted: Any) -> AsyncIterator[Any]:
-        """Yield the checkpoints of a thread, or of all, the newest first."""
-        for one in await self._listed(config, wanted):
-            yield one
-
-    async def _listed(self, config: RunnableConfig | None, wanted: dict[str, Any]) -> list[Any]:
-        held: Any = None if config is None else config.get("configurable")
-        if held is None:
-            stored = [one async for one in self._store.threads(tenant=self._tenant)]
-            newest = [row for one in stored for row in await one.get_messages(last=1)]
-            ids = [call["thread"] for call in map(_call, newest) if call]
-        else:
-            ids = [held["thread_id"]]
-        for thread_id in ids:
-            await self._read(thread_id)
-        return list(self._replayed.list(config, **wanted))
-
-    async def aget_delta_channel_history(self, *, config: Any, channels: Sequence[str]) -> Any:
-        """Return what was written to *channels* up to a checkpoint."""
-        await self._read(config["configurable"]["thread_id"])
-        return self._replayed.get_delta_channel_history(config=config, channels=channels)
+        value = self.serde.dumps_typed([list(writes), task_id, task_path])
+        ns = held.get("checkpoint_ns", "")
+        row = Row(call="writes", ns=ns, id=held["checkpoint_id"], value=value)
+        thread = await self._store.thread(self._key(held["thread_id"]))
+        await append(thread, row, held["thread_id"])
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete everything of a thread."""
         await self._store.delete(self._key(thread_id))
-        await self._read(thread_id)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy a thread in one commit; the target is replaced."""
-        source, target = self._key(source_thread_id), self._key(target_thread_id)
-        found = await self._store.find(source)
-        await self._store.delete(target)
-        if found is not None:
-            await (await found.fork(target.id)).append([_row(target_thread_id)])
+        """Copy a thread, without reading it; the target is replaced."""
+        await self.adelete_thread(target_thread_id)
+        for source in await self._threads([source_thread_id]):
+            copy = await source.fork(self._key(target_thread_id).id)
+            await copy.set_metadata({NAME_KEY: target_thread_id})
 
-    def put(self, config: RunnableConfig, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
-        """Keep a checkpoint; see `aput`."""
-        return call_sync(self.aput, config, checkpoint, metadata, new_versions)
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Delete all checkpoints of threads, or all but the newest of each namespace."""
+        for thread in await self._threads(thread_ids):
+            if strategy == "delete" or not await rewrite(thread, self._newest):
+                await self._store.delete(thread.key)
 
-    def put_writes(
-        self, config: RunnableConfig, writes: Sequence[Any], task_id: str, task_path: str = ""
-    ) -> None:
-        """Keep what a task wrote."""
-        call_sync(self.aput_writes, config, writes, task_id, task_path)
+    def _newest(self, rows: Sequence[Row]) -> set[tuple[str, str]]:
+        """Return the newest checkpoints, and before each those whose writes it is made of."""
+        puts = {(row.ns, row.id): row for row in rows if row.call == "put"}
+        kept: set[tuple[str, str]] = set()
+        for newest in {row.ns: row for row in puts.values()}.values():
+            _, metadata = self.serde.loads_typed(newest.value)
+            lacking = set(metadata.get("counters_since_delta_snapshot") or ())
+            one: Row | None = newest
+            while one is not None:
+                kept.add((one.ns, one.id))
+                lacking -= {*one.at, *one.own}
+                one = puts.get((one.ns, one.parent or "")) if lacking else None
+        return kept
 
-    def get_tuple(self, config: RunnableConfig) -> Any:
-        """Return a checkpoint; see `aget_tuple`."""
-        return call_sync(self.aget_tuple, config)
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Delete the checkpoints of runs, in every thread."""
+        for thread in await self._threads(None):
+            if not await rewrite(thread, partial(not_of, run_ids)):
+                await self._store.delete(thread.key)
 
-    def list(self, config: RunnableConfig | None, **wanted: Any) -> Iterator[Any]:
-        """Yield checkpoints; see `alist`."""
-        yield from call_sync(self._listed, config, wanted)
-
-    def get_delta_channel_history(self, *, config: Any, channels: Sequence[str]) -> Any:
-        """Return what was written to *channels* up to a checkpoint."""
-        return call_sync(self.aget_delta_channel_history, config=config, channels=channels)
-
-    def delete_thread(self, thread_id: str) -> None:
-        """Delete everything of a thread."""
-        call_sync(self.adelete_thread, thread_id)
-
-    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy a thread; see `acopy_thread`."""
-        call_sync(self.acopy_thread, source_thread_id, target_thread_id)
-
-
-def _row(thread_id: str, **call: Any) -> Message:
-    part = GenericPart(_KIND, json_text({"thread": thread_id, **call}), opaque=True)
-    return Message(role="system", parts=(part,))
-
-
-def _call(row: Message) -> dict[str, Any]:
-    parts = (one.data for one in row.parts if isinstance(one, GenericPart) and one.kind == _KIND)
-    return decode_json(next(parts, "{}"))
+    put = blocking(aput)
+    """Keep a checkpoint."""
+    put_writes = blocking(aput_writes)
+    """Keep what a task wrote."""
+    delete_thread = blocking(adelete_thread)
+    """Delete everything of a thread."""
+    copy_thread = blocking(acopy_thread)
+    """Copy a thread."""
+    prune = blocking(aprune)
+    """Delete checkpoints."""
+    delete_for_runs = blocking(adelete_for_runs)
+    """Delete the checkpoints of runs."""

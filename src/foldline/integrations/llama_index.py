@@ -10,17 +10,12 @@ from pydantic import PrivateAttr
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.conversation.conversation import call_sync
-from foldline.guests import GuestView
+from foldline.guests import GuestView, reduced_in
 from foldline.integrations.llama_index_memory import FoldlineMemory
 from foldline.integrations.llama_index_messages import LlamaIndexCodec
-from foldline.reduction.state import HistoryReductionState
-from foldline.threads.change import Change
 
 
 __all__ = ["FoldlineLLM", "FoldlineMemory"]
-
-
-_STATE = "foldline_reduction"
 
 
 class FoldlineLLM(FunctionCallingLLM):
@@ -49,12 +44,9 @@ class FoldlineLLM(FunctionCallingLLM):
 
     async def _reduced(self, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
         thread = None if self._memory is None else await self._memory.thread()
-        stored: Any = None if thread is None else thread.metadata.get(_STATE)
-        state = None if stored is None else HistoryReductionState.from_json(stored)
-        reduced: ReducedHistory[ChatMessage] = await self._view.reduce(messages, state=state)
-        text = None if reduced.state is None else reduced.state.to_json().decode()
-        if thread is not None and text not in {None, stored}:
-            await thread.retry(lambda one: Change(metadata={**one.metadata, _STATE: text}))
+        reduced: ReducedHistory[ChatMessage] = await reduced_in(
+            thread, lambda state: self._view.reduce(messages, state=state)
+        )
         return reduced.messages
 
     def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Any:

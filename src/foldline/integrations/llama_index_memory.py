@@ -1,13 +1,13 @@
 """A memory of LlamaIndex in a thread."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.memory import BaseMemory
-from msgspec.structs import replace
 from pydantic import PrivateAttr
 
-from foldline.conversation.conversation import call_sync
+from foldline.guests import blocking, objects_in, rows_of
 from foldline.history.messages import Message
 from foldline.integrations.llama_index_messages import LlamaIndexCodec
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
@@ -16,9 +16,6 @@ from foldline.threads.thread import ConversationThread
 
 
 __all__ = ["FoldlineMemory"]
-
-
-_WHOLE = "llama_index"
 
 
 class FoldlineMemory(BaseMemory):
@@ -45,8 +42,8 @@ class FoldlineMemory(BaseMemory):
 
     async def aget_all(self) -> list[ChatMessage]:
         """Return all messages."""
-        kept = ((one.metadata or {}) for one in await (await self.thread()).get_messages())
-        return [ChatMessage.model_validate(one[_WHOLE]) for one in kept if _WHOLE in one]
+        kept = objects_in(await (await self.thread()).get_messages())
+        return [ChatMessage.model_validate(one) for one in kept]
 
     async def aget(self, input: str | None = None, **kwargs: Any) -> list[ChatMessage]:
         """Return all messages: the agent also asks when a run ends, which must fold nothing."""
@@ -55,7 +52,7 @@ class FoldlineMemory(BaseMemory):
     async def aput_messages(self, messages: list[ChatMessage]) -> None:
         """Append *messages* in one commit."""
         if messages:
-            await (await self.thread()).append(map(_row, messages))
+            await (await self.thread()).append(_rows(messages))
 
     async def aput(self, message: ChatMessage) -> None:
         """Append *message*."""
@@ -63,35 +60,26 @@ class FoldlineMemory(BaseMemory):
 
     async def aset(self, messages: list[ChatMessage]) -> None:
         """Make *messages* all that there is."""
-        await (await self.thread()).replace(map(_row, messages))
+        await (await self.thread()).replace(_rows(messages))
 
     async def areset(self) -> None:
         """Delete all messages, and the reduction."""
         await (await self.thread()).clear()
 
-    def get_all(self) -> list[ChatMessage]:
-        """Return all messages."""
-        return call_sync(self.aget_all)
-
-    def get(self, input: str | None = None, **kwargs: Any) -> list[ChatMessage]:
-        """Return all messages; see `aget`."""
-        return call_sync(self.aget_all)
-
-    def put(self, message: ChatMessage) -> None:
-        """Append *message*."""
-        call_sync(self.aput, message)
-
-    def set(self, messages: list[ChatMessage]) -> None:
-        """Make *messages* all that there is."""
-        call_sync(self.aset, messages)
-
-    def reset(self) -> None:
-        """Delete all messages, and the reduction."""
-        call_sync(self.areset)
+    get_all = blocking(aget_all)
+    """Return all messages."""
+    get = blocking(aget)
+    """Return all messages; see `aget`."""
+    put = blocking(aput)
+    """Append a message."""
+    set = blocking(aset)
+    """Make messages all that there is."""
+    reset = blocking(areset)
+    """Delete all messages, and the reduction."""
 
 
-def _row(message: ChatMessage) -> Message:
-    (said,) = LlamaIndexCodec().read(message)
-    return replace(
-        said, metadata={**(said.metadata or {}), _WHOLE: message.model_dump(mode="json")}
-    )
+def _rows(messages: Iterable[ChatMessage]) -> list[Message]:
+    codec = LlamaIndexCodec()
+    return [
+        row for one in messages for row in rows_of(codec.read(one), one.model_dump(mode="json"))
+    ]

@@ -7,20 +7,17 @@ from agents import FunctionTool
 from agents.memory.session_settings import SessionSettings, resolve_session_limit
 from agents.run import CallModelData, ModelInputData
 
+from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
+from foldline.guests import reduced_in
 from foldline.history.formats.openai_responses import OPENAI_RESPONSES
 from foldline.history.messages import NativeFormat
-from foldline.reduction.state import HistoryReductionState
-from foldline.threads.change import Change
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
 
 
 __all__ = ["FoldlineSession", "model_input_filter"]
-
-
-_STATE = "foldline_reduction"
 
 
 class FoldlineSession:
@@ -80,22 +77,22 @@ def model_input_filter(
         """Return the view of *data*."""
         given = data.model_data
         thread = None if session is None else await session.thread()
-        stored: Any = None if thread is None else thread.metadata.get(_STATE)
         items: Any = given.input
-        reduced = await reducer.reduce(
-            items,
-            format=NativeFormat.OPENAI_RESPONSES,
-            state=None if stored is None else HistoryReductionState.from_json(stored),
-            instructions=given.instructions,
-            tools=[
-                {"name": one.name, "description": one.description, "schema": one.params_json_schema}
-                for one in data.agent.tools
-                if isinstance(one, FunctionTool)
-            ],
+        tools = [
+            {"name": one.name, "description": one.description, "schema": one.params_json_schema}
+            for one in data.agent.tools
+            if isinstance(one, FunctionTool)
+        ]
+        reduced: ReducedHistory[Any] = await reduced_in(
+            thread,
+            lambda state: reducer.reduce(
+                items,
+                format=NativeFormat.OPENAI_RESPONSES,
+                state=state,
+                instructions=given.instructions,
+                tools=tools,
+            ),
         )
-        text = None if reduced.state is None else reduced.state.to_json().decode()
-        if thread is not None and text not in {None, stored}:
-            await thread.retry(lambda one: Change(metadata={**one.metadata, _STATE: text}))
         view: Any = reduced.messages
         return ModelInputData(input=view, instructions=given.instructions)
 

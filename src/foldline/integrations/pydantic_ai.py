@@ -10,15 +10,11 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 from pydantic_ai.models import ModelRequestContext
 
 from foldline.agent.reducer import HistoryReducer
-from foldline.guests import GuestView
+from foldline.guests import REDUCTION_KEY, GuestView, kept_reduction, new_reduction
 from foldline.integrations.pydantic_ai_messages import PydanticAICodec
-from foldline.reduction.state import HistoryReductionState
 
 
 __all__ = ["FoldlineCapability"]
-
-
-_STATE = "foldline_reduction"
 
 
 @dataclass
@@ -36,7 +32,7 @@ class FoldlineCapability(AbstractCapability[Any]):
     def __post_init__(self) -> None:
         """Prepare to remember what is read, over all runs."""
         self._view: GuestView[ModelMessage] = GuestView(self.reducer, PydanticAICodec())
-        self._made: str | None = None
+        self._made: dict[str, str] = {}
 
     async def for_run(self, ctx: RunContext[Any]) -> "FoldlineCapability":
         """Return what keeps the reduction of one run until it is answered."""
@@ -48,13 +44,13 @@ class FoldlineCapability(AbstractCapability[Any]):
         """Return the request with the view, for this attempt alone."""
         messages = request_context.messages
         answers = [one for one in messages if isinstance(one, ModelResponse)]
-        held = (one.metadata for one in reversed(answers) if one.metadata)
-        stored = next((one[_STATE] for one in held if _STATE in one), None)
+        noted = (one.metadata or {} for one in reversed(answers))
+        held = next((one for one in noted if REDUCTION_KEY in one), {})
         asked = [one.instructions for one in messages if isinstance(one, ModelRequest)]
         parameters = request_context.model_request_parameters
         reduced = await self._view.reduce(
             messages,
-            state=None if stored is None else HistoryReductionState.from_json(stored),
+            state=kept_reduction(held),
             usage=(answers[-1].usage.input_tokens or None) if answers else None,
             instructions=asked[-1] if asked else None,
             tools=[
@@ -66,8 +62,7 @@ class FoldlineCapability(AbstractCapability[Any]):
                 for one in (*parameters.function_tools, *parameters.output_tools)
             ],
         )
-        text = None if reduced.state is None else reduced.state.to_json().decode()
-        self._made = None if text == stored else text
+        self._made = new_reduction(held, reduced.state)
         return replace(request_context, messages=reduced.messages)
 
     async def after_model_request(
@@ -78,6 +73,5 @@ class FoldlineCapability(AbstractCapability[Any]):
         response: ModelResponse,
     ) -> ModelResponse:
         """Return the answer with a new reduction in its metadata."""
-        if self._made is None:
-            return response
-        return replace(response, metadata={**(response.metadata or {}), _STATE: self._made})
+        metadata = {**(response.metadata or {}), **self._made}
+        return replace(response, metadata=metadata) if self._made else response

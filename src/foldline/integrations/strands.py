@@ -8,7 +8,7 @@ from strands.hooks import AgentInitializedEvent, HookRegistry
 from strands.middleware import InvokeModelContext, InvokeModelStage
 
 from foldline.agent.reducer import HistoryReducer
-from foldline.guests import GuestView
+from foldline.guests import GuestView, kept_reduction, new_reduction
 from foldline.integrations.strands_messages import StrandsCodec, alternating
 from foldline.reduction.config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
@@ -17,7 +17,6 @@ from foldline.reduction.state import HistoryReductionState
 __all__ = ["FoldlineConversationManager"]
 
 
-_STATE = "foldline_reduction"
 _NOW = AgentRunConfig(trigger_history_reduction=True)
 
 
@@ -73,10 +72,9 @@ class FoldlineConversationManager(ConversationManager):
     def get_state(self) -> dict[str, Any]:
         """Return what a session stores."""
         state = super().get_state()
-        return state if self._state is None else {**state, _STATE: self._state.to_json().decode()}
+        return {**state, **new_reduction(state, self._state)}
 
     def restore_from_session(self, state: dict[str, Any]) -> None:
         """Go on with what a session has stored."""
         super().restore_from_session(state)
-        stored = state.get(_STATE)
-        self._state = None if stored is None else HistoryReductionState.from_json(stored)
+        self._state = kept_reduction(state)

@@ -2,36 +2,26 @@
 
 from typing import Any
 
-from msgspec.structs import replace
+from strands.multiagent import MultiAgentBase
 from strands.session import SessionRepository
 from strands.types.exceptions import SessionException
 from strands.types.session import Session, SessionAgent, SessionMessage
 
 from foldline.conversation.conversation import call_sync
-from foldline.history.formats.wire import json_text
+from foldline.guests import objects_in, rows_of
 from foldline.history.messages import Message
 from foldline.integrations.strands_messages import StrandsCodec
-from foldline.threads.key import DEFAULT_TENANT, ThreadKey
-from foldline.threads.store import ThreadStore
-from foldline.threads.thread import ConversationThread
+from foldline.integrations.strands_threads import SessionThreads
 
 
 __all__ = ["FoldlineSessionRepository"]
 
 
-_WHOLE = "strands"
+_MULTI = "multi agent"
 
 
-class FoldlineSessionRepository(SessionRepository):
-    """
-    Keeps the messages of each agent of a session in a thread, for a `RepositorySessionManager`.
-
-    Its methods block, as those of every repository do, also inside a running event loop.
-    """
-
-    def __init__(self, store: ThreadStore, *, tenant: str = DEFAULT_TENANT) -> None:
-        """Keep sessions in *store*, which `call_sync(store.open)` has opened."""
-        self._store, self._tenant = store, tenant
+class FoldlineSessionRepository(SessionThreads, SessionRepository):
+    """Keeps each agent of a session in a thread, for a `RepositorySessionManager`; it blocks."""
 
     def create_session(self, session: Session, **kwargs: Any) -> Session:
         """Keep a new session."""
@@ -59,6 +49,27 @@ class FoldlineSessionRepository(SessionRepository):
         values = session_agent.to_dict() | {"created_at": thread.metadata["created_at"]}
         call_sync(thread.set_metadata, values)
 
+    def create_multi_agent(
+        self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any
+    ) -> None:
+        """Keep the state of a new graph or swarm of agents."""
+        self._thread(session_id)
+        self._make(session_id, _MULTI, multi_agent.id, values=multi_agent.serialize_state())
+
+    def read_multi_agent(
+        self, session_id: str, multi_agent_id: str, **kwargs: Any
+    ) -> dict[str, Any] | None:
+        """Return the state of a graph or swarm; None if there is none."""
+        found = self._find(session_id, _MULTI, multi_agent_id)
+        return None if found is None else {**found.metadata}
+
+    def update_multi_agent(
+        self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any
+    ) -> None:
+        """Keep the new state of a graph or swarm."""
+        thread = self._thread(session_id, _MULTI, multi_agent.id)
+        call_sync(thread.set_metadata, multi_agent.serialize_state())
+
     def create_message(
         self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any
     ) -> None:
@@ -77,11 +88,11 @@ class FoldlineSessionRepository(SessionRepository):
     ) -> None:
         """Put a message in the place of the one with its id, such as one with a redaction."""
         found = self.list_messages(session_id, agent_id)
-        ids = [one.message_id for one in found]
-        if session_message.message_id not in ids:
-            message = f"message {session_message.message_id} does not exist"
+        wanted = session_message.message_id
+        at = next((at for at, one in enumerate(found) if one.message_id == wanted), None)
+        if at is None:
+            message = f"message {wanted} does not exist"
             raise SessionException(message)
-        at = ids.index(session_message.message_id)
         session_message.created_at, found[at] = found[at].created_at, session_message
         rows = [row for one in found for row in _rows(one)]
         call_sync(self._thread(session_id, agent_id).replace, rows)
@@ -96,33 +107,9 @@ class FoldlineSessionRepository(SessionRepository):
     ) -> list[SessionMessage]:
         """Return the messages of an agent, *limit* of them from *offset* on."""
         rows = call_sync(self._thread(session_id, agent_id).get_messages)
-        kept = ((row.metadata or {}).get(_WHOLE) for row in rows)
-        whole: list[Any] = [one for one in kept if one is not None]
         end = None if limit is None else offset + limit
-        return [SessionMessage.from_dict(one) for one in whole[offset:end]]
-
-    def _key(self, names: tuple[str, ...]) -> ThreadKey:
-        return ThreadKey.named(json_text(names), tenant=self._tenant)
-
-    def _find(self, *names: str) -> ConversationThread | None:
-        return call_sync(self._store.find, self._key(names))
-
-    def _thread(self, *names: str) -> ConversationThread:
-        found = self._find(*names)
-        if found is None:
-            message = f"{names[-1]} does not exist"
-            raise SessionException(message)
-        return found
-
-    def _make(self, *names: str, values: dict[str, Any]) -> None:
-        if self._find(*names) is not None:
-            message = f"{names[-1]} already exists"
-            raise SessionException(message)
-        thread = call_sync(self._store.thread, self._key(names))
-        call_sync(thread.set_metadata, values)
+        return [SessionMessage.from_dict(one) for one in objects_in(rows)[offset:end]]
 
 
 def _rows(message: SessionMessage) -> list[Message]:
-    said = StrandsCodec().read({**message.to_message()}) or [Message(role="system")]
-    metadata = {**(said[0].metadata or {}), _WHOLE: message.to_dict()}
-    return [replace(said[0], metadata=metadata), *said[1:]]
+    return rows_of(StrandsCodec().read({**message.to_message()}), message.to_dict())

@@ -91,8 +91,7 @@ def quoted(
         budget: The request.
     """
     known = {one.index: one for one in before if one.index < cut}
-    found = dict(pins or ())
-    taken: dict[int, tuple[QuoteKind, Message]] = {at: ("pin", one) for at, one in found.items()}
+    taken: dict[int, tuple[QuoteKind, Message]] = {at: ("pin", one) for at, one in pins or ()}
     if pins is not None:
         taken = {**_unpinned(known, config), **taken}
         known = {at: one for at, one in known.items() if one.kind != "pin"}
@@ -101,13 +100,10 @@ def quoted(
     for at in again:
         taken.setdefault(at, (known[at].kind, history[at]))
     # Where nothing but pins is quoted, most messages are not read further.
-    is_bare = config.strategy == "message_counting"
+    is_read = config.strategy != "message_counting"
     for at in aged:
         message = history[at]
-        if is_bare and message.metadata is None:
-            continue
-        kind = _kind(history, at, config, pins)
-        if kind is not None:
+        if (is_read or message.metadata is not None) and (kind := _kind(history, at, config, pins)):
             taken.setdefault(at, (kind, message))
     new = {at for at, (kind, _) in taken.items() if kind == "pin" or at not in known or at in again}
     room = budget.beside

@@ -292,9 +292,11 @@ async def rewound(
 
 async def shortened(
     reader: ThreadReader, record: ThreadRecord, count: int
-) -> tuple[ThreadRecord, Change]:
-    """Return what takes back the newest *count* messages, of any role."""
+) -> tuple[ThreadRecord, Change] | None:
+    """Return what takes back the newest *count* messages, of any role; None for none of them."""
     check_place("count", count, record.head.count)
+    if count == 0:
+        return None
     return await _redone(reader, record, record.head.count - count)
 
 

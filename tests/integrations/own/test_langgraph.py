@@ -6,13 +6,35 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
+from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.tools import tool
+from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
+from langgraph.graph import START, StateGraph, add_messages
+from langgraph.prebuilt import create_react_agent
 
 from foldline.conversation.conversation import call_sync
+from foldline.errors import ThreadConflictError
+from foldline.history.messages import Message
+from foldline.integrations.langchain_messages import LangChainCodec
+from foldline.integrations.langgraph import fold_messages
 from foldline.integrations.langgraph_checkpoints import FoldlineSaver
-from foldline.threads.stores.memory import MemoryStore
+from foldline.integrations.langgraph_rows import Row, append
+from foldline.testing.summarizer import ScriptedSummarizer
+from foldline.threads.row import StoredRow
+from foldline.threads.store import ThreadStore
+from foldline.threads.stores.memory import MemoryStorage, MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
+from tests.integrations.golden import (
+    RULES,
+    SUMMARY,
+    TRANSCRIPTS,
+    answer_of,
+    make_reducer,
+    own_views,
+    view_hash,
+)
+from tests.integrations.players.langchain_script import Scripted, as_langchain
 
 
 def added(old: list[str], new: list[str]) -> list[str]:
@@ -127,3 +149,161 @@ async def _awaited() -> list[str]:
 def test_it_is_awaited() -> None:
     """The awaited face keeps the same."""
     assert asyncio.run(_awaited()) == ["a", "one 1", "two 2"]
+
+
+class CountingStorage(MemoryStorage):
+    """Counts the rows that are read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read = 0
+
+    async def rows(self, *args: Any, **kwargs: Any) -> list[StoredRow]:
+        """Return rows."""
+        found = await super().rows(*args, **kwargs)
+        self.read += len(found)
+        return found
+
+
+def test_a_new_process_reads_what_it_needs() -> None:
+    """The newest checkpoint takes few rows at any length, also with a value of the first call."""
+    storage = CountingStorage()
+    saver = FoldlineSaver(ThreadStore(storage))
+    for word in "abcdefghijklmnopqrst":
+        graph_on(saver).invoke({"words": [word]}, config("t"))
+    written = len(call_sync(call_sync(saver._store.thread, "t").get_messages))
+    storage.read = 0
+
+    state = graph_on(FoldlineSaver(ThreadStore(storage))).get_state(config("t"))
+
+    assert written > 100
+    assert storage.read < 50
+    assert len(state.values["words"]) == 60
+    assert state.values["blob"] == b"\x00"
+
+
+def test_only_some_threads_are_indexed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many threads the index of the least recently used goes first; all stay readable."""
+    monkeypatch.setattr("foldline.integrations.langgraph_index._MOST_ROWS", 40)
+    saver = FoldlineSaver(MemoryStore())
+    for name in "abcdefgh":
+        graph_on(saver).invoke({"words": [name]}, config(name))
+
+    assert len(saver._indexes._indexes) < 8
+    assert [graph_on(saver).get_state(config(name)).values["words"][0] for name in "abcdefgh"] == [
+        *"abcdefgh"
+    ]
+
+
+def joined(old: list[str], news: list[list[str]]) -> list[str]:
+    """Return all of them."""
+    return [*old, *(word for one in news for word in one)]
+
+
+class Deltas(TypedDict):
+    """A state of which only what is new is written."""
+
+    words: Annotated[list[str], DeltaChannel(joined, list, snapshot_frequency=3)]
+    blob: bytes
+
+
+def delta_graph_on(saver: Any) -> Any:
+    """Return a graph that writes differences."""
+    graph: Any = StateGraph(Deltas)
+    graph.add_node("one", lambda state: {"words": [f"one {len(state['words'])}"]})
+    graph.add_edge(START, "one")
+    return graph.compile(checkpointer=saver)
+
+
+@pytest.mark.parametrize("make", [graph_on, delta_graph_on])
+def test_a_prune_keeps_the_newest(make: Callable[[Any], Any]) -> None:
+    """What is left says the same, with what it takes from earlier ones, and the graph goes on."""
+    saver, other = (FoldlineSaver(store) for store in [MemoryStore()] * 2)
+    for word in "abc":
+        make(saver).invoke({"words": [word], "blob": b"\x01"}, config("t"))
+    before = make(other).get_state(config("t"))
+    history = list(saver.list(config("t")))
+
+    saver.prune(["t", "none"])
+
+    assert make(other).get_state(config("t")) == before
+    assert len(list(other.list(config("t")))) < len(history)
+    after = make(other).invoke({"words": ["d"]}, config("t"))["words"]
+    assert after[: len(before.values["words"]) + 1] == [*before.values["words"], "d"]
+    saver.prune(["t"], strategy="delete")
+    assert other.get_tuple(config("t")) is None
+
+
+def test_what_a_run_has_put_is_deleted() -> None:
+    """The checkpoints of other runs stay, with the values that they take from those deleted."""
+    saver = FoldlineSaver(MemoryStore())
+    graph = graph_on(saver)
+    for run in ("first", "second"):
+        graph.invoke({"words": [run]}, {**config("t"), "metadata": {"run_id": run}})
+    before = graph.get_state(config("t"))
+
+    saver.delete_for_runs(["first"])
+
+    assert graph.get_state(config("t")).values == before.values
+    assert {one.metadata["run_id"] for one in saver.list(config("t"))} == {"second"}
+    saver.delete_for_runs(["second"])
+    assert list(saver.list(None)) == []
+
+
+def test_what_was_decided_before_a_prune_is_refused() -> None:
+    """A checkpoint that names rows as they were before is a conflict, and nothing is written."""
+    store = MemoryStore()
+    saver = FoldlineSaver(store)
+    graph_on(saver).invoke({"words": ["a"]}, config("t"))
+    thread = call_sync(store.thread, "t")
+    saver.prune(["t"])
+
+    row = Row(call="put", ns="", id="z", at={"words": ("1", 0)})
+    with pytest.raises(ThreadConflictError):
+        call_sync(append, thread, row, "t")
+
+    assert graph_on(saver).get_state(config("t")).values["words"] == ["a", "one 1", "two 2"]
+
+
+class AgentState(TypedDict, total=False):
+    """What `create_react_agent` keeps, with the reduction."""
+
+    messages: Annotated[list[BaseMessage], add_messages]
+    remaining_steps: int
+    llm_input_messages: list[BaseMessage]
+    foldline_reduction: str
+
+
+@pytest.mark.filterwarnings("ignore:create_react_agent has been moved")
+def test_a_pre_model_hook_shows_the_view() -> None:
+    """Inside the loop of `create_react_agent` each call gets the view; a restart folds nothing again."""
+    (transcript, *_), saver, read = TRANSCRIPTS, FoldlineSaver(MemoryStore()), LangChainCodec().read
+    asked: list[list[Message]] = []
+    folds = 0
+    for turn in transcript.turns:
+        # Each turn has a reducer and an agent of its own, as in another process.
+        summarizer = ScriptedSummarizer(repeat=SUMMARY)
+        model = Scripted()
+        model.answers = [as_langchain(one) for one in turn if one.role == "assistant"]
+
+        @tool
+        def look(room: int, side: int) -> str:
+            """Look at a side of a room."""
+            return answer_of(transcript.messages, {"room": room, "side": side})
+
+        agent: Any = create_react_agent(
+            model,
+            [look],
+            state_schema=AgentState,
+            pre_model_hook=fold_messages(make_reducer(summarizer)),
+            checkpointer=saver,
+        )
+        rules = [] if asked else [SystemMessage(RULES)]
+        agent.invoke({"messages": [*rules, as_langchain(turn[0])]}, config("house"))
+        asked += [[said for one in request for said in read(one)] for request in model.requests]
+        folds += len(summarizer.requests)
+
+    assert [*map(view_hash, asked)] == [*map(view_hash, own_views(transcript))]
+    assert folds == len(
+        {one.text for view in own_views(transcript) for one in view if one.is_summary}
+    )

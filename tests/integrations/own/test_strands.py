@@ -1,6 +1,9 @@
 """A repository of Strands' sessions in threads."""
 
+from typing import Any
+
 import pytest
+from strands.multiagent import MultiAgentBase
 from strands.types.exceptions import SessionException
 from strands.types.session import Session, SessionAgent, SessionMessage, SessionType
 
@@ -90,3 +93,33 @@ def test_what_is_not_there() -> None:
     ):
         with pytest.raises(SessionException):
             call()
+
+
+class Swarm(MultiAgentBase):
+    """Several agents with a state of their own."""
+
+    id = "swarm / 1"
+
+    def __init__(self) -> None:
+        self.state = {"round": 1}
+
+    async def invoke_async(self, task: Any, invocation_state: Any = None, **kwargs: Any) -> Any:
+        """Do nothing."""
+
+    def serialize_state(self) -> dict[str, Any]:
+        """Return the state."""
+        return self.state
+
+
+def test_the_state_of_a_swarm_is_kept() -> None:
+    """It comes back as it was written last, apart from an agent of the same name."""
+    made, swarm = make(), Swarm()
+    assert made.read_multi_agent(SESSION, swarm.id) is None
+
+    made.create_multi_agent(SESSION, swarm)
+    assert made.read_multi_agent(SESSION, swarm.id) == {"round": 1}
+    swarm.state = {"round": 2}
+    made.update_multi_agent(SESSION, swarm)
+
+    assert made.read_multi_agent(SESSION, swarm.id) == {"round": 2}
+    assert made.read_agent(SESSION, swarm.id) is None

@@ -59,6 +59,7 @@ __all__ = [
 
 _USUAL_LAST = 20
 _TITLE = 48
+_WIDEST = 1_000
 _COLUMNS = ("id", "messages", "tokens", "folded", "last activity")
 _NUMBERS = frozenset({"messages", "tokens", "folded"})
 
@@ -97,6 +98,10 @@ def _print_list(console: Console, rows: list[dict[str, Any]], total: int, tenant
     table.add_column("title", header_style="bold", overflow="ellipsis", no_wrap=True)
     for row in rows:
         table.add_row(*_cells(row), style="red" if "error" in row else "")
+    if not console.is_terminal:
+        # What another program reads has a line for each thread, however long an id is.
+        whole = console.options.update(max_width=_WIDEST)
+        console.width = max(console.width, console.measure(table, options=whole).maximum)
     if rows:
         console.print(table)
     first = f"{len(rows):,} of " if len(rows) < total else ""

@@ -129,7 +129,8 @@ class Converter(Struct, frozen=True, kw_only=True):
         Read *items*, all of them plain JSON, with the place of the first item of each message.
 
         A message may be an item, several items that are one answer, or a piece of an item that is
-        several messages: those have the same place.
+        several messages: those have the same place. A text after a text is an answer of its own, so
+        that a cut may lie between them.
 
         Raises:
             FormatError: An item has the wrong shape; the error names its place and the field.
@@ -141,7 +142,8 @@ class Converter(Struct, frozen=True, kw_only=True):
         start, is_open = -1, False
         for place, message, item, is_plain in self._pieces(items):
             is_answer = message.role == "assistant"
-            if is_answer and start >= 0 and messages[start].name == message.name:
+            goes_on = is_answer and start >= 0 and not message.begins_after(messages[-1])
+            if goes_on and messages[start].name == message.name:
                 is_open = True
             else:
                 if is_open:

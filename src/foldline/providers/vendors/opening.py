@@ -308,11 +308,10 @@ def _provider(config: ProviderConfig) -> "Provider[Any]":
 
 def _missing(vendor: str, error: ImportError) -> Exception:
     cause = error.__cause__
-    # Without pydantic-ai its vendors are not known, so only what looks like a typo is one.
-    if not set(_DIVIDER.split(vendor)) & set(COMMON_VENDORS):
+    is_common = set(_DIVIDER.split(vendor)) & set(COMMON_VENDORS)
+    if not is_common and find_spec("pydantic_ai") is None:
         near = get_close_matches(vendor, COMMON_VENDORS)
-        if near and find_spec("pydantic_ai") is None:
-            return unknown_vendor(vendor, near)
+        return unknown_vendor(vendor, near, others="pydantic-ai (pip install 'foldline[llm]')")
     name = error.name or (cause.name if isinstance(cause, ImportError) else None) or ""
     if package := _EXTRA.get(name.partition(".")[0]):
         return MissingExtraError(package=package, extra="llm")

@@ -40,9 +40,9 @@ def check_spelling(name: str) -> None:
         raise unknown_vendor(vendor, near)
 
 
-def unknown_vendor(vendor: str, near: list[str]) -> ConfigError:
-    """Return the error for *vendor*, with those that are written *near* it."""
+def unknown_vendor(vendor: str, near: list[str], *, others: str = "") -> ConfigError:
+    """Return the error for *vendor*, with those that are written *near* it; *others* has more."""
     hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
-    return ConfigError(
-        f"unknown vendor {vendor!r}: {hint}common ones are {', '.join(COMMON_VENDORS)}"
-    )
+    known = f"common ones are {', '.join(COMMON_VENDORS)}"
+    more = f"; {others} has more" if others else ""
+    return ConfigError(f"unknown vendor {vendor!r}: {hint}{known}{more}")

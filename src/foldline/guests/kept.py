@@ -1,0 +1,47 @@
+"""The reduction of a conversation in the guest's own store, as JSON."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
+
+from foldline.agent.reduced import ReducedHistory
+from foldline.reduction.state import HistoryReductionState
+from foldline.threads.change import Change
+from foldline.threads.thread import ConversationThread
+
+
+__all__ = ["REDUCTION_KEY", "kept_reduction", "new_reduction", "reduced_in"]
+
+
+REDUCTION_KEY = "foldline_reduction"
+"""Where it is, if the guest has one reduction in a store."""
+
+_Object = TypeVar("_Object")
+
+
+def kept_reduction(
+    store: Mapping[str, object], key: str = REDUCTION_KEY
+) -> HistoryReductionState | None:
+    """Return the reduction that *store* keeps; None if it keeps none."""
+    text = store.get(key)
+    return HistoryReductionState.from_json(text) if text and isinstance(text, str) else None
+
+
+def new_reduction(
+    store: Mapping[str, object], state: HistoryReductionState | None, key: str = REDUCTION_KEY
+) -> dict[str, str]:
+    """Return what *store* has to be updated with; nothing if it keeps *state* already."""
+    text = None if state is None else state.to_json().decode()
+    return {} if text is None or text == store.get(key) else {key: text}
+
+
+async def reduced_in(
+    thread: ConversationThread | None,
+    reduce: Callable[[HistoryReductionState | None], Awaitable[ReducedHistory[_Object]]],
+) -> ReducedHistory[_Object]:
+    """Return what *reduce* makes with the reduction in the metadata of *thread*, which keeps a new one."""
+    store: Mapping[str, object] = {} if thread is None else thread.metadata
+    reduced = await reduce(kept_reduction(store))
+    new = new_reduction(store, reduced.state)
+    if thread is not None and new:
+        await thread.retry(lambda one: Change(metadata={**one.metadata, **new}))
+    return reduced
