@@ -1,10 +1,25 @@
-"""A model that says one piece, and waits for the test before it says the rest."""
+"""A model that says one piece, and waits for the test before it says the rest; and all stores."""
 
 import asyncio
 from collections.abc import AsyncGenerator
 
+import pytest
+
 from foldline.history.messages import Message
 from foldline.providers.model import ChatDelta, ChatRequest, ChatResponse, TextDelta
+
+
+ON_EVERY_STORE = pytest.mark.parametrize(
+    "store",
+    [
+        "memory",
+        "sqlite",
+        pytest.param("postgres", marks=pytest.mark.slow),
+        pytest.param("redis", marks=pytest.mark.slow),
+    ],
+    indirect=True,
+)
+"""Runs a test on each kind of store."""
 
 
 class GatedModel:

@@ -16,7 +16,7 @@ from foldline.threads.lease import Lease
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage
 from foldline.threads.thread import ConversationThread
-from tests.agent.once.gated import GatedModel
+from tests.agent.once.gated import ON_EVERY_STORE, GatedModel
 from tests.threads.clock import Clock
 
 
@@ -25,6 +25,7 @@ async def texts(thread: ConversationThread) -> Sequence[str]:
     return [one.text for one in await thread.get_messages()]
 
 
+@ON_EVERY_STORE
 @pytest.mark.parametrize("shares", [True, False])
 async def test_a_double_click_is_answered_once(store: ThreadStore, *, shares: bool) -> None:
     """Two runs of one turn at once ask the model once and both return its answer."""
@@ -44,6 +45,7 @@ async def test_a_double_click_is_answered_once(store: ThreadStore, *, shares: bo
     assert len(model.requests) == 1
 
 
+@ON_EVERY_STORE
 async def test_both_may_begin_at_the_same_time(store: ThreadStore) -> None:
     """Of many that begin at once, before any of them has stored something, one asks the model."""
     model = ScriptedModel(repeat="fine")
@@ -58,6 +60,7 @@ async def test_both_may_begin_at_the_same_time(store: ThreadStore) -> None:
     assert len(model.requests) == 1
 
 
+@ON_EVERY_STORE
 async def test_another_message_waits_for_its_turn(store: ThreadStore) -> None:
     """A second message asks no model before the first is answered, and is answered after it."""
     model = GatedModel()

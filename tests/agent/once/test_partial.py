@@ -13,7 +13,7 @@ from foldline.testing.model import ScriptedModel
 from foldline.threads.loop_state import STOPPED
 from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
-from tests.agent.once.gated import GatedModel
+from tests.agent.once.gated import ON_EVERY_STORE, GatedModel
 
 
 async def close(agent: Agent, thread: ConversationThread) -> None:
@@ -37,6 +37,7 @@ async def cancel(agent: Agent, thread: ConversationThread) -> None:
     await asyncio.wait([reader])
 
 
+@ON_EVERY_STORE
 @pytest.mark.parametrize("leave", [close, cancel])
 async def test_a_closed_tab_leaves_what_it_has_read(
     store: ThreadStore, leave: Callable[[Agent, ConversationThread], Awaitable[None]]

@@ -13,6 +13,7 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage
 from foldline.threads.thread import ConversationThread
 from foldline.threads.verify import verify_thread
+from tests.agent.once.gated import ON_EVERY_STORE
 
 
 def agent_of(*steps: ModelStep) -> tuple[Agent, ScriptedModel]:
@@ -29,6 +30,7 @@ async def texts(thread: ConversationThread) -> Sequence[str]:
     return [one.text for one in await thread.get_messages()]
 
 
+@ON_EVERY_STORE
 async def test_a_known_turn_is_not_run_again(store: ThreadStore) -> None:
     """The same id and message give the stored result, from another object, and no model is asked."""
     agent, model = agent_of(calls(("look", {"at": 1})), "fine")
@@ -118,6 +120,7 @@ async def take_back_the_answer(thread: ConversationThread) -> None:
     await thread.rewind(3)
 
 
+@ON_EVERY_STORE
 @pytest.mark.parametrize("act", [rewind, edit, clear, take_back_the_answer])
 async def test_what_is_taken_back_frees_its_id(
     store: ThreadStore, act: Callable[[ConversationThread], Awaitable[None]]
@@ -136,6 +139,7 @@ async def test_what_is_taken_back_frees_its_id(
             assert again.text == "zero"
 
 
+@ON_EVERY_STORE
 async def test_a_known_turn_that_is_open_is_resumed(store: ThreadStore) -> None:
     """After a failure of the model the same call goes on, and its message is stored once."""
     agent, model = agent_of(calls(("look", {"at": 1})), ModelError("down"), "fine")
