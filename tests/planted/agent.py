@@ -164,8 +164,8 @@ the window that an earlier version learned is forgotten
 
 agent/cache.py: agent/test_cache.py
 tenants share a cache
-- key = (scope, state.config_fingerprint, digest)
-+ key = ("", state.config_fingerprint, digest)
+- key = (scope, _made(state.config_fingerprint, recall=recall), digest)
++ key = ("", _made(state.config_fingerprint, recall=recall), digest)
 
 agent/files.py: agent/test_files.py
 a large file is sent

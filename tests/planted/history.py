@@ -56,7 +56,7 @@ cut counted over system messages
 - index = len(self) - size
 + index = self.total - size
 one answer is cut in two
-- if before.role == role and before.speaker == message.speaker and reach == position:
+- if before.role == role and reach == position and not message.begins_after(before):
 + if False:
 a call that was given up holds the cut
 - self._open.clear()

@@ -92,14 +92,15 @@ _MARSHAL_VERSION = 2
 
 def is_block(block: Block, items: Sequence[object]) -> bool:
     """Whether *items* are those that *block* was made of."""
-    told, numbers = items, block
-    if isinstance(block, Copies):
-        is_same = items == block.items
-        if not is_same or not block.places:
-            return is_same
-        told, numbers = [items[place] for place in block.places], block.numbers
     buffer = bytearray()
-    return written(told, buffer) and buffer == numbers
+    if isinstance(block, bytes):
+        return written(items, buffer) and bytes(buffer) == block
+    is_same = items == block.items
+    if not is_same or not block.places:
+        return is_same
+    return (
+        written([items[place] for place in block.places], buffer) and bytes(buffer) == block.numbers
+    )
 
 
 def are_blocks(blocks: Sequence[Block], items: Sequence[object], size: int) -> bool:

@@ -79,19 +79,16 @@ def _usual(item: Object) -> Message | None:
     role, blocks = item.values()
     if type(blocks) is not list or not blocks or role not in _SPEAKERS:
         return None
-    if len(blocks) == 1:
-        part = _usual_text(blocks[0])
-        if part is not None:
-            # Of the part one str would be written.
-            native = native_of(item, NativeFormat.ANTHROPIC)
-            return native and Message(role=role, parts=(part,), native=native)
-        if role == "user":
-            answer = _usual_result(blocks[0])
-            return answer and Message(role="tool", parts=(answer,))
+    if len(blocks) == 1 and (part := _usual_text(blocks[0])) is not None:
+        # Of the part one str would be written.
+        native = native_of(item, NativeFormat.ANTHROPIC)
+        return None if native is None else Message(role=role, parts=(part,), native=native)
     if role == "user":
-        return None
-    parts = [part for one in blocks if (part := _usual_text(one) or _usual_call(one)) is not None]
-    return Message(role=role, parts=tuple(parts)) if len(parts) == len(blocks) else None
+        answer = _usual_result(blocks[0]) if len(blocks) == 1 else None
+        return None if answer is None else Message(role="tool", parts=(answer,))
+    parts = (_usual_text(one) or _usual_call(one) for one in blocks)
+    known = tuple(part for part in parts if part is not None)
+    return Message(role=role, parts=known) if len(known) == len(blocks) else None
 
 
 def _usual_text(block: object) -> TextPart | None:

@@ -114,7 +114,9 @@ def _usual_answer(item: Object) -> Message | None:
     if type(text) is not str or not (own_id is None or type(own_id) is str):
         return None
     native = native_of(item, NativeFormat.OPENAI_RESPONSES)
-    return native and Message(role="assistant", parts=(TextPart(text),), id=own_id, native=native)
+    if native is None:
+        return None
+    return Message(role="assistant", parts=(TextPart(text),), id=own_id, native=native)
 
 
 def _content(content: Any) -> tuple[ResponseContent, ...]:
