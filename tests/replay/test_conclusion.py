@@ -36,7 +36,7 @@ def test_the_cheapest_is_named_with_what_to_paste(tool_tape: Callable[..., Tape]
 
     result = conclude([reports], configs=USUAL)
 
-    assert result.text.startswith("Cheapest for this session: tokens (one rolling summary, up to")
+    assert result.text.startswith("Cheapest of the 6 compared for this session: tokens (one rolling")
     assert "), $0.5000 instead of $2.00 for sending all of it (75 % less): paste" in result.text
     assert config_from_mapping(tomllib.loads("\n".join(result.lines))) == USUAL["tokens"]
 
@@ -46,9 +46,23 @@ def test_the_default_has_nothing_to_paste(tool_tape: Callable[..., Tape]) -> Non
     found = compare(tool_tape(40), USUAL, check=False).reports
     reports = _billed(found, never=2.0, default=0.5)
 
-    assert conclude([reports], configs=USUAL).text.endswith("so there is nothing to paste.")
+    assert conclude([reports], configs=USUAL).text.endswith(
+        "so there is nothing to paste. `foldline advise` tries more."
+    )
     assert conclude([reports]).text.endswith("(75 % less).")
     assert not conclude([reports], configs=USUAL).lines
+
+
+def test_what_drops_messages_is_not_recommended(tool_tape: Callable[..., Tape]) -> None:
+    """The cheapest that keeps a summary is named, and that something cheaper drops messages is said."""
+    found = compare(tool_tape(40), USUAL, check=False).reports
+    reports = _billed(found, never=2.0, tokens=0.5, counting=0.1)
+
+    result = conclude([reports], configs=USUAL)
+
+    assert "tokens (one rolling summary" in result.text
+    assert "not counting what drops messages without a summary: paste this." in result.text
+    assert "Cheapest of the 6 compared for this session: counting" in conclude([reports]).text
 
 
 def test_what_saves_less_than_two_percent_is_not_worth_it(tool_tape: Callable[..., Tape]) -> None:

@@ -10,6 +10,7 @@ runs is resumed. Somebody else's turn is waited for: in this process its end wak
 others they look again after 50 ms, then after twice as long each time, up to half a second.
 """
 
+import logging
 from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -53,6 +54,10 @@ the stored result of the turn. `ended`: return the result of the last run, which
 _LEFT: Final = "Left for the next message"
 """Why a run ended that nobody ran any more when the next message came."""
 
+_LOG = logging.getLogger("foldline")
+_WAITING: Final = (
+    "thread %r: another worker has a turn: waiting for its end, or %.0f s without a sign"
+)
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 0.5
 
@@ -136,8 +141,10 @@ class Admission:
                 found = await self._looked()
                 if found is not None:
                     return found
-                self._has_waited, self._is_stale, self._is_fresh = True, True, False
                 lease = self._thread.lease
+                if not self._has_waited and lease is not None:
+                    _LOG.info(_WAITING, self._thread.id, lease.seconds)
+                self._has_waited, self._is_stale, self._is_fresh = True, True, False
                 await waiter.wait(pause if lease is None else min(pause, lease.seconds))
                 pause = min(2 * pause, _LONGEST_PAUSE)
 

@@ -56,23 +56,29 @@ def conclude(
     if never is None or not ours:
         text = f"Which configuration is the cheapest for {them} cannot be said without prices."
         return Conclusion(text=text)
-    name = min(ours, key=ours.__getitem__)
+    kept = {name: cost for name, cost in ours.items() if not _drops(configs.get(name))} or ours
+    name = min(kept, key=kept.__getitem__)
     if never <= ours[name] * _NEGLIGIBLE:
         text = f"{them} {need} no folding: sending all of it is the cheapest within 2 %."
         return Conclusion(text=_begun(text))
     saved = (1 - ours[name] / never) * 100
     what = next(row.description for row in table if row.name == name)
     text = (
-        f"Cheapest for {them}: {name} ({what}), {shown_dollars(ours[name])} instead of "
-        f"{shown_dollars(never)} for sending all of it ({saved:.0f} % less)"
+        f"Cheapest of the {len(ours)} compared for {them}: {name} ({what}), "
+        f"{shown_dollars(ours[name])} instead of {shown_dollars(never)} for sending all of it "
+        f"({saved:.0f} % less)"
     )
+    if min(ours.values()) < ours[name]:
+        text += ", not counting what drops messages without a summary"
     if name not in configs:
         return Conclusion(text=f"{text}.")
     lines = lines_of(configs[name], prices)
-    return Conclusion(
-        text=f"{text}{': paste this.' if lines else '; it is the default, so there is nothing to paste.'}",
-        lines=lines,
-    )
+    end = ": paste this." if lines else "; it is the default, so there is nothing to paste."
+    return Conclusion(text=f"{text}{end} `foldline advise` tries more.", lines=lines)
+
+
+def _drops(config: HistoryReductionConfig | None) -> bool:
+    return config is not None and config.strategy == "message_counting"
 
 
 def _never(table: Sequence[Row]) -> float | None:

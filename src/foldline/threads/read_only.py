@@ -131,6 +131,12 @@ class ReadOnlyThread:
         return structs.replace(state, current_messages=CurrentMessages.of(history))
 
     @property
+    def has_open_run(self) -> bool:
+        """Whether the last run was interrupted, so that it can be resumed."""
+        state = self._record.execution
+        return state is not None and state.is_open
+
+    @property
     def pending_tools(self) -> tuple[ToolRun, ...]:
         """The tool calls whose answers are not yet messages, in order."""
         return self._record.tools

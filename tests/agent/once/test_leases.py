@@ -1,6 +1,7 @@
 """Of two who would run a turn on one thread, one waits before it pays for a model call."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -61,8 +62,11 @@ async def test_both_may_begin_at_the_same_time(store: ThreadStore) -> None:
 
 
 @ON_EVERY_STORE
-async def test_another_message_waits_for_its_turn(store: ThreadStore) -> None:
-    """A second message asks no model before the first is answered, and is answered after it."""
+async def test_another_message_waits_for_its_turn(
+    store: ThreadStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A second message asks no model before the first is answered, is answered after it, and says so."""
+    caplog.set_level(logging.INFO, logger="foldline")
     model = GatedModel()
     agent = Agent(model)
     async with store, asyncio.TaskGroup() as group:
@@ -78,6 +82,7 @@ async def test_another_message_waits_for_its_turn(store: ThreadStore) -> None:
         said = await texts(other)
 
     assert said == ["one", "answer to one", "two", "answer to two"]
+    assert caplog.text.count("another worker has a turn: waiting for its end") == 1
 
 
 async def test_a_second_message_may_be_refused(store: ThreadStore) -> None:

@@ -159,17 +159,16 @@ def _cells(row: dict[str, Any]) -> list[Text]:
 
 
 def _facts(thread: ReadOnlyThread) -> dict[str, Any]:
-    reduction, state = thread.last_reduction, thread.execution_state
     return {
         "id": thread.id,
         "tenant": thread.tenant,
         "display_name": thread.display_name,
         "messages": thread.count,
         "tokens": thread.head.tokens + thread.head.system_tokens,
-        "folded": folded_in(reduction),
+        "folded": folded_in(thread.last_reduction),
         "archived": thread.head.archived,
         "revision": thread.head.revision,
-        "has_open_run": state is not None and state.is_open,
+        "has_open_run": thread.has_open_run,
         "created_at": thread.created_at,
         "last_activity": thread.last_activity,
         "expires_at": thread.head.expires_at,

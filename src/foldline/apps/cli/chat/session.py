@@ -74,8 +74,7 @@ class Chat:
     @property
     def has_open_run(self) -> bool:
         """Whether a run was interrupted, and can be resumed."""
-        state = self.thread.execution_state
-        return state is not None and state.is_open
+        return self.thread.has_open_run
 
     def say(self, text: str) -> bool:
         """Say *text*, and leave a run that was interrupted; False if Ctrl-C stopped the turn."""
