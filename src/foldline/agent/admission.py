@@ -58,6 +58,8 @@ _LOG = logging.getLogger("foldline")
 _WAITING: Final = (
     "thread %r: another worker has a turn: waiting for its end, or %.0f s without a sign"
 )
+_USUAL: Final = (None, "wait", "leave")
+
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 0.5
 
@@ -70,8 +72,13 @@ class TurnPolicy(Struct, frozen=True, kw_only=True):
     on_open: OnOpen = "leave"
 
 
+_PLAIN: Final = TurnPolicy()
+
+
 def checked_policy(turn_id: object, on_conflict: object, on_open: object) -> TurnPolicy:
     """Return what a caller has said about a turn; raise ConfigError if it cannot be."""
+    if (turn_id, on_conflict, on_open) == _USUAL:
+        return _PLAIN
     expect("turn_id", turn_id, str | None)
     if isinstance(turn_id, str) and not turn_id.strip():
         message = "turn_id must not be blank"
@@ -127,8 +134,19 @@ class Admission:
             TurnRunningError: Somebody else runs a turn, and `on_conflict` is `error`.
             RunStartError: A run is open, and `on_open` is `error`.
         """
+        if self._is_plain():
+            return "new"
         await self._refresh()
         return await self._looked() or await self._waited()
+
+    def _is_plain(self) -> bool:
+        """Whether it is an input without an id, and nobody else is at work, as most turns are."""
+        thread = self._thread
+        if self._turn_id or not self._has_input or self._is_stale or thread.is_in_turn:
+            return False
+        state = thread.execution_state
+        is_free = thread.lease is None and (state is None or not state.is_open)
+        return is_free and Hold.around(thread) is None
 
     async def _waited(self) -> Entry:
         pause = _FIRST_PAUSE

@@ -1,15 +1,14 @@
 """The lease of a turn: taken and renewed by its commits, and between them while something is slow."""
 
 import asyncio
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar, Token
-from os import urandom
+from collections.abc import Mapping
+from contextlib import suppress
+from contextvars import Context, ContextVar, Token
 from types import MappingProxyType
 from typing import Final, Self
 
 from foldline.agent.event_stream import ended
-from foldline.errors import StoreError, ThreadConflictError
+from foldline.errors import StoreError
 from foldline.threads.key import ThreadKey
 from foldline.threads.lease import NOBODY, Lease
 from foldline.threads.thread import ConversationThread
@@ -42,16 +41,26 @@ class Hold:
     """
 
     def __init__(
-        self, thread: ConversationThread, *, turn_id: str = "", admits_turns: bool = False
+        self,
+        thread: ConversationThread,
+        holder: str,
+        *,
+        turn_id: str = "",
+        admits_turns: bool = False,
     ) -> None:
-        """Get ready for a turn on *thread*, within which other turns run if it *admits_turns*."""
+        """
+        Get ready for a turn on *thread*, within which other turns run if it *admits_turns*.
+
+        *holder* is an id that no other turn has.
+        """
         self._outer = Hold.around(thread)
         self.outer_turn_id: Final = "" if self._outer is None else self._outer.turn_id
         """The id of the turn that this one is a part of; empty if it has none."""
         self.turn_id: Final[str] = turn_id or self.outer_turn_id
         """The id of the turn; empty if it has none."""
-        own = Lease(urandom(8).hex(), thread.turn_lease)
-        self.lease: Final[Lease] = own if self._outer is None else self._outer.lease
+        self.lease: Final[Lease] = (
+            Lease(holder, thread.turn_lease) if self._outer is None else self._outer.lease
+        )
         """What each commit of the turn takes or renews."""
         self.last_lease: Final = NOBODY if self._outer is None else self.lease
         """What the last commit of the turn leaves."""
@@ -69,23 +78,9 @@ class Hold:
     @staticmethod
     def around(thread: ConversationThread) -> "Hold | None":
         """Return that of the turn of *thread* which the caller is a part of; None if it is of none."""
-        hold = _HOLDS.get().get(_place_of(thread))
+        holds = _HOLDS.get()
+        hold = holds.get(_place_of(thread)) if holds else None
         return None if hold is None or hold._is_over else hold  # noqa: SLF001 - its own class
-
-    def is_lost(self, thread: ConversationThread) -> bool:
-        """Whether somebody else runs a turn on *thread*, as far as that knows."""
-        return thread.lease is not None and thread.lease.holder != self.lease.holder
-
-    @contextmanager
-    def taking(self) -> Generator[None, None, None]:
-        """Note what comes of a commit that takes or renews the lease."""
-        before, self.is_taken = self.is_taken, True
-        try:
-            yield
-        except ThreadConflictError:
-            # It was refused, and the lease with it.
-            self.is_taken = before
-            raise
 
     def renewed(self, lease: Lease | None) -> None:
         """Note that a commit has been made with *lease*."""
@@ -98,7 +93,9 @@ class Hold:
             self._wait(self.lease.seconds / _SHARE)
 
     def _wait(self, seconds: float) -> None:
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._on_time)
+        # A loop keeps a cancelled timer for a while, with its context: that must not hold the thread.
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(seconds, self._on_time, context=Context())
 
     def _on_time(self) -> None:
         pause = self.lease.seconds / _SHARE

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, MutableMapping
-from contextlib import nullcontext
 from operator import attrgetter
 from weakref import WeakKeyDictionary
 
@@ -131,9 +130,18 @@ class Progress:
 
         # One at a time: parallel tools store their results through the same object.
         async with self._lock:
+            hold = self.hold
+            was_taken = hold is not None and hold.is_taken
+            if hold is not None:
+                # Also if it stays unknown whether the commit was made.
+                hold.is_taken = True
             try:
-                with nullcontext() if self.hold is None else self.hold.taking():
-                    await self.thread.retry(_decide)
+                await self.thread.retry(_decide)
+            except ThreadConflictError:
+                if hold is not None:
+                    # It was refused, and the lease with it.
+                    hold.is_taken = was_taken
+                raise
             except CommitUnknownError as error:
                 message = (
                     f"a step of the turn on thread {self.thread.id!r} may or may not be stored. "
@@ -144,8 +152,8 @@ class Progress:
             self._rule = None
             self._revision, self._seen = self.thread.head.revision, self._place()
             self.turn = decided.turn or self.turn
-            if self.hold is not None:
-                self.hold.renewed(decided.lease)
+            if hold is not None:
+                hold.renewed(decided.lease)
             if isinstance(change.execution, AgentLoopState):
                 self.state = self.thread.execution_state or change.execution
             self.messages.extend(change.messages)
@@ -156,16 +164,16 @@ class Progress:
         if self.hold is None:
             return structs.replace(change, expected=expected, fold_rule=self._rule)
         lease = self.hold.lease if state is None or state.is_open else self.hold.last_lease
-        turn = None if state is None else self._turn_after(state, len(change.messages))
-        turn = turn or change.turn
-        given = {"lease": lease, "turn": turn, "fold_rule": self._rule}
-        return structs.replace(change, expected=expected, **given)
+        turn = change.turn
+        if self.turn is not None and state is not None:
+            turn = self._turn_after(self.turn, state, len(change.messages)) or turn
+        return structs.replace(
+            change, expected=expected, lease=lease, turn=turn, fold_rule=self._rule
+        )
 
-    def _turn_after(self, state: AgentLoopState, news: int) -> TurnRecord | None:
-        """Return the record of the turn after a commit of *state* and *news* messages, if it changes."""
-        turn, head = self.turn, self.thread.head
-        if turn is None:
-            return None
+    def _turn_after(self, turn: TurnRecord, state: AgentLoopState, news: int) -> TurnRecord | None:
+        """Return the record of *turn* after a commit of *state* and *news* messages, if it changes."""
+        head = self.thread.head
         if not turn.origin:
             turn = turn.begun(run_id=state.run_id, origin=head.epoch, start=head.count)
         if not state.is_open:
@@ -180,8 +188,9 @@ class Progress:
         """Return what changes if another run or message is stored, or the turn taken over."""
         thread, state = self.thread, self.thread.execution_state
         run = None if state is None else (state.run_id, state.iteration, state.is_open)
-        place = thread.head.created_at, thread.head.count, run, tuple(thread.pending_tools)
-        return place, self.hold is not None and self.hold.is_lost(thread)
+        head, lease, hold = thread.head, thread.lease, self.hold
+        is_lost = lease is not None and hold is not None and lease.holder != hold.lease.holder
+        return head.created_at, head.count, run, thread.pending_tools, is_lost
 
     async def end(self, reason: str, change: Change) -> None:
         """Commit the end of the turn, for *reason*, with *change*."""

@@ -86,8 +86,10 @@ class Turn:
         self._usages: list[Usage | None] = []
         self._reduction: ReductionMetadata | None = None
         self._said: list[str] = []
-        self._hold = Hold(thread)
-        state = begun(thread, run_id=urandom(16).hex(), agent=setup.agent)
+        run_id = urandom(16).hex()
+        # Who resumes takes over the id of the run, and not this one.
+        self._hold = Hold(thread, run_id[:16])
+        state = begun(thread, run_id=run_id, agent=setup.agent)
         rule = setup.reducer.fold_rule(setup.budget(state))
         self._at = Progress(thread, state, self._emit, hold=self._hold, rule=rule)
         self._at.turn = turn

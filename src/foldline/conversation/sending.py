@@ -108,7 +108,8 @@ class Sending:
             state, turn = thread.execution_state, admission.turn
             await self._check_waiting(is_new=entry == "new")
             turn_id = "" if turn is None or entry == "settle" else turn.id
-            async with Hold(thread, turn_id=turn_id, admits_turns=True) as self._hold:
+            hold = Hold(thread, urandom(8).hex(), turn_id=turn_id, admits_turns=True)
+            async with hold as self._hold:
                 try:
                     await self._begin(self._given if entry == "new" else (), turn)
                 except ThreadConflictError as conflict:

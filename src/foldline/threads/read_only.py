@@ -77,6 +77,7 @@ class ReadOnlyThread:
         self._record = record
         self._seen = seen
         self._history: History | None = None
+        self._run: tuple[ThreadRecord, History, AgentLoopState] | None = None
 
     def __repr__(self) -> str:
         kind, head = type(self).__name__, self.head
@@ -125,10 +126,15 @@ class ReadOnlyThread:
     @property
     def execution_state(self) -> AgentLoopState | None:
         """The state of the last run; `is_open` says whether it can be resumed."""
-        state, history = self._record.execution, self._current_history()
+        record, known = self._record, self._run
+        if known is not None and known[0] is record and known[1] is self._history:
+            return known[2]
+        state, history = record.execution, self._current_history()
         if state is None or history is None or len(state.current_messages) != history.total:
             return state
-        return structs.replace(state, current_messages=CurrentMessages.of(history))
+        state = structs.replace(state, current_messages=CurrentMessages.of(history))
+        self._run = record, history, state
+        return state
 
     @property
     def has_open_run(self) -> bool:
