@@ -36,7 +36,9 @@ def test_the_cheapest_is_named_with_what_to_paste(tool_tape: Callable[..., Tape]
 
     result = conclude([reports], configs=USUAL)
 
-    assert result.text.startswith("Cheapest of the 6 compared for this session: tokens (one rolling")
+    assert result.text.startswith(
+        "Cheapest of the 6 compared for this session: tokens (one rolling"
+    )
     assert "), $0.5000 instead of $2.00 for sending all of it (75 % less): paste" in result.text
     assert config_from_mapping(tomllib.loads("\n".join(result.lines))) == USUAL["tokens"]
 
