@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import cast
 
 import pytest
@@ -11,7 +12,15 @@ from pydantic import BaseModel
 from foldline.agent.cache import ReductionCache
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError, FormatError
-from foldline.guests import NO_RESPONSE, GuestCodec, GuestView, prefix_digest, summary_text
+from foldline.guests import (
+    NO_RESPONSE,
+    OPENING_NOTE,
+    GuestCodec,
+    GuestView,
+    opened,
+    prefix_digest,
+    summary_text,
+)
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart
 from foldline.reduction.config import HistoryReductionConfig
@@ -48,17 +57,29 @@ def test_what_needs_no_fold_is_the_very_objects() -> None:
 
 
 def test_a_view_has_the_system_note_the_summary_and_the_newest_objects() -> None:
-    """After a fold the summary is the one new object."""
+    """After a fold a note of the user and the summary are new: no vendor refuses who speaks first."""
     notes = talk(4)
 
     shown = make_view()[0].reduce_sync(notes)
 
     assert shown.state is not None
-    system, summary, *rest = shown.messages
+    system, note, summary, *rest = shown.messages
     (label,) = shown.state.summary_messages()
     assert system is notes[0]
+    assert note == Said("user", OPENING_NOTE)
     assert summary == Said("assistant", summary_text(label))
     assert [id(one) for one in rest] == [id(one) for one in notes[-len(rest) :]]
+
+
+def test_a_greeting_of_the_model_comes_behind_a_note() -> None:
+    """A conversation that the model began opens with the note too; rules alone have nobody to open."""
+    greeting: list[Note] = [Said("system", "Be brief."), Said("assistant", "Hello?")]
+    view, _ = make_view()
+
+    shown = view.reduce_sync(greeting).messages
+
+    assert shown == [greeting[0], Said("user", OPENING_NOTE), greeting[1]]
+    assert view.reduce_sync(greeting[:1]).messages == greeting[:1]
 
 
 async def test_an_awaited_view_is_the_same() -> None:
@@ -294,8 +315,9 @@ def test_a_view_is_that_of_the_messages() -> None:
             replace(one, parts=(TextPart(summary_text(one)),)) if one.is_summary else one
             for one in wanted.messages
         ]
-        assert prefix_digest(said) == prefix_digest(sent)
-        assert len(said) == len(wanted.messages)
+        noted = opened(sent, attrgetter("role"), Message.user(OPENING_NOTE))
+        assert prefix_digest(said) == prefix_digest(noted)
+        assert len(said) == len(noted)
 
 
 def test_an_unknown_object_is_named_by_its_place() -> None:

@@ -29,7 +29,6 @@ class Player(Protocol):
     - `UNANSWERED` is what it answers by itself to a call without result; None says that it sends no
       such call, and nothing that foldline answers.
     - `CODEC` is the codec of its objects; None where they are dictionaries that foldline reads.
-    - `OPENS` is whether its view opens with a note, since a user has to speak first there.
     - `SIGNED` is whether its thinking has a place for a vendor's signature.
     """
 
@@ -71,7 +70,6 @@ class Guest(Struct, frozen=True):
     cannot: Mapping[str, str]
     unanswered: str | None
     signed: bool
-    opens: bool
     codec: GuestCodec[Any] | None
     model: Callable[[], Any]
 
@@ -97,7 +95,6 @@ def guest_of(name: str) -> Guest:
         cannot=module.CANNOT,
         unanswered=module.UNANSWERED,
         signed=module.SIGNED,
-        opens=module.OPENS,
         codec=module.CODEC,
         model=module.model,
     )

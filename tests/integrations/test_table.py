@@ -9,10 +9,9 @@ import pytest
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.guests import GuestCodec, summary_text
-from foldline.history.formats.renderings.sending import OPENING_NOTE
 from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.testing.guests import GuestConformance
+from foldline.testing.guests import GuestConformance, refusals
 from foldline.testing.summarizer import ScriptedSummarizer
 from tests.integrations.golden import (
     RULES,
@@ -38,12 +37,7 @@ def hashes(views: Sequence[Sequence[Message]]) -> list[str]:
 
 def wanted(guest: Guest, transcript: Transcript) -> list[str]:
     """Return the hash of each view as foldline alone makes it of what the guest has."""
-    views = list(own_views(guest.carried(transcript)))
-    note = [Message.user(OPENING_NOTE)]
-    for view in views:
-        at = sum(one.role == "system" for one in view)
-        view[at:at] = note if guest.opens and view[at].role == "assistant" else []
-    return hashes(views)
+    return hashes([*own_views(guest.carried(transcript))])
 
 
 @each_transcript
@@ -59,6 +53,23 @@ def test_the_model_receives_the_view(guest: Guest, transcript: Transcript) -> No
         return hashes(player.requests)
 
     assert asyncio.run(play()) == wanted(guest, transcript)
+
+
+@each_transcript
+def test_every_vendor_accepts_the_view(guest: Guest, transcript: Transcript) -> None:
+    """What the model received passes the grammars of Anthropic and of OpenAI, whichever it is of."""
+    if transcript.name in guest.cannot:
+        return
+
+    async def play() -> list[list[Message]]:
+        player = await guest.play(transcript, make_reducer())
+        for turn in transcript.turns:
+            await player.say(turn)
+        return player.requests
+
+    refused = [refusals(view) for view in asyncio.run(play())]
+
+    assert refused == [()] * len(refused)
 
 
 @each_transcript

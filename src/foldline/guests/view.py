@@ -4,6 +4,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Generic, TypeVar, Unpack, cast
 
 from msgspec.structs import replace
@@ -16,6 +17,8 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect, expect_whole
 from foldline.errors import BlockingCallError, ConfigError, FormatError
 from foldline.guests.codec import GuestCodec, KnowsItems
+from foldline.guests.opening import opened
+from foldline.history.formats.renderings.sending import OPENING_NOTE
 from foldline.history.formats.wire import is_object
 from foldline.history.history import History
 from foldline.history.messages import Message
@@ -35,7 +38,8 @@ class GuestView(Generic[_Object]):
     """
     Reduces a framework's own list of messages, the guest's, and gives the view in its own objects.
 
-    What is unchanged in a view is the very object that was given. The list is never changed.
+    What is unchanged in a view is the very object that was given. The list is never changed. A view
+    in which the model would speak first opens with a short user note, since some vendors refuse it.
 
     Beside each list a `History` is kept, and recognized by what its objects hold: of a list that has
     grown only the new ones are read, hashed and counted, and one that was changed in place or
@@ -145,8 +149,10 @@ class GuestView(Generic[_Object]):
     ) -> ReducedHistory[_Object]:
         # Without a change all are the same, which is a comparison of identities.
         is_off = reduced.verdict.reason is Reason.DISABLED
-        is_whole = is_off or reduced.messages == read.messages
-        written = given if is_whole else list(self._written(given, read, reduced.messages))
+        own = reduced.messages
+        view = own if is_off else opened(own, attrgetter("role"), Message.user(OPENING_NOTE))
+        is_whole = is_off or view == read.messages
+        written = given if is_whole else list(self._written(given, read, view))
         return cast(
             "ReducedHistory[_Object]",
             replace(cast("ReducedHistory[object]", reduced), messages=written),

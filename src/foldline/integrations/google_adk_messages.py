@@ -8,7 +8,6 @@ from typing import Any
 from google.genai import types
 
 from foldline.guests import summary_text
-from foldline.history.formats.renderings.sending import OPENING_NOTE
 from foldline.history.formats.wire import json_text, object_from_json, readable_text
 from foldline.history.messages import Message
 from foldline.history.parts import (
@@ -55,12 +54,10 @@ class GoogleADKCodec:
 
 
 def alternating(view: Iterable[types.Content]) -> list[types.Content]:
-    """Return *view* as Gemini takes it: a user speaks first, and all results of a turn are together."""
+    """Return *view* as Gemini takes it: all results of a turn are together."""
     made: list[types.Content] = []
     for (role, _), run in groupby(view, key=lambda one: (one.role, _answers(one))):
         same = list(run)
-        if not made and role == "model":
-            made.append(types.Content(role="user", parts=[types.Part(text=OPENING_NOTE)]))
         if role == "user" and not _answers(same[0]):
             made += same
             continue

@@ -5,12 +5,14 @@ from typing import Any
 
 from agents import FunctionTool
 from agents.memory.session_settings import SessionSettings, resolve_session_limit
+from agents.models.fake_id import FAKE_RESPONSES_ID
 from agents.run import CallModelData, ModelInputData
 
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
-from foldline.guests import reduced_in
+from foldline.guests import OPENING_NOTE, opened, reduced_in
 from foldline.history.formats.openai_responses import OPENAI_RESPONSES
+from foldline.history.formats.wire import is_object
 from foldline.history.messages import NativeFormat
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.store import ThreadStore
@@ -93,7 +95,23 @@ def model_input_filter(
                 tools=tools,
             ),
         )
-        view: Any = reduced.messages
-        return ModelInputData(input=view, instructions=given.instructions)
+        note: Any = {"role": "user", "content": OPENING_NOTE}
+        view = opened(reduced.messages, _role, note)
+        return ModelInputData(
+            input=[_with_id(item) for item in view], instructions=given.instructions
+        )
 
     return reduced_input
+
+
+def _role(item: Any) -> str:
+    return OPENAI_RESPONSES.messages([item])[0].role
+
+
+def _with_id(item: Any) -> Any:
+    """Return an answer without an id under the SDK's placeholder for one."""
+    # By an id a model of Chat Completions knows an answer; to a Responses API none is sent.
+    if not is_object(item) or "id" in item:
+        return item
+    is_answer = item.get("type") == "message" and item.get("role") == "assistant"
+    return {**item, "id": FAKE_RESPONSES_ID} if is_answer else item

@@ -7,7 +7,6 @@ from operator import itemgetter
 from typing import Any, TypeAlias
 
 from foldline.guests import summary_text, with_thinking
-from foldline.history.formats.renderings.sending import OPENING_NOTE
 from foldline.history.formats.wire import json_text, maybe_object, object_from_json, readable_text
 from foldline.history.messages import Message
 from foldline.history.parts import (
@@ -74,12 +73,10 @@ class StrandsCodec:
 
 
 def alternating(view: Iterable[_Object]) -> list[_Object]:
-    """Return *view* as Converse takes it: a user speaks first, and no role twice in a row."""
+    """Return *view* as Converse takes it: no role twice in a row."""
     made: list[_Object] = []
     for role, run in groupby(view, key=itemgetter("role")):
         same = list(run)
-        if not made and role == "assistant":
-            made.append({"role": "user", "content": [{"text": OPENING_NOTE}]})
         joined = [block for one in same for block in one["content"]]
         made.append(same[0] if len(same) == 1 else {"role": role, "content": joined})
     return made

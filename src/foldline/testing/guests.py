@@ -4,6 +4,8 @@ import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from inspect import cleandoc
+from itertools import groupby
+from operator import attrgetter, itemgetter
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
@@ -13,17 +15,22 @@ from foldline.agent.blocks import held_by
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError
 from foldline.guests.codec import GuestCodec
+from foldline.guests.opening import opened
 from foldline.guests.view import GuestView
 from foldline.history.digest import EMPTY_DIGEST, chain_digest
-from foldline.history.formats.renderings.sending import summary_text
+from foldline.history.formats.anthropic import ANTHROPIC
+from foldline.history.formats.openai_chat import OPENAI_CHAT
+from foldline.history.formats.renderings.sending import OPENING_NOTE, summary_text
+from foldline.history.formats.wire import listed_blocks
 from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.history.repair import NO_RESPONSE
 from foldline.reduction.config import HistoryReductionConfig
+from foldline.testing.grammars import Rule, Violation, check_anthropic, check_openai_chat
 from foldline.testing.report import CheckOutcome, CheckResult, ConformanceReport
 
 
-__all__ = ["GuestCheck", "GuestConformance", "GuestReport"]
+__all__ = ["GuestCheck", "GuestConformance", "GuestReport", "refusals"]
 
 
 _Object = TypeVar("_Object")
@@ -31,6 +38,20 @@ _Object = TypeVar("_Object")
 _SUMMARY = Message(
     role="assistant", parts=(TextPart("They spoke of a plan."),), metadata={SUMMARY_KEY: True}
 )
+
+_OF_THE_VIEW = {Rule.FIRST_ROLE, Rule.ORPHAN, Rule.UNANSWERED}
+
+
+def refusals(view: Iterable[Message]) -> tuple[Violation, ...]:
+    """Return why Anthropic or OpenAI would refuse *view*, written as it is; nothing if neither does."""
+    said = list(view)
+    asked = [item for one in said if one.role != "system" for item in ANTHROPIC.build(one)]
+    turns = [
+        {"role": role, "content": [block for one in run for block in listed_blocks(one["content"])]}
+        for role, run in groupby(asked, key=itemgetter("role"))
+    ]
+    items = [item for one in said for item in OPENAI_CHAT.build(one)]
+    return check_anthropic(None, turns) + check_openai_chat(items)
 
 
 class GuestReport(ConformanceReport, frozen=True):
@@ -267,7 +288,7 @@ def _a_whole_view_is_the_very_objects(kit: GuestConformance[Any]) -> None:
 
 
 def _a_view_says_what_ours_says(kit: GuestConformance[Any]) -> None:
-    """Wherever a conversation is cut, its view says what that of its messages says."""
+    """Wherever a conversation is cut, its view says what that of its messages says, user first."""
     for keep in range(1, len(kit.objects) + 1):
         config = HistoryReductionConfig(
             strategy="message_counting",
@@ -278,7 +299,11 @@ def _a_view_says_what_ours_says(kit: GuestConformance[Any]) -> None:
         reducer = HistoryReducer(config)
         found = kit.read(GuestView(reducer, kit.codec).reduce_sync(kit.objects).messages)
         wanted = reducer.reduce_sync(kit.read(kit.objects)).messages
-        _expect(_digest(found), _digest(wanted), f"the view of {keep} messages")
+        noted = opened(wanted, attrgetter("role"), Message.user(OPENING_NOTE))
+        _expect(_digest(found), _digest(noted), f"the view of {keep} messages")
+        # What its own objects hold that some vendor refuses is not the view's.
+        broken = {one.rule for one in refusals(found)} & _OF_THE_VIEW
+        _expect(broken, set(), f"what the view of {keep} messages breaks")
 
 
 _CHECKS: tuple[Callable[[GuestConformance[Any]], bool | None], ...] = (

@@ -1,14 +1,30 @@
-"""A session of OpenAI Agents in a thread."""
+"""A session of OpenAI Agents in a thread, and the SDK's own models behind the filter."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from agents import Session
+from agents import (
+    Agent,
+    Model,
+    OpenAIChatCompletionsModel,
+    OpenAIResponsesModel,
+    RunConfig,
+    Runner,
+    Session,
+    function_tool,
+)
 from agents.memory.session_settings import SessionSettings
+from agents.models.fake_id import FAKE_RESPONSES_ID
+from httpx2 import AsyncBaseTransport, AsyncClient, Request, Response
+from openai import AsyncOpenAI
 
-from foldline.integrations.openai_agents import FoldlineSession
+from foldline.guests import OPENING_NOTE
+from foldline.integrations.openai_agents import FoldlineSession, model_input_filter
+from foldline.testing.grammars import check_openai_chat, check_openai_responses
 from foldline.threads.stores.memory import MemoryStore
+from tests.integrations.golden import make_reducer
 
 
 _T = TypeVar("_T")
@@ -85,3 +101,88 @@ def test_two_sessions_never_meet() -> None:
         return await FoldlineSession(store, "a b").get_items()
 
     assert asyncio.run(play()) == []
+
+
+class Vendor(AsyncBaseTransport):
+    """Answers as OpenAI does, with a call and then in words, what passes its grammar."""
+
+    def __init__(self) -> None:
+        self.requests: list[Any] = []
+
+    async def handle_async_request(self, request: Request) -> Response:
+        asked = json.loads(request.content)
+        self.requests.append(asked)
+        is_chat = request.url.path.endswith("/chat/completions")
+        body = self._chat(asked["messages"]) if is_chat else self._response(asked["input"])
+        return Response(200, json=body, request=request)
+
+    def _chat(self, messages: list[Any]) -> Any:
+        assert check_openai_chat(messages) == ()
+        number = len(self.requests)
+        said: Any = {"role": "assistant", "content": "I look.", "refusal": None}
+        if messages[-1]["role"] == "user":
+            call = {"name": "look", "arguments": "{}"}
+            said["tool_calls"] = [{"id": f"c{number}", "type": "function", "function": call}]
+        choice = {"index": 0, "finish_reason": "stop", "message": said, "logprobs": None}
+        kind = {"object": "chat.completion", "created": 1, "model": "m"}
+        return {"id": f"a{number}", **kind, "choices": [choice]}
+
+    def _response(self, items: list[Any]) -> Any:
+        assert check_openai_responses(items) == ()
+        number = len(self.requests)
+        text = {"type": "output_text", "text": "I look.", "annotations": []}
+        ids: Any = {"id": f"msg_{number}", "status": "completed"}
+        output: Any = [{"type": "message", "role": "assistant", "content": [text], **ids}]
+        if items[-1].get("role") == "user":
+            call = {"call_id": f"c{number}", "name": "look", "arguments": "{}"}
+            output.append({"type": "function_call", **call, "id": f"fc_{number}"})
+        kind = {"object": "response", "created_at": 1, "model": "m", "status": "completed"}
+        rest = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+        return {"id": f"r{number}", **kind, **rest, "output": output}
+
+
+def requests_of(make: Callable[..., Model], turns: int = 8) -> tuple[list[Any], list[Any]]:
+    """Return what the vendor got in a run over its own model class, and what the session keeps."""
+    vendor = Vendor()
+
+    @function_tool
+    def look() -> str:
+        """Look around."""
+        return "chairs"
+
+    async def play() -> list[Any]:
+        client = AsyncOpenAI(api_key="none", http_client=AsyncClient(transport=vendor))
+        session = FoldlineSession(MemoryStore(), "the house")
+        chosen = model_input_filter(make_reducer(), session=session)
+        config = RunConfig(call_model_input_filter=chosen, tracing_disabled=True)
+        agent = Agent(name="guide", tools=[look], model=make("m", openai_client=client))
+        for number in range(turns):
+            asked = f"What is in room {number}?"
+            await Runner.run(agent, asked, session=session, run_config=config)
+        return await session.get_items()
+
+    stored = asyncio.run(play())
+    return vendor.requests, stored
+
+
+def test_a_chat_completions_model_goes_on_after_a_fold() -> None:
+    """Its answers are told from inputs in each view, whose calls stay with the words before them."""
+    requests, stored = requests_of(OpenAIChatCompletionsModel)
+
+    views = [one["messages"] for one in requests]
+    folded = [view for view in views if OPENING_NOTE in str(view)]
+    assert len(requests) == 16
+    assert len(folded) >= 2
+    assert all([one["role"] for one in view[:2]] == ["user", "assistant"] for view in folded)
+    calls = [one for view in views for one in view if one.get("tool_calls")]
+    assert all(one["content"] == "I look." for one in calls)
+    assert OPENING_NOTE not in str(stored)
+
+
+def test_the_vendor_sees_no_placeholder() -> None:
+    """What stands for an id inside the SDK is sent to no Responses API, and is not stored."""
+    requests, stored = requests_of(OpenAIResponsesModel)
+
+    assert any(OPENING_NOTE in str(one["input"]) for one in requests)
+    assert FAKE_RESPONSES_ID not in str(requests)
+    assert FAKE_RESPONSES_ID not in str(stored)

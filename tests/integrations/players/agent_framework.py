@@ -31,7 +31,6 @@ from tests.integrations.player import BLOCKING
 SIGNED = True
 UNANSWERED = ""
 CODEC = AgentFrameworkCodec()
-OPENS = False
 CANNOT: Mapping[str, str] = MappingProxyType(
     {BLOCKING: "cannot be called from a running event loop"}
 )

@@ -26,7 +26,6 @@ from tests.integrations.golden import RULES, Transcript, answer_of
 SIGNED = False
 UNANSWERED = None
 CODEC = GoogleADKCodec()
-OPENS = True
 CANNOT: Mapping[str, str] = MappingProxyType({})
 
 

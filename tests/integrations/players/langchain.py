@@ -19,7 +19,6 @@ from tests.integrations.players.langchain_script import Scripted, as_langchain
 SIGNED = True
 UNANSWERED = ""
 CODEC = LangChainCodec()
-OPENS = False
 CANNOT: Mapping[str, str] = MappingProxyType({})
 
 _THREAD: Any = {"configurable": {"thread_id": "house"}}

@@ -34,7 +34,6 @@ from tests.integrations.player import BLOCKING
 SIGNED = True
 UNANSWERED = ""
 CODEC = LlamaIndexCodec()
-OPENS = False
 CANNOT: Mapping[str, str] = MappingProxyType(
     {BLOCKING: "cannot be called from a running event loop"}
 )

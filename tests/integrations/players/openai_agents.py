@@ -26,7 +26,6 @@ SIGNED = False
 # What the model receives has no such call; the session still has it.
 UNANSWERED = None
 CODEC = None
-OPENS = False
 CANNOT: Mapping[str, str] = MappingProxyType(
     {
         "reused ids and an unanswered call": "of two calls under one id only the newest is sent",

@@ -21,7 +21,6 @@ from tests.integrations.player import BLOCKING
 SIGNED = True
 UNANSWERED = "The tool call was interrupted before a result was produced."
 CODEC = PydanticAICodec()
-OPENS = False
 CANNOT: Mapping[str, str] = MappingProxyType({BLOCKING: "event loop is already running"})
 
 

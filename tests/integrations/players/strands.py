@@ -24,7 +24,6 @@ from tests.integrations.golden import RULES, Transcript, answer_of
 SIGNED = True
 UNANSWERED = ""
 CODEC = StrandsCodec()
-OPENS = True
 CANNOT: Mapping[str, str] = MappingProxyType({})
 
 
