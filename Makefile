@@ -98,7 +98,7 @@ site: $(VENV)/.dev ## Build the site of the documentation into build/site
 
 lock: $(VENV)/.dev ## Choose the newest allowed versions of all packages and pin them
 	@$(COMPILE) --upgrade --group dev --extra crypto --extra llm --extra otel \
-		--extra postgres --extra redis --output-file requirements/dev.lock pyproject.toml
+		--extra postgres --extra redis --extra workers --output-file requirements/dev.lock pyproject.toml
 	@$(COMPILE) --upgrade --group build --constraints requirements/dev.lock \
 		--output-file requirements/demo.lock pyproject.toml
 

@@ -24,12 +24,15 @@ FoldlineError
 │   ├── ToolDecisionError      a tool call that a crash interrupted waits for a decision
 │   ├── RequestTooLargeError   a request cannot be made to fit its ceiling
 │   ├── TurnStoppedError       what comes of a turn was asked for, and it was stopped
+│   ├── TurnNotFoundError      there is no such turn: nothing was posted, or it was long ago
 │   └── BlockingCallError      a blocking call would have to wait inside a running event loop
 └── ExternalError              something outside foldline failed
     ├── ModelError             a model or its vendor failed
     │   ├── ContextOverflowError   a request is longer than the window of the model
     │   └── ServiceThreadLostError a vendor knows a conversation that it held no more
     ├── SummarizerError        a summarizer failed or returned an unusable text
+    ├── TurnFailedError        a worker has given a turn up
+    ├── TurnPendingError       a turn has not ended in the time that was given
     ├── StoreError             a store failed; what was not acknowledged is not there
     │   ├── StoreBusyError     others kept the store locked for too long, or too many calls wait
     │   ├── StoreCorruptError  stored data is damaged
@@ -76,7 +79,10 @@ __all__ = [
     "ThreadIdError",
     "ThreadNotFoundError",
     "ToolDecisionError",
+    "TurnFailedError",
     "TurnIdError",
+    "TurnNotFoundError",
+    "TurnPendingError",
     "TurnRunningError",
     "TurnStoppedError",
     "UnknownFormatError",
@@ -343,6 +349,19 @@ class TurnStoppedError(UsageError):
         super().__init__("the turn was stopped before its end: run without input to resume it")
 
 
+class TurnNotFoundError(UsageError, LookupError):
+    """There is no such turn: nothing was posted under its id, or it was given up long ago."""
+
+    code = "turn_not_found"
+
+    def __init__(self, *, thread_id: str, turn_id: str) -> None:
+        self.thread_id = thread_id
+        self.turn_id = turn_id
+        super().__init__(
+            f"no turn {turn_id!r} on thread {thread_id!r}: post its message (again), or check the ids"
+        )
+
+
 class BlockingCallError(UsageError, RuntimeError):
     """A blocking call that has to wait was made inside a running event loop."""
 
@@ -413,6 +432,33 @@ class SummarizerError(ExternalError):
     def __init__(self, message: str | None = None, *, defect: str = "") -> None:
         self.defect = defect
         super().__init__(message)
+
+
+class TurnFailedError(ExternalError):
+    """A worker has given a turn up; its message is kept, and posting it again tries again."""
+
+    code = "turn_failed"
+
+    def __init__(self, *, thread_id: str, turn_id: str, reason: str, text: str) -> None:
+        self.thread_id = thread_id
+        self.turn_id = turn_id
+        self.reason = reason
+        super().__init__(
+            f"turn {turn_id!r} on thread {thread_id!r} was given up ({reason}): {text}"
+        )
+
+
+class TurnPendingError(ExternalError, TimeoutError):
+    """A turn has not ended in the time that was given; it goes on, and can be waited for again."""
+
+    code = "turn_pending"
+
+    def __init__(self, *, thread_id: str, turn_id: str, seconds: float) -> None:
+        self.thread_id = thread_id
+        self.turn_id = turn_id
+        super().__init__(
+            f"turn {turn_id!r} on thread {thread_id!r} has not ended within {seconds:g} seconds"
+        )
 
 
 class StoreError(ExternalError):

@@ -70,6 +70,8 @@ class TurnPolicy(Struct, frozen=True, kw_only=True):
     turn_id: str | None = None
     on_conflict: OnConflict = "wait"
     on_open: OnOpen = "leave"
+    # Whether what was streamed of an answer ends a turn that is cancelled.
+    keeps_partial: bool = True
 
 
 _PLAIN: Final = TurnPolicy()

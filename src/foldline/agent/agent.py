@@ -273,6 +273,29 @@ class Agent:
         policy = checked_policy(turn_id, on_conflict, on_open)
         return PORTAL.run(self._run, given, thread, config, files, policy, None)
 
+    async def work(
+        self,
+        message: TurnInput,
+        *,
+        thread: ConversationThread,
+        turn_id: str,
+        listen: Callable[[AgentEvent], None] | None = None,
+    ) -> TurnResult:
+        """
+        Run a turn like `run`, for a worker of a queue.
+
+        Cancelled, it keeps no partial answer: the turn stays open, and the next worker resumes it.
+
+        Args:
+            message: The input.
+            thread: The thread.
+            turn_id: The id of the turn.
+            listen: Receives each event as it happens; the model is asked to stream then.
+        """
+        given = checked_input(message, thread=thread)
+        policy = TurnPolicy(turn_id=turn_id, keeps_partial=False)
+        return await self._run(given, thread, None, (), policy, listen)
+
     async def fold(
         self,
         thread: ConversationThread,
@@ -353,6 +376,7 @@ class Agent:
                 return await stored_result(thread, known, listen)
             news, record = (given if entry == "new" else ()), admission.turn
             turn = Turn(self._setup, thread, news, overrides=config, listen=listen, turn=record)
+            turn.keeps_partial = policy.keeps_partial
             try:
                 result = await turn.run()
             except ThreadConflictError as conflict:

@@ -75,6 +75,8 @@ class Turn:
         """With *listen*, which receives every event as it happens, the model is asked to stream."""
         self.has_begun = False
         """Whether anything of it is stored."""
+        self.keeps_partial = True
+        """Whether what was streamed of an answer ends a turn that is cancelled."""
         self._setup = setup
         self._thread = thread
         self._given = given
@@ -138,7 +140,7 @@ class Turn:
     async def _keep_partial(self) -> None:
         """End the turn with what a reader has seen of an answer that is not stored, if anything."""
         text = "".join(self._said)
-        if text and self._at.is_current and self._at.state.is_open:
+        if text and self.keeps_partial and self._at.is_current and self._at.state.is_open:
             said = structs.replace(Message.assistant(text), metadata={PARTIAL_KEY: True})
             answer = signed(said, self._thread.now(), agent=self._setup.agent)
             # Its vendor has not said the rest of it.

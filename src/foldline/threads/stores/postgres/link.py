@@ -171,7 +171,8 @@ class PostgresLink:
             message = "dsn must be a postgresql:// URL or a connection string of libpq"
             raise ConfigError(message) from None
         self.sql = read_statements()
-        self._schema = schema
+        self.schema: Final = schema
+        """The schema of the tables."""
         self._timeout = timeout
         self._is_relaxed = durability == "relaxed"
         self._dumpers = _dumpers()
@@ -180,7 +181,8 @@ class PostgresLink:
         self._closed = psycopg_pool.PoolClosed
         self._connect = psycopg.AsyncConnection.connect
         self._make_pool = psycopg_pool.AsyncConnectionPool
-        self._dsn = dsn
+        self.dsn: Final = dsn
+        """The address, which may hold a password."""
         self.pool_size: Final = pool_size
         """How many connections are open at most."""
         self._pool: AsyncConnectionPool[AsyncConnection[Any]] | None = None
@@ -198,14 +200,14 @@ class PostgresLink:
             return False
         try:
             async with asyncio.timeout(self._timeout):
-                connection = await self._connect(self._dsn, **self._options())
+                connection = await self._connect(self.dsn, **self._options())
         except TimeoutError:
             raise StoreBusyError(self._lateness()) from None
         except self._failure as error:
             raise store_error(error) from None
         await self._prepare(connection)
         pool: AsyncConnectionPool[AsyncConnection[Any]] = self._make_pool(
-            self._dsn,
+            self.dsn,
             kwargs=self._options(),
             min_size=1,
             max_size=self.pool_size,
@@ -232,7 +234,7 @@ class PostgresLink:
 
         try:
             await self._configure(connection)
-            await migrate(run, self.sql, self._schema)
+            await migrate(run, self.sql, self.schema)
         except self._failure as error:
             raise store_error(error) from None
         finally:
@@ -249,7 +251,7 @@ class PostgresLink:
     async def _configure(self, connection: "AsyncConnection[Any]") -> None:
         values = {
             "session": f"foldline {os.urandom(8).hex()}",
-            "path": f'"{self._schema}"',
+            "path": f'"{self.schema}"',
             "statement_timeout": f"{math.ceil(1000 * _SERVER_SHARE * self._timeout)}",
             "lock_timeout": f"{math.ceil(1000 * _LOCK_SHARE * self._timeout)}",
             "relaxed": self._is_relaxed,

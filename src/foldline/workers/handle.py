@@ -1,0 +1,141 @@
+"""What whoever posted a turn holds of it: its result, and its text while it is written."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
+from time import monotonic
+from typing import Protocol
+
+from foldline.agent.result import TurnResult
+from foldline.checks import expect_seconds
+from foldline.errors import TurnFailedError, TurnNotFoundError, TurnPendingError
+from foldline.threads.key import ThreadKey
+from foldline.threads.store import ThreadStore
+from foldline.workers.post import Post
+from foldline.workers.stored import stored_result
+
+
+__all__ = ["LOOKS", "PostedTurn", "Wakes"]
+
+
+LOOKS = 1.0
+"""How many seconds pass between two looks at the store if nothing wakes a reader before."""
+
+
+class Wakes(Protocol):
+    """What wakes those who wait for a turn."""
+
+    def __call__(self, key: ThreadKey, turn_id: str) -> AbstractContextManager[asyncio.Event]:
+        """Return a context with an event that is set when there may be something to read."""
+        ...
+
+
+def _nobody(key: ThreadKey, turn_id: str) -> AbstractContextManager[asyncio.Event]:
+    del key, turn_id
+    return nullcontext(asyncio.Event())
+
+
+class PostedTurn:
+    """
+    A turn that somebody else answers, perhaps in another process.
+
+    It reads the store, so any program that knows the ids can make one, also after a restart.
+    """
+
+    def __init__(
+        self,
+        store: ThreadStore,
+        key: ThreadKey,
+        turn_id: str,
+        *,
+        looks: float = LOOKS,
+        wakes: Wakes = _nobody,
+    ) -> None:
+        """
+        Watch the turn *turn_id* of the thread *key* in *store*.
+
+        Args:
+            store: Where the thread is.
+            key: The thread.
+            turn_id: The id of the turn.
+            looks: How many seconds pass between two looks at the store.
+            wakes: What ends such a pause early.
+        """
+        expect_seconds("looks", looks)
+        self.key = key
+        """The thread."""
+        self.turn_id = turn_id
+        """The id of the turn."""
+        self._store = store
+        self._looks = looks
+        self._wakes = wakes
+
+    async def result(self, timeout: float | None = None) -> TurnResult:  # noqa: ASYNC109
+        """
+        Return what came of the turn, as soon as it has ended.
+
+        Args:
+            timeout: How many seconds to wait at most; None for as long as it takes.
+
+        Raises:
+            TurnPendingError: It has not ended in that time; it goes on.
+            TurnFailedError: A worker has given it up.
+            TurnNotFoundError: There is no such turn, or its thread was deleted.
+        """
+        return await self._until(timeout, lambda _: None)
+
+    async def stream(self) -> AsyncGenerator[str, None]:
+        """
+        Yield the whole text of the answer so far whenever it has changed, and at last all of it.
+
+        It is the whole text each time, since a worker that was killed is followed by one that may
+        begin the answer anew. Errors are those of `result`.
+        """
+        texts: asyncio.Queue[str | None] = asyncio.Queue()
+        work = asyncio.create_task(self._until(None, texts.put_nowait))
+        work.add_done_callback(lambda _: texts.put_nowait(None))
+        last = ""
+        try:
+            while (text := await texts.get()) is not None:
+                if text != last:
+                    last = text
+                    yield text
+            said = "".join(one.text for one in (await work).messages if one.role == "assistant")
+            if said != last:
+                yield said
+        finally:
+            work.cancel()
+            await asyncio.wait([work])
+
+    async def _until(self, seconds: float | None, seen: Callable[[str], None]) -> TurnResult:
+        ends = None if seconds is None else monotonic() + seconds
+        with self._wakes(self.key, self.turn_id) as news:
+            while True:
+                news.clear()
+                found = await self._look(seen)
+                if found is not None:
+                    return found
+                pause = self._looks if ends is None else min(self._looks, ends - monotonic())
+                if pause <= 0:
+                    raise TurnPendingError(
+                        thread_id=self.key.id, turn_id=self.turn_id, seconds=seconds or 0
+                    )
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(news.wait(), pause)
+
+    async def _look(self, seen: Callable[[str], None]) -> TurnResult | None:
+        # The post first: it goes after the turn has ended, so what is missing then has an answer.
+        post = await Post.find(self._store, self.key, self.turn_id)
+        thread = await self._store.find(self.key)
+        found = None if thread is None else await stored_result(thread, self.turn_id)
+        if found is not None:
+            return found
+        if post is None or thread is None:
+            raise TurnNotFoundError(thread_id=self.key.id, turn_id=self.turn_id)
+        if post.failure is not None:
+            code, text = post.failure
+            raise TurnFailedError(
+                thread_id=self.key.id, turn_id=self.turn_id, reason=code, text=text
+            )
+        seen(post.text)
+        return None

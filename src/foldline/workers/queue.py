@@ -1,0 +1,213 @@
+"""The queue: an app of procrastinate beside the tables of a store, and its way through an outage."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+import psycopg
+from procrastinate import App, PsycopgConnector
+from procrastinate.exceptions import ConnectorException
+from procrastinate.jobs import Job, Status
+from procrastinate.manager import JobManager, NotificationCallback
+from psycopg import AsyncConnection
+from psycopg.sql import SQL, Identifier
+
+from foldline.errors import ConfigError, StoreError
+from foldline.threads.store import ThreadStore
+from foldline.threads.stores.postgres.store import PostgresStorage
+
+
+__all__ = ["PatientManager", "connector_of", "is_outage", "make_tables", "own_app"]
+
+
+_LOG = logging.getLogger("foldline")
+_PAUSE: Final = 0.5
+_POOL: Final = 4
+_TIMEOUT: Final = 5.0
+# What says that the server could not be reached, or has gone away in the middle.
+_AWAY = (psycopg.OperationalError, psycopg.InterfaceError)
+
+
+def own_app(store: ThreadStore) -> App:
+    """
+    Return an app whose tables are in the database of *store*, in a schema of their own.
+
+    Raises:
+        ConfigError: *store* is not on PostgreSQL.
+    """
+    storage = store.context.storage
+    if not isinstance(storage, PostgresStorage):
+        message = "workers need a PostgresStore, or an app of procrastinate to put their jobs in"
+        raise ConfigError(message)
+    schema = f"{storage.link.schema}_queue"
+    connector = PsycopgConnector(
+        conninfo=storage.link.dsn,
+        min_size=1,
+        max_size=_POOL,
+        timeout=_TIMEOUT,
+        configure=partial(_configure, schema),
+        kwargs={"connect_timeout": int(_TIMEOUT)},
+    )
+    app = App(connector=connector)
+    app.job_manager = PatientManager(connector)
+    return app
+
+
+async def _configure(schema: str, connection: AsyncConnection[object]) -> None:
+    await connection.set_autocommit(True)
+    await connection.execute("SELECT set_config('search_path', %s, false)", [f'"{schema}"'])
+    # Each statement is planned for a handful of rows: compiling it would take longer than running it.
+    await connection.execute("SET jit = off")
+
+
+async def make_tables(app: App, store: ThreadStore) -> None:
+    """
+    Create the tables of the queue if they are not there.
+
+    Raises:
+        StoreError: The server refused it.
+    """
+    storage = store.context.storage
+    if not isinstance(storage, PostgresStorage):
+        return
+    schema = f"{storage.link.schema}_queue"
+    try:
+        async with connector_of(app).pool.connection() as connection, connection.transaction():
+            if await _exists(connection):
+                return
+            # Of several programs that start at once, one makes them.
+            await connection.execute(
+                "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"foldline {schema}"]
+            )
+            await connection.execute(
+                SQL("CREATE SCHEMA IF NOT EXISTS {}").format(Identifier(schema))
+            )
+            if await _exists(connection):
+                return
+            await connection.execute(app.schema_manager.get_schema())
+            # Of a thread with a long line of jobs, the first is found by one look.
+            await connection.execute(
+                "CREATE INDEX foldline_jobs_of_lock ON procrastinate_jobs (lock, priority, id)"
+                " WHERE status IN ('todo', 'doing')"
+            )
+    except psycopg.Error as error:
+        message = f"the tables of the queue cannot be made ({error.sqlstate})"
+        raise StoreError(message) from None
+
+
+async def _exists(connection: AsyncConnection[object]) -> bool:
+    found = await connection.execute("SELECT to_regclass('procrastinate_jobs') IS NOT NULL")
+    return await found.fetchone() == (True,)
+
+
+def connector_of(app: App) -> PsycopgConnector:
+    """
+    Return the connector of *app*.
+
+    Raises:
+        ConfigError: It is not one for psycopg.
+    """
+    if not isinstance(app.connector, PsycopgConnector):
+        message = "the app must have a PsycopgConnector"
+        raise ConfigError(message)
+    return app.connector
+
+
+def is_outage(error: ConnectorException) -> bool:
+    """Whether *error* says that the server was away, and not that it refused a statement."""
+    return isinstance(error.__cause__, _AWAY)
+
+
+class PatientManager(JobManager):
+    """
+    Keeps a worker alive while the server is away.
+
+    A worker of procrastinate ends at the first statement that fails. This one asks for no job
+    meanwhile, and tells the server later how its jobs have ended. A job that was given out in an
+    answer that never came is given back.
+    """
+
+    def __init__(self, connector: PsycopgConnector) -> None:
+        """Use the database of *connector*."""
+        super().__init__(connector)
+        self._mine: set[int] = set()
+        self._may_have_lost = False
+
+    async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
+        """Return a job to do; None if there is none, or the server is away."""
+        try:
+            if self._may_have_lost:
+                await self._give_back(worker_id)
+                self._may_have_lost = False
+            job = await super().fetch_job(queues, worker_id)
+        except ConnectorException as error:
+            if not is_outage(error):
+                raise
+            self._may_have_lost = True
+            _LOG.warning("the queue cannot be reached (%s)", type(error.__cause__).__name__)
+            return None
+        if job is not None and job.id is not None:
+            self._mine.add(job.id)
+        return job
+
+    async def _give_back(self, worker_id: int) -> None:
+        for job in await self.list_jobs_async(status=Status.DOING.value, worker_id=worker_id):
+            if job.id is not None and job.id not in self._mine:
+                await super().retry_job_by_id_async(job.id, datetime.now().astimezone())
+
+    async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:  # noqa: FBT001 - theirs
+        """Store the end of *job*, as soon as that can be done."""
+        await _until_done(partial(super().finish_job, job, status, delete_job))
+        self._mine.discard(job.id or 0)
+
+    async def retry_job(
+        self,
+        job: Job,
+        retry_at: datetime | None = None,
+        priority: int | None = None,
+        queue: str | None = None,
+        lock: str | None = None,
+    ) -> None:
+        """Put *job* into the queue again, as soon as that can be done."""
+        await _until_done(partial(super().retry_job, job, retry_at, priority, queue, lock))
+        self._mine.discard(job.id or 0)
+
+    async def update_heartbeat(self, worker_id: int) -> None:
+        """Say that a worker lives, unless the server is away."""
+        try:
+            await super().update_heartbeat(worker_id)
+        except ConnectorException:
+            _LOG.debug("no heartbeat of worker %d: the queue cannot be reached", worker_id)
+
+    async def unregister_worker(self, worker_id: int) -> None:
+        """Say that a worker has ended, unless the server is away: then its heartbeat runs out."""
+        try:
+            await super().unregister_worker(worker_id)
+        except ConnectorException:
+            _LOG.debug("worker %d ends while the queue cannot be reached", worker_id)
+
+    async def listen_for_jobs(
+        self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None
+    ) -> None:
+        """Pass on what the server tells about new jobs, for as long as the worker lives."""
+        while True:
+            try:
+                await super().listen_for_jobs(on_notification=on_notification, queues=queues)
+            except ConnectorException:
+                await asyncio.sleep(_PAUSE)
+
+
+async def _until_done(call: Callable[[], Awaitable[None]]) -> None:
+    while True:
+        try:
+            await call()
+        except ConnectorException as error:
+            if is_outage(error):
+                await asyncio.sleep(_PAUSE)
+                continue
+            # It was done and the answer was lost, or another worker has taken the job over.
+            _LOG.debug("the end of a job was told already (%s)", type(error.__cause__).__name__)
+        return

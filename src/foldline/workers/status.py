@@ -1,0 +1,117 @@
+"""How a queue stands: what waits, runs, stands still and has failed."""
+
+from typing import Final
+
+from msgspec import Struct
+from procrastinate import App
+
+from foldline.workers.queue import connector_of
+
+
+__all__ = ["FailedJob", "QueueStatus", "failed_jobs", "queue_status"]
+
+
+# One look: what is done is deleted, so the table holds what waits, runs and has failed.
+_COUNTS: Final = """
+WITH now AS (SELECT clock_timestamp() AS at),
+dead AS (
+    SELECT w.id FROM procrastinate_workers w, now
+    WHERE w.last_heartbeat < now.at - make_interval(secs => %(lease)s)
+)
+SELECT
+    count(*) FILTER (WHERE j.status = 'todo' AND coalesce(j.scheduled_at <= now.at, true)) AS waiting,
+    count(*) FILTER (WHERE j.status = 'todo' AND j.scheduled_at > now.at) AS paused,
+    count(*) FILTER (WHERE j.status = 'doing') AS running,
+    count(*) FILTER (
+        WHERE j.status = 'doing' AND (j.worker_id IS NULL OR j.worker_id IN (SELECT id FROM dead))
+    ) AS stalled,
+    count(*) FILTER (WHERE j.status = 'failed') AS failed,
+    coalesce((
+        SELECT extract(epoch FROM now.at - e.at)::double precision
+        FROM procrastinate_events e, now
+        WHERE e.type = 'deferred' AND e.job_id = (
+            SELECT min(o.id) FROM procrastinate_jobs o
+            WHERE o.status = 'todo' AND o.queue_name = %(queue)s
+        )
+        LIMIT 1
+    ), 0) AS oldest,
+    (
+        SELECT count(*) FROM procrastinate_workers w WHERE w.id NOT IN (SELECT id FROM dead)
+    ) AS workers
+FROM procrastinate_jobs j, now WHERE j.queue_name = %(queue)s
+"""
+_FAILED: Final = """
+SELECT j.id, j.task_name, j.args ->> 'tenant' AS tenant, j.args ->> 'thread' AS thread,
+    j.args ->> 'turn' AS turn, j.attempts
+FROM procrastinate_jobs j WHERE j.queue_name = %(queue)s AND j.status = 'failed'
+ORDER BY j.id DESC LIMIT %(limit)s
+"""
+
+
+class QueueStatus(Struct, frozen=True, kw_only=True):
+    """The jobs of a queue by what they do, and its workers."""
+
+    waiting: int
+    """How many could begin now, if their thread and a worker are free."""
+
+    paused: int
+    """How many wait for their next try; what comes after them on their threads waits too."""
+
+    running: int
+    """How many a worker has taken."""
+
+    stalled: int
+    """How many of these have a worker that is dead: another one takes them over within seconds."""
+
+    failed: int
+    """How many were given up; they stay until somebody retries or deletes them."""
+
+    oldest: float
+    """How many seconds ago the oldest job that waits was queued; 0 if none does."""
+
+    workers: int
+    """How many workers live."""
+
+
+class FailedJob(Struct, frozen=True, kw_only=True):
+    """A job that was given up."""
+
+    id: int
+    """Its number."""
+
+    task: str
+    """What it was to do."""
+
+    tenant: str
+    """The owner of the thread."""
+
+    thread: str
+    """The thread; empty if it was for more than one."""
+
+    turn: str
+    """The turn; empty if it was something else."""
+
+    attempts: int
+    """How often it was tried."""
+
+
+async def queue_status(app: App, queue: str, *, lease: float) -> QueueStatus:
+    """Return how *queue* of *app* stands; a worker is dead after *lease* seconds without a sign."""
+    row = await connector_of(app).execute_query_one_async(_COUNTS, queue=queue, lease=lease)
+    return QueueStatus(**row)
+
+
+async def failed_jobs(app: App, queue: str, *, limit: int) -> list[FailedJob]:
+    """Return the newest jobs of *queue* that were given up."""
+    rows = await connector_of(app).execute_query_all_async(_FAILED, queue=queue, limit=limit)
+    return [
+        FailedJob(
+            id=row["id"],
+            task=row["task_name"],
+            tenant=row["tenant"] or "",
+            thread=row["thread"] or "",
+            turn=row["turn"] or "",
+            attempts=row["attempts"],
+        )
+        for row in rows
+    ]

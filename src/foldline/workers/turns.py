@@ -1,0 +1,220 @@
+"""
+What a job does, as plain coroutines: they work with any queue, or with none.
+
+A program posts a turn, which stores its message, and gives an engine the ids. A worker of that engine
+answers the turn, as often as the engine calls it: a turn that has ended is not run again. Whoever
+waits for the answer reads it from the store.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from os import urandom
+from typing import Self
+
+from foldline.agent.agent import Agent
+from foldline.agent.events import AgentEvent, RequestSentEvent, TextDeltaEvent
+from foldline.agent.result import TurnResult
+from foldline.agent.turn_input import TurnInput, checked_input
+from foldline.checks import expect
+from foldline.errors import (
+    ConfigError,
+    FoldlineError,
+    StoreError,
+    ThreadConflictError,
+    ThreadNotFoundError,
+    TurnNotFoundError,
+)
+from foldline.reduction.event import HistoryReductionEvent
+from foldline.threads.key import DEFAULT_TENANT, ThreadKey, key_of
+from foldline.threads.store import ThreadStore
+from foldline.workers.post import Post
+from foldline.workers.stored import run_turn, stored_result
+
+
+__all__ = ["answer_turn", "fold_thread", "give_up_turn", "post_turn"]
+
+
+_LONGEST_ID = 200
+
+
+async def post_turn(
+    store: ThreadStore,
+    thread_id: str | ThreadKey,
+    message: TurnInput,
+    *,
+    turn_id: str | None = None,
+    tenant: str = DEFAULT_TENANT,
+) -> str:
+    """
+    Store *message* for a worker that answers it later, and return the id of its turn.
+
+    The thread is made if there is none. A turn that is posted again changes nothing, and one that
+    was given up may be tried again.
+
+    Args:
+        store: Where the thread is.
+        thread_id: The thread.
+        message: The user's text, or messages.
+        turn_id: The id of the turn, which is answered once however often it is posted; by default
+            that of the message, and for plain text a new one.
+        tenant: The owner of the thread.
+
+    Raises:
+        ConfigError: There is no message; or the turn was posted with another one.
+        StoreError: The store failed; post again with the same *turn_id*.
+    """
+    key, messages = key_of(thread_id, tenant), checked_input(message)
+    if not messages:
+        problem = "message must say something: a turn that is posted begins with it"
+        raise ConfigError(problem)
+    name = turn_id or messages[0].id or urandom(16).hex()
+    expect("turn_id", name, str)
+    if len(name) > _LONGEST_ID:
+        problem = f"turn_id must have at most {_LONGEST_ID} characters, got {len(name)}"
+        raise ConfigError(problem)
+    thread = await store.thread(key)
+    if await stored_result(thread, name) is None:
+        post = await Post.put(store, key, name, messages)
+        if post.failure is not None:
+            await post.reopen()
+    return name
+
+
+async def answer_turn(
+    agent: Agent,
+    store: ThreadStore,
+    thread_id: str | ThreadKey,
+    turn_id: str,
+    *,
+    tenant: str = DEFAULT_TENANT,
+    show_every: float | None = None,
+    shown: Callable[[], None] | None = None,
+) -> TurnResult:
+    """
+    Answer a turn that was posted, and return what came of it; one that has ended is not run again.
+
+    A worker that is killed leaves an open turn, which the next call goes on with. Two calls at the
+    same time give one answer.
+
+    Args:
+        agent: Who answers.
+        store: Where the thread is.
+        thread_id: The thread.
+        turn_id: The id of the turn.
+        tenant: The owner of the thread.
+        show_every: How many seconds pass between two moments at which the text so far is stored, for
+            those who read along; None to store the whole answer only.
+        shown: Called after each of these, so that readers can be woken.
+
+    Raises:
+        ThreadNotFoundError: Somebody has deleted the thread.
+        TurnNotFoundError: Nothing was posted under that id.
+        FoldlineError: What `Agent.run` raises.
+    """
+    key = key_of(thread_id, tenant)
+    thread = await store.find(key)
+    if thread is None:
+        raise ThreadNotFoundError(thread_id=key.id)
+    post, done = await Post.find(store, key, turn_id), await stored_result(thread, turn_id)
+    if done is not None:
+        if post is not None:
+            await post.drop(store)
+        return done
+    if post is None:
+        raise TurnNotFoundError(thread_id=key.id, turn_id=turn_id)
+    if post.failure is not None:
+        await post.reopen()
+    given = await post.messages()
+    if show_every is None:
+        result = await run_turn(agent, thread, given, turn_id, None)
+    else:
+        async with _Shown(post, show_every, shown) as along:
+            result = await run_turn(agent, thread, given, turn_id, along.heard)
+    await post.drop(store)
+    return result
+
+
+async def give_up_turn(
+    store: ThreadStore,
+    thread_id: str | ThreadKey,
+    turn_id: str,
+    error: BaseException,
+    *,
+    tenant: str = DEFAULT_TENANT,
+) -> None:
+    """
+    Note that no worker tries a turn again because of *error*, so that who waits for it is told.
+
+    Of an error that is not foldline's only the class is kept, since its text may quote anything.
+    """
+    post = await Post.find(store, key_of(thread_id, tenant), turn_id)
+    if post is None:
+        return
+    if isinstance(error, FoldlineError):
+        await post.give_up(error.code, str(error))
+    else:
+        await post.give_up(type(error).__name__, "see the log of the worker")
+
+
+async def fold_thread(
+    agent: Agent,
+    store: ThreadStore,
+    thread_id: str | ThreadKey,
+    *,
+    tenant: str = DEFAULT_TENANT,
+) -> HistoryReductionEvent:
+    """
+    Fold a thread now, as *agent* would, and return what was done; see `Agent.fold`.
+
+    Raises:
+        ThreadNotFoundError: There is no such thread.
+    """
+    key = key_of(thread_id, tenant)
+    thread = await store.find(key)
+    if thread is None:
+        raise ThreadNotFoundError(thread_id=key.id)
+    return (await agent.fold(thread)).event
+
+
+class _Shown:
+    """Stores what the answer of a turn looks like so far, every now and then."""
+
+    def __init__(self, post: Post, every: float, shown: Callable[[], None] | None) -> None:
+        self._post = post
+        self._every = every
+        self._shown = shown
+        # By the number of the model call: a call that is made again begins anew.
+        self._said: dict[int, list[str]] = {}
+        self._news = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def heard(self, event: AgentEvent) -> None:
+        """Note what an event says."""
+        if isinstance(event, RequestSentEvent):
+            self._said[event.iteration] = []
+        elif isinstance(event, TextDeltaEvent):
+            self._said.setdefault(event.iteration, []).append(event.text)
+            self._news.set()
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._write())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _write(self) -> None:
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            text = "".join(piece for said in self._said.values() for piece in said)
+            # Nothing depends on it: what cannot be stored now is stored with the next piece.
+            with suppress(StoreError, ThreadConflictError, ThreadNotFoundError):
+                await self._post.show(text)
+                if self._shown is not None:
+                    self._shown()
+            await asyncio.sleep(self._every)

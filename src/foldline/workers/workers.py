@@ -1,0 +1,314 @@
+"""Workers that answer turns from a queue in PostgreSQL."""
+
+import asyncio
+import logging
+import re
+from contextlib import suppress
+from typing import Final, Self
+
+import psycopg
+from procrastinate import App, Blueprint
+from procrastinate.exceptions import ConnectorException
+from procrastinate.worker import Worker
+
+from foldline.agent.agent import Agent
+from foldline.agent.turn_input import TurnInput
+from foldline.checks import expect, expect_seconds, expect_whole
+from foldline.errors import ConfigError, ExternalError, StoreError
+from foldline.threads.key import DEFAULT_TENANT, ThreadKey, key_of
+from foldline.threads.store import ThreadStore
+from foldline.workers.handle import LOOKS, PostedTurn
+from foldline.workers.news import News
+from foldline.workers.queue import connector_of, make_tables, own_app
+from foldline.workers.retries import Retries
+from foldline.workers.status import FailedJob, QueueStatus, failed_jobs, queue_status
+from foldline.workers.sweep import sweep
+from foldline.workers.tasks import Duties, task_blueprint
+from foldline.workers.turns import give_up_turn, post_turn
+
+
+__all__ = ["Workers"]
+
+
+_LOG = logging.getLogger("foldline")
+_QUEUE = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
+_RETRIES: Final = Retries()
+_POLLS: Final = 0.5
+_ROUND: Final = 1.0
+_SHOWS: Final = 0.4
+# What a worker of procrastinate needs to tell its signs of life every ten seconds.
+_THEIR_LEASE: Final = 30.0
+_OUR_LEASE: Final = 15.0
+
+
+class Workers:
+    """
+    Answers turns on many threads in any number of processes, each turn once and in order.
+
+    A program posts a message with `answer` and gets a handle, with which it, or another one, awaits
+    the result. `run` does the work; `foldline worker --app module:workers` runs it. Jobs of one
+    thread are done one after the other, those of a worker that has died by another one.
+
+    Use it as an asynchronous context manager.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        store: ThreadStore,
+        *,
+        queue: str = "foldline",
+        retries: Retries = _RETRIES,
+        lease: float | None = None,
+        show_every: float | None = _SHOWS,
+        looks: float = LOOKS,
+        app: App | None = None,
+    ) -> None:
+        """
+        Let *agent* answer on the threads of *store*.
+
+        Args:
+            agent: Who answers.
+            store: Where the threads are, and the queue: a `PostgresStore`.
+            queue: The name of the queue; agents of one store need different ones.
+            retries: Which failures are tried again, and when.
+            lease: After how many seconds without a sign of life a worker is dead: 15 by default, and
+                30 with an *app* of yours, whose workers give one every 10 seconds.
+            show_every: How many seconds pass between two moments at which the text so far is stored
+                for `stream`; None to store whole answers only.
+            looks: How many seconds pass between two looks of a handle if nothing wakes it before.
+            app: An app of yours to add the tasks to, in place of one of our own; its workers then do
+                the jobs, too.
+
+        Raises:
+            ConfigError: An argument is wrong.
+            MissingExtraError: The `workers` extra is not installed.
+        """
+        expect("agent", agent, Agent)
+        expect("store", store, ThreadStore)
+        expect("queue", queue, str)
+        expect("retries", retries, Retries)
+        if not _QUEUE.fullmatch(queue):
+            message = "queue must be 1 to 40 characters of a-z 0-9 _, and begin with a letter"
+            raise ConfigError(message)
+        if show_every is not None:
+            expect_seconds("show_every", show_every)
+        self.agent = agent
+        """Who answers."""
+        self.store = store
+        """Where the threads are."""
+        self.queue = queue
+        """The name of the queue."""
+        self.lease = lease or (_OUR_LEASE if app is None else _THEIR_LEASE)
+        """After how many seconds without a sign of life a worker is dead."""
+        expect_seconds("lease", self.lease)
+        self.app = own_app(store) if app is None else app
+        """The app of procrastinate; `add_tasks_from` and all its other methods can be used."""
+        self._is_own = app is None
+        self._retries = retries
+        self._looks = looks
+        self._news = News(connector_of(self.app), f"foldline_{queue}")
+        self._users = 0
+        self._is_ready = False
+        self._opening = asyncio.Lock()
+        self.app.add_tasks_from(self._blueprint(show_every), namespace=queue)
+
+    def _blueprint(self, show_every: float | None) -> Blueprint:
+        duties = Duties(
+            agent=self.agent,
+            store=self.store,
+            retries=self._retries,
+            show_every=show_every,
+            news=self._news,
+            ready=self._ready,
+            sweep=self.sweep,
+        )
+        return task_blueprint(duties, self.queue, sweeps=not self._is_own)
+
+    async def open(self) -> Self:
+        """
+        Open the store and the queue, as entering the context does.
+
+        Raises:
+            StoreError: The server cannot be reached.
+        """
+        self._users += 1
+        try:
+            await self._ready()
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def _ready(self) -> None:
+        async with self._opening:
+            if self._is_ready:
+                return
+            await self.store.open()
+            if self._is_own:
+                try:
+                    await self.app.open_async()
+                except (ConnectorException, psycopg.Error) as error:
+                    raise _away(error) from None
+                await make_tables(self.app, self.store)
+            self._is_ready = True
+
+    async def close(self) -> None:
+        """Close both, as leaving the context does; an app of yours stays open."""
+        self._users = max(0, self._users - 1)
+        if self._users:
+            return
+        await self._news.close()
+        if self._is_own:
+            await self.app.close_async()
+        await self.store.close()
+        self._is_ready = False
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def answer(
+        self,
+        thread_id: str | ThreadKey,
+        message: TurnInput,
+        *,
+        turn_id: str | None = None,
+        tenant: str = DEFAULT_TENANT,
+    ) -> PostedTurn:
+        """
+        Post a message, to be answered by a worker, and return a handle of its turn.
+
+        Args:
+            thread_id: The thread, made if there is none.
+            message: The user's text, or messages.
+            turn_id: The id of the turn: posted twice, it is answered once. By default that of the
+                message, and for plain text a new one.
+            tenant: The owner of the thread.
+
+        Raises:
+            ConfigError: There is no message; or the turn was posted with another one.
+            StoreError: The server failed; post again with the same *turn_id*.
+        """
+        key = key_of(thread_id, tenant)
+        name = await post_turn(self.store, key, message, turn_id=turn_id)
+        await self._put("answer", key, turn=name)
+        return self.turn(key, name)
+
+    def turn(
+        self, thread_id: str | ThreadKey, turn_id: str, *, tenant: str = DEFAULT_TENANT
+    ) -> PostedTurn:
+        """Return the handle of a turn that was posted before, perhaps by another program."""
+        return PostedTurn(
+            self.store,
+            key_of(thread_id, tenant),
+            turn_id,
+            looks=self._looks,
+            wakes=self._news.waiting,
+        )
+
+    async def fold(self, thread_id: str | ThreadKey, *, tenant: str = DEFAULT_TENANT) -> None:
+        """
+        Let a worker fold a thread, after what was posted to it before.
+
+        Raises:
+            StoreError: The server failed.
+        """
+        await self._put("fold", key_of(thread_id, tenant))
+
+    async def _put(self, task: str, key: ThreadKey, **ids: str) -> None:
+        # Jobs of one lock are done one after the other, in the order in which they were put.
+        lock = f"{key.tenant}/{key.id}"
+        put = self.app.configure_task(f"{self.queue}:{task}", lock=lock, queue=self.queue)
+        try:
+            await put.defer_async(tenant=key.tenant, thread=key.id, **ids)
+        except (ConnectorException, psycopg.Error) as error:
+            raise _away(error) from None
+
+    async def status(self) -> QueueStatus:
+        """Return how the queue stands."""
+        return await queue_status(self.app, self.queue, lease=self.lease)
+
+    async def failed(self, *, limit: int = 20) -> list[FailedJob]:
+        """Return the newest jobs that were given up."""
+        return await failed_jobs(self.app, self.queue, limit=limit)
+
+    async def run(
+        self, *, concurrency: int = 10, patience: float = 30.0, wait: bool = True
+    ) -> None:
+        """
+        Do the jobs of the queue until this process is told to stop, by SIGINT or SIGTERM.
+
+        Args:
+            concurrency: How many jobs are done at once.
+            patience: How many seconds turns that run have to end when the process is told to stop. A
+                turn that has not ended by then is given back, and another worker goes on with it.
+            wait: Whether to wait for more when the queue is empty.
+
+        Raises:
+            StoreError: The server cannot be reached.
+        """
+        expect_whole("concurrency", concurrency, 1)
+        expect_seconds("patience", patience)
+        async with self:
+            while True:
+                worker = self._worker(concurrency, patience, wait=wait)
+                upkeep = asyncio.create_task(self._keep_up(worker))
+                try:
+                    await worker.run()
+                except ConnectorException as error:
+                    # Taken for dead, perhaps after a pause of the machine: it begins anew.
+                    _LOG.warning("the worker starts again (%s)", type(error.__cause__).__name__)
+                    await asyncio.sleep(_ROUND)
+                else:
+                    return
+                finally:
+                    upkeep.cancel()
+                    await asyncio.wait([upkeep])
+
+    def _worker(self, concurrency: int, patience: float, *, wait: bool) -> Worker:
+        return Worker(
+            self.app,
+            queues=[self.queue],
+            name=self.queue,
+            concurrency=concurrency,
+            wait=wait,
+            fetch_job_polling_interval=_POLLS,
+            shutdown_graceful_timeout=patience,
+            # What is done is in the store.
+            delete_jobs="successful",
+            update_heartbeat_interval=self.lease / 3,
+            stalled_worker_timeout=self.lease,
+        )
+
+    async def _keep_up(self, worker: Worker) -> None:
+        """Give signs of life, also while the last turns of a worker end, and take over jobs."""
+        while True:
+            await asyncio.sleep(min(_ROUND, self.lease / 5))
+            try:
+                if worker.worker_id is not None:
+                    await self.app.job_manager.update_heartbeat(worker.worker_id)
+                await self.sweep()
+            except (ConnectorException, psycopg.Error, StoreError) as error:
+                _LOG.debug("jobs of dead workers wait (%s)", type(error).__name__)
+
+    async def sweep(self) -> None:
+        """Put the jobs of dead workers into the queue again; `run` does it every second."""
+        given_up = await sweep(self.app, self.queue, lease=self.lease, most=self._retries.most)
+        error = ExternalError("its workers died, one after the other: see their logs")
+        for job in given_up:
+            ids = {
+                name: f"{job.task_kwargs.get(name, '')}" for name in ("tenant", "thread", "turn")
+            }
+            if all(ids.values()):
+                key = ThreadKey(ids["tenant"], ids["thread"])
+                with suppress(StoreError):
+                    await give_up_turn(self.store, key, ids["turn"], error)
+                self._news.tell(key, ids["turn"])
+
+
+def _away(error: Exception) -> StoreError:
+    cause = type(error.__cause__ or error).__name__
+    return StoreError(f"the queue cannot be reached ({cause}): post again with the same turn_id")
