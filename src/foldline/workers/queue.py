@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -177,17 +178,13 @@ class PatientManager(JobManager):
 
     async def update_heartbeat(self, worker_id: int) -> None:
         """Say that a worker lives, unless the server is away."""
-        try:
+        with suppress(ConnectorException):
             await super().update_heartbeat(worker_id)
-        except ConnectorException:
-            _LOG.debug("no heartbeat of worker %d: the queue cannot be reached", worker_id)
 
     async def unregister_worker(self, worker_id: int) -> None:
         """Say that a worker has ended, unless the server is away: then its heartbeat runs out."""
-        try:
+        with suppress(ConnectorException):
             await super().unregister_worker(worker_id)
-        except ConnectorException:
-            _LOG.debug("worker %d ends while the queue cannot be reached", worker_id)
 
     async def listen_for_jobs(
         self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None

@@ -4,11 +4,13 @@ import asyncio
 import logging
 import re
 from contextlib import suppress
+from time import monotonic
 from typing import Final, Self
 
 import psycopg
 from procrastinate import App, Blueprint
 from procrastinate.exceptions import ConnectorException
+from procrastinate.manager import JobManager
 from procrastinate.worker import Worker
 
 from foldline.agent.agent import Agent
@@ -285,13 +287,17 @@ class Workers:
 
     async def _keep_up(self, worker: Worker) -> None:
         """Give signs of life, also while the last turns of a worker end, and take over jobs."""
+        manager, quiet_until = JobManager(self.app.connector), 0.0
         while True:
             await asyncio.sleep(min(_ROUND, self.lease / 5))
             try:
                 if worker.worker_id is not None:
-                    await self.app.job_manager.update_heartbeat(worker.worker_id)
-                await self.sweep()
+                    await manager.update_heartbeat(worker.worker_id)
+                # After an outage all workers look dead until they have given their next sign.
+                if monotonic() > quiet_until:
+                    await self.sweep()
             except (ConnectorException, psycopg.Error, StoreError) as error:
+                quiet_until = monotonic() + self.lease
                 _LOG.debug("jobs of dead workers wait (%s)", type(error).__name__)
 
     async def sweep(self) -> None:
