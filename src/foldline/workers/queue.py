@@ -18,6 +18,7 @@ from psycopg.sql import SQL, Identifier
 
 from foldline.errors import ConfigError, StoreError
 from foldline.threads.store import ThreadStore
+from foldline.threads.stores.postgres.link import try_again
 from foldline.threads.stores.postgres.store import PostgresStorage
 
 
@@ -50,6 +51,9 @@ def own_app(store: ThreadStore) -> App:
         max_size=_POOL,
         timeout=_TIMEOUT,
         configure=partial(_configure, schema),
+        # Not later and later: the server is back within seconds.
+        reconnect_timeout=0.0,
+        reconnect_failed=try_again,
         kwargs={"connect_timeout": int(_TIMEOUT)},
     )
     app = App(connector=connector)

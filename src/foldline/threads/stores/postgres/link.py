@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from psycopg_pool import AsyncConnectionPool
 
 
-__all__ = ["Answer", "Broken", "Durability", "PostgresLink", "Values", "store_error"]
+__all__ = ["Answer", "Broken", "Durability", "PostgresLink", "Values", "store_error", "try_again"]
 
 
 Durability: TypeAlias = Literal["full", "relaxed"]
@@ -214,7 +214,7 @@ class PostgresLink:
             open=False,
             configure=self._configure,
             reconnect_timeout=0.0,
-            reconnect_failed=self._try_again,
+            reconnect_failed=try_again,
         )
         await pool.open()
         if self._pool is not None:
@@ -261,12 +261,6 @@ class PostgresLink:
         await self._execute(connection, self.sql["session"], values)
         self._cursors = {one: kept for one, kept in self._cursors.items() if not one.closed}
         self._cursors[connection] = connection.cursor(binary=True)
-
-    async def _try_again(self, pool: "AsyncConnectionPool[AsyncConnection[Any]]") -> None:
-        """Connect once more while a call waits for it."""
-        if pool.get_stats().get("requests_waiting", 0):
-            await asyncio.sleep(_PAUSE)
-            await pool.check()
 
     async def close(self) -> None:
         """Close all connections, but leave those of another process or of a closed loop alone."""
@@ -415,6 +409,13 @@ class PostgresLink:
         except self._failure:
             return False
         return not connection.closed
+
+
+async def try_again(pool: "AsyncConnectionPool[Any]") -> None:
+    """Let *pool* connect once more while a call waits for it."""
+    if pool.get_stats().get("requests_waiting", 0):
+        await asyncio.sleep(_PAUSE)
+        await pool.check()
 
 
 def _cut(connection: "AsyncConnection[Any]") -> None:

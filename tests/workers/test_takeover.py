@@ -1,0 +1,232 @@
+"""What becomes of a turn whose worker dies, stops, or loses its server."""
+
+import asyncio
+import subprocess
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from signal import SIGKILL, SIGTERM
+from typing import Any
+
+import psycopg
+import pytest
+from procrastinate import PsycopgConnector
+from procrastinate.exceptions import ConnectorException
+from procrastinate.jobs import Job
+
+from foldline.errors import TurnFailedError
+from foldline.providers.model import ChatRequest
+from foldline.threads.stores.postgres.store import PostgresStore
+from foldline.workers.queue import PatientManager, connector_of
+from foldline.workers.retries import Retries
+from foldline.workers.workers import Workers
+from tests.servers.postgres import PostgresServer
+from tests.workers.scenes import agent_of, said, working
+
+
+pytestmark = pytest.mark.posix
+
+LEASE = 1.5
+WORKER = [sys.executable, "-m", "tests.workers.hanging"]
+
+
+@asynccontextmanager
+async def hanging(dsn: str, *, patience: float) -> AsyncGenerator[Process]:
+    """Start a worker whose model has been asked, and answers when it is told to."""
+    arguments = [*WORKER[1:], dsn, f"{LEASE}", f"{patience}"]
+    process = await asyncio.create_subprocess_exec(
+        WORKER[0], *arguments, stdin=PIPE, stdout=PIPE, stderr=subprocess.DEVNULL
+    )
+    assert process.stdout is not None
+    try:
+        assert await process.stdout.readline() == b"asked\n"
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+async def test_a_dead_worker_is_followed_by_another(postgres_dsn: str) -> None:
+    """A turn whose worker was killed is answered by another one, once, and so is what came after."""
+    agent, model = agent_of(repeat="from another")
+    workers = Workers(agent, PostgresStore(postgres_dsn), lease=LEASE)
+    async with workers:
+        jobs = [await workers.answer("t", text) for text in ("first", "second")]
+        async with hanging(postgres_dsn, patience=10) as process:
+            process.send_signal(SIGKILL)
+            await process.wait()
+        async with working(workers):
+            results = [(await job.result(timeout=30)).text for job in jobs]
+        told = await said(workers.store, "t")
+
+    assert results == ["from another"] * 2
+    assert len(model.requests) == 2
+    assert [text for role, text in told if role == "user"] == ["first", "second"]
+
+
+async def test_a_worker_that_stops_ends_its_turns(postgres_dsn: str) -> None:
+    """Told to stop, it takes no new job, and waits for the model of the turn that it runs."""
+    workers = Workers(agent_of()[0], PostgresStore(postgres_dsn), lease=LEASE)
+    async with workers:
+        job = await workers.answer("t", "hi")
+        async with hanging(postgres_dsn, patience=30) as process:
+            process.send_signal(SIGTERM)
+            later = await workers.answer("other", "hi")
+            assert process.stdin is not None
+            process.stdin.write(b"\n")
+            assert await process.wait() == 0
+        result, status = await job.result(timeout=1), await workers.status()
+
+    assert result.text == "from the process"
+    assert (status.waiting, status.running, status.workers) == (1, 0, 0)
+    assert later.key.id == "other"
+
+
+async def test_a_worker_that_stops_gives_back_what_takes_too_long(postgres_dsn: str) -> None:
+    """What has not ended when its patience is over is an open turn that waits for the next worker."""
+    agent, _ = agent_of(repeat="from another")
+    workers = Workers(agent, PostgresStore(postgres_dsn), lease=LEASE)
+    async with workers:
+        job = await workers.answer("t", "hi")
+        async with hanging(postgres_dsn, patience=0.01) as process:
+            process.send_signal(SIGTERM)
+            await process.wait()
+        status = await workers.status()
+        async with working(workers):
+            result = await job.result(timeout=20)
+
+    assert (status.waiting, status.running, status.failed) == (1, 0, 0)
+    assert result.text == "from another"
+
+
+async def test_a_worker_outlives_its_server(
+    postgres_server: PostgresServer, postgres_dsn: str
+) -> None:
+    """The server ends in the middle of a turn and comes back: the turn is answered, once."""
+    asked, may_answer = asyncio.Event(), asyncio.Event()
+
+    async def slowly(_: ChatRequest) -> str:
+        asked.set()
+        await may_answer.wait()
+        return "hello"
+
+    agent, _ = agent_of(repeat=slowly)
+    workers = Workers(agent, PostgresStore(postgres_dsn), lease=LEASE, retries=Retries(first=0.1))
+    async with working(workers):
+        jobs = [await workers.answer("t", text) for text in ("first", "second")]
+        await asked.wait()
+        await asyncio.to_thread(postgres_server.kill)
+        may_answer.set()
+        await asyncio.to_thread(postgres_server.start)
+        results = [(await job.result(timeout=60)).text for job in jobs]
+        told = await said(workers.store, "t")
+
+    assert results == ["hello", "hello"]
+    assert told == [("user", "first"), ("assistant", "hello")] + [
+        ("user", "second"),
+        ("assistant", "hello"),
+    ]
+
+
+async def _taken(workers: Workers) -> tuple[int, Job]:
+    """Take a job as a worker would that then says nothing any more."""
+    manager = workers.app.job_manager
+    worker = await manager.register_worker()
+    job = await manager.fetch_job([workers.queue], worker)
+    assert job is not None
+    return worker, job
+
+
+async def _forget(workers: Workers, worker: int) -> None:
+    """Make a worker look dead."""
+    old = "UPDATE procrastinate_workers SET last_heartbeat = now() - %(by)s WHERE id = %(id)s"
+    await connector_of(workers.app).execute_query_async(old, by=timedelta(hours=1), id=worker)
+
+
+async def test_a_job_that_its_workers_die_of_is_given_up(postgres_dsn: str) -> None:
+    """It does not kill one worker after the other for ever, and who waits is told."""
+    retries = Retries(most=2)
+    workers = Workers(agent_of()[0], PostgresStore(postgres_dsn), retries=retries, lease=LEASE)
+    async with workers:
+        job = await workers.answer("t", "hi")
+        for _ in range(2):
+            worker, _job = await _taken(workers)
+            await _forget(workers, worker)
+            await workers.sweep()
+        status = await workers.status()
+        with pytest.raises(TurnFailedError, match="workers died"):
+            await job.result(timeout=1)
+
+    assert (status.failed, status.waiting, status.stalled) == (1, 0, 0)
+
+
+async def test_a_worker_that_lives_keeps_its_job(postgres_dsn: str) -> None:
+    """The sweep takes over from the dead alone, and the status counts these."""
+    workers = Workers(agent_of()[0], PostgresStore(postgres_dsn), lease=LEASE)
+    async with workers:
+        await workers.answer("t", "hi")
+        worker, _ = await _taken(workers)
+        await workers.sweep()
+        alive = await workers.status()
+        await _forget(workers, worker)
+        dead = await workers.status()
+        await workers.sweep()
+        after = await workers.status()
+
+    assert (alive.running, alive.stalled) == (1, 0)
+    assert (dead.running, dead.stalled) == (1, 1)
+    assert (after.running, after.waiting) == (0, 1)
+
+
+async def test_one_sweeps_at_a_time(postgres_dsn: str) -> None:
+    """A second sweeper would take away what the first has just given to a worker that lives."""
+    workers = Workers(agent_of()[0], PostgresStore(postgres_dsn), lease=LEASE)
+    async with workers:
+        await workers.answer("t", "hi")
+        worker, _ = await _taken(workers)
+        await _forget(workers, worker)
+        with psycopg.connect(postgres_dsn) as other:
+            other.execute(
+                "SELECT pg_advisory_xact_lock(hashtextextended('foldline sweep foldline', 0))"
+            )
+            await workers.sweep()
+            meanwhile = await workers.status()
+        await workers.sweep()
+        after = await workers.status()
+
+    assert (meanwhile.running, after.running) == (1, 0)
+
+
+class LosingConnector(PsycopgConnector):
+    """Loses the answer to the first request for a job."""
+
+    has_lost = False
+
+    async def execute_query_one_async(self, query: Any, **arguments: Any) -> dict[str, Any]:
+        """Run *query*, and break off before its answer is given."""
+        answer = await super().execute_query_one_async(query, **arguments)
+        if "procrastinate_fetch_job" in query and not self.has_lost:
+            self.has_lost = True
+            raise ConnectorException from psycopg.OperationalError()
+        return answer
+
+
+async def test_a_job_that_got_lost_on_the_way_is_given_back(postgres_dsn: str) -> None:
+    """The server gave it to a worker that never heard of it, and still lives."""
+    workers = Workers(agent_of()[0], PostgresStore(postgres_dsn))
+    async with workers:
+        await workers.answer("t", "hi")
+        ours = connector_of(workers.app)
+        losing = LosingConnector()
+        await losing.open_async(ours.pool)
+        manager = PatientManager(losing)
+        worker = await manager.register_worker()
+        lost = await manager.fetch_job([workers.queue], worker)
+        found = await manager.fetch_job([workers.queue], worker)
+
+    assert lost is None
+    assert found is not None
+    assert found.attempts == 1

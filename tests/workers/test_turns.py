@@ -1,0 +1,186 @@
+"""The coroutines that work with any queue: posting, answering and giving up a turn."""
+
+import asyncio
+
+import pytest
+
+from foldline.agent.agent import Agent
+from foldline.errors import (
+    ConfigError,
+    ModelError,
+    ThreadNotFoundError,
+    TurnFailedError,
+    TurnNotFoundError,
+    TurnPendingError,
+)
+from foldline.history.messages import Message
+from foldline.providers.model import ChatRequest
+from foldline.testing.model import ScriptedModel
+from foldline.threads.key import ThreadKey
+from foldline.threads.stores.memory import MemoryStore
+from foldline.workers.handle import PostedTurn
+from foldline.workers.post import POSTS, Post
+from foldline.workers.turns import answer_turn, fold_thread, give_up_turn, post_turn
+from tests.workers.scenes import agent_of, said
+
+
+KEY = ThreadKey("default", "t")
+
+
+def handle(store: MemoryStore, turn_id: str) -> PostedTurn:
+    """Return the handle of a turn of the thread."""
+    return PostedTurn(store, KEY, turn_id, looks=0.01)
+
+
+async def test_a_posted_turn_is_answered() -> None:
+    """The answer is in the history and in the handle, and nothing is left of the post."""
+    store, (agent, _) = MemoryStore(), agent_of("hello")
+    turn = await post_turn(store, "t", "hi")
+    result = await answer_turn(agent, store, "t", turn)
+
+    assert result.text == "hello"
+    assert (await handle(store, turn).result(1)).text == "hello"
+    assert await said(store, "t") == [("user", "hi"), ("assistant", "hello")]
+    assert [one async for one in store.threads(tenant=POSTS)] == []
+
+
+async def test_a_turn_is_answered_once() -> None:
+    """A job that runs again, and a message that is posted again, ask the model no more."""
+    store, (agent, model) = MemoryStore(), agent_of("hello")
+    for _ in range(3):
+        assert await post_turn(store, "t", "hi", turn_id="one") == "one"
+        assert (await answer_turn(agent, store, "t", "one")).text == "hello"
+
+    assert len(model.requests) == 1
+    assert [one async for one in store.threads(tenant=POSTS)] == []
+
+
+async def test_the_same_id_with_another_message_is_refused() -> None:
+    """The id of a turn stands for one message."""
+    store = MemoryStore()
+    await post_turn(store, "t", "hi", turn_id="one")
+    await post_turn(store, "t", "hi", turn_id="one")
+
+    with pytest.raises(ConfigError, match="another message"):
+        await post_turn(store, "t", "bye", turn_id="one")
+
+
+async def test_the_id_of_a_message_is_that_of_its_turn() -> None:
+    """A message that has an id needs no other."""
+    store = MemoryStore()
+
+    assert await post_turn(store, "t", Message(role="user", id="mine")) == "mine"
+
+
+@pytest.mark.parametrize("message", [None, []], ids=["none", "no messages"])
+async def test_a_post_needs_a_message(message: None | list[Message]) -> None:
+    """There is nothing to store without one."""
+    with pytest.raises(ConfigError, match="must say something"):
+        await post_turn(MemoryStore(), "t", message)
+
+
+async def test_what_was_never_posted_is_not_answered() -> None:
+    """A turn needs its thread and its message, and the handle says so too."""
+    store, (agent, _) = MemoryStore(), agent_of()
+    with pytest.raises(ThreadNotFoundError):
+        await answer_turn(agent, store, "t", "one")
+    await store.thread("t")
+    with pytest.raises(TurnNotFoundError):
+        await answer_turn(agent, store, "t", "one")
+    with pytest.raises(TurnNotFoundError):
+        await handle(store, "one").result()
+
+
+async def test_a_turn_that_was_given_up_can_be_tried_again() -> None:
+    """Who waits gets a typed error; a new post forgets it."""
+    store, (agent, _) = MemoryStore(), agent_of(ModelError("overloaded", status=400), "hello")
+    turn = await post_turn(store, "t", "hi")
+    with pytest.raises(ModelError) as caught:
+        await answer_turn(agent, store, "t", turn)
+    await give_up_turn(store, "t", turn, caught.value)
+    with pytest.raises(TurnFailedError, match="model"):
+        await handle(store, turn).result()
+
+    await post_turn(store, "t", "hi", turn_id=turn)
+    with pytest.raises(TurnPendingError):
+        await handle(store, turn).result(0.05)
+    await answer_turn(agent, store, "t", turn)
+
+    assert await said(store, "t") == [("user", "hi"), ("assistant", "hello")]
+
+
+async def test_a_foreign_error_is_told_by_its_class_alone() -> None:
+    """Its text may quote a conversation."""
+    store = MemoryStore()
+    turn = await post_turn(store, "t", "hi")
+    await give_up_turn(store, "t", turn, KeyError("secret"))
+
+    with pytest.raises(TurnFailedError, match="KeyError") as caught:
+        await handle(store, turn).result()
+    assert "secret" not in str(caught.value)
+
+
+async def test_the_text_can_be_read_while_it_is_written() -> None:
+    """A reader gets the text so far, and the whole of it at the end."""
+    store, reads = MemoryStore(), asyncio.Event()
+    agent = Agent(ScriptedModel(["one two three four"], delay=0.01))
+    turn = await post_turn(store, "t", "hi")
+    work = asyncio.create_task(
+        answer_turn(agent, store, "t", turn, show_every=0.001, shown=reads.set)
+    )
+    texts = [text async for text in handle(store, turn).stream()]
+    await work
+
+    assert reads.is_set()
+    assert texts[-1] == "one two three four"
+    assert all(texts[-1].startswith(text) for text in texts)
+    assert len(texts) > 1
+
+
+async def test_a_reader_may_leave() -> None:
+    """The turn of a worker runs on when nobody reads any more."""
+    store, asked, may_answer = MemoryStore(), asyncio.Event(), asyncio.Event()
+
+    async def slowly(_: ChatRequest) -> str:
+        asked.set()
+        await may_answer.wait()
+        return "hello"
+
+    agent, _ = agent_of(slowly)
+    turn = await post_turn(store, "t", "hi")
+    work = asyncio.create_task(answer_turn(agent, store, "t", turn, show_every=0.001))
+    reader = asyncio.create_task(anext(handle(store, turn).stream()))
+    await asked.wait()
+    reader.cancel()
+    may_answer.set()
+
+    assert (await work).text == "hello"
+
+
+async def test_what_an_attempt_has_shown_goes_with_it() -> None:
+    """A new post begins without the text of the attempt that failed."""
+    store = MemoryStore()
+    turn = await post_turn(store, "t", "hi")
+    post = await Post.find(store, KEY, turn)
+    assert post is not None
+    await post.show("half an ans")
+    await give_up_turn(store, "t", turn, ModelError("gone"))
+    await post_turn(store, "t", "hi", turn_id=turn)
+    again = await Post.find(store, KEY, turn)
+
+    assert again is not None
+    assert (again.text, again.failure) == ("", None)
+
+
+async def test_a_thread_is_folded() -> None:
+    """A fold by hand, as a job, says what it did; a thread that is not there is named."""
+    store, (agent, _) = MemoryStore(), agent_of()
+    thread = await store.thread("t")
+    for number in range(6):
+        await thread.add_messages(
+            [Message.user(f"question {number} " * 40), Message.assistant("yes " * 40)]
+        )
+
+    assert (await fold_thread(agent, store, "t")).status == "performed"
+    with pytest.raises(ThreadNotFoundError):
+        await fold_thread(agent, store, "other")

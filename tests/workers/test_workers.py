@@ -1,0 +1,216 @@
+"""Workers on a real PostgreSQL: what is posted is answered, in order, and once."""
+
+import asyncio
+
+import psycopg
+import pytest
+from procrastinate import App, PsycopgConnector
+
+from foldline.agent.agent import Agent
+from foldline.errors import ConfigError, ModelError, StoreError, TurnFailedError, TurnPendingError
+from foldline.history.messages import Message
+from foldline.providers.model import ChatRequest
+from foldline.testing.model import ScriptedModel
+from foldline.threads.cipher import AesCipher
+from foldline.threads.stores.memory import MemoryStore
+from foldline.threads.stores.postgres.store import PostgresStore
+from foldline.workers.retries import Retries
+from foldline.workers.workers import Workers
+from tests.workers.scenes import agent_of, said, working
+
+
+# Without a channel that wakes them, readers would be this late.
+LATE = 30.0
+
+
+def echo(request: ChatRequest) -> str:
+    """Answer with what was asked."""
+    return f"answer to {request.messages[-1].text}"
+
+
+async def test_a_job_is_answered(postgres_dsn: str) -> None:
+    """The handle gives the result, and it is woken."""
+    agent, _ = agent_of("hello")
+    async with working(Workers(agent, PostgresStore(postgres_dsn), looks=LATE)) as workers:
+        job = await workers.answer("t", "hi")
+        result = await job.result(timeout=20)
+
+    assert result.text == "hello"
+    assert (result.is_complete, result.iterations) == (True, 1)
+
+
+async def test_a_job_holds_ids_only(postgres_dsn: str) -> None:
+    """With a cipher, no table of the database has a word of the message or of the answer."""
+    agent = Agent(ScriptedModel(["a confidential answer, word by word"], delay=0.01))
+    store = PostgresStore(postgres_dsn, cipher=AesCipher(bytes(32)))
+    workers = Workers(agent, store, show_every=0.001)
+    async with workers:
+        job = await workers.answer("t", "a confidential question", turn_id="one")
+        waiting = _everything(postgres_dsn)
+        async with working(workers):
+            texts = [(text, _everything(postgres_dsn)) async for text in job.stream()]
+
+    assert len(texts) > 1
+    assert "one" in waiting
+    assert not [1 for _, held in [("", waiting), *texts] if "confidential" in held]
+
+
+def _everything(dsn: str) -> str:
+    tables = (
+        "SELECT format('%I.%I', schemaname, tablename) FROM pg_tables "
+        "WHERE schemaname LIKE 'foldline%'"
+    )
+    with psycopg.connect(dsn) as connection:
+        names = [name for (name,) in connection.execute(tables).fetchall()]
+        found = [connection.execute(f"SELECT * FROM {name}".encode()).fetchall() for name in names]
+    return repr(found)
+
+
+async def test_the_turns_of_a_thread_come_in_order(postgres_dsn: str) -> None:
+    """What is posted at once to a few threads is answered in the order in which it was posted."""
+    agent, _ = agent_of(repeat=echo)
+    async with working(Workers(agent, PostgresStore(postgres_dsn)), concurrency=8) as workers:
+        jobs = [await workers.answer(f"t{at % 3}", f"question {at}") for at in range(15)]
+        for job in jobs:
+            await job.result(timeout=60)
+        told = [await said(workers.store, f"t{number}") for number in range(3)]
+
+    for number, one in enumerate(told):
+        asked = [f"question {at}" for at in range(15) if at % 3 == number]
+        assert [text for role, text in one if role == "user"] == asked
+        assert [text for role, text in one if role != "user"] == [f"answer to {t}" for t in asked]
+
+
+async def test_a_double_click_is_one_turn(postgres_dsn: str) -> None:
+    """Posted twice at once under one id, a message is stored once and answered once."""
+    agent, model = agent_of(repeat=echo)
+    async with working(Workers(agent, PostgresStore(postgres_dsn))) as workers:
+        jobs = await asyncio.gather(
+            *(workers.answer("t", "hi", turn_id="one") for _ in range(4))
+        )
+        results = [await job.result(timeout=20) for job in jobs]
+        await workers.answer("t", "bye", turn_id="two")
+        await workers.turn("t", "two").result(timeout=20)
+        told = await said(workers.store, "t")
+
+    assert {result.text for result in results} == {"answer to hi"}
+    assert len(model.requests) == 2
+    assert [text for role, text in told if role == "user"] == ["hi", "bye"]
+
+
+async def test_a_vendor_that_is_busy_is_asked_again(postgres_dsn: str) -> None:
+    """A 429 and a 503 cost a pause each, and what was posted after the turn comes after it."""
+    agent, model = agent_of(
+        ModelError("too many", status=429), ModelError("broken", status=503), repeat=echo
+    )
+    store, retries = PostgresStore(postgres_dsn), Retries(first=0.01)
+    async with working(Workers(agent, store, retries=retries)) as workers:
+        jobs = [await workers.answer("t", text) for text in ("first", "second")]
+        for job in jobs:
+            await job.result(timeout=30)
+        told = await said(store, "t")
+
+    assert len(model.requests) == 4
+    assert [text for role, text in told if role == "user"] == ["first", "second"]
+
+
+async def test_a_mistake_is_given_up(postgres_dsn: str) -> None:
+    """The handle raises, the job stays to be looked at, and the next message is answered."""
+    agent, _ = agent_of(ModelError("no such model", status=404), repeat=echo)
+    async with working(Workers(agent, PostgresStore(postgres_dsn))) as workers:
+        bad, good = [await workers.answer("t", text, turn_id=text) for text in ("bad", "good")]
+        with pytest.raises(TurnFailedError, match="no such model"):
+            await bad.result(timeout=20)
+        assert (await good.result(timeout=20)).text == "answer to good"
+        status, failed = await workers.status(), await workers.failed()
+
+    assert (status.failed, status.waiting, status.workers) == (1, 0, 1)
+    assert [(one.thread, one.turn, one.task) for one in failed] == [("t", "bad", "foldline:answer")]
+
+
+async def test_a_thread_is_folded_after_its_turns(postgres_dsn: str) -> None:
+    """A fold is a job of the thread like any other."""
+    agent, _ = agent_of(repeat="yes " * 60)
+    async with working(Workers(agent, PostgresStore(postgres_dsn))) as workers:
+        for number in range(4):
+            await workers.answer("t", f"question {number} " * 60)
+        await workers.fold("t")
+        await (await workers.answer("t", "and now?")).result(timeout=30)
+        thread = await workers.store.thread("t")
+
+    assert thread.last_reduction is not None
+    assert thread.count == 10
+
+
+async def test_the_tasks_join_an_app(postgres_dsn: str) -> None:
+    """An app of the user's own, with tables of its own, takes the tasks and does the jobs."""
+    app = App(connector=PsycopgConnector(conninfo=postgres_dsn))
+    agent, _ = agent_of("hello")
+    workers = Workers(agent, PostgresStore(postgres_dsn), queue="support", app=app)
+    async with app.open_async(), workers:
+        await app.schema_manager.apply_schema_async()
+        job = await workers.answer("t", "hi")
+        await app.run_worker_async(wait=False, queues=["support"], install_signal_handlers=False)
+        result = await job.result(timeout=20)
+
+    assert result.text == "hello"
+    assert "support:take_over" in app.tasks
+
+
+async def test_a_handle_waits_as_long_as_it_is_told(postgres_dsn: str) -> None:
+    """Without a worker nothing happens, and the status shows what waits."""
+    agent, _ = agent_of()
+    async with Workers(agent, PostgresStore(postgres_dsn)) as workers:
+        job = await workers.answer("t", "hi")
+        with pytest.raises(TurnPendingError, match=r"within 0\.01 seconds"):
+            await job.result(timeout=0.01)
+        status = await workers.status()
+
+    assert (status.waiting, status.workers, status.running) == (1, 0, 0)
+    assert status.oldest > 0
+
+
+async def test_two_programs_make_the_tables_at_once(postgres_dsn: str) -> None:
+    """Those that start together find one queue."""
+    agent, _ = agent_of()
+    several = [Workers(agent, PostgresStore(postgres_dsn)) for _ in range(4)]
+    await asyncio.gather(*(one.open() for one in several))
+    await several[0].answer("t", "hi")
+    waiting = [(await one.status()).waiting for one in several]
+    await asyncio.gather(*(one.close() for one in several))
+
+    assert waiting == [1] * 4
+
+
+async def test_a_server_that_is_not_there_is_named() -> None:
+    """It is an error of the store, and quotes no address."""
+    agent, _ = agent_of()
+    with pytest.raises(StoreError):
+        await Workers(agent, PostgresStore("host=/nowhere password=secret")).open()
+
+
+def test_the_queue_needs_a_postgresql() -> None:
+    """Another store has no place for the jobs."""
+    agent, _ = agent_of()
+
+    with pytest.raises(ConfigError, match="PostgresStore"):
+        Workers(agent, MemoryStore())
+
+
+@pytest.mark.parametrize("name", ["", "Two Words", "a" * 41, "1st"])
+def test_the_name_of_a_queue_is_a_word(name: str) -> None:
+    """It is part of the names of tasks and channels."""
+    agent, _ = agent_of()
+
+    with pytest.raises(ConfigError, match="queue"):
+        Workers(agent, PostgresStore("postgresql://"), queue=name)
+
+
+async def test_files_of_a_message_wait_with_it(postgres_dsn: str) -> None:
+    """A post keeps whole messages, several if there are."""
+    given = [Message.user("look"), Message.user("and this")]
+    agent, model = agent_of("seen")
+    async with working(Workers(agent, PostgresStore(postgres_dsn))) as workers:
+        await (await workers.answer("t", given)).result(timeout=20)
+
+    assert [one.text for one in model.requests[0].messages] == ["look", "and this"]
