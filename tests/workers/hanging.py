@@ -12,12 +12,12 @@ from foldline.workers.workers import Workers
 
 async def main(dsn: str, lease: float, patience: float) -> None:
     """Say `asked` when the model is asked, and answer when a line comes in."""
-
     told = asyncio.Event()
     asyncio.get_running_loop().add_reader(sys.stdin, told.set)
 
     async def ask(_: ChatRequest) -> str:
-        print("asked", flush=True)
+        sys.stdout.write("asked\n")
+        sys.stdout.flush()
         await told.wait()
         return "from the process"
 

@@ -12,7 +12,7 @@ import random
 import signal
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter
 from pathlib import Path
 from time import monotonic, time
 from typing import Any
@@ -186,9 +186,7 @@ async def storm(server: PostgresServer, dsn: str, folder: Path, plan: Plan) -> F
             await blowing
             one.stop()
         seconds = monotonic() - began
-        found = Findings(
-            takeovers=[], kills=len(one.kills), restarts=one.restarts, seconds=seconds
-        )
+        found = Findings(takeovers=[], kills=len(one.kills), restarts=one.restarts, seconds=seconds)
         for number in range(plan.threads):
             thread = await workers.store.thread(f"thread-{number}")
             _judge(found, number, plan, await thread.get_messages())
@@ -240,27 +238,20 @@ def _judge_log(
     found: Findings, entries: list[dict[str, Any]], kills: list[tuple[int, float]]
 ) -> None:
     died = dict(kills)
-    tools: dict[str, int] = defaultdict(int)
-    open_calls: dict[str, dict[str, Any]] = {}
-    orphans: dict[str, float] = {}
+    tools = Counter(str(one["turn"]) for one in entries if one["what"] == "tool")
+    found.tools_twice = sum(count > 1 for count in tools.values())
+    asked: dict[str, dict[str, Any]] = {}
     for entry in sorted(entries, key=lambda one: float(one["at"])):
         thread = str(entry["turn"]).rpartition("-")[0]
-        before = open_calls.get(thread)
-        if entry["what"] == "tool":
-            tools[str(entry["turn"])] += 1
-        elif entry["what"] == "end":
-            open_calls.pop(thread, None)
-        else:
+        if entry["what"] == "end":
+            asked.pop(thread, None)
+        elif entry["what"] == "begin":
             found.model_calls += 1
-            if before is not None and before["pid"] != entry["pid"]:
-                dead_at = died.get(int(before["pid"]))
-                if dead_at is None or dead_at > entry["at"]:
-                    found.overlapping += 1
-                else:
-                    orphans.setdefault(f"{thread}@{dead_at}", float(entry["at"]) - dead_at)
-            open_calls[thread] = entry
-    found.takeovers = sorted(orphans.values())
-    found.tools_twice = sum(count > 1 for count in tools.values())
+            before, asked[thread] = asked.get(thread, entry), entry
+            if before["pid"] != entry["pid"]:
+                dead_for = float(entry["at"]) - died.get(int(before["pid"]), float("inf"))
+                found.overlapping += dead_for < 0
+                found.takeovers += [dead_for] if dead_for >= 0 else []
 
 
 if __name__ == "__main__":

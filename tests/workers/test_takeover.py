@@ -125,7 +125,9 @@ async def test_a_worker_outlives_its_server(
         told = await said(workers.store, "t")
 
     assert results == ["hello", "hello"]
-    assert told == [("user", "first"), ("assistant", "hello")] + [
+    assert told == [
+        ("user", "first"),
+        ("assistant", "hello"),
         ("user", "second"),
         ("assistant", "hello"),
     ]

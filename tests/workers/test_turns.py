@@ -73,7 +73,7 @@ async def test_the_id_of_a_message_is_that_of_its_turn() -> None:
 
 
 @pytest.mark.parametrize("message", [None, []], ids=["none", "no messages"])
-async def test_a_post_needs_a_message(message: None | list[Message]) -> None:
+async def test_a_post_needs_a_message(message: list[Message] | None) -> None:
     """There is nothing to store without one."""
     with pytest.raises(ConfigError, match="must say something"):
         await post_turn(MemoryStore(), "t", message)

@@ -85,9 +85,7 @@ async def test_a_double_click_is_one_turn(postgres_dsn: str) -> None:
     """Posted twice at once under one id, a message is stored once and answered once."""
     agent, model = agent_of(repeat=echo)
     async with working(Workers(agent, PostgresStore(postgres_dsn))) as workers:
-        jobs = await asyncio.gather(
-            *(workers.answer("t", "hi", turn_id="one") for _ in range(4))
-        )
+        jobs = await asyncio.gather(*(workers.answer("t", "hi", turn_id="one") for _ in range(4)))
         results = [await job.result(timeout=20) for job in jobs]
         await workers.answer("t", "bye", turn_id="two")
         await workers.turn("t", "two").result(timeout=20)

@@ -11,6 +11,7 @@ from procrastinate.exceptions import ConnectorException
 
 from foldline.threads.key import ThreadKey
 from foldline.workers.post import post_key
+from foldline.workers.queue import check_cancelled
 
 
 __all__ = ["News"]
@@ -66,6 +67,7 @@ class News:
             try:
                 await self._connector.listen_notify(self._hear, [self._channel])
             except ConnectorException as error:
+                check_cancelled()
                 _LOG.debug("nobody is woken (%s)", type(error.__cause__).__name__)
             await asyncio.sleep(_PAUSE)
 

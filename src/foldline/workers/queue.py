@@ -22,7 +22,7 @@ from foldline.threads.stores.postgres.link import try_again
 from foldline.threads.stores.postgres.store import PostgresStorage
 
 
-__all__ = ["PatientManager", "connector_of", "is_outage", "make_tables", "own_app"]
+__all__ = ["PatientManager", "check_cancelled", "connector_of", "is_outage", "make_tables", "own_app"]
 
 
 _LOG = logging.getLogger("foldline")
@@ -126,6 +126,13 @@ def is_outage(error: ConnectorException) -> bool:
     return isinstance(error.__cause__, _AWAY)
 
 
+def check_cancelled() -> None:
+    """Raise CancelledError if this task was cancelled: the driver may have raised something else."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
 class PatientManager(JobManager):
     """
     Keeps a worker alive while the server is away.
@@ -198,6 +205,7 @@ class PatientManager(JobManager):
             try:
                 await super().listen_for_jobs(on_notification=on_notification, queues=queues)
             except ConnectorException:
+                check_cancelled()
                 await asyncio.sleep(_PAUSE)
 
 

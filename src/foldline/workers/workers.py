@@ -257,7 +257,8 @@ class Workers:
         async with self:
             while True:
                 worker = self._worker(concurrency, patience, wait=wait)
-                upkeep = asyncio.create_task(self._keep_up(worker))
+                stopped = asyncio.Event()
+                upkeep = asyncio.create_task(self._keep_up(worker, stopped))
                 try:
                     await worker.run()
                 except ConnectorException as error:
@@ -267,7 +268,7 @@ class Workers:
                 else:
                     return
                 finally:
-                    upkeep.cancel()
+                    stopped.set()
                     await asyncio.wait([upkeep])
 
     def _worker(self, concurrency: int, patience: float, *, wait: bool) -> Worker:
@@ -285,11 +286,11 @@ class Workers:
             stalled_worker_timeout=self.lease,
         )
 
-    async def _keep_up(self, worker: Worker) -> None:
+    async def _keep_up(self, worker: Worker, stopped: asyncio.Event) -> None:
         """Give signs of life, also while the last turns of a worker end, and take over jobs."""
         manager, quiet_until = JobManager(self.app.connector), 0.0
-        while True:
-            await asyncio.sleep(min(_ROUND, self.lease / 5))
+        # Told by an event: the driver may turn a cancellation into an error of its own.
+        while not stopped.is_set():
             try:
                 if worker.worker_id is not None:
                     await manager.update_heartbeat(worker.worker_id)
@@ -299,6 +300,8 @@ class Workers:
             except (ConnectorException, psycopg.Error, StoreError) as error:
                 quiet_until = monotonic() + self.lease
                 _LOG.debug("jobs of dead workers wait (%s)", type(error).__name__)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stopped.wait(), min(_ROUND, self.lease / 5))
 
     async def sweep(self) -> None:
         """Put the jobs of dead workers into the queue again; `run` does it every second."""

@@ -62,6 +62,11 @@ COMMANDS: _Places = MappingProxyType(
             "formats",
             "List the formats that can be read, or the sessions in a file.",
         ),
+        "worker": (
+            "worker",
+            "worker",
+            "Answer the turns that wait in a queue, or show how the queue stands.",
+        ),
         "verify": (
             "upkeep",
             "verify",

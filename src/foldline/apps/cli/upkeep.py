@@ -60,7 +60,13 @@ _NO_FILE = (
     "(BGSAVE or its AOF)"
 )
 # The package that shows whether an extra is installed.
-_EXTRAS = {"cli": "typer", "crypto": "cryptography", "postgres": "psycopg", "redis": "redis"}
+_EXTRAS = {
+    "cli": "typer",
+    "crypto": "cryptography",
+    "postgres": "psycopg",
+    "redis": "redis",
+    "workers": "procrastinate",
+}
 
 
 class _VerifyOptions(KeyOptions, frozen=True, kw_only=True):

@@ -1,0 +1,152 @@
+"""`foldline worker`: answering what waits in a queue, and how the queue stands."""
+
+import asyncio
+import logging
+import sys
+from importlib import import_module
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from rich.text import Text
+
+from foldline.agent.agent import Agent
+from foldline.apps.cli.files import print_json
+from foldline.apps.cli.options import takes
+from foldline.apps.cli.stores import KeyOptions, opened_store
+from foldline.apps.cli.terminal import clean, note, output_console, plain_table, say
+from foldline.errors import MissingExtraError, UsageError
+from foldline.replay.numbers import counted
+from foldline.threads.store import ThreadStore
+
+
+try:
+    from foldline.workers.queue import own_app
+    from foldline.workers.status import FailedJob, QueueStatus, failed_jobs, queue_status
+    from foldline.workers.workers import Workers
+except ImportError as _error:
+    raise MissingExtraError(package=_error.name or "procrastinate", extra="workers") from _error
+
+
+__all__ = ["worker"]
+
+
+_MOST_FAILED = 20
+
+
+class _WorkerOptions(KeyOptions, frozen=True, kw_only=True):
+    action: Annotated[
+        str,
+        typer.Argument(
+            metavar="[run|status]", help="run (the default) or status, which needs no --app."
+        ),
+    ] = "run"
+    app: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:NAME",
+            help="Where your program has its `Workers`, or an `Agent` for the store of --store; the "
+            "module is looked for in the current folder too.",
+        ),
+    ] = None
+    queue: Annotated[
+        str, typer.Option(metavar="NAME", help="The queue of an `Agent`, or to show.")
+    ] = "foldline"
+    concurrency: Annotated[
+        int, typer.Option(metavar="N", min=1, help="How many turns run at once.")
+    ] = 10
+    patience: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            help="How long turns may take to end after SIGTERM; then another worker goes on with them.",
+        ),
+    ] = 30.0
+    drain: Annotated[bool, typer.Option("--drain", help="End when the queue is empty.")] = False
+
+
+@takes(_WorkerOptions)
+def worker(options: _WorkerOptions) -> None:
+    """
+    Answer the turns that wait in a queue, or show how the queue stands.
+
+    Start as many as you like, on as many machines; each turn is answered once, and those of a thread
+    in order. SIGTERM or Ctrl-C ends one: it takes no new turn and ends those that run. A worker that
+    is killed is noticed within seconds, and others go on with its turns.
+    """
+    if options.action == "status":
+        _show_status(options)
+        return
+    if options.action != "run":
+        message = f"{options.action!r} is neither run nor status"
+        raise UsageError(message)
+    # A pool says four times a second that a server is away, the worker once.
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
+    found = _found(options.app)
+    if isinstance(found, Workers):
+        asyncio.run(_run(found, options))
+        return
+    with opened_store(options) as (runner, store):
+        runner.run(_run(Workers(found, store, queue=options.queue), options))
+
+
+async def _run(workers: Workers, options: _WorkerOptions) -> None:
+    async with workers:
+        note(
+            f"a worker of queue {workers.queue} runs {counted(options.concurrency, 'turn')} at once"
+        )
+        await workers.run(
+            concurrency=options.concurrency, patience=options.patience, wait=not options.drain
+        )
+        if options.json:
+            print_json(msgspec.to_builtins(await workers.status()))
+
+
+def _found(place: str | None) -> Workers | Agent:
+    module, colon, name = (place or "").partition(":")
+    if not colon:
+        message = "name what works with --app MODULE:NAME, such as --app app:workers"
+        raise UsageError(message)
+    sys.path.insert(0, "")
+    try:
+        found: Any = import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ModuleNotFoundError, AttributeError) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name != module:
+            raise
+        message = f"there is no {place}: check the name, and the folder you are in"
+        raise UsageError(message) from error
+    if not isinstance(found, Workers | Agent):
+        message = f"{place} must be Workers or an Agent, got {type(found).__name__}"
+        raise UsageError(message)
+    return found
+
+
+def _show_status(options: _WorkerOptions) -> None:
+    async def read(store: ThreadStore) -> tuple[QueueStatus, list[FailedJob]]:
+        app = own_app(store)
+        async with app.open_async():
+            if not await app.check_connection_async():
+                message = "this store has no queue yet: start a worker, or post a turn"
+                raise UsageError(message)
+            status = await queue_status(app, options.queue, lease=15.0)
+            return status, await failed_jobs(app, options.queue, limit=_MOST_FAILED)
+
+    with opened_store(options) as (runner, store):
+        status, failed = runner.run(read(store))
+    if options.json:
+        shown = {"queue": options.queue, **msgspec.to_builtins(status)}
+        print_json({**shown, "failed_jobs": msgspec.to_builtins(failed)})
+        return
+    say(
+        f"{options.queue}: {status.waiting} waiting, {status.paused} paused, {status.running} running, "
+        f"{status.stalled} stalled, {status.failed} failed; {counted(status.workers, 'worker')}; "
+        f"the oldest has waited {status.oldest:.0f} s"
+    )
+    if failed:
+        table = plain_table("job", "task", "tenant", "thread", "turn", "tries", numbers={"tries"})
+        for one in failed:
+            shown = (one.id, one.task, one.tenant, one.thread, one.turn, one.attempts)
+            table.add_row(*(Text(clean(f"{value}")) for value in shown))
+        output_console().print(table)

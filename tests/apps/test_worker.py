@@ -1,0 +1,121 @@
+"""A worker from the command line, and how its queue stands."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from foldline.errors import ModelError
+from foldline.threads.stores.postgres.store import PostgresStore
+from foldline.workers.workers import Workers
+from tests.apps.conftest import Run
+from tests.workers.scenes import agent_of, said
+
+
+PROGRAM = """
+from foldline import Agent, PostgresStore
+from foldline.testing.model import ScriptedModel
+from foldline.workers import Workers
+
+agent = Agent(ScriptedModel(repeat="hello"))
+workers = Workers(agent, PostgresStore({dsn!r}))
+number = 7
+"""
+
+
+@pytest.fixture
+def module(run: Run, tmp_path: Path, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the name of a program in the folder where the command runs."""
+    name = f"program_{tmp_path.name.replace('-', '_')}"
+    (tmp_path / f"{name}.py").write_text(PROGRAM.format(dsn=postgres_dsn), encoding="utf-8")
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    return name
+
+
+def post(dsn: str, *steps: ModelError, turn: str = "one") -> list[tuple[str, str]]:
+    """Post a turn, and return what the thread holds."""
+
+    async def work() -> list[tuple[str, str]]:
+        async with Workers(agent_of(*steps)[0], PostgresStore(dsn)) as workers:
+            await workers.answer("t", "hi", turn_id=turn)
+            return await said(workers.store, "t")
+
+    return asyncio.run(work())
+
+
+@pytest.mark.parametrize("name", ["workers", "agent"])
+def test_a_worker_answers_what_waits(run: Run, module: str, postgres_dsn: str, name: str) -> None:
+    """Both the workers of a program and an agent for a store do the work."""
+    assert post(postgres_dsn) == []
+
+    place = ("worker", "--app", f"{module}:{name}", "--store", postgres_dsn)
+    outcome = run(*place, "--drain", "--json")
+
+    assert (outcome.code, outcome.json()["waiting"]) == (0, 0)
+    assert "runs 10 turns at once" in outcome.err
+    assert post(postgres_dsn) == [("user", "hi"), ("assistant", "hello")]
+
+
+def test_the_status_counts(run: Run, postgres_dsn: str) -> None:
+    """It shows what waits, as text and as JSON."""
+    post(postgres_dsn)
+    shown = run("worker", "status", "--store", postgres_dsn)
+    document = run("worker", "status", "--store", postgres_dsn, "--json").json()
+
+    assert shown.code == 0
+    assert "foldline: 1 waiting, 0 paused, 0 running, 0 stalled, 0 failed; 0 workers" in shown.out
+    assert (document["queue"], document["waiting"], document["failed_jobs"]) == ("foldline", 1, [])
+
+
+def test_failed_turns_are_named(run: Run, postgres_dsn: str) -> None:
+    """What was given up is listed with its thread and its turn."""
+
+    async def fail() -> None:
+        agent, _ = agent_of(ModelError("no such model", status=404))
+        async with Workers(agent, PostgresStore(postgres_dsn)) as workers:
+            await workers.answer("t", "hi", turn_id="[one]")
+            await workers.run(wait=False)
+
+    asyncio.run(fail())
+    shown = run("worker", "status", "--store", postgres_dsn)
+
+    assert "1 failed" in shown.out
+    assert shown.out.splitlines()[-1].split()[1:] == [
+        "foldline:answer",
+        "default",
+        "t",
+        "[one]",
+        "1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--app", "nowhere:workers"], "there is no nowhere:workers"),
+        (["--app", "MODULE:nothing"], "there is no"),
+        (["--app", "MODULE:number"], "must be Workers or an Agent, got int"),
+        (["--app", "MODULE"], "--app MODULE:NAME"),
+        ([], "--app MODULE:NAME"),
+        (["walk"], "'walk' is neither run nor status"),
+        (["--app", "MODULE:agent", "--store", "a.db"], "no store at"),
+    ],
+)
+def test_a_wrong_call_is_one_line(
+    run: Run, module: str, arguments: list[str], problem: str
+) -> None:
+    """What is missing or of another kind is said, with the code 2."""
+    given = [one.replace("MODULE", module) for one in arguments]
+    outcome = run("worker", *given)
+
+    assert outcome.code == 2
+    assert problem in outcome.err
+
+
+def test_a_store_without_a_queue_is_named(run: Run, postgres_dsn: str) -> None:
+    """The status makes no tables."""
+    outcome = run("worker", "status", "--store", postgres_dsn)
+
+    assert outcome.code == 2
+    assert "no queue yet" in outcome.err
