@@ -27,15 +27,11 @@ def browser_path() -> str | None:
 class Page:
     """One page in a browser."""
 
-    def __init__(self, asked: int, answered: int) -> None:
-        self._asked, self._answered = asked, answered
-        self._number = 0
-        self._rest = b""
-        self._session: str | None = None
-        self._happened: list[str] = []
-        target = self._call("Target.createTarget", url="about:blank")["targetId"]
-        found = self._call("Target.attachToTarget", targetId=target, flatten=True)
-        self._session = found["sessionId"]
+    def __init__(self, browser: "Browser") -> None:
+        self._browser = browser
+        self._target: str = browser.call(None, "Target.createTarget", url="about:blank")["targetId"]
+        found = browser.call(None, "Target.attachToTarget", targetId=self._target, flatten=True)
+        self._session: str = found["sessionId"]
         self._call("Page.enable")
 
     def open(self, file: Path, *, width: int, dark: bool = False, script: bool = True) -> None:
@@ -47,13 +43,19 @@ class Page:
             "Emulation.setDeviceMetricsOverride",
             width=width, height=900, deviceScaleFactor=1, mobile=width < 600,
         )  # fmt: skip
-        self._happened.clear()
-        self._call("Page.navigate", url=file.as_uri())
-        self._event("Page.loadEventFired")
+        self.go(file.as_uri())
+
+    def go(self, url: str) -> None:
+        """Open *url*."""
+        self._browser.happened.clear()
+        self._call("Page.navigate", url=url)
+        self._browser.event("Page.loadEventFired")
 
     def value(self, expression: str) -> Any:
-        """Return what *expression* is on the page."""
-        found = self._call("Runtime.evaluate", expression=expression, returnByValue=True)
+        """Return what *expression* is on the page; a promise is awaited."""
+        found = self._call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
 
@@ -62,25 +64,44 @@ class Page:
         shot = self._call("Page.captureScreenshot", captureBeyondViewport=True)
         target.write_bytes(b64decode(shot["data"]))
 
+    def close(self) -> None:
+        """Close the tab."""
+        self._browser.call(None, "Target.closeTarget", targetId=self._target)
+
     def _call(self, method: str, **params: Any) -> dict[str, Any]:
+        return self._browser.call(self._session, method, **params)
+
+
+class Browser:
+    """A browser, asked through one pipe and answering through another."""
+
+    def __init__(self, asked: int, answered: int) -> None:
+        self._asked, self._answered = asked, answered
+        self._number = 0
+        self._rest = b""
+        self.happened: list[str] = []
+
+    def call(self, session: str | None, method: str, **params: Any) -> dict[str, Any]:
+        """Return what the browser answers to *method*."""
         self._number += 1
         asked: dict[str, Any] = {"id": self._number, "method": method, "params": params}
-        if self._session is not None:
-            asked["sessionId"] = self._session
+        if session is not None:
+            asked["sessionId"] = session
         data = json.dumps(asked).encode() + b"\0"
         while data:
             data = data[os.write(self._asked, data) :]
         while True:
             answer = self._read()
-            self._happened.append(answer.get("method", ""))
+            self.happened.append(answer.get("method", ""))
             if answer.get("id") == self._number:
                 assert "error" not in answer, answer
                 result: dict[str, Any] = answer["result"]
                 return result
 
-    def _event(self, method: str) -> None:
-        while method not in self._happened:
-            self._happened.append(self._read().get("method", ""))
+    def event(self, method: str) -> None:
+        """Wait until *method* has happened."""
+        while method not in self.happened:
+            self.happened.append(self._read().get("method", ""))
 
     def _read(self) -> dict[str, Any]:
         while b"\0" not in self._rest:
@@ -94,6 +115,13 @@ class Page:
 
 @contextmanager
 def opened(profile: Path) -> Generator[Page]:
+    """Start a browser whose files are in *profile*, give a page of it, and end it."""
+    with started(profile) as browser:
+        yield Page(browser)
+
+
+@contextmanager
+def started(profile: Path) -> Generator[Browser]:
     """Start a browser whose files are in *profile*, and end it."""
     browser = browser_path()
     assert browser is not None
@@ -110,7 +138,7 @@ def opened(profile: Path) -> Generator[Page]:
     os.close(asking)
     os.close(answering)
     try:
-        yield Page(asked, answered)
+        yield Browser(asked, answered)
     finally:
         process.terminate()
         process.wait(30)
