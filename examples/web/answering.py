@@ -22,4 +22,4 @@ def say(request: ChatRequest) -> Message:
 
 
 agent = Agent(os.environ.get("MODEL") or ScriptedModel(repeat=say, delay=0.08))
-workers = Workers(agent, PostgresStore(os.environ["FOLDLINE_STORE"]), lease=3.0)
+workers = Workers(agent, PostgresStore(os.environ["FOLDLINE_STORE"], turn_lease=3.0))

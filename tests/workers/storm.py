@@ -105,7 +105,7 @@ def workers_at(dsn: str, log: Path, plan: Plan) -> Workers:
         return "found"
 
     agent = Agent(model, tools=[look_up])
-    store = PostgresStore(dsn, timeout=5.0)
+    store = PostgresStore(dsn, timeout=5.0, turn_lease=plan.lease)
     return Workers(agent, store, lease=plan.lease, show_every=None)
 
 

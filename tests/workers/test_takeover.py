@@ -52,7 +52,7 @@ async def hanging(dsn: str, *, patience: float) -> AsyncGenerator[Process]:
 async def test_a_dead_worker_is_followed_by_another(postgres_dsn: str) -> None:
     """A turn whose worker was killed is answered by another one, once, and so is what came after."""
     agent, model = agent_of(repeat="from another")
-    workers = Workers(agent, PostgresStore(postgres_dsn), lease=LEASE)
+    workers = Workers(agent, PostgresStore(postgres_dsn, turn_lease=LEASE))
     async with workers:
         jobs = [await workers.answer("t", text) for text in ("first", "second")]
         async with hanging(postgres_dsn, patience=10) as process:
@@ -69,7 +69,7 @@ async def test_a_dead_worker_is_followed_by_another(postgres_dsn: str) -> None:
 
 async def test_a_worker_that_stops_ends_its_turns(postgres_dsn: str) -> None:
     """Told to stop, it takes no new job, and waits for the model of the turn that it runs."""
-    workers = Workers(agent_of()[0], PostgresStore(postgres_dsn), lease=LEASE)
+    workers = Workers(agent_of()[0], PostgresStore(postgres_dsn, turn_lease=LEASE))
     async with workers:
         job = await workers.answer("t", "hi")
         async with hanging(postgres_dsn, patience=30) as process:
@@ -88,7 +88,7 @@ async def test_a_worker_that_stops_ends_its_turns(postgres_dsn: str) -> None:
 async def test_a_worker_that_stops_gives_back_what_takes_too_long(postgres_dsn: str) -> None:
     """What has not ended when its patience is over is an open turn that waits for the next worker."""
     agent, _ = agent_of(repeat="from another")
-    workers = Workers(agent, PostgresStore(postgres_dsn), lease=LEASE)
+    workers = Workers(agent, PostgresStore(postgres_dsn, turn_lease=LEASE))
     async with workers:
         job = await workers.answer("t", "hi")
         async with hanging(postgres_dsn, patience=0.01) as process:
@@ -114,7 +114,9 @@ async def test_a_worker_outlives_its_server(
         return "hello"
 
     agent, _ = agent_of(repeat=slowly)
-    workers = Workers(agent, PostgresStore(postgres_dsn), lease=LEASE, retries=Retries(first=0.1))
+    workers = Workers(
+        agent, PostgresStore(postgres_dsn, turn_lease=LEASE), retries=Retries(first=0.1)
+    )
     async with working(workers):
         jobs = [await workers.answer("t", text) for text in ("first", "second")]
         await asked.wait()
@@ -151,7 +153,7 @@ async def _forget(workers: Workers, worker: int) -> None:
 async def test_a_job_that_its_workers_die_of_is_given_up(postgres_dsn: str) -> None:
     """It does not kill one worker after the other for ever, and who waits is told."""
     retries = Retries(most=2)
-    workers = Workers(agent_of()[0], PostgresStore(postgres_dsn), retries=retries, lease=LEASE)
+    workers = Workers(agent_of()[0], PostgresStore(postgres_dsn, turn_lease=LEASE), retries=retries)
     async with workers:
         job = await workers.answer("t", "hi")
         for _ in range(2):
@@ -167,7 +169,7 @@ async def test_a_job_that_its_workers_die_of_is_given_up(postgres_dsn: str) -> N
 
 async def test_a_worker_that_lives_keeps_its_job(postgres_dsn: str) -> None:
     """The sweep takes over from the dead alone, and the status counts these."""
-    workers = Workers(agent_of()[0], PostgresStore(postgres_dsn), lease=LEASE)
+    workers = Workers(agent_of()[0], PostgresStore(postgres_dsn, turn_lease=LEASE))
     async with workers:
         await workers.answer("t", "hi")
         worker, _ = await _taken(workers)
@@ -185,7 +187,7 @@ async def test_a_worker_that_lives_keeps_its_job(postgres_dsn: str) -> None:
 
 async def test_one_sweeps_at_a_time(postgres_dsn: str) -> None:
     """A second sweeper would take away what the first has just given to a worker that lives."""
-    workers = Workers(agent_of()[0], PostgresStore(postgres_dsn), lease=LEASE)
+    workers = Workers(agent_of()[0], PostgresStore(postgres_dsn, turn_lease=LEASE))
     async with workers:
         await workers.answer("t", "hi")
         worker, _ = await _taken(workers)

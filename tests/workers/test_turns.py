@@ -10,6 +10,7 @@ from foldline.errors import (
     ModelError,
     ThreadNotFoundError,
     TurnFailedError,
+    TurnIdError,
     TurnNotFoundError,
     TurnPendingError,
 )
@@ -61,7 +62,7 @@ async def test_the_same_id_with_another_message_is_refused() -> None:
     await post_turn(store, "t", "hi", turn_id="one")
     await post_turn(store, "t", "hi", turn_id="one")
 
-    with pytest.raises(ConfigError, match="another message"):
+    with pytest.raises(TurnIdError):
         await post_turn(store, "t", "bye", turn_id="one")
 
 
@@ -155,6 +156,24 @@ async def test_a_reader_may_leave() -> None:
     may_answer.set()
 
     assert (await work).text == "hello"
+
+
+async def test_a_worker_that_stops_leaves_no_half_answer() -> None:
+    """What it has shown of an answer does not end the turn: the next worker says all of it."""
+    store, shown = MemoryStore(), asyncio.Event()
+    agent = Agent(ScriptedModel(repeat="one two three four", delay=0.01))
+    turn = await post_turn(store, "t", "hi")
+    work = asyncio.create_task(
+        answer_turn(agent, store, "t", turn, show_every=0.001, shown=shown.set)
+    )
+    await shown.wait()
+    work.cancel()
+    await asyncio.wait([work])
+    half = await said(store, "t")
+    await answer_turn(agent, store, "t", turn)
+
+    assert half == [("user", "hi")]
+    assert await said(store, "t") == [("user", "hi"), ("assistant", "one two three four")]
 
 
 async def test_what_an_attempt_has_shown_goes_with_it() -> None:

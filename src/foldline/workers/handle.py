@@ -12,7 +12,7 @@ from foldline.errors import TurnFailedError, TurnNotFoundError, TurnPendingError
 from foldline.threads.key import ThreadKey
 from foldline.threads.store import ThreadStore
 from foldline.workers.post import Post
-from foldline.workers.stored import stored_result
+from foldline.workers.turns import ended_turn
 
 
 __all__ = ["LOOKS", "PostedTurn", "Wakes"]
@@ -127,13 +127,15 @@ class PostedTurn:
         # The post first: it goes after the turn has ended, so what is missing then has an answer.
         post = await Post.find(self._store, self.key, self.turn_id)
         thread = await self._store.find(self.key)
-        found = None if thread is None else await stored_result(thread, self.turn_id)
-        if found is not None:
+        found = None if thread is None else await ended_turn(thread, self.turn_id)
+        failure = None if post is None else post.failure
+        # A turn that was given up may have been left by the next one, which ends it without an answer.
+        if found is not None and (found.is_complete or failure is None):
             return found
         if post is None or thread is None:
             raise TurnNotFoundError(thread_id=self.key.id, turn_id=self.turn_id)
-        if post.failure is not None:
-            code, text = post.failure
+        if failure is not None:
+            code, text = failure
             raise TurnFailedError(
                 thread_id=self.key.id, turn_id=self.turn_id, reason=code, text=text
             )

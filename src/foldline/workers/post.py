@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
-from foldline.errors import ConfigError, ThreadConflictError
+from foldline.errors import ThreadConflictError, TurnIdError
 from foldline.history.digest import message_digest
 from foldline.history.messages import Message
 from foldline.threads.key import ThreadKey
@@ -54,7 +54,7 @@ class Post:
         Keep *messages* under that id; what is kept already stays.
 
         Raises:
-            ConfigError: Other messages are kept under that id.
+            TurnIdError: Other messages are kept under that id.
         """
         thread = await store.thread(post_key(key, turn_id), ttl=_KEPT)
         if not thread.count:
@@ -68,8 +68,7 @@ class Post:
         post = cls(thread)
         kept = await post.messages()
         if list(map(message_digest, kept)) != list(map(message_digest, messages)):
-            message = f"turn_id {turn_id!r} of thread {key.id!r} was given with another message"
-            raise ConfigError(message)
+            raise TurnIdError(thread_id=key.id, turn_id=turn_id)
         return post
 
     async def messages(self) -> list[Message]:

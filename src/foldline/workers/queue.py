@@ -22,7 +22,14 @@ from foldline.threads.stores.postgres.link import try_again
 from foldline.threads.stores.postgres.store import PostgresStorage
 
 
-__all__ = ["PatientManager", "check_cancelled", "connector_of", "is_outage", "make_tables", "own_app"]
+__all__ = [
+    "PatientManager",
+    "check_cancelled",
+    "connector_of",
+    "is_outage",
+    "make_tables",
+    "own_app",
+]
 
 
 _LOG = logging.getLogger("foldline")

@@ -14,7 +14,7 @@ from typing import Self
 
 from foldline.agent.agent import Agent
 from foldline.agent.events import AgentEvent, RequestSentEvent, TextDeltaEvent
-from foldline.agent.result import TurnResult
+from foldline.agent.result import TurnResult, stored_result
 from foldline.agent.turn_input import TurnInput, checked_input
 from foldline.checks import expect
 from foldline.errors import (
@@ -23,16 +23,18 @@ from foldline.errors import (
     StoreError,
     ThreadConflictError,
     ThreadNotFoundError,
+    TurnIdError,
     TurnNotFoundError,
 )
 from foldline.reduction.event import HistoryReductionEvent
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey, key_of
 from foldline.threads.store import ThreadStore
+from foldline.threads.thread import ConversationThread
+from foldline.threads.turns import digest_of_input
 from foldline.workers.post import Post
-from foldline.workers.stored import run_turn, stored_result
 
 
-__all__ = ["answer_turn", "fold_thread", "give_up_turn", "post_turn"]
+__all__ = ["answer_turn", "ended_turn", "fold_thread", "give_up_turn", "post_turn"]
 
 
 _LONGEST_ID = 200
@@ -61,20 +63,23 @@ async def post_turn(
         tenant: The owner of the thread.
 
     Raises:
-        ConfigError: There is no message; or the turn was posted with another one.
+        ConfigError: There is no message.
+        TurnIdError: The turn was posted with another message.
         StoreError: The store failed; post again with the same *turn_id*.
     """
     key, messages = key_of(thread_id, tenant), checked_input(message)
     if not messages:
         problem = "message must say something: a turn that is posted begins with it"
         raise ConfigError(problem)
-    name = turn_id or messages[0].id or urandom(16).hex()
+    name = turn_id or messages[-1].id or urandom(16).hex()
     expect("turn_id", name, str)
     if len(name) > _LONGEST_ID:
         problem = f"turn_id must have at most {_LONGEST_ID} characters, got {len(name)}"
         raise ConfigError(problem)
-    thread = await store.thread(key)
-    if await stored_result(thread, name) is None:
+    turn = await (await store.thread(key)).stored_turn(name)
+    if turn is not None and turn.given not in {b"", digest_of_input(messages)}:
+        raise TurnIdError(thread_id=key.id, turn_id=name)
+    if turn is None or not turn.is_finished:
         post = await Post.put(store, key, name, messages)
         if post.failure is not None:
             await post.reopen()
@@ -116,7 +121,7 @@ async def answer_turn(
     thread = await store.find(key)
     if thread is None:
         raise ThreadNotFoundError(thread_id=key.id)
-    post, done = await Post.find(store, key, turn_id), await stored_result(thread, turn_id)
+    post, done = await Post.find(store, key, turn_id), await ended_turn(thread, turn_id)
     if done is not None:
         if post is not None:
             await post.drop(store)
@@ -127,12 +132,19 @@ async def answer_turn(
         await post.reopen()
     given = await post.messages()
     if show_every is None:
-        result = await run_turn(agent, thread, given, turn_id, None)
+        result = await agent.work(given, thread=thread, turn_id=turn_id)
     else:
         async with _Shown(post, show_every, shown) as along:
-            result = await run_turn(agent, thread, given, turn_id, along.heard)
+            result = await agent.work(given, thread=thread, turn_id=turn_id, listen=along.heard)
     await post.drop(store)
     return result
+
+
+async def ended_turn(thread: ConversationThread, turn_id: str) -> TurnResult | None:
+    """Return what came of the turn *turn_id* of *thread*; None if it has not ended."""
+    turn = await thread.stored_turn(turn_id)
+    is_there = turn is not None and turn.is_finished
+    return await stored_result(thread, turn, None) if turn is not None and is_there else None
 
 
 async def give_up_turn(

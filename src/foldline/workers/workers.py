@@ -40,7 +40,6 @@ _ROUND: Final = 1.0
 _SHOWS: Final = 0.4
 # What a worker of procrastinate needs to tell its signs of life every ten seconds.
 _THEIR_LEASE: Final = 30.0
-_OUR_LEASE: Final = 15.0
 
 
 class Workers:
@@ -74,8 +73,8 @@ class Workers:
             store: Where the threads are, and the queue: a `PostgresStore`.
             queue: The name of the queue; agents of one store need different ones.
             retries: Which failures are tried again, and when.
-            lease: After how many seconds without a sign of life a worker is dead: 15 by default, and
-                30 with an *app* of yours, whose workers give one every 10 seconds.
+            lease: After how many seconds without a sign of life a worker is dead: that of the store by default,
+                which is 15, and 30 with an *app* of yours, whose workers give one every 10 seconds.
             show_every: How many seconds pass between two moments at which the text so far is stored
                 for `stream`; None to store whole answers only.
             looks: How many seconds pass between two looks of a handle if nothing wakes it before.
@@ -101,7 +100,7 @@ class Workers:
         """Where the threads are."""
         self.queue = queue
         """The name of the queue."""
-        self.lease = lease or (_OUR_LEASE if app is None else _THEIR_LEASE)
+        self.lease = lease or (store.context.turn_lease if app is None else _THEIR_LEASE)
         """After how many seconds without a sign of life a worker is dead."""
         expect_seconds("lease", self.lease)
         self.app = own_app(store) if app is None else app
@@ -191,7 +190,8 @@ class Workers:
             tenant: The owner of the thread.
 
         Raises:
-            ConfigError: There is no message; or the turn was posted with another one.
+            ConfigError: There is no message.
+            TurnIdError: The turn was posted with another message.
             StoreError: The server failed; post again with the same *turn_id*.
         """
         key = key_of(thread_id, tenant)
