@@ -31,9 +31,9 @@ def echo(request: ChatRequest) -> str:
 async def test_a_job_is_answered(postgres_dsn: str) -> None:
     """The handle gives the result, and it is woken."""
     agent, _ = agent_of("hello")
-    async with working(Workers(agent, PostgresStore(postgres_dsn), looks=LATE)) as workers:
+    async with working(Workers(agent, PostgresStore(postgres_dsn))) as workers:
         job = await workers.answer("t", "hi")
-        result = await job.result(timeout=20)
+        result = await workers.turn("t", job.turn_id, looks=LATE).result(timeout=20)
 
     assert result.text == "hello"
     assert (result.is_complete, result.iterations) == (True, 1)

@@ -12,6 +12,7 @@ others they look again after 50 ms, then after twice as long each time, up to ha
 
 import logging
 from collections.abc import Sequence
+from time import monotonic
 from typing import Final, Literal, TypeAlias, get_args
 
 from msgspec import Struct
@@ -107,6 +108,8 @@ class Admission:
         self._turn_id = policy.turn_id or (given[-1].id if given else None)
         self._given = digest_of_input(given) if self._turn_id else b""
         self._has_waited = False
+        self.waited = 0.0
+        """How many seconds it has waited for turns of others."""
         self._is_stale = self._is_fresh = False
         self.turn: TurnRecord | None = None
         """What is stored of the turn, or will be; None if it has no id."""
@@ -165,7 +168,9 @@ class Admission:
                 if not self._has_waited and lease is not None:
                     _LOG.info(_WAITING, self._thread.id, lease.seconds)
                 self._has_waited, self._is_stale, self._is_fresh = True, True, False
+                began = monotonic()
                 await waiter.wait(pause if lease is None else min(pause, lease.seconds))
+                self.waited += monotonic() - began
                 pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _refresh(self) -> None:

@@ -376,7 +376,7 @@ class Agent:
                 return await stored_result(thread, known, listen)
             news, record = (given if entry == "new" else ()), admission.turn
             turn = Turn(self._setup, thread, news, overrides=config, listen=listen, turn=record)
-            turn.keeps_partial = policy.keeps_partial
+            turn.keeps_partial, turn.waited = policy.keeps_partial, admission.waited
             try:
                 result = await turn.run()
             except ThreadConflictError as conflict:

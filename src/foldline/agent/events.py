@@ -115,6 +115,9 @@ class TurnStartedEvent(_Event, frozen=True, kw_only=True):
     message_count: int
     """How many messages the thread has, including the input and system messages."""
 
+    waited: float = 0.0
+    """How many seconds it has waited for turns of others on the thread."""
+
 
 class CheckpointEvent(_Event, frozen=True, kw_only=True):
     """A step was committed, or loaded."""

@@ -75,6 +75,8 @@ class Turn:
         """With *listen*, which receives every event as it happens, the model is asked to stream."""
         self.has_begun = False
         """Whether anything of it is stored."""
+        self.waited = 0.0
+        """How many seconds it has waited for turns of others."""
         self.keeps_partial = True
         """Whether what was streamed of an answer ends a turn that is cancelled."""
         self._setup = setup
@@ -177,6 +179,7 @@ class Turn:
             run_id=at.state.run_id,
             start=start,
             message_count=thread.count,
+            waited=self.waited,
         )
         self._emit(started)
         at.emit_checkpoint("saved" if resumed is None else "restored")

@@ -16,6 +16,7 @@ from foldline.workers.turns import answer_turn, fold_thread, give_up_turn, post_
 
 
 if TYPE_CHECKING:
+    from foldline.workers.metrics import WorkerMetrics
     from foldline.workers.status import FailedJob, QueueStatus
     from foldline.workers.workers import Workers
 
@@ -25,6 +26,7 @@ __all__ = [
     "PostedTurn",
     "QueueStatus",
     "Retries",
+    "WorkerMetrics",
     "Workers",
     "answer_turn",
     "fold_thread",
@@ -38,6 +40,7 @@ _LATE = MappingProxyType(
     {
         "FailedJob": "foldline.workers.status",
         "QueueStatus": "foldline.workers.status",
+        "WorkerMetrics": "foldline.workers.metrics",
         "Workers": "foldline.workers.workers",
     }
 )

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
+from time import monotonic
 from typing import Final
 
 from msgspec import Struct
@@ -16,6 +17,7 @@ from foldline.agent.agent import Agent
 from foldline.errors import StoreError, ThreadConflictError
 from foldline.threads.key import ThreadKey
 from foldline.threads.store import ThreadStore
+from foldline.workers.metrics import WorkerMetrics
 from foldline.workers.news import News
 from foldline.workers.retries import Retries
 from foldline.workers.turns import answer_turn, fold_thread, give_up_turn
@@ -45,6 +47,9 @@ class Duties(Struct, frozen=True, kw_only=True):
     news: News
     """Whom to tell about it."""
 
+    metrics: WorkerMetrics | None
+    """What measures the jobs."""
+
     ready: Callable[[], Awaitable[None]]
     """What opens the store, unless it is open."""
 
@@ -67,6 +72,29 @@ def _pause(retries: Retries, error: BaseException, job: Job) -> float | None:
     return retries.pause(error, tried=job.attempts, job=job.id or 0)
 
 
+class _Attempt:
+    """One try of a job: what it ended with, and whether there is another one."""
+
+    def __init__(self, duties: Duties, context: JobContext) -> None:
+        self._duties = duties
+        self._context = context
+        self._began = monotonic()
+        self.error: BaseException | None = None
+        self.is_last = True
+
+    async def __aenter__(self) -> None:
+        await self._duties.ready()
+
+    async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        job, duties, self.error = self._context.job, self._duties, error
+        is_unwanted = self._context.abort_reason() is AbortReason.USER_REQUEST
+        if error is not None and not is_unwanted:
+            self.is_last = _pause(duties.retries, error, job) is None
+        if duties.metrics is not None:
+            task = job.task_name.rpartition(":")[2]
+            duties.metrics.ended(task, monotonic() - self._began, error, is_last=self.is_last)
+
+
 def task_blueprint(duties: Duties, queue: str, *, sweeps: bool) -> Blueprint:
     """
     Return the tasks as a blueprint, for jobs in *queue*.
@@ -78,29 +106,26 @@ def task_blueprint(duties: Duties, queue: str, *, sweeps: bool) -> Blueprint:
 
     async def answer(context: JobContext, *, tenant: str, thread: str, turn: str) -> None:
         key = ThreadKey(tenant, thread)
+        attempt = _Attempt(duties, context)
         try:
-            await duties.ready()
-            await answer_turn(
-                duties.agent,
-                duties.store,
-                key,
-                turn,
-                show_every=duties.show_every,
-                shown=lambda: duties.news.tell(key, turn),
-            )
-        except BaseException as error:
-            is_unwanted = context.abort_reason() is AbortReason.USER_REQUEST
-            if is_unwanted or _pause(duties.retries, error, context.job) is None:
+            async with attempt:
+                await answer_turn(
+                    duties.agent,
+                    duties.store,
+                    key,
+                    turn,
+                    show_every=duties.show_every,
+                    shown=lambda: duties.news.tell(key, turn),
+                )
+        finally:
+            if attempt.is_last and attempt.error is not None:
                 with suppress(StoreError, ThreadConflictError):
-                    await give_up_turn(duties.store, key, turn, error)
-                duties.news.tell(key, turn)
-            raise
-        duties.news.tell(key, turn)
+                    await give_up_turn(duties.store, key, turn, attempt.error)
+            duties.news.tell(key, turn)
 
     async def fold(context: JobContext, *, tenant: str, thread: str) -> None:
-        del context
-        await duties.ready()
-        await fold_thread(duties.agent, duties.store, ThreadKey(tenant, thread))
+        async with _Attempt(duties, context):
+            await fold_thread(duties.agent, duties.store, ThreadKey(tenant, thread))
 
     async def take_over(context: JobContext, timestamp: int) -> None:
         del context, timestamp

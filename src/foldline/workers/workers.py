@@ -20,6 +20,7 @@ from foldline.errors import ConfigError, ExternalError, StoreError
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey, key_of
 from foldline.threads.store import ThreadStore
 from foldline.workers.handle import LOOKS, PostedTurn
+from foldline.workers.metrics import WorkerMetrics
 from foldline.workers.news import News
 from foldline.workers.queue import connector_of, make_tables, own_app
 from foldline.workers.retries import Retries
@@ -62,7 +63,7 @@ class Workers:
         retries: Retries = _RETRIES,
         lease: float | None = None,
         show_every: float | None = _SHOWS,
-        looks: float = LOOKS,
+        metrics: WorkerMetrics | None = None,
         app: App | None = None,
     ) -> None:
         """
@@ -77,7 +78,7 @@ class Workers:
                 which is 15, and 30 with an *app* of yours, whose workers give one every 10 seconds.
             show_every: How many seconds pass between two moments at which the text so far is stored
                 for `stream`; None to store whole answers only.
-            looks: How many seconds pass between two looks of a handle if nothing wakes it before.
+            metrics: Measures the queue and its jobs, through OpenTelemetry.
             app: An app of yours to add the tasks to, in place of one of our own; its workers then do
                 the jobs, too.
 
@@ -89,6 +90,7 @@ class Workers:
         expect("store", store, ThreadStore)
         expect("queue", queue, str)
         expect("retries", retries, Retries)
+        expect("metrics", metrics, WorkerMetrics | None)
         if not _QUEUE.fullmatch(queue):
             message = "queue must be 1 to 40 characters of a-z 0-9 _, and begin with a letter"
             raise ConfigError(message)
@@ -107,7 +109,7 @@ class Workers:
         """The app of procrastinate; `add_tasks_from` and all its other methods can be used."""
         self._is_own = app is None
         self._retries = retries
-        self._looks = looks
+        self._metrics = metrics
         self._news = News(connector_of(self.app), f"foldline_{queue}")
         self._users = 0
         self._is_ready = False
@@ -121,6 +123,7 @@ class Workers:
             retries=self._retries,
             show_every=show_every,
             news=self._news,
+            metrics=self._metrics,
             ready=self._ready,
             sweep=self.sweep,
         )
@@ -200,14 +203,24 @@ class Workers:
         return self.turn(key, name)
 
     def turn(
-        self, thread_id: str | ThreadKey, turn_id: str, *, tenant: str = DEFAULT_TENANT
+        self,
+        thread_id: str | ThreadKey,
+        turn_id: str,
+        *,
+        tenant: str = DEFAULT_TENANT,
+        looks: float = LOOKS,
     ) -> PostedTurn:
-        """Return the handle of a turn that was posted before, perhaps by another program."""
+        """
+        Return the handle of a turn that was posted before, perhaps by another program.
+
+        It is woken when there is something new to read; *looks* is how many seconds pass between two
+        looks at the store if it is not.
+        """
         return PostedTurn(
             self.store,
             key_of(thread_id, tenant),
             turn_id,
-            looks=self._looks,
+            looks=looks,
             wakes=self._news.waiting,
         )
 
@@ -297,6 +310,8 @@ class Workers:
                 # After an outage all workers look dead until they have given their next sign.
                 if monotonic() > quiet_until:
                     await self.sweep()
+                if self._metrics is not None:
+                    self._metrics.stood(await self.status())
             except (ConnectorException, psycopg.Error, StoreError) as error:
                 quiet_until = monotonic() + self.lease
                 _LOG.debug("jobs of dead workers wait (%s)", type(error).__name__)
@@ -305,7 +320,11 @@ class Workers:
 
     async def sweep(self) -> None:
         """Put the jobs of dead workers into the queue again; `run` does it every second."""
-        given_up = await sweep(self.app, self.queue, lease=self.lease, most=self._retries.most)
+        again, given_up = await sweep(
+            self.app, self.queue, lease=self.lease, most=self._retries.most
+        )
+        if self._metrics is not None and (again or given_up):
+            self._metrics.took_over(len(again) + len(given_up))
         error = ExternalError("its workers died, one after the other: see their logs")
         for job in given_up:
             ids = {

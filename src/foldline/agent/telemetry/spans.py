@@ -121,6 +121,8 @@ class Telemetry:
                     case TurnStartedEvent():
                         span.set_attribute("foldline.run.id", event.run_id)
                         span.set_attribute("foldline.run.start", event.start)
+                        if event.waited:
+                            self._metrics.waited(event.waited)
                     case TurnFinishedEvent():
                         span.set_attribute(
                             "foldline.run.termination_reason", event.termination_reason
@@ -279,13 +281,14 @@ class _Metrics:
             "Number of input and output tokens used.",
             explicit_bucket_boundaries_advisory=_TOKEN_BOUNDARIES,
         )
-        self._durations, self._fold_durations = (
+        self._durations, self._fold_durations, self._waits = (
             meter.create_histogram(
                 name, "s", description, explicit_bucket_boundaries_advisory=_SECOND_BOUNDARIES
             )
             for name, description in (
                 ("gen_ai.client.operation.duration", "GenAI operation duration."),
                 ("foldline.fold.duration", "Duration of folds."),
+                ("foldline.lease.wait", "Waiting of turns for those of others."),
             )
         )
         (
@@ -347,6 +350,9 @@ class _Metrics:
         elif event.resent_because is not None:
             cause: Attributes = {"foldline.resent.because": event.resent_because}
             self._resent.add(event.resent_tokens, named | cause)
+
+    def waited(self, seconds: float) -> None:
+        self._waits.record(seconds)
 
     def folded(self, event: HistoryReductionEvent) -> None:
         attributes = {
