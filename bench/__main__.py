@@ -2,7 +2,7 @@
 Runs the benchmarks and prints their figures beside the goals: `python -m bench [NAME …] [--json]`.
 
 `python -m bench fits`, `bill`, `quality` and `replay --data DIR` play recorded sessions instead, and
-have options of their own. `python -m bench --data DIR --write docs/speed.md` runs everything about time
+have options of their own, as `workers` has. `python -m bench --data DIR --write docs/speed.md` runs everything about time
 and memory, and writes the page of it.
 
 What is compared with something else is run three times, and its goals are judged by the median:
@@ -39,6 +39,7 @@ from bench import (
     servers,
     store,
     turn,
+    workers,
 )
 from bench.speed_page import page
 
@@ -65,6 +66,7 @@ RECORDED: dict[str, Callable[[Sequence[str]], int]] = {
     "bill": bill.main,
     "fits": fits.main,
     "quality": quality.main,
+    "workers": workers.main,
 }
 RATIOS = frozenset({"prepare", "first_fold"})
 TIMES = 3

@@ -2,7 +2,7 @@
 A page to chat on: Starlette, and server-sent events.
 
 The site posts what people say, and reads what comes of it from the store. It runs no model: a tab that
-is closed, a button that is clicked twice or a site that is started anew change no answer.
+is closed, a button that is clicked twice or a site that is started again change no answer.
 """
 
 import json

@@ -95,6 +95,8 @@ def test_the_examples_of_a_page_run(
     with VendorServer(otherwise=Answer.of(SAID)) as vendor:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{vendor.url}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "key-of-a-test")
+        # Of a database that no page asks here: `tests/docs/test_workers.py` has one.
+        monkeypatch.setenv("FOLDLINE_STORE", "postgresql://localhost/app")
         for example in sybil.parse(page).examples():
             example.evaluate()
 

@@ -182,7 +182,7 @@ async def test_what_an_attempt_has_shown_goes_with_it() -> None:
     turn = await post_turn(store, "t", "hi")
     post = await Post.find(store, KEY, turn)
     assert post is not None
-    await post.show("half an ans")
+    await post.show("half of it")
     await give_up_turn(store, "t", turn, ModelError("gone"))
     await post_turn(store, "t", "hi", turn_id=turn)
     again = await Post.find(store, KEY, turn)

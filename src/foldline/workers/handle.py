@@ -1,4 +1,4 @@
-"""What whoever posted a turn holds of it: its result, and its text while it is written."""
+"""What the caller who posted a turn holds: its result, and its text while it is written."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -89,7 +89,7 @@ class PostedTurn:
         Yield the whole text of the answer so far whenever it has changed, and at last all of it.
 
         It is the whole text each time, since a worker that was killed is followed by one that may
-        begin the answer anew. Errors are those of `result`.
+        begin the answer again. Errors are those of `result`.
         """
         texts: asyncio.Queue[str | None] = asyncio.Queue()
         work = asyncio.create_task(self._until(None, texts.put_nowait))

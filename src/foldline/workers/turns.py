@@ -2,8 +2,8 @@
 What a job does, as plain coroutines: they work with any queue, or with none.
 
 A program posts a turn, which stores its message, and gives an engine the ids. A worker of that engine
-answers the turn, as often as the engine calls it: a turn that has ended is not run again. Whoever
-waits for the answer reads it from the store.
+answers the turn, as often as the engine calls it: a turn that has ended is not run again. The answer is
+read from the store.
 """
 
 import asyncio
@@ -99,7 +99,7 @@ async def answer_turn(
     """
     Answer a turn that was posted, and return what came of it; one that has ended is not run again.
 
-    A worker that is killed leaves an open turn, which the next call goes on with. Two calls at the
+    A worker that is killed leaves an open turn, which the next call continues. Two calls at the
     same time give one answer.
 
     Args:
@@ -196,7 +196,7 @@ class _Shown:
         self._post = post
         self._every = every
         self._shown = shown
-        # By the number of the model call: a call that is made again begins anew.
+        # By the number of the model call: a call that is made again begins again.
         self._said: dict[int, list[str]] = {}
         self._news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None

@@ -259,7 +259,7 @@ class Workers:
         Args:
             concurrency: How many jobs are done at once.
             patience: How many seconds turns that run have to end when the process is told to stop. A
-                turn that has not ended by then is given back, and another worker goes on with it.
+                turn that has not ended by then is given back, and another worker continues it.
             wait: Whether to wait for more when the queue is empty.
 
         Raises:
@@ -275,7 +275,7 @@ class Workers:
                 try:
                     await worker.run()
                 except ConnectorException as error:
-                    # Taken for dead, perhaps after a pause of the machine: it begins anew.
+                    # Taken for dead, perhaps after a pause of the machine: it starts again.
                     _LOG.warning("the worker starts again (%s)", type(error.__cause__).__name__)
                     await asyncio.sleep(_ROUND)
                 else:

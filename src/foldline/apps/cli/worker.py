@@ -59,7 +59,7 @@ class _WorkerOptions(KeyOptions, frozen=True, kw_only=True):
         float,
         typer.Option(
             metavar="SECONDS",
-            help="How long turns may take to end after SIGTERM; then another worker goes on with them.",
+            help="How long turns may take to end after SIGTERM; then another worker continues them.",
         ),
     ] = 30.0
     drain: Annotated[bool, typer.Option("--drain", help="End when the queue is empty.")] = False
@@ -72,7 +72,7 @@ def worker(options: _WorkerOptions) -> None:
 
     Start as many as you like, on as many machines; each turn is answered once, and those of a thread
     in order. SIGTERM or Ctrl-C ends one: it takes no new turn and ends those that run. A worker that
-    is killed is noticed within seconds, and others go on with its turns.
+    is killed is noticed within seconds, and others continue its turns.
     """
     if options.action == "status":
         _show_status(options)

@@ -1,0 +1,53 @@
+"""What a newcomer copies from the page of workers works as it is."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.contracts.test_examples import SAID
+from tests.servers.vendor import Answer, VendorServer
+
+
+pytestmark = [pytest.mark.posix, pytest.mark.source]
+
+_FILE = re.compile(r'```python title="(\w+\.py)"\n(.*?)```', re.DOTALL)
+_SHELL = re.compile(r"```sh\n(.*?)```", re.DOTALL)
+MOST_LINES = 30
+
+
+def test_three_workers_answer(root: Path, tmp_path: Path, postgres_dsn: str) -> None:
+    """Two files and two lines of shell, 30 lines in all, are three workers that answer once."""
+    page = (root / "docs" / "workers.md").read_text(encoding="utf-8")
+    files = dict(_FILE.findall(page))
+    shell = _SHELL.findall(page)[0]
+    lines = [line for text in (*files.values(), shell) for line in text.splitlines() if line]
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+
+    with VendorServer(otherwise=Answer.of(SAID)) as vendor:
+        environment = {
+            **os.environ,
+            "FOLDLINE_STORE": postgres_dsn,
+            "OPENAI_BASE_URL": f"{vendor.url}/v1",
+            "OPENAI_API_KEY": "key-of-a-test",
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        }
+        script = f"trap 'kill $(jobs -p); wait' EXIT\n{shell}python ask.py\n"
+        done = subprocess.run(
+            ["bash", "-c", script],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    assert sorted(files) == ["app.py", "ask.py"]
+    assert len(lines) <= MOST_LINES
+    assert (done.returncode, done.stdout) == (0, "It is in Lisbon.\n" * 2), done.stderr
+    assert done.stderr.count("a worker of queue foldline") == 3
+    assert len(vendor.asked) == 1
