@@ -8,12 +8,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.contracts.test_examples import SAID
 from tests.servers.vendor import Answer, VendorServer
 
 
 pytestmark = [pytest.mark.posix, pytest.mark.source]
 
+_TEXT = "It is in Lisbon."
+_OUTPUT = {
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "status": "completed",
+    "content": [{"type": "output_text", "text": _TEXT, "annotations": [], "logprobs": []}],
+}
+_SAID = [
+    {"type": "response.output_text.delta", "output_index": 0, "delta": _TEXT},
+    {"type": "response.output_item.done", "item": _OUTPUT},
+    {"type": "response.completed", "response": {"id": "resp_1", "output": [_OUTPUT]}},
+]
 _FILE = re.compile(r'```python title="(\w+\.py)"\n(.*?)```', re.DOTALL)
 _SHELL = re.compile(r"```sh\n(.*?)```", re.DOTALL)
 MOST_LINES = 30
@@ -28,7 +40,7 @@ def test_three_workers_answer(root: Path, tmp_path: Path, postgres_dsn: str) -> 
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
 
-    with VendorServer(otherwise=Answer.of(SAID)) as vendor:
+    with VendorServer(otherwise=Answer.stream(_SAID)) as vendor:
         environment = {
             **os.environ,
             "FOLDLINE_STORE": postgres_dsn,
@@ -43,11 +55,12 @@ def test_three_workers_answer(root: Path, tmp_path: Path, postgres_dsn: str) -> 
             env=environment,
             capture_output=True,
             text=True,
+            timeout=100,
             check=False,
         )
 
     assert sorted(files) == ["app.py", "ask.py"]
     assert len(lines) <= MOST_LINES
-    assert (done.returncode, done.stdout) == (0, "It is in Lisbon.\n" * 2), done.stderr
+    assert (done.returncode, done.stdout) == (0, f"{_TEXT}\n" * 2), done.stderr
     assert done.stderr.count("a worker of queue foldline") == 3
     assert len(vendor.asked) == 1

@@ -1,5 +1,6 @@
 """The tasks of procrastinate: what its workers do with a job that holds ids."""
 
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -14,6 +15,7 @@ from procrastinate.jobs import Job
 from procrastinate.retry import BaseRetryStrategy, RetryDecision
 
 from foldline.agent.agent import Agent
+from foldline.agent.telemetry.conventions import error_type
 from foldline.errors import StoreError, ThreadConflictError
 from foldline.threads.key import ThreadKey
 from foldline.threads.store import ThreadStore
@@ -26,6 +28,7 @@ from foldline.workers.turns import answer_turn, fold_thread, give_up_turn
 __all__ = ["Duties", "task_blueprint"]
 
 
+_LOG = logging.getLogger("foldline")
 _OFTEN: Final = "* * * * * */5"
 
 
@@ -90,6 +93,9 @@ class _Attempt:
         is_unwanted = self._context.abort_reason() is AbortReason.USER_REQUEST
         if error is not None and not is_unwanted:
             self.is_last = _pause(duties.retries, error, job) is None
+        if error is not None:
+            then = "given up" if self.is_last else "tried again"
+            _LOG.warning("job %d is %s: %s", job.id or 0, then, error_type(error))
         if duties.metrics is not None:
             task = job.task_name.rpartition(":")[2]
             duties.metrics.ended(task, monotonic() - self._began, error, is_last=self.is_last)
