@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import psycopg
+from procrastinate.types import JSONValue
 
 from foldline.agent.agent import Agent
 from foldline.testing.model import ScriptedModel
@@ -108,7 +109,7 @@ async def fetched(server: PostgresServer) -> None:
     async with workers:
         put = workers.app.configure_task("foldline:answer", queue="foldline")
         for start in range(0, LINE, 1000):
-            jobs = [
+            jobs: list[dict[str, JSONValue]] = [
                 {"tenant": "default", "thread": f"t{at // 10}", "turn": f"{at}"}
                 for at in range(start, start + 1000)
             ]

@@ -3,6 +3,7 @@
 import ast
 import sys
 from collections.abc import Mapping
+from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 
@@ -14,7 +15,7 @@ SOURCES = ROOT / "src"
 PAGE = ROOT / "docs" / "names.md"
 API = ROOT / "docs" / "api"
 STUB = SOURCES / "foldline" / "__init__.pyi"
-MODULES = ("events", "messages", "formats", "models", "storage", "guests", "errors")
+MODULES = ("events", "messages", "formats", "models", "storage", "guests", "errors", "workers")
 MADE = "<!-- Made by `make docs` from the docstrings; edit those instead. -->\n"
 FRONT = """
 # Every public name
@@ -79,14 +80,17 @@ def _imported(name: str) -> dict[str, str]:
     module = SOURCES / "foldline" / f"{name}.py"
     file = module if module.exists() else module.with_suffix("") / "__init__.py"
     tree = ast.parse(file.read_text(encoding="utf-8"))
+    # What is loaded late is imported for type checkers.
+    late = [inner for node in tree.body if isinstance(node, ast.If) for inner in node.body]
     imported = {
         alias.name: str(node.module)
-        for node in tree.body
+        for node in [*tree.body, *late]
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("foldline.")
         for alias in node.names
     }
     own = {node.name: f"foldline.{name}" for node in tree.body if isinstance(node, ast.ClassDef)}
-    return imported | own
+    promised = import_module(f"foldline.{name}").__all__
+    return {one: home for one, home in (imported | own).items() if one in promised}
 
 
 def _summary(module: str, name: str) -> str:

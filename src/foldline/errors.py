@@ -448,7 +448,7 @@ class TurnFailedError(ExternalError):
         )
 
 
-class TurnPendingError(ExternalError, TimeoutError):
+class TurnPendingError(ExternalError):
     """A turn has not ended in the time that was given; it goes on, and can be waited for again."""
 
     code = "turn_pending"

@@ -12,7 +12,14 @@ import pytest
 
 
 # Rooms whose modules need extras: programs, guests of frameworks, and what tests are made with.
-WITH_EXTRAS = ("foldline.apps", "foldline.integrations", "foldline.testing")
+# Of `foldline.workers`, what is for any queue needs no extra.
+QUEUE = ("metrics", "news", "queue", "status", "sweep", "tasks", "workers")
+WITH_EXTRAS = (
+    "foldline.apps",
+    "foldline.integrations",
+    "foldline.testing",
+    *(f"foldline.workers.{name}" for name in QUEUE),
+)
 
 PROBE = """
 import importlib, json, os, sys

@@ -72,7 +72,6 @@ class TurnPolicy(Struct, frozen=True, kw_only=True):
     on_conflict: OnConflict = "wait"
     on_open: OnOpen = "leave"
     # Whether what was streamed of an answer ends a turn that is cancelled.
-    keeps_partial: bool = True
 
 
 _PLAIN: Final = TurnPolicy()

@@ -293,8 +293,8 @@ class Agent:
             listen: Receives each event as it happens; the model is asked to stream then.
         """
         given = checked_input(message, thread=thread)
-        policy = TurnPolicy(turn_id=turn_id, keeps_partial=False)
-        return await self._run(given, thread, None, (), policy, listen)
+        policy = TurnPolicy(turn_id=turn_id)
+        return await self._run(given, thread, None, (), policy, listen, keeps_partial=False)
 
     async def fold(
         self,
@@ -363,6 +363,8 @@ class Agent:
         files: TurnFiles,
         policy: TurnPolicy,
         listen: Callable[[AgentEvent], None] | None,
+        *,
+        keeps_partial: bool = True,
     ) -> TurnResult:
         if files:
             given = await asyncio.to_thread(with_files, given, files)
@@ -376,7 +378,7 @@ class Agent:
                 return await stored_result(thread, known, listen)
             news, record = (given if entry == "new" else ()), admission.turn
             turn = Turn(self._setup, thread, news, overrides=config, listen=listen, turn=record)
-            turn.keeps_partial, turn.waited = policy.keeps_partial, admission.waited
+            turn.keeps_partial, turn.waited = keeps_partial, admission.waited
             try:
                 result = await turn.run()
             except ThreadConflictError as conflict:

@@ -17,7 +17,7 @@ from foldline.workers.turns import answer_turn, fold_thread, give_up_turn, post_
 
 if TYPE_CHECKING:
     from foldline.workers.metrics import WorkerMetrics
-    from foldline.workers.status import FailedJob, QueueStatus
+    from foldline.workers.status import FailedJob, QueueStatus, status_of
     from foldline.workers.workers import Workers
 
 
@@ -33,6 +33,7 @@ __all__ = [
     "give_up_turn",
     "is_passing",
     "post_turn",
+    "status_of",
 ]
 
 
@@ -41,6 +42,7 @@ _LATE = MappingProxyType(
         "FailedJob": "foldline.workers.status",
         "QueueStatus": "foldline.workers.status",
         "WorkerMetrics": "foldline.workers.metrics",
+        "status_of": "foldline.workers.status",
         "Workers": "foldline.workers.workers",
     }
 )

@@ -5,10 +5,12 @@ from typing import Final
 from msgspec import Struct
 from procrastinate import App
 
-from foldline.workers.queue import connector_of
+from foldline.errors import UsageError
+from foldline.threads.store import ThreadStore
+from foldline.workers.queue import connector_of, own_app
 
 
-__all__ = ["FailedJob", "QueueStatus", "failed_jobs", "queue_status"]
+__all__ = ["FailedJob", "QueueStatus", "failed_jobs", "queue_status", "status_of"]
 
 
 # One look: what is done is deleted, so the table holds what waits, runs and has failed.
@@ -115,3 +117,22 @@ async def failed_jobs(app: App, queue: str, *, limit: int) -> list[FailedJob]:
         )
         for row in rows
     ]
+
+
+async def status_of(
+    store: ThreadStore, *, queue: str = "foldline", failed: int = 20
+) -> tuple[QueueStatus, list[FailedJob]]:
+    """
+    Return how *queue* of an open *store* stands, and its newest *failed* jobs; no agent is needed.
+
+    Raises:
+        UsageError: There is no queue yet.
+        ConfigError: The store is not on PostgreSQL.
+    """
+    app = own_app(store)
+    async with app.open_async():
+        if not await app.check_connection_async():
+            message = "this store has no queue yet: start a worker, or post a turn"
+            raise UsageError(message)
+        status = await queue_status(app, queue, lease=store.context.turn_lease)
+        return status, await failed_jobs(app, queue, limit=failed)

@@ -101,17 +101,12 @@ class _Attempt:
             duties.metrics.ended(task, monotonic() - self._began, error, is_last=self.is_last)
 
 
-def task_blueprint(duties: Duties, queue: str, *, sweeps: bool) -> Blueprint:
-    """
-    Return the tasks as a blueprint, for jobs in *queue*.
+class _Tasks:
+    def __init__(self, duties: Duties) -> None:
+        self._duties = duties
 
-    It *sweeps* from time to time if nothing else takes over the jobs of dead workers.
-    """
-    blueprint = Blueprint()
-    options = partial(blueprint.task, queue=queue, retry=_Again(duties.retries))
-
-    async def answer(context: JobContext, *, tenant: str, thread: str, turn: str) -> None:
-        key = ThreadKey(tenant, thread)
+    async def answer(self, context: JobContext, *, tenant: str, thread: str, turn: str) -> None:
+        key, duties = ThreadKey(tenant, thread), self._duties
         attempt = _Attempt(duties, context)
         try:
             async with attempt:
@@ -129,19 +124,28 @@ def task_blueprint(duties: Duties, queue: str, *, sweeps: bool) -> Blueprint:
                     await give_up_turn(duties.store, key, turn, attempt.error)
             duties.news.tell(key, turn)
 
-    async def fold(context: JobContext, *, tenant: str, thread: str) -> None:
-        async with _Attempt(duties, context):
-            await fold_thread(duties.agent, duties.store, ThreadKey(tenant, thread))
+    async def fold(self, context: JobContext, *, tenant: str, thread: str) -> None:
+        async with _Attempt(self._duties, context):
+            await fold_thread(self._duties.agent, self._duties.store, ThreadKey(tenant, thread))
 
-    async def take_over(context: JobContext, timestamp: int) -> None:
+    async def take_over(self, context: JobContext, timestamp: int) -> None:
         del context, timestamp
-        await duties.ready()
-        await duties.sweep()
+        await self._duties.ready()
+        await self._duties.sweep()
 
-    options(name="answer", pass_context=True)(answer)
-    options(name="fold", pass_context=True)(fold)
+
+def task_blueprint(duties: Duties, queue: str, *, sweeps: bool) -> Blueprint:
+    """
+    Return the tasks as a blueprint, for jobs in *queue*.
+
+    It *sweeps* from time to time if nothing else takes over the jobs of dead workers.
+    """
+    blueprint, tasks = Blueprint(), _Tasks(duties)
+    options = partial(blueprint.task, queue=queue, retry=_Again(duties.retries), pass_context=True)
+    options(name="answer")(tasks.answer)
+    options(name="fold")(tasks.fold)
     if sweeps:
         lock = f"{queue} take over"
         often = blueprint.periodic(cron=_OFTEN, queueing_lock=lock)
-        often(blueprint.task(name="take_over", queue=queue, pass_context=True)(take_over))
+        often(blueprint.task(name="take_over", queue=queue, pass_context=True)(tasks.take_over))
     return blueprint

@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from os import urandom
-from typing import Self
 
 from foldline.agent.agent import Agent
 from foldline.agent.events import AgentEvent, RequestSentEvent, TextDeltaEvent
@@ -99,8 +98,7 @@ async def answer_turn(
     """
     Answer a turn that was posted, and return what came of it; one that has ended is not run again.
 
-    A worker that is killed leaves an open turn, which the next call continues. Two calls at the
-    same time give one answer.
+    A worker that is killed leaves an open turn, which the next call continues.
 
     Args:
         agent: Who answers.
@@ -131,11 +129,8 @@ async def answer_turn(
     if post.failure is not None:
         await post.reopen()
     given = await post.messages()
-    if show_every is None:
-        result = await agent.work(given, thread=thread, turn_id=turn_id)
-    else:
-        async with _Shown(post, show_every, shown) as along:
-            result = await agent.work(given, thread=thread, turn_id=turn_id, listen=along.heard)
+    async with _Shown(post, show_every, shown) as listen:
+        result = await agent.work(given, thread=thread, turn_id=turn_id, listen=listen)
     await post.drop(store)
     return result
 
@@ -192,7 +187,7 @@ async def fold_thread(
 class _Shown:
     """Stores what the answer of a turn looks like so far, every now and then."""
 
-    def __init__(self, post: Post, every: float, shown: Callable[[], None] | None) -> None:
+    def __init__(self, post: Post, every: float | None, shown: Callable[[], None] | None) -> None:
         self._post = post
         self._every = every
         self._shown = shown
@@ -209,9 +204,11 @@ class _Shown:
             self._said.setdefault(event.iteration, []).append(event.text)
             self._news.set()
 
-    async def __aenter__(self) -> Self:
-        self._task = asyncio.create_task(self._write())
-        return self
+    async def __aenter__(self) -> Callable[[AgentEvent], None] | None:
+        if self._every is None:
+            return None
+        self._task = asyncio.create_task(self._write(self._every))
+        return self.heard
 
     async def __aexit__(self, *_: object) -> None:
         if self._task is not None:
@@ -219,7 +216,7 @@ class _Shown:
             with suppress(asyncio.CancelledError):
                 await self._task
 
-    async def _write(self) -> None:
+    async def _write(self, every: float) -> None:
         while True:
             await self._news.wait()
             self._news.clear()
@@ -229,4 +226,4 @@ class _Shown:
                 await self._post.show(text)
                 if self._shown is not None:
                     self._shown()
-            await asyncio.sleep(self._every)
+            await asyncio.sleep(every)

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import re
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from time import monotonic
 from typing import Final, Self
 
@@ -74,8 +74,8 @@ class Workers:
             store: Where the threads are, and the queue: a `PostgresStore`.
             queue: The name of the queue; agents of one store need different ones.
             retries: Which failures are tried again, and when.
-            lease: After how many seconds without a sign of life a worker is dead: that of the store by default,
-                which is 15, and 30 with an *app* of yours, whose workers give one every 10 seconds.
+            lease: After how many seconds without a sign of life a worker is dead: by default that of
+                a turn in the store; 30 with an *app* of yours, whose workers give one every 10.
             show_every: How many seconds pass between two moments at which the text so far is stored
                 for `stream`; None to store whole answers only.
             metrics: Measures the queue and its jobs, through OpenTelemetry.
@@ -86,25 +86,18 @@ class Workers:
             ConfigError: An argument is wrong.
             MissingExtraError: The `workers` extra is not installed.
         """
-        expect("agent", agent, Agent)
-        expect("store", store, ThreadStore)
-        expect("queue", queue, str)
-        expect("retries", retries, Retries)
-        expect("metrics", metrics, WorkerMetrics | None)
-        if not _QUEUE.fullmatch(queue):
-            message = "queue must be 1 to 40 characters of a-z 0-9 _, and begin with a letter"
-            raise ConfigError(message)
-        if show_every is not None:
-            expect_seconds("show_every", show_every)
+        _check_parts(agent, store, queue, retries, show_every, metrics)
+        if lease is not None:
+            expect_seconds("lease", lease)
         self.agent = agent
         """Who answers."""
         self.store = store
         """Where the threads are."""
         self.queue = queue
         """The name of the queue."""
-        self.lease = lease or (store.context.turn_lease if app is None else _THEIR_LEASE)
+        usual = store.context.turn_lease if app is None else _THEIR_LEASE
+        self.lease = usual if lease is None else lease
         """After how many seconds without a sign of life a worker is dead."""
-        expect_seconds("lease", self.lease)
         self.app = own_app(store) if app is None else app
         """The app of procrastinate; `add_tasks_from` and all its other methods can be used."""
         self._is_own = app is None
@@ -137,11 +130,10 @@ class Workers:
             StoreError: The server cannot be reached.
         """
         self._users += 1
-        try:
+        async with AsyncExitStack() as undone:
+            undone.push_async_callback(self.close)
             await self._ready()
-        except BaseException:
-            await self.close()
-            raise
+            undone.pop_all()
         return self
 
     async def _ready(self) -> None:
@@ -335,6 +327,26 @@ class Workers:
                 with suppress(StoreError):
                     await give_up_turn(self.store, key, ids["turn"], error)
                 self._news.tell(key, ids["turn"])
+
+
+def _check_parts(
+    agent: object,
+    store: object,
+    queue: str,
+    retries: object,
+    show_every: float | None,
+    metrics: object,
+) -> None:
+    expect("agent", agent, Agent)
+    expect("store", store, ThreadStore)
+    expect("queue", queue, str)
+    expect("retries", retries, Retries)
+    expect("metrics", metrics, WorkerMetrics | None)
+    if not _QUEUE.fullmatch(queue):
+        message = "queue must be 1 to 40 characters of a-z 0-9 _, and begin with a letter"
+        raise ConfigError(message)
+    if show_every is not None:
+        expect_seconds("show_every", show_every)
 
 
 def _away(error: Exception) -> StoreError:

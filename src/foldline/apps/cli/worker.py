@@ -15,23 +15,13 @@ from foldline.apps.cli.files import print_json
 from foldline.apps.cli.options import takes
 from foldline.apps.cli.stores import KeyOptions, opened_store
 from foldline.apps.cli.terminal import clean, note, output_console, plain_table, say
-from foldline.errors import MissingExtraError, UsageError
+from foldline.errors import UsageError
 from foldline.replay.numbers import counted
 from foldline.threads.store import ThreadStore
-
-
-try:
-    from foldline.workers.queue import own_app
-    from foldline.workers.status import FailedJob, QueueStatus, failed_jobs, queue_status
-    from foldline.workers.workers import Workers
-except ImportError as _error:
-    raise MissingExtraError(package=_error.name or "procrastinate", extra="workers") from _error
+from foldline.workers import FailedJob, QueueStatus, Workers, status_of
 
 
 __all__ = ["worker"]
-
-
-_MOST_FAILED = 20
 
 
 class _WorkerOptions(KeyOptions, frozen=True, kw_only=True):
@@ -125,13 +115,7 @@ def _found(place: str | None) -> Workers | Agent:
 
 def _show_status(options: _WorkerOptions) -> None:
     async def read(store: ThreadStore) -> tuple[QueueStatus, list[FailedJob]]:
-        app = own_app(store)
-        async with app.open_async():
-            if not await app.check_connection_async():
-                message = "this store has no queue yet: start a worker, or post a turn"
-                raise UsageError(message)
-            status = await queue_status(app, options.queue, lease=15.0)
-            return status, await failed_jobs(app, options.queue, limit=_MOST_FAILED)
+        return await status_of(store, queue=options.queue)
 
     with opened_store(options) as (runner, store):
         status, failed = runner.run(read(store))
