@@ -107,7 +107,6 @@ ADVICE = {
         "[Each turn once](agent.md#each-turn-once)."
     ),
     "TurnFailedError": "Look at `reason` and at the log of the worker, then post the turn again.",
-    "TurnNotFoundError": "Post the message; check the tenant, the thread and the id.",
     "TurnPendingError": "Wait again, or show that it takes longer: the turn goes on.",
     "TurnRunningError": "Try again later, or leave `on_conflict` at `wait`.",
     "TurnStoppedError": "Resume with `await agent.run(thread=thread)`.",

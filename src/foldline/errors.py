@@ -24,7 +24,6 @@ FoldlineError
 │   ├── ToolDecisionError      a tool call that a crash interrupted waits for a decision
 │   ├── RequestTooLargeError   a request cannot be made to fit its ceiling
 │   ├── TurnStoppedError       what comes of a turn was asked for, and it was stopped
-│   ├── TurnNotFoundError      there is no such turn: nothing was posted, or it was long ago
 │   └── BlockingCallError      a blocking call would have to wait inside a running event loop
 └── ExternalError              something outside foldline failed
     ├── ModelError             a model or its vendor failed
@@ -81,7 +80,6 @@ __all__ = [
     "ToolDecisionError",
     "TurnFailedError",
     "TurnIdError",
-    "TurnNotFoundError",
     "TurnPendingError",
     "TurnRunningError",
     "TurnStoppedError",
@@ -305,10 +303,8 @@ class TurnIdError(UsageError):
     def __init__(self, *, thread_id: str, turn_id: str) -> None:
         self.thread_id = thread_id
         self.turn_id = turn_id
-        super().__init__(
-            f"turn {turn_id!r} of thread {thread_id!r} had another message: give each message an "
-            "id of its own, and the same message the same id"
-        )
+        problem = f"turn {turn_id!r} of thread {thread_id!r} had another message"
+        super().__init__(f"{problem}: give each message an id of its own, and the same one again")
 
 
 class ToolDecisionError(UsageError):
@@ -347,19 +343,6 @@ class TurnStoppedError(UsageError):
 
     def __init__(self) -> None:
         super().__init__("the turn was stopped before its end: run without input to resume it")
-
-
-class TurnNotFoundError(UsageError, LookupError):
-    """There is no such turn: nothing was posted under its id, or it was given up long ago."""
-
-    code = "turn_not_found"
-
-    def __init__(self, *, thread_id: str, turn_id: str) -> None:
-        self.thread_id = thread_id
-        self.turn_id = turn_id
-        super().__init__(
-            f"no turn {turn_id!r} on thread {thread_id!r}: post its message (again), or check the ids"
-        )
 
 
 class BlockingCallError(UsageError, RuntimeError):
@@ -439,26 +422,15 @@ class TurnFailedError(ExternalError):
 
     code = "turn_failed"
 
-    def __init__(self, *, thread_id: str, turn_id: str, reason: str, text: str) -> None:
-        self.thread_id = thread_id
-        self.turn_id = turn_id
+    def __init__(self, message: str, *, reason: str) -> None:
         self.reason = reason
-        super().__init__(
-            f"turn {turn_id!r} on thread {thread_id!r} was given up ({reason}): {text}"
-        )
+        super().__init__(message)
 
 
 class TurnPendingError(ExternalError):
     """A turn has not ended in the time that was given; it goes on, and can be waited for again."""
 
     code = "turn_pending"
-
-    def __init__(self, *, thread_id: str, turn_id: str, seconds: float) -> None:
-        self.thread_id = thread_id
-        self.turn_id = turn_id
-        super().__init__(
-            f"turn {turn_id!r} on thread {thread_id!r} has not ended within {seconds:g} seconds"
-        )
 
 
 class StoreError(ExternalError):

@@ -8,10 +8,10 @@ from foldline.agent.agent import Agent
 from foldline.errors import (
     ConfigError,
     ModelError,
+    RunStartError,
     ThreadNotFoundError,
     TurnFailedError,
     TurnIdError,
-    TurnNotFoundError,
     TurnPendingError,
 )
 from foldline.history.messages import Message
@@ -86,9 +86,9 @@ async def test_what_was_never_posted_is_not_answered() -> None:
     with pytest.raises(ThreadNotFoundError):
         await answer_turn(agent, store, "t", "one")
     await store.thread("t")
-    with pytest.raises(TurnNotFoundError):
+    with pytest.raises(RunStartError):
         await answer_turn(agent, store, "t", "one")
-    with pytest.raises(TurnNotFoundError):
+    with pytest.raises(RunStartError):
         await handle(store, "one").result()
 
 

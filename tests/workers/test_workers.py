@@ -10,6 +10,7 @@ from foldline.agent.agent import Agent
 from foldline.errors import ConfigError, ModelError, StoreError, TurnFailedError, TurnPendingError
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest
+from foldline.reduction.config import HistoryReductionConfig
 from foldline.testing.model import ScriptedModel
 from foldline.threads.cipher import AesCipher
 from foldline.threads.stores.memory import MemoryStore
@@ -138,6 +139,31 @@ async def test_a_thread_is_folded_after_its_turns(postgres_dsn: str) -> None:
 
     assert thread.last_reduction is not None
     assert thread.count == 10
+
+
+async def test_a_tenant_is_folded_again(postgres_dsn: str) -> None:
+    """Two jobs share its threads, and each thread is folded once."""
+    config = HistoryReductionConfig(
+        strategy="message_counting", target_count=4, summarization_threshold=2
+    )
+    agent = Agent(ScriptedModel(), history_reduction=config)
+    async with Workers(agent, PostgresStore(postgres_dsn)) as workers:
+        for number in range(6):
+            thread = await workers.store.thread(f"t{number}", tenant="acme")
+            for turn in range(8):
+                await thread.add_messages(
+                    [Message.user(f"question {turn} " * 40), Message.assistant("yes " * 40)]
+                )
+        await workers.refold("acme", shards=2)
+        due = (await workers.status()).folds_due
+        await workers.run(wait=False)
+        folded = [one.last_reduction async for one in workers.store.threads(tenant="acme")]
+        status = await workers.status()
+
+    assert len(folded) == 6
+    assert all(folded)
+    assert (status.failed, status.waiting) == (0, 0)
+    assert status.folds_due <= due
 
 
 async def test_the_tasks_join_an_app(postgres_dsn: str) -> None:

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 from foldline.errors import MissingExtraError
 from foldline.workers.handle import PostedTurn
 from foldline.workers.retries import Retries, is_passing
-from foldline.workers.turns import answer_turn, fold_thread, give_up_turn, post_turn
+from foldline.workers.turns import (
+    answer_turn,
+    fold_thread,
+    give_up_turn,
+    post_turn,
+    refold_tenant,
+)
 
 
 if TYPE_CHECKING:
@@ -33,6 +39,7 @@ __all__ = [
     "give_up_turn",
     "is_passing",
     "post_turn",
+    "refold_tenant",
     "status_of",
 ]
 

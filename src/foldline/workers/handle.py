@@ -8,10 +8,10 @@ from typing import Protocol
 
 from foldline.agent.result import TurnResult
 from foldline.checks import expect_seconds
-from foldline.errors import TurnFailedError, TurnNotFoundError, TurnPendingError
+from foldline.errors import RunStartError, TurnFailedError, TurnPendingError
 from foldline.threads.key import ThreadKey
 from foldline.threads.store import ThreadStore
-from foldline.workers.post import Post
+from foldline.workers.post import Post, nothing_posted
 from foldline.workers.turns import ended_turn
 
 
@@ -80,7 +80,7 @@ class PostedTurn:
         Raises:
             TurnPendingError: It has not ended in that time; it goes on.
             TurnFailedError: A worker has given it up.
-            TurnNotFoundError: There is no such turn, or its thread was deleted.
+            RunStartError: There is no such turn, or its thread was deleted.
         """
         return await self._until(timeout, lambda _: None)
 
@@ -117,9 +117,9 @@ class PostedTurn:
                     return found
                 pause = self._looks if ends is None else min(self._looks, ends - monotonic())
                 if pause <= 0:
-                    raise TurnPendingError(
-                        thread_id=self.key.id, turn_id=self.turn_id, seconds=seconds or 0
-                    )
+                    name = f"turn {self.turn_id!r} of thread {self.key.id!r}"
+                    message = f"{name} has not ended within {seconds or 0:g} seconds"
+                    raise TurnPendingError(message)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(news.wait(), pause)
 
@@ -133,11 +133,11 @@ class PostedTurn:
         if found is not None and (found.is_complete or failure is None):
             return found
         if post is None or thread is None:
-            raise TurnNotFoundError(thread_id=self.key.id, turn_id=self.turn_id)
+            raise RunStartError(nothing_posted(self.key, self.turn_id))
         if failure is not None:
             code, text = failure
-            raise TurnFailedError(
-                thread_id=self.key.id, turn_id=self.turn_id, reason=code, text=text
-            )
+            name = f"turn {self.turn_id!r} of thread {self.key.id!r}"
+            message = f"{name} was given up ({code}): {text}"
+            raise TurnFailedError(message, reason=code)
         seen(post.text)
         return None

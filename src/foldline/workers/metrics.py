@@ -50,6 +50,9 @@ class WorkerMetrics:
         meter.create_observable_gauge(
             "foldline.queue.workers", [self._workers], "{worker}", "Workers that live."
         )
+        meter.create_observable_gauge(
+            "foldline.folds.due", [self._due], "{thread}", "Threads whose fold is due."
+        )
         self._ended = meter.create_counter(
             "foldline.jobs.ended", "{job}", "Attempts that ended, by task and outcome."
         )
@@ -94,3 +97,7 @@ class WorkerMetrics:
     def _workers(self, _: "CallbackOptions") -> "Iterable[Observation]":
         if self._status is not None:
             yield self._observation(self._status.workers)
+
+    def _due(self, _: "CallbackOptions") -> "Iterable[Observation]":
+        if self._status is not None:
+            yield self._observation(self._status.folds_due)

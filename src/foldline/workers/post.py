@@ -18,7 +18,7 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["POSTS", "Post", "post_key"]
+__all__ = ["POSTS", "Post", "nothing_posted", "post_key"]
 
 
 POSTS: Final = "foldline.posts"
@@ -31,6 +31,11 @@ _TEXT, _ERROR, _REASON = "text", "error", "reason"
 def post_key(key: ThreadKey, turn_id: str) -> ThreadKey:
     """Return where the message of the turn *turn_id* of the thread *key* waits."""
     return ThreadKey.named(f"{key.tenant}/{key.id}/{turn_id}", tenant=POSTS)
+
+
+def nothing_posted(key: ThreadKey, turn_id: str) -> str:
+    """Return what to say where no message waits under that id."""
+    return f"nothing waits as turn {turn_id!r} of thread {key.id!r}: post it, or check the ids"
 
 
 class Post:

@@ -4,9 +4,11 @@ from typing import Final
 
 from msgspec import Struct
 from procrastinate import App
+from psycopg.sql import SQL, Identifier
 
 from foldline.errors import UsageError
 from foldline.threads.store import ThreadStore
+from foldline.threads.stores.postgres.store import PostgresStorage
 from foldline.workers.queue import connector_of, own_app
 
 
@@ -50,6 +52,10 @@ ORDER BY j.id DESC LIMIT %(limit)s
 """
 
 
+# An index has these alone.
+_DUE: Final = "SELECT count(*) AS due FROM {} WHERE fold_due_since IS NOT NULL"
+
+
 class QueueStatus(Struct, frozen=True, kw_only=True):
     """The jobs of a queue by what they do, and its workers."""
 
@@ -74,6 +80,9 @@ class QueueStatus(Struct, frozen=True, kw_only=True):
     workers: int
     """How many workers live."""
 
+    folds_due: int = 0
+    """How many threads of the store have a fold that is due, of all tenants."""
+
 
 class FailedJob(Struct, frozen=True, kw_only=True):
     """A job that was given up."""
@@ -97,10 +106,23 @@ class FailedJob(Struct, frozen=True, kw_only=True):
     """How often it was tried."""
 
 
-async def queue_status(app: App, queue: str, *, lease: float) -> QueueStatus:
-    """Return how *queue* of *app* stands; a worker is dead after *lease* seconds without a sign."""
-    row = await connector_of(app).execute_query_one_async(_COUNTS, queue=queue, lease=lease)
-    return QueueStatus(**row)
+async def queue_status(
+    app: App, queue: str, *, lease: float, store: ThreadStore | None = None
+) -> QueueStatus:
+    """
+    Return how *queue* of *app* stands, and how many folds are due in *store*, in the same database.
+
+    A worker is dead after *lease* seconds without a sign of life.
+    """
+    connector, due = connector_of(app), 0
+    row = await connector.execute_query_one_async(_COUNTS, queue=queue, lease=lease)
+    storage = None if store is None else store.context.storage
+    if isinstance(storage, PostgresStorage):
+        async with connector.pool.connection() as connection:
+            threads = Identifier(storage.link.schema, "threads")
+            found = await (await connection.execute(SQL(_DUE).format(threads))).fetchone()
+            due = 0 if found is None else int(found[0])
+    return QueueStatus(**row, folds_due=due)
 
 
 async def failed_jobs(app: App, queue: str, *, limit: int) -> list[FailedJob]:
@@ -134,5 +156,5 @@ async def status_of(
         if not await app.check_connection_async():
             message = "this store has no queue yet: start a worker, or post a turn"
             raise UsageError(message)
-        status = await queue_status(app, queue, lease=store.context.turn_lease)
+        status = await queue_status(app, queue, lease=store.context.turn_lease, store=store)
         return status, await failed_jobs(app, queue, limit=failed)

@@ -22,7 +22,7 @@ from foldline.threads.store import ThreadStore
 from foldline.workers.metrics import WorkerMetrics
 from foldline.workers.news import News
 from foldline.workers.retries import Retries
-from foldline.workers.turns import answer_turn, fold_thread, give_up_turn
+from foldline.workers.turns import answer_turn, fold_thread, give_up_turn, refold_tenant
 
 
 __all__ = ["Duties", "task_blueprint"]
@@ -128,6 +128,15 @@ class _Tasks:
         async with _Attempt(self._duties, context):
             await fold_thread(self._duties.agent, self._duties.store, ThreadKey(tenant, thread))
 
+    async def refold(
+        self, context: JobContext, *, tenant: str, part: int, parts: int, due_only: bool
+    ) -> None:
+        duties = self._duties
+        async with _Attempt(duties, context):
+            await refold_tenant(
+                duties.agent, duties.store, tenant, shard=(part, parts), due_only=due_only
+            )
+
     async def take_over(self, context: JobContext, timestamp: int) -> None:
         del context, timestamp
         await self._duties.ready()
@@ -144,6 +153,7 @@ def task_blueprint(duties: Duties, queue: str, *, sweeps: bool) -> Blueprint:
     options = partial(blueprint.task, queue=queue, retry=_Again(duties.retries), pass_context=True)
     options(name="answer")(tasks.answer)
     options(name="fold")(tasks.fold)
+    options(name="refold")(tasks.refold)
     if sweeps:
         lock = f"{queue} take over"
         often = blueprint.periodic(cron=_OFTEN, queueing_lock=lock)

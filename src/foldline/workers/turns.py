@@ -13,27 +13,29 @@ from os import urandom
 
 from foldline.agent.agent import Agent
 from foldline.agent.events import AgentEvent, RequestSentEvent, TextDeltaEvent
+from foldline.agent.refold import Refolded
 from foldline.agent.result import TurnResult, stored_result
 from foldline.agent.turn_input import TurnInput, checked_input
 from foldline.checks import expect
 from foldline.errors import (
     ConfigError,
     FoldlineError,
+    RunStartError,
     StoreError,
+    SummarizerError,
     ThreadConflictError,
     ThreadNotFoundError,
     TurnIdError,
-    TurnNotFoundError,
 )
 from foldline.reduction.event import HistoryReductionEvent
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey, key_of
 from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
 from foldline.threads.turns import digest_of_input
-from foldline.workers.post import Post
+from foldline.workers.post import Post, nothing_posted
 
 
-__all__ = ["answer_turn", "ended_turn", "fold_thread", "give_up_turn", "post_turn"]
+__all__ = ["answer_turn", "ended_turn", "fold_thread", "give_up_turn", "post_turn", "refold_tenant"]
 
 
 _LONGEST_ID = 200
@@ -112,7 +114,7 @@ async def answer_turn(
 
     Raises:
         ThreadNotFoundError: Somebody has deleted the thread.
-        TurnNotFoundError: Nothing was posted under that id.
+        RunStartError: Nothing was posted under that id.
         FoldlineError: What `Agent.run` raises.
     """
     key = key_of(thread_id, tenant)
@@ -125,7 +127,7 @@ async def answer_turn(
             await post.drop(store)
         return done
     if post is None:
-        raise TurnNotFoundError(thread_id=key.id, turn_id=turn_id)
+        raise RunStartError(nothing_posted(key, turn_id))
     if post.failure is not None:
         await post.reopen()
     given = await post.messages()
@@ -182,6 +184,36 @@ async def fold_thread(
     if thread is None:
         raise ThreadNotFoundError(thread_id=key.id)
     return (await agent.fold(thread)).event
+
+
+async def refold_tenant(
+    agent: Agent,
+    store: ThreadStore,
+    tenant: str = DEFAULT_TENANT,
+    *,
+    shard: tuple[int, int] = (0, 1),
+    due_only: bool = False,
+) -> Refolded:
+    """
+    Fold the threads of *tenant* as *agent* would at the next turn of each; see `Agent.refold`.
+
+    Called again, it continues where it was stopped.
+
+    Args:
+        agent: Who folds.
+        store: Where the threads are.
+        tenant: Whose they are.
+        shard: Which part of them, from 0, and of how many.
+        due_only: Whether only threads whose fold is due are looked at.
+
+    Raises:
+        SummarizerError: Too many folds failed in a row; a later call may do better.
+    """
+    done = await agent.refold(store, tenant=tenant, shard=shard, due_only=due_only)
+    if not done.is_complete:
+        message = f"too many folds of tenant {tenant!r} failed in a row"
+        raise SummarizerError(message)
+    return done
 
 
 class _Shown:

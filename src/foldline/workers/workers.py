@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import re
+from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
 from time import monotonic
 from typing import Final, Self
@@ -84,29 +85,21 @@ class Workers:
 
         Raises:
             ConfigError: An argument is wrong.
-            MissingExtraError: The `workers` extra is not installed.
         """
-        _check_parts(agent, store, queue, retries, show_every, metrics)
-        if lease is not None:
-            expect_seconds("lease", lease)
+        _check_parts(agent, store, queue, retries, (show_every, lease), metrics)
         self.agent = agent
         """Who answers."""
         self.store = store
         """Where the threads are."""
         self.queue = queue
         """The name of the queue."""
-        usual = store.context.turn_lease if app is None else _THEIR_LEASE
-        self.lease = usual if lease is None else lease
+        self.lease = lease or (store.context.turn_lease if app is None else _THEIR_LEASE)
         """After how many seconds without a sign of life a worker is dead."""
         self.app = own_app(store) if app is None else app
         """The app of procrastinate; `add_tasks_from` and all its other methods can be used."""
-        self._is_own = app is None
-        self._retries = retries
-        self._metrics = metrics
+        self._is_own, self._retries, self._metrics = app is None, retries, metrics
         self._news = News(connector_of(self.app), f"foldline_{queue}")
-        self._users = 0
-        self._is_ready = False
-        self._opening = asyncio.Lock()
+        self._users, self._is_ready, self._opening = 0, False, asyncio.Lock()
         self.app.add_tasks_from(self._blueprint(show_every), namespace=queue)
 
     def _blueprint(self, show_every: float | None) -> Blueprint:
@@ -225,18 +218,44 @@ class Workers:
         """
         await self._put("fold", key_of(thread_id, tenant))
 
+    async def refold(
+        self, tenant: str = DEFAULT_TENANT, *, shards: int = 1, due_only: bool = False
+    ) -> None:
+        """
+        Let workers fold the threads of *tenant* as their agent would, each at most once.
+
+        For another configuration or model, deploy workers whose agent has it. A job that is killed
+        continues where it was stopped.
+
+        Args:
+            tenant: Whose threads.
+            shards: How many jobs share them.
+            due_only: Whether only threads whose fold is due are looked at.
+
+        Raises:
+            StoreError: The server failed.
+        """
+        expect_whole("shards", shards, 1)
+        for part in range(shards):
+            ids = {"tenant": tenant, "part": part, "parts": shards, "due_only": due_only}
+            await self._defer("refold", f"{tenant} refold {part}", ids)
+
     async def _put(self, task: str, key: ThreadKey, **ids: str) -> None:
         # Jobs of one lock are done one after the other, in the order in which they were put.
-        lock = f"{key.tenant}/{key.id}"
+        ids = {"tenant": key.tenant, "thread": key.id, **ids}
+        await self._defer(task, f"{key.tenant}/{key.id}", ids)
+
+    async def _defer(self, task: str, lock: str, ids: Mapping[str, str | int]) -> None:
         put = self.app.configure_task(f"{self.queue}:{task}", lock=lock, queue=self.queue)
         try:
-            await put.defer_async(tenant=key.tenant, thread=key.id, **ids)
+            await put.defer_async(**ids)
         except (ConnectorException, psycopg.Error) as error:
             raise _away(error) from None
 
     async def status(self) -> QueueStatus:
         """Return how the queue stands."""
-        return await queue_status(self.app, self.queue, lease=self.lease)
+        store = self.store if self._is_own else None
+        return await queue_status(self.app, self.queue, lease=self.lease, store=store)
 
     async def failed(self, *, limit: int = 20) -> list[FailedJob]:
         """Return the newest jobs that were given up."""
@@ -334,7 +353,7 @@ def _check_parts(
     store: object,
     queue: str,
     retries: object,
-    show_every: float | None,
+    seconds: tuple[float | None, float | None],
     metrics: object,
 ) -> None:
     expect("agent", agent, Agent)
@@ -345,8 +364,9 @@ def _check_parts(
     if not _QUEUE.fullmatch(queue):
         message = "queue must be 1 to 40 characters of a-z 0-9 _, and begin with a letter"
         raise ConfigError(message)
-    if show_every is not None:
-        expect_seconds("show_every", show_every)
+    for name, value in zip(("show_every", "lease"), seconds, strict=True):
+        if value is not None:
+            expect_seconds(name, value)
 
 
 def _away(error: Exception) -> StoreError:
