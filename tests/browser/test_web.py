@@ -50,7 +50,8 @@ def site(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Generator[str]
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     folder = tmp_path_factory.mktemp("web")
-    command = [sys.executable, root / "examples" / "web", "--port", f"{port}", "--folder", folder]
+    place = f"{root / 'examples' / 'web'}"
+    command = [sys.executable, place, "--port", f"{port}", "--folder", f"{folder}"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         ready = ["Uvicorn running", *["a worker of queue"] * 3]

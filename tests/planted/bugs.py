@@ -17,7 +17,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from tests.planted import agent, agent_loop, apps, history, reduction, replay, stores, threads
+from tests.planted import (
+    agent,
+    agent_loop,
+    apps,
+    history,
+    reduction,
+    replay,
+    stores,
+    threads,
+    workers,
+)
 from tests.planted.bug import Bug
 
 
@@ -32,6 +42,7 @@ ROOMS: Final[Mapping[str, tuple[Bug, ...]]] = MappingProxyType(
         "threads": threads.BUGS,
         "stores": stores.BUGS,
         "replay": replay.BUGS,
+        "workers": workers.BUGS,
         "apps": apps.BUGS,
     }
 )

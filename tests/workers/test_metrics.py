@@ -21,7 +21,7 @@ def numbers(reader: InMemoryMetricReader) -> dict[tuple[str, ...], float]:
                 said = sorted((point.attributes or {}).items())
                 value = getattr(point, "value", None)
                 count = getattr(point, "count", 0)
-                key = (metric.name, *(f"{one}" for _, one in said))
+                key = (metric.name, *(str(one) for _, one in said))
                 found[key] = count if value is None else value
     return found
 

@@ -211,7 +211,7 @@ class LosingConnector(PsycopgConnector):
 
     async def execute_query_one_async(self, query: Any, **arguments: Any) -> dict[str, Any]:
         """Run *query*, and break off before its answer is given."""
-        answer = await super().execute_query_one_async(query, **arguments)
+        answer: dict[str, Any] = await super().execute_query_one_async(query, **arguments)
         if "procrastinate_fetch_job" in query and not self.has_lost:
             self.has_lost = True
             raise ConnectorException from psycopg.OperationalError()

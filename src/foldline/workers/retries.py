@@ -73,5 +73,5 @@ class Retries(Struct, frozen=True, kw_only=True):
             return 0.0
         if not is_passing(error):
             return None
-        longest = min(self.longest, self.first * 2**tried)
+        longest = min(self.longest, self.first * 2.0**tried)
         return longest * (0.5 + job * 0.61803398875 % 0.5)

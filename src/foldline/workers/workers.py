@@ -237,7 +237,12 @@ class Workers:
         """
         expect_whole("shards", shards, 1)
         for part in range(shards):
-            ids = {"tenant": tenant, "part": part, "parts": shards, "due_only": due_only}
+            ids: dict[str, str | int] = {
+                "tenant": tenant,
+                "part": part,
+                "parts": shards,
+                "due_only": due_only,
+            }
             await self._defer("refold", f"{tenant} refold {part}", ids)
 
     async def _put(self, task: str, key: ThreadKey, **ids: str) -> None:
@@ -284,7 +289,7 @@ class Workers:
                 stopped = asyncio.Event()
                 upkeep = asyncio.create_task(self._keep_up(worker, stopped))
                 try:
-                    await worker.run()
+                    await worker.run()  # type: ignore[no-untyped-call]
                 except ConnectorException as error:
                     # Taken for dead, perhaps after a pause of the machine: it starts again.
                     _LOG.warning("the worker starts again (%s)", type(error.__cause__).__name__)

@@ -131,6 +131,6 @@ def _show_status(options: _WorkerOptions) -> None:
     if failed:
         table = plain_table("job", "task", "tenant", "thread", "turn", "tries", numbers={"tries"})
         for one in failed:
-            shown = (one.id, one.task, one.tenant, one.thread, one.turn, one.attempts)
-            table.add_row(*(Text(clean(f"{value}")) for value in shown))
+            cells = (one.id, one.task, one.tenant, one.thread, one.turn, one.attempts)
+            table.add_row(*(Text(clean(f"{value}")) for value in cells))
         output_console().print(table)

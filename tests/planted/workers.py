@@ -1,0 +1,43 @@
+"""Bugs of workers."""
+
+from tests.planted.bug import bugs_in
+
+
+__all__ = ["BUGS"]
+
+BUGS = bugs_in(r"""
+workers/sweep.py: workers/test_takeover.py::test_one_sweeps_at_a_time
+two workers sweep at once
+-         if await found.fetchone() != (True,):
++         if await found.fetchone() is None:
+
+workers/queue.py: workers/test_takeover.py::test_a_job_that_got_lost_on_the_way_is_given_back
+a job whose delivery was lost stays with a worker that lives
+-             self._may_have_lost = True
++             self._may_have_lost = False
+
+workers/workers.py: workers/test_takeover.py::test_a_dead_worker_is_followed_by_another
+nobody takes over from the dead
+-                     await self.sweep()
++                     pass
+
+workers/tasks.py: workers/test_workers.py::test_a_mistake_is_given_up
+nobody is told that a turn was given up
+-             if attempt.is_last and attempt.error is not None:
++             if attempt.error is None:
+
+workers/post.py: workers/test_turns.py::test_the_same_id_with_another_message_is_refused
+a turn is posted with two messages
+-         if list(map(message_digest, kept)) != list(map(message_digest, messages)):
++         if len(kept) != len(messages):
+
+agent/turn.py: workers/test_turns.py::test_a_worker_that_stops_leaves_no_half_answer
+a worker that stops ends its turns in the middle
+-         if text and self.keeps_partial and self._at.is_current and self._at.state.is_open:
++         if text and self._at.is_current and self._at.state.is_open:
+
+workers/retries.py: workers/test_retries.py
+a request that is too large is sent eight times
+-     if isinstance(error, _LASTING):
++     if isinstance(error, StoreKeyError):
+""")
