@@ -24,16 +24,19 @@ pytestmark = [
 
 _END = "That is all."
 _PROCESS = re.compile(r"Process (\d+) answers").match
-# Resolves once the last answer has what is wanted; an observer tells, and nothing is asked again.
+# Resolves once the last answer has what is wanted, and if that is its end, once the page knows that it
+# is stored; an observer tells.
 _SHOWN = """
 new Promise(resolve => {
   const look = () => {
     const said = [...document.querySelectorAll("li")].map(one => one.textContent)
     const last = said[said.length - 1] || ""
-    if (said.length == COUNT && last.includes("WANTED")) { watch.disconnect(); resolve(last) }
+    const isStored = "WANTED" != "That is all." || !localStorage.length
+    if (said.length == COUNT && last.includes("WANTED") && isStored) { watch.disconnect(); resolve(last) }
   }
   const watch = new MutationObserver(look)
-  watch.observe(document.querySelector("ol"), {childList: true, subtree: true, characterData: true})
+  const all = {childList: true, subtree: true, characterData: true, attributes: true}
+  watch.observe(document.body, all)
   look()
 })
 """

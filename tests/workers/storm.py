@@ -60,7 +60,9 @@ class Findings(Struct, kw_only=True):
     kills: int = 0
     restarts: int = 0
     takeovers: list[float]
-    """How many seconds after a kill each thread of the dead worker was gone on with."""
+    """How many seconds after a kill each thread of the dead worker was continued."""
+    delayed: list[float]
+    """The same where the server was away in between."""
     model_calls: int = 0
     seconds: float = 0.0
 
@@ -124,6 +126,7 @@ class Storm:
         self.log = folder / "log"
         self.errors = folder / "errors"
         self.kills: list[tuple[int, float]] = []
+        self.outages: list[float] = []
         self._running: list[subprocess.Popen[bytes]] = []
         self._chance = random.Random(7)
 
@@ -163,6 +166,7 @@ class Storm:
                     restarts += 1
                     await asyncio.to_thread(self.server.kill)
                     await asyncio.to_thread(self.server.start)
+                    self.outages.append(time())
         self.restarts = restarts
 
 
@@ -186,11 +190,14 @@ async def storm(server: PostgresServer, dsn: str, folder: Path, plan: Plan) -> F
             await blowing
             one.stop()
         seconds = monotonic() - began
-        found = Findings(takeovers=[], kills=len(one.kills), restarts=one.restarts, seconds=seconds)
+        found = Findings(
+            takeovers=[], delayed=[], kills=len(one.kills), restarts=one.restarts, seconds=seconds
+        )
         for number in range(plan.threads):
             thread = await workers.store.thread(f"thread-{number}")
             _judge(found, number, plan, await thread.get_messages())
-    _judge_log(found, [json.loads(line) for line in one.log.read_text().splitlines()], one.kills)
+    entries = [json.loads(line) for line in one.log.read_text().splitlines()]
+    _judge_log(found, entries, dict(one.kills), one.outages)
     return found
 
 
@@ -235,9 +242,8 @@ def _judge(found: Findings, number: int, plan: Plan, messages: list[Message]) ->
 
 
 def _judge_log(
-    found: Findings, entries: list[dict[str, Any]], kills: list[tuple[int, float]]
+    found: Findings, entries: list[dict[str, Any]], died: dict[int, float], outages: list[float]
 ) -> None:
-    died = dict(kills)
     tools = Counter(str(one["turn"]) for one in entries if one["what"] == "tool")
     found.tools_twice = sum(count > 1 for count in tools.values())
     asked: dict[str, dict[str, Any]] = {}
@@ -249,9 +255,12 @@ def _judge_log(
             found.model_calls += 1
             before, asked[thread] = asked.get(thread, entry), entry
             if before["pid"] != entry["pid"]:
-                dead_for = float(entry["at"]) - died.get(int(before["pid"]), float("inf"))
-                found.overlapping += dead_for < 0
-                found.takeovers += [dead_for] if dead_for >= 0 else []
+                at, dead_at = float(entry["at"]), died.get(int(before["pid"]), float("inf"))
+                found.overlapping += at < dead_at
+                if any(dead_at <= back <= at for back in outages):
+                    found.delayed.append(at - dead_at)
+                elif at >= dead_at:
+                    found.takeovers.append(at - dead_at)
 
 
 if __name__ == "__main__":

@@ -329,7 +329,7 @@ class Workers:
                 if self._metrics is not None:
                     self._metrics.stood(await self.status())
             except (ConnectorException, psycopg.Error, StoreError) as error:
-                quiet_until = monotonic() + self.lease
+                quiet_until = monotonic() + self.lease / 2
                 _LOG.debug("jobs of dead workers wait (%s)", type(error).__name__)
             with suppress(TimeoutError):
                 await asyncio.wait_for(stopped.wait(), min(_ROUND, self.lease / 5))
