@@ -255,12 +255,17 @@ def _judge_log(
             found.model_calls += 1
             before, asked[thread] = asked.get(thread, entry), entry
             if before["pid"] != entry["pid"]:
-                at, dead_at = float(entry["at"]), died.get(int(before["pid"]), float("inf"))
-                found.overlapping += at < dead_at
-                if any(dead_at <= back <= at for back in outages):
-                    found.delayed.append(at - dead_at)
-                elif at >= dead_at:
-                    found.takeovers.append(at - dead_at)
+                dead_at = died.get(int(before["pid"]), float("inf"))
+                _judge_takeover(found, float(entry["at"]), dead_at, outages)
+
+
+def _judge_takeover(found: Findings, at: float, dead_at: float, outages: list[float]) -> None:
+    if at < dead_at:
+        found.overlapping += 1
+    elif any(dead_at <= back <= at for back in outages):
+        found.delayed.append(at - dead_at)
+    else:
+        found.takeovers.append(at - dead_at)
 
 
 if __name__ == "__main__":
