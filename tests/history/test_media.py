@@ -4,7 +4,7 @@ from base64 import b64encode
 
 import pytest
 
-from foldline.history.media import MEDIA_TOKENS, media_tokens
+from foldline.history.media import MEDIA_TOKENS, blob_of, media_tokens, modality_of
 from foldline.history.messages import Message, Native, NativeFormat
 from foldline.history.parts import BlobPart, FilePart, Part, UriPart
 from foldline.history.tokens import MESSAGE_TOKENS, TokenEstimator, count_message
@@ -126,3 +126,15 @@ def test_the_vendor_is_that_of_the_message() -> None:
 
     assert cost(Native(format=ANTHROPIC, item="")) == 4_784
     assert cost(None) == 14_100
+
+
+@pytest.mark.parametrize(
+    ("mime", "modality"),
+    [("image/png", "image"), ("audio/wav", "audio"), ("text/plain", "document"), ("", "document")],
+)
+def test_bytes_are_content_of_their_type(mime: str, modality: str) -> None:
+    """Image, audio and video are what they are called; everything else is a document."""
+    assert modality_of(mime) == modality
+    assert blob_of(b"\xff\x00hi", mime) == BlobPart(
+        modality, mime, b64encode(b"\xff\x00hi").decode()
+    )

@@ -15,7 +15,7 @@ rule counts.
 """
 
 import re
-from binascii import a2b_base64
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Mapping
 from math import ceil
 from types import MappingProxyType
@@ -25,7 +25,7 @@ from foldline.history.messages import NativeFormat
 from foldline.history.parts import BlobPart, FilePart, UriPart
 
 
-__all__ = ["MEDIA_TOKENS", "media_tokens"]
+__all__ = ["MEDIA_TOKENS", "blob_of", "media_tokens", "modality_of"]
 
 
 MEDIA_TOKENS: Final[Mapping[str, int]] = MappingProxyType(
@@ -46,6 +46,17 @@ _PAGE_BYTES = 100_000
 _FIRST = 64
 _FIRST_OF_JPEG = 400_000
 _JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+
+
+def modality_of(mime: str) -> str:
+    """Return what content of the type *mime* is, such as `image/png`: a key of `MEDIA_TOKENS`."""
+    kind = mime.partition("/")[0]
+    return kind if kind in MEDIA_TOKENS else "document"
+
+
+def blob_of(data: bytes, mime: str) -> BlobPart:
+    """Return *data*, content of the type *mime*, as a part."""
+    return BlobPart(modality_of(mime), mime, b2a_base64(data, newline=False).decode())
 
 
 def media_tokens(part: BlobPart | UriPart | FilePart, vendor: NativeFormat | None = None) -> int:

@@ -4,24 +4,11 @@ import base64
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from llama_index.core.base.llms.types import (
-    ChatMessage,
-    ImageBlock,
-    TextBlock,
-    ThinkingBlock,
-    ToolCallBlock,
-)
+from llama_index.core.base.llms import types
 
-from foldline.guests import summary_text, with_thinking
-from foldline.history.formats.wire import (
-    json_text,
-    maybe_list,
-    maybe_object,
-    maybe_text,
-    object_from_json,
-    readable_text,
-)
-from foldline.history.messages import Message
+from foldline.guests.blocks import BlockCodec, rewritten
+from foldline.history.formats.wire import maybe_list, maybe_object, object_from_json, readable_text
+from foldline.history.messages import Role
 from foldline.history.parts import (
     BlobPart,
     GenericPart,
@@ -32,114 +19,102 @@ from foldline.history.parts import (
     ToolCallResponsePart,
     UriPart,
 )
+from foldline.logs.langchain import vendor_calls
 
 
 __all__ = ["LlamaIndexCodec"]
 
 
-_ROLES = {
-    "assistant": "assistant",
+_ROLES: Any = {
     "chatbot": "assistant",
     "developer": "system",
     "function": "tool",
     "model": "assistant",
-    "system": "system",
-    "tool": "tool",
 }
-_CALLS = "tool_calls"
+_CALLS, _ID = "tool_calls", "tool_call_id"
 
 
-class LlamaIndexCodec:
+class LlamaIndexCodec(BlockCodec[types.ChatMessage, Any]):
     """Reads and writes `ChatMessage`."""
 
-    def read(self, item: ChatMessage, /) -> Sequence[Message]:
-        """Return what *item* says."""
-        role: Any = _ROLES.get(item.role.value, "user")
-        parts = tuple(part for block in item.blocks for part in _read(block))
-        if role == "tool":
-            is_text = all(isinstance(part, TextPart) for part in parts)
-            said: Any = "\n".join(filter(None, map(readable_text, parts))) if is_text else parts
-            call_id = maybe_text(item.additional_kwargs.get("tool_call_id"))
-            return [Message(role=role, parts=(ToolCallResponsePart(call_id, said),))]
-        if role != "assistant":
-            return [Message(role=role, parts=parts)]
-        if not any(isinstance(part, ToolCallPart) for part in parts):
-            parts += tuple(_vendor_calls(item))
-        return [with_thinking(Message(role=role, parts=parts), _signed(item))]
+    def role(self, item: types.ChatMessage, /) -> Role:
+        """Return the role of *item*."""
+        return _ROLES.get(item.role.value, item.role.value)
 
-    def write(self, message: Message, source: ChatMessage | None, /) -> ChatMessage:
-        """Return *message*; what is unchanged in it is the very block of its source."""
-        if message.is_summary:
-            return ChatMessage(role="assistant", content=summary_text(message))
-        own = [(list(_read(one)), one) for one in (source.blocks if source else ())]
-        extra: dict[str, Any] = {**source.additional_kwargs} if source else {}
-        # The vendor's own form of the calls, if it is there, would be sent in their place.
+    def blocks(self, item: types.ChatMessage, /) -> Sequence[Any]:
+        """Return the blocks of *item*; a result of a tool is one as a whole."""
+        return [item] if self.role(item) == "tool" else item.blocks
+
+    def parts(self, block: Any, /) -> Iterator[Part]:
+        """Read one block."""
+        match getattr(block, "block_type", "result"):
+            case "result":
+                yield self._result(block)
+            case "text":
+                yield TextPart(block.text)
+            case "thinking":
+                yield ReasoningPart(block.content or "")
+            case "tool_call":
+                yield ToolCallPart(block.tool_call_id or "", block.tool_name, block.tool_kwargs)
+            case "image" if isinstance(block.image, bytes):
+                yield BlobPart("image", block.image_mimetype or "", block.image.decode())
+            case "image" if block.url is not None:
+                yield UriPart("image", str(block.url))
+            case "cache":
+                pass
+            case kind:
+                yield GenericPart(kind, block.model_dump_json())
+
+    def thinking(self, block: Any, /) -> dict[str, Any] | None:
+        """Return thinking that is signed."""
+        held = maybe_object(getattr(block, "additional_information", None))
+        if block.block_type != "thinking" or not (signature := held.get("signature")):
+            return None
+        return {"type": "thinking", "thinking": block.content or "", "signature": signature}
+
+    def said(self, item: types.ChatMessage, /) -> tuple[Part, ...]:
+        """Return what an answer says, with the calls that some clients keep as OpenAI Chat does."""
+        parts = super().said(item)
+        if any(isinstance(one, ToolCallPart) for one in parts):
+            return parts
+        kept = maybe_list(item.additional_kwargs.get(_CALLS))
+        calls = [one if isinstance(one, dict) else one.model_dump() for one in kept]
+        return (*parts, *vendor_calls({_CALLS: calls}))
+
+    def _result(self, item: types.ChatMessage) -> ToolCallResponsePart:
+        parts: Any = tuple(part for one in item.blocks for part in self.parts(one))
+        if all(isinstance(part, TextPart) for part in parts):
+            parts = "\n".join(part.content for part in parts if part.content)
+        return ToolCallResponsePart(str(item.additional_kwargs.get(_ID) or ""), parts)
+
+    def block(self, part: Part, own: Any, _: str | None = None, /) -> Any:
+        """Write one part."""
+        match part:
+            case ToolCallPart(id=id, name=name, arguments=arguments):
+                given = object_from_json(arguments)
+                return types.ToolCallBlock(tool_call_id=id, tool_name=name, tool_kwargs=given)
+            case ToolCallResponsePart(id=id, response=said):
+                parts = (TextPart(said),) if isinstance(said, str) else said
+                had = [] if own is None else [(self.parts(one), one) for one in own.blocks]
+                made = self.made("tool", rewritten(parts, had, self.block), own)
+                made.additional_kwargs[_ID] = id
+                return made
+            case ReasoningPart(content=text):
+                return types.ThinkingBlock(content=text)
+            case BlobPart(modality="image", mime_type=mime, content=data):
+                return types.ImageBlock(image=base64.b64decode(data), image_mimetype=mime)
+            case UriPart(modality="image", uri=uri):
+                return types.ImageBlock(url=uri)
+            case _:
+                text = readable_text(part)
+                return None if text is None else types.TextBlock(text=text)
+
+    def made(
+        self, role: str, blocks: list[Any], source: types.ChatMessage | None, /
+    ) -> types.ChatMessage:
+        """Return a message without the vendor's own form of the calls, which would be sent instead."""
+        if role == "tool" and isinstance(blocks[0], types.ChatMessage):
+            return blocks[0]
+        extra = {} if source is None else {**source.additional_kwargs}
         extra.pop(_CALLS, None)
-        said: list[Part] = [*message.parts]
-        if message.role == "tool":
-            (answer,) = message.tool_call_responses
-            given = answer.response
-            said = [TextPart(given)] if isinstance(given, str) else [*given]
-            extra["tool_call_id"] = answer.id
-        blocks = [_written(part, own) for part in said]
-        kept = [one for one in blocks if one is not None]
-        return ChatMessage(role=message.role, content=kept, additional_kwargs=extra)
-
-    def part(self, item: ChatMessage, _: Sequence[int], /) -> ChatMessage:
-        """Return *item*, which is one message."""
-        return item
-
-
-def _read(one: Any) -> Iterator[Part]:
-    match one.block_type:
-        case "text":
-            yield TextPart(one.text)
-        case "thinking":
-            yield ReasoningPart(one.content or "")
-        case "tool_call":
-            given = one.tool_kwargs
-            text = given if isinstance(given, str) else json_text(given)
-            yield ToolCallPart(one.tool_call_id or "", one.tool_name, text)
-        case "image" if isinstance(one.image, bytes):
-            yield BlobPart("image", one.image_mimetype or "", one.image.decode())
-        case "image" if one.url is not None:
-            yield UriPart("image", str(one.url))
-        case "cache":
-            pass
-        case kind:
-            yield GenericPart(kind, one.model_dump_json())
-
-
-def _vendor_calls(item: ChatMessage) -> Iterator[ToolCallPart]:
-    """Read the calls that some vendors' clients keep as OpenAI Chat has them."""
-    for one in maybe_list(item.additional_kwargs.get(_CALLS)):
-        fields = maybe_object(one if isinstance(one, dict) else one.model_dump())
-        call = maybe_object(fields.get("function"))
-        name, given = maybe_text(call.get("name")), maybe_text(call.get("arguments"))
-        yield ToolCallPart(maybe_text(fields.get("id")), name, given)
-
-
-def _written(part: Part, own: Sequence[tuple[list[Part], Any]]) -> Any:
-    found = next((one for read, one in own if read == [part]), None)
-    if found is not None:
-        return found
-    match part:
-        case ToolCallPart(id=id, name=name, arguments=arguments):
-            given = object_from_json(arguments)
-            return ToolCallBlock(tool_call_id=id, tool_name=name, tool_kwargs=given)
-        case ReasoningPart(content=text):
-            return ThinkingBlock(content=text)
-        case BlobPart(modality="image", mime_type=mime, content=data):
-            return ImageBlock(image=base64.b64decode(data), image_mimetype=mime)
-        case UriPart(modality="image", uri=uri):
-            return ImageBlock(url=uri)
-        case _:
-            text = readable_text(part)
-            return None if text is None else TextBlock(text=text)
-
-
-def _signed(item: ChatMessage) -> Iterator[dict[str, Any]]:
-    for one in item.blocks:
-        signature = isinstance(one, ThinkingBlock) and one.additional_information.get("signature")
-        if isinstance(one, ThinkingBlock) and signature:
-            yield {"type": "thinking", "thinking": one.content or "", "signature": signature}
+        return types.ChatMessage(role=role, content=blocks, additional_kwargs=extra)

@@ -6,9 +6,10 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from foldline.guests import summary_text, with_thinking
+from foldline.guests.blocks import BlockCodec
 from foldline.history.formats.wire import json_text, maybe_object, object_from_json, readable_text
-from foldline.history.messages import Message
+from foldline.history.media import blob_of
+from foldline.history.messages import Role
 from foldline.history.parts import (
     BlobPart,
     GenericPart,
@@ -27,49 +28,79 @@ _Object: TypeAlias = dict[str, Any]
 _TYPES = {"image": "image", "audio": "audio", "video": "video", "document": "application"}
 
 
-class StrandsCodec:
-    """Reads and writes messages, of which each result of a tool is one of foldline's."""
+class StrandsCodec(BlockCodec[_Object, _Object]):
+    """Reads and writes messages; an answer keeps its thinking, and a result its status."""
 
-    def read(self, item: _Object, /) -> Sequence[Message]:
-        """Return what *item* says."""
-        if item["role"] == "assistant":
-            parts = tuple(part for block in item["content"] for part in _parts(block))
-            return [with_thinking(Message(role="assistant", parts=parts), _signed(item))]
-        return [_asked(group) for group in _groups(item)]
+    def role(self, item: _Object, /) -> Role:
+        """Return the role of *item*."""
+        return "assistant" if item["role"] == "assistant" else "user"
 
-    def write(self, message: Message, source: _Object | None, /) -> _Object:
-        """Return *message*; an answer keeps its thinking, and a result its status."""
-        if message.is_summary:
-            return {"role": "assistant", "content": [{"text": summary_text(message)}]}
-        own = [] if source is None else source["content"]
-        thought = [one for one in own if "reasoningContent" in one]
-        content: list[_Object] = []
-        for part in message.parts:
-            match part:
-                case ReasoningPart(content=text):
-                    block: _Object = {"reasoningContent": {"reasoningText": {"text": text}}}
-                    content.append(thought.pop(0) if thought else block)
-                case ToolCallPart(id=id, name=name, arguments=arguments):
-                    call = {"toolUseId": id, "name": name, "input": object_from_json(arguments)}
-                    content.append({"toolUse": call})
-                case ToolCallResponsePart(id=id, response=said):
-                    texts = [TextPart(said)] if isinstance(said, str) else said
-                    results = (one["toolResult"] for one in own if "toolResult" in one)
-                    status = next(
-                        (one["status"] for one in results if one["toolUseId"] == id), "success"
-                    )
-                    found = [block for one in texts for block in _blocks(one)]
-                    result = {"toolUseId": id, "status": status, "content": found}
-                    content.append({"toolResult": result})
+    def blocks(self, item: _Object, /) -> Sequence[_Object]:
+        """Return the content of *item*."""
+        content: list[_Object] = item["content"]
+        return content
+
+    def parts(self, block: _Object, /) -> Iterator[Part]:
+        """Read one block."""
+        for kind, held in block.items():
+            match kind, held:
+                case "text", str(text):
+                    yield TextPart(text)
+                case "json", value:
+                    yield TextPart(json_text(value))
+                case "toolUse", {"toolUseId": id, "name": name, "input": given}:
+                    yield ToolCallPart(id, name, json_text(given))
+                case "toolResult", {"toolUseId": id, "content": content}:
+                    said: Any = tuple(part for one in content for part in self.parts(one))
+                    if len(said) == 1 and isinstance(said[0], TextPart):
+                        said = said[0].content
+                    yield ToolCallResponsePart(id, said or "")
+                case "reasoningContent", _:
+                    yield ReasoningPart(maybe_object(held.get("reasoningText")).get("text") or "")
+                case "image" | "audio" | "video" | "document", {"source": {"bytes": bytes(data)}}:
+                    yield blob_of(data, f"{_TYPES[kind]}/{held['format']}")
+                case "cachePoint", _:
+                    pass
                 case _:
-                    content += _blocks(part)
-        role = "assistant" if message.role == "assistant" else "user"
-        return {"role": role, "content": content or [{"text": "[empty message]"}]}
+                    yield GenericPart(kind, repr(held))
 
-    def part(self, item: _Object, which: Sequence[int], /) -> _Object:
-        """Return the blocks of those messages."""
-        groups = list(_groups(item))
-        return {**item, "content": [block for at in which for block in groups[at]]}
+    def thinking(self, block: _Object, /) -> _Object | None:
+        """Return thinking that is signed, or that nobody but the vendor can read."""
+        held = maybe_object(block.get("reasoningContent"))
+        said = maybe_object(held.get("reasoningText"))
+        if said.get("signature"):
+            text, signature = said.get("text") or "", said["signature"]
+            return {"type": "thinking", "thinking": text, "signature": signature}
+        if isinstance(data := held.get("redactedContent"), bytes):
+            return {"type": "redacted_thinking", "data": base64.b64encode(data).decode()}
+        return None
+
+    def block(self, part: Part, own: _Object | None, _: str | None = None, /) -> _Object | None:
+        """Write one part."""
+        match part:
+            case ReasoningPart(content=text):
+                return {"reasoningContent": {"reasoningText": {"text": text}}}
+            case ToolCallPart(id=id, name=name, arguments=arguments):
+                call = {"toolUseId": id, "name": name, "input": object_from_json(arguments)}
+                return {"toolUse": call}
+            case ToolCallResponsePart(id=id, response=said):
+                texts = [TextPart(said)] if isinstance(said, str) else said
+                status = "success" if own is None else own["toolResult"]["status"]
+                blocks = (self.block(one, None) for one in texts)
+                content = [one for one in blocks if one is not None]
+                return {"toolResult": {"toolUseId": id, "status": status, "content": content}}
+            case BlobPart(modality=modality, mime_type=mime, content=data):
+                source = {"bytes": base64.b64decode(data)}
+                medium: _Object = {"format": mime.partition("/")[2], "source": source}
+                return {modality: medium | ({"name": "file"} if modality == "document" else {})}
+            case _:
+                text = readable_text(part)
+                return {"text": text} if text else None
+
+    def made(self, role: str, blocks: list[_Object], _: _Object | None, /) -> _Object:
+        """Return a message, which is never empty."""
+        who = "assistant" if role == "assistant" else "user"
+        return {"role": who, "content": blocks or [{"text": "[empty message]"}]}
 
 
 def alternating(view: Iterable[_Object]) -> list[_Object]:
@@ -80,62 +111,3 @@ def alternating(view: Iterable[_Object]) -> list[_Object]:
         joined = [block for one in same for block in one["content"]]
         made.append(same[0] if len(same) == 1 else {"role": role, "content": joined})
     return made
-
-
-def _groups(item: _Object) -> Iterator[list[_Object]]:
-    """Yield the blocks of each message in *item*: a result, or what is between results."""
-    for is_result, run in groupby(item["content"], key=lambda block: "toolResult" in block):
-        if is_result:
-            yield from ([block] for block in run)
-        else:
-            yield list(run)
-
-
-def _asked(blocks: Sequence[_Object]) -> Message:
-    result = maybe_object(blocks[0].get("toolResult"))
-    if not result:
-        return Message(role="user", parts=tuple(part for one in blocks for part in _parts(one)))
-    said: Any = tuple(part for one in result["content"] for part in _parts(one))
-    if len(said) == 1 and isinstance(said[0], TextPart):
-        said = said[0].content
-    return Message(role="tool", parts=(ToolCallResponsePart(result["toolUseId"], said or ""),))
-
-
-def _parts(block: _Object) -> Iterator[Part]:
-    for kind, held in block.items():
-        match kind, held:
-            case "text", str(text):
-                yield TextPart(text)
-            case "json", value:
-                yield TextPart(json_text(value))
-            case "toolUse", {"toolUseId": id, "name": name, "input": given}:
-                yield ToolCallPart(id, name, json_text(given))
-            case "reasoningContent", _:
-                yield ReasoningPart(maybe_object(held.get("reasoningText")).get("text") or "")
-            case "image" | "audio" | "video" | "document", {"source": {"bytes": bytes(data)}}:
-                mime = f"{_TYPES[kind]}/{held['format']}"
-                yield BlobPart(kind, mime, base64.b64encode(data).decode())
-            case "cachePoint", _:
-                pass
-            case _:
-                yield GenericPart(kind, repr(held))
-
-
-def _blocks(part: Part) -> Iterator[_Object]:
-    if isinstance(part, BlobPart):
-        source = {"bytes": base64.b64decode(part.content)}
-        medium: _Object = {"format": part.mime_type.partition("/")[2], "source": source}
-        yield {part.modality: medium | ({"name": "file"} if part.modality == "document" else {})}
-    elif text := readable_text(part):
-        yield {"text": text}
-
-
-def _signed(item: _Object) -> Iterator[_Object]:
-    for block in item["content"]:
-        held = maybe_object(block.get("reasoningContent"))
-        said = maybe_object(held.get("reasoningText"))
-        if said.get("signature"):
-            text, signature = said.get("text") or "", said["signature"]
-            yield {"type": "thinking", "thinking": text, "signature": signature}
-        elif isinstance(data := held.get("redactedContent"), bytes):
-            yield {"type": "redacted_thinking", "data": base64.b64encode(data).decode()}

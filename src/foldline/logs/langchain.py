@@ -44,7 +44,7 @@ from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Session, first_item, lists_in, read_each
 
 
-__all__ = ["LANGCHAIN", "message_from_langchain"]
+__all__ = ["LANGCHAIN", "message_from_langchain", "vendor_calls"]
 
 
 _TYPES: dict[str, Role] = {
@@ -201,11 +201,11 @@ def _calls(body: Object) -> Iterator[ToolCallPart]:
         name = as_text(call.get("name"), "name")
         yield _call(maybe_text(call.get("id")), name, call.get("args", {}))
     if not calls:
-        yield from _vendor_calls(maybe_object(body.get("additional_kwargs")))
+        yield from vendor_calls(maybe_object(body.get("additional_kwargs")))
 
 
-def _vendor_calls(extra: Object) -> Iterator[ToolCallPart]:
-    """Read the calls that versions before `tool_calls` kept as the vendor wrote them."""
+def vendor_calls(extra: Object) -> Iterator[ToolCallPart]:
+    """Read the calls that some clients keep as OpenAI Chat has them, in what *extra* is of a message."""
     legacy = {"function": extra["function_call"]} if "function_call" in extra else None
     for item in (*maybe_list(extra.get("tool_calls")), *filter(None, [legacy])):
         call = maybe_object(item)

@@ -21,6 +21,7 @@ from foldline.history.formats.wire import (
     maybe_object,
     media_from_url,
 )
+from foldline.history.media import modality_of
 from foldline.history.messages import Message
 from foldline.history.parts import (
     FilePart,
@@ -53,7 +54,6 @@ _READ: Mapping[str, frozenset[str]] = {
     "uri": frozenset({"uri", "mediaType"}),
     "hostedFile": frozenset({"fileId", "mediaType"}),
 }
-_MODALITIES = frozenset({"image", "audio", "video"})
 _NEWEST_STATE = 2
 _STATE_FIELDS: Mapping[str, str] = {
     "runId": "run_id",
@@ -146,8 +146,7 @@ def _text(value: Any, *, empty: str = "") -> str:
 
 
 def _modality(block: Mapping[str, Any], kind: str = "") -> str:
-    kind = str(block.get("mediaType") or kind).partition("/")[0]
-    return kind if kind in _MODALITIES else "document"
+    return modality_of(str(block.get("mediaType") or kind))
 
 
 def state_of(value: Mapping[str, Any], thread_id: str, moment: datetime | None) -> AgentLoopState:

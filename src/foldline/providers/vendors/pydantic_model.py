@@ -30,6 +30,7 @@ from foldline.history.formats.wire import (
     object_from_json,
     readable_text,
 )
+from foldline.history.media import blob_of
 from foldline.history.messages import Message
 from foldline.history.parts import (
     BlobPart,
@@ -326,10 +327,7 @@ def part_from_pydantic(part: Any) -> Part | None:
         case "tool-call":
             return ToolCallPart(part.tool_call_id, part.tool_name, _arguments(part) or "{}")
         case "file":
-            kind = part.content.media_type
-            modality = kind.partition("/")[0]
-            modality = modality if modality in _ADDRESSES else "document"
-            return BlobPart(modality, kind, base64.b64encode(part.content.data).decode())
+            return blob_of(part.content.data, part.content.media_type)
         case "compaction":
             return CompactionPart(part.content or "")
         case kind:

@@ -1,0 +1,140 @@
+"""Objects of a guest that are lists of blocks: texts, calls, results, thinking, pictures."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Generic, TypeVar
+
+from foldline.guests.thinking import with_thinking
+from foldline.history.formats.renderings.sending import summary_text
+from foldline.history.formats.wire import readable_text
+from foldline.history.messages import Message, Role
+from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
+
+
+__all__ = ["BlockCodec", "result_text", "rewritten"]
+
+
+_Object = TypeVar("_Object")
+_Block = TypeVar("_Block")
+
+
+class BlockCodec(ABC, Generic[_Object, _Block]):
+    """A codec of such objects; outside of an answer each result of a tool is a message of its own."""
+
+    @abstractmethod
+    def role(self, item: _Object, /) -> Role:
+        """Return who says *item*; results are a tool's anyway."""
+
+    @abstractmethod
+    def blocks(self, item: _Object, /) -> Sequence[_Block]:
+        """Return the blocks of *item*."""
+
+    @abstractmethod
+    def parts(self, block: _Block, /) -> Iterable[Part]:
+        """Return what *block* says; a result of a tool is a single part."""
+
+    def tool(self, _: _Block, /) -> str | None:
+        """Return the name of the tool whose result a block is, if the block has it."""
+        return None
+
+    def thinking(self, _: _Block, /) -> Mapping[str, object] | None:
+        """Return a block that is signed thinking of Anthropic's as the vendor writes it."""
+        return None
+
+    @abstractmethod
+    def block(self, part: Part, own: _Block | None, tool: str | None = None, /) -> _Block | None:
+        """Return a block for *part*, which may be a result of *tool*; see `rewritten` for *own*."""
+
+    @abstractmethod
+    def made(self, role: str, blocks: list[_Block], source: _Object | None, /) -> _Object:
+        """Return an object of *blocks*; of *source*, which it was made from, it has what else it holds."""
+
+    def said(self, item: _Object, /) -> tuple[Part, ...]:
+        """Return what all blocks of *item* say."""
+        return tuple(part for one in self.blocks(item) for part in self.parts(one))
+
+    def read(self, item: _Object, /) -> Sequence[Message]:
+        """Return what *item* says."""
+        role = self.role(item)
+        if role != "assistant":
+            return [self._asked(role, group) for group in self._groups(item)]
+        signed = filter(None, map(self.thinking, self.blocks(item)))
+        return [with_thinking(Message(role=role, parts=self.said(item)), signed)]
+
+    def write(self, message: Message, source: _Object | None, /) -> _Object:
+        """Return *message*; what is unchanged in it is the very block of its source."""
+        if message.is_summary:
+            message = Message.assistant(summary_text(message))
+        own = [] if source is None else [(self.parts(one), one) for one in self.blocks(source)]
+        blocks = rewritten(
+            message.parts, own, lambda part, one: self.block(part, one, message.name)
+        )
+        return self.made(message.role, blocks, source)
+
+    def part(self, item: _Object, which: Sequence[int], /) -> _Object:
+        """Return the blocks of those messages."""
+        groups = self._groups(item)
+        blocks = [block for at in which for block, _ in groups[at]]
+        return self.made(self._asked(self.role(item), groups[which[0]]).role, blocks, item)
+
+    def _groups(self, item: _Object) -> list[list[tuple[_Block, tuple[Part, ...]]]]:
+        """Return the blocks of each message in *item*: a result, or what is between results."""
+        read = [(one, tuple(self.parts(one))) for one in self.blocks(item)]
+        groups: list[list[tuple[_Block, tuple[Part, ...]]]] = []
+        for is_result, run in groupby(read, lambda one: _is_result(one[1])):
+            blocks = list(run)
+            groups += [[one] for one in blocks] if is_result else [blocks]
+        return groups
+
+    def _asked(self, role: Role, group: Sequence[tuple[_Block, tuple[Part, ...]]]) -> Message:
+        parts = tuple(part for _, said in group for part in said)
+        if _is_result(parts):
+            return Message(role="tool", parts=parts, name=self.tool(group[0][0]))
+        return Message(role=role, parts=parts)
+
+
+def rewritten(
+    parts: Iterable[Part],
+    own: Iterable[tuple[Iterable[Part], _Block]],
+    write: Callable[[Part, _Block | None], _Block | None],
+) -> list[_Block]:
+    """
+    Return blocks for *parts*; what is unchanged is the very block that it was read from.
+
+    Args:
+        parts: What a message says.
+        own: What each block of its source says, with the block.
+        write: Makes the block of a part, or none. It also gets the block that has the same call
+            under another id, or another result of the same call, if there is one.
+    """
+    left = [(list(said), one) for said, one in own]
+    made: list[_Block | None] = []
+    for part in parts:
+        at = next((at for at, (said, _) in enumerate(left) if said == [part]), None)
+        if at is None:
+            like = (one for said, one in left if said and _is_like(said[0], part))
+            made.append(write(part, next(like, None)))
+        else:
+            made.append(left.pop(at)[1])
+    return [one for one in made if one is not None]
+
+
+def result_text(part: ToolCallResponsePart) -> str:
+    """Return what a tool answered as text, with marks for what is none."""
+    said = [TextPart(part.response)] if isinstance(part.response, str) else part.response
+    return "\n".join(filter(None, map(readable_text, said)))
+
+
+def _is_result(parts: Sequence[Part]) -> bool:
+    return bool(parts) and isinstance(parts[0], ToolCallResponsePart)
+
+
+def _is_like(one: Part, other: Part) -> bool:
+    match one, other:
+        case ToolCallPart(), ToolCallPart():
+            return (one.name, one.arguments) == (other.name, other.arguments)
+        case ToolCallResponsePart(), ToolCallResponsePart():
+            return one.id == other.id
+        case _:
+            return False
