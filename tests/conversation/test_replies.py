@@ -11,7 +11,8 @@ from foldline.conversation.model_router import ModelRouter
 from foldline.conversation.orchestrator import RoundRobin
 from foldline.errors import ModelError, RunStartError
 from foldline.history.formats.renderings import render_anthropic
-from foldline.history.messages import Message
+from foldline.history.messages import AGENT_KEY, Message
+from foldline.history.parts import TextPart, ToolCallPart
 from foldline.history.tokens import TokenEstimator, count_message
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.testing.grammars.anthropic import check_anthropic
@@ -58,6 +59,43 @@ async def test_a_reply_is_asked_for_by_a_note_that_is_not_stored() -> None:
     tokens = sum(count_message(message, counter) for message in request.messages)
     assert (sent.tokens, sent.message_count) == (tokens, 3)
     assert texts(await conversation.messages()) == ["begin", "a here", "b here"]
+
+
+async def test_each_one_who_has_spoken_since_is_named() -> None:
+    """The note names who gave each answer since the agent or a user spoke, the oldest first."""
+    model = ScriptedModel(repeat="d here", delay=0)
+    agents = [agent_named("a"), agent_named("b"), agent_named("c"), Agent(model, name="d")]
+    conversation = Conversation(agents, orchestrator=RoundRobin())
+    for n in range(8):
+        await conversation.send(None if n else "begin")
+    for n in range(4):
+        await conversation.send("once more" if n == 1 else None)
+
+    by_all = "[The last 3 answers are by a, b and c. Now it is the turn of d.]"
+    by_two = "[The last 2 answers are by b and c. Now it is the turn of d.]"
+    assert [one.messages[-1].text for one in model.requests] == [by_all, by_all, by_two]
+
+
+async def test_the_calls_of_another_agent_are_no_answers() -> None:
+    """An answer that took calls counts once, and of a long talk only the newest are named."""
+    model = ScriptedModel(repeat="d here", delay=0)
+    thread = await MemoryStore().thread("t")
+    call = ToolCallPart("1", "look", "{}")
+    by_a, by_b = {AGENT_KEY: "a"}, {AGENT_KEY: "b"}
+    looked = [
+        Message(role="assistant", parts=(call,), metadata=by_a),
+        Message.tool("1", "a table"),
+        Message(role="assistant", parts=(TextPart("A table."),), metadata=by_a),
+    ]
+    answer = Message(role="assistant", parts=(TextPart("I see."),), metadata=by_b)
+    await thread.add_messages([Message.user("What is there?"), *looked, answer])
+    await Agent(model, name="d").run(thread=thread)
+    await thread.add_messages([answer] * 9)
+    await Agent(model, name="d").run(thread=thread)
+
+    notes = [one.messages[-1].text for one in model.requests]
+    assert notes[0] == "[The last 2 answers are by a and b. Now it is the turn of d.]"
+    assert notes[1].startswith(f"[The last 8 answers are by {', '.join('b' * 7)} and b.")
 
 
 async def test_an_agent_alone_gets_no_note() -> None:

@@ -1,7 +1,8 @@
 """The result of a turn."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
+from itertools import islice
 
 from msgspec import Struct, structs
 
@@ -32,6 +33,10 @@ __all__ = [
     "signed",
     "stored_result",
 ]
+
+
+# More of those who have answered a note does not name, so that it stays short.
+_MOST_NAMED = 8
 
 
 class ReductionMetadata(Struct, frozen=True, kw_only=True):
@@ -169,15 +174,36 @@ def handover(history: History, agent: str) -> Message | None:
     """
     Return what ends the request of *agent* if the last message is the answer of another one.
 
-    Models answer a user, and some vendors refuse a request that ends with an answer. It is sent and
-    not stored.
+    Models answer a user, and some vendors refuse a request that ends with an answer. This note
+    names who gave the answers since *agent* or a user spoke; it is sent and not stored.
     """
     # Where none is in memory, the view ends with a message of the user.
     last = history[len(history) - 1] if len(history) > history.start else None
-    speaker = None if last is None or last.role != "assistant" else answered_by(last)
-    if speaker in {None, agent}:
+    if last is None or last.role != "assistant":
         return None
-    return Message.user(f"[The last answer is by {speaker}. Now it is the turn of {agent}.]")
+    speakers = list(islice(_speakers(history, agent), _MOST_NAMED))
+    if not speakers:
+        return None
+    newest, *others = speakers
+    said = f"The last answer is by {newest}"
+    if others:
+        names = ", ".join(reversed(others))
+        said = f"The last {len(speakers)} answers are by {names} and {newest}"
+    return Message.user(f"[{said}. Now it is the turn of {agent}.]")
+
+
+def _speakers(history: History, agent: str) -> Iterator[str]:
+    """Yield who gave each answer since *agent* or a user spoke, the newest first."""
+    newest = len(history) - 1
+    for at in range(newest, history.start - 1, -1):
+        message = history[at]
+        if message.role == "tool":
+            continue
+        speaker = answered_by(message)
+        if message.role != "assistant" or not speaker or speaker == agent:
+            return
+        if at == newest or not message.tool_calls:
+            yield speaker
 
 
 def signed(message: Message, now: datetime, *, agent: str | None = None) -> Message:
