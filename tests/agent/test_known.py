@@ -123,9 +123,9 @@ def facts(items: Items) -> tuple[object, ...]:
         history.has_reasoning(0),
         history.system_tokens,
         history.last_user(),
-        items.wire,
-        list(items.messages),
-        list(items.places),
+        items.made.wire,
+        list(items.made.messages),
+        list(items.made.places),
         items.writer,
     )
 
@@ -262,7 +262,11 @@ def conversion(items: list[Item]) -> Conversion:
     """Read *items* as if nothing were known."""
     one = read(items, KnownLists(0))
     return Conversion(
-        history=one.history, wire=one.wire, witnesses=None, messages=one.messages, places=one.places
+        history=one.history,
+        wire=one.made.wire,
+        witnesses=None,
+        messages=one.made.messages,
+        places=one.made.places,
     )
 
 
@@ -455,7 +459,7 @@ def test_an_answer_that_goes_on_is_one_message() -> None:
     read(items, known)
     longer = [*items, {"role": "assistant", "content": "and more"}]
 
-    assert read(longer, known).messages[-1].text.endswith("and more")
+    assert read(longer, known).made.messages[-1].text.endswith("and more")
     assert facts(read(longer, known)) == facts(read(longer, KnownLists(0)))
 
 

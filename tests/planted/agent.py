@@ -219,8 +219,8 @@ spaces in a docstring take quadratic time
 
 agent/wire.py: agent/test_wire.py
 the first tool call changes the front
-- writer=_detected_chat_messages if is_detected else _WRITERS[made.wire]
-+ writer=_WRITERS[made.wire]
+- writer = _detected_chat_messages if is_detected else _WRITERS[made.wire]
++ writer = _WRITERS[made.wire]
 
 agent/config.py: agent/test_agent.py
 edits of the vendor give no warning
@@ -307,7 +307,7 @@ a view goes on after an item that a longer view would join or trim
 - if known.steps and isinstance(known.steps[-1], int) else None
 + if known.steps else None
 a new item that the view shortens is given whole
-- if not all(map(is_, view[start:], self.messages[-len(new) :])):
+- if not all(map(is_, view[start:], self.made.messages[-len(new) :])):
 + if False:
 neighbors of one speaker are written as they are
 - if not is_plain(item) or item["role"] == before or

@@ -85,10 +85,10 @@ class Conversion(Struct, frozen=True, kw_only=True, eq=False):
     witnesses: Witnesses | None = None
     """What the items say of their format; None if the caller named it."""
 
-    messages: Sequence[Message]
+    messages: Sequence[Message] = ()
     """The messages, system messages at their places."""
 
-    places: Sequence[int]
+    places: Sequence[int] = ()
     """The place of the first item of each message; several messages of one item have the same."""
 
     views: list[WrittenView] = field(default_factory=list[WrittenView])

@@ -9,7 +9,7 @@ from operator import is_
 from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from foldline.agent.known import Conversion, KnownList, KnownLists, WrittenView, fresh
 from foldline.errors import FormatError
@@ -86,24 +86,19 @@ _FRONT = 8
 class Items(Struct, frozen=True, kw_only=True):
     """What a caller passed in, as a history, and the way back."""
 
-    history: History
+    made: Conversion
+    """What was read; of messages that were given it has the history alone."""
+
     kept: Sequence[Any]
     """What was passed in; a copy, if it was a list."""
 
     writer: _Writer | None = None
     """Writes a view in the format that was given; None if messages were given."""
 
-    wire: NativeFormat = NativeFormat.OPENAI_CHAT
-    """The format of the dictionaries."""
-
-    messages: Sequence[Message] = ()
-    """What was read from dictionaries."""
-
-    places: Sequence[int] = ()
-    """The place of the first dictionary of each of these."""
-
-    views: list[WrittenView] = field(default_factory=list[WrittenView])
-    """The view of the very same items, or of the first of them, that was written last."""
+    @property
+    def history(self) -> History:
+        """The messages as a history."""
+        return self.made.history
 
     def given(self) -> list[Any]:
         """Return what was passed in."""
@@ -115,7 +110,7 @@ class Items(Struct, frozen=True, kw_only=True):
         """Return *view* in the caller's form; what is unchanged is the caller's own object."""
         if self.writer is None:
             return view
-        for known in self.views:
+        for known in self.made.views:
             if (shown := self._continued(known, view)) is not None:
                 return shown
         sources = _Sources(self, view)
@@ -127,10 +122,10 @@ class Items(Struct, frozen=True, kw_only=True):
             written = [
                 one if one == item else item for item, one in zip(written, same, strict=True)
             ]
-        if len(view) == len(self.messages) and len(written) == len(self.kept):
+        if len(view) == len(self.made.messages) and len(written) == len(self.kept):
             written = sources.with_ids(written)
         found = sources.as_given(written)
-        self.views[:] = [WrittenView(view, sources.steps(found), len(self.kept))]
+        self.made.views[:] = [WrittenView(view, sources.steps(found), len(self.kept))]
         return found
 
     def _continued(self, known: WrittenView, view: list[Message]) -> list[Any] | None:
@@ -144,13 +139,13 @@ class Items(Struct, frozen=True, kw_only=True):
             return None
         if not new:
             return shown
-        if not all(map(is_, view[start:], self.messages[-len(new) :])):
+        if not all(map(is_, view[start:], self.made.messages[-len(new) :])):
             return None
         # What does not end with an item of the caller's own may end otherwise in a longer view.
         last = shown[-1] if known.steps and isinstance(known.steps[-1], int) else None
         if not is_object(last) or not _take_turns(last.get("role"), new):
             return None
-        self.views[:] = [
+        self.made.views[:] = [
             WrittenView(view, [*known.steps, *range(known.size, len(self.kept))], len(self.kept))
         ]
         return [*shown, *new]
@@ -171,17 +166,17 @@ class _Sources:
 
     def __init__(self, items: Items, view: list[Message]) -> None:
         self._items = items
-        self._split = _CONVERTER_OF[items.wire].split
+        self._split = _CONVERTER_OF[items.made.wire].split
         self._pieces: dict[int, list[_Dict]] = {}
         self._plain: dict[int, _Dict] = {}
-        self._indexes = _indexes(items.messages, view)
+        self._indexes = _indexes(items.made.messages, view)
 
     def of(self, message: Message) -> Sequence[_Dict] | None:
         """Return what *message* was read from; None if it is a new one."""
         index = self._indexes.get(id(message))
         if index is None:
             return None
-        places = self._items.places
+        places = self._items.made.places
         at = places[index]
         end = places[index + 1] if index + 1 < len(places) else len(self._items.kept)
         if end > at and (index == 0 or places[index - 1] < at):
@@ -192,7 +187,7 @@ class _Sources:
 
     def first_items(self) -> list[_Dict]:
         """Return the first item of each message."""
-        places = self._items.places
+        places = self._items.made.places
         return [self._item(places[index]) for index in self._indexes.values()]
 
     def with_ids(self, written: list[_Dict]) -> list[_Dict]:
@@ -242,7 +237,7 @@ def read_items(
 ) -> Items:
     """Read *messages* in whatever form they are; what is *known* of them is not read again."""
     if isinstance(messages, History):
-        return Items(history=messages, kept=messages)
+        return Items(made=Conversion(history=messages), kept=messages)
     if not isinstance(messages, Iterable) or isinstance(messages, str | bytes | Mapping):
         text = f"messages must be a list of messages, got {type(messages).__name__}"  # pyright: ignore[reportUnknownArgumentType] - any object
         raise FormatError(text)
@@ -250,7 +245,8 @@ def read_items(
     given: list[Any] = list(messages)  # pyright: ignore[reportUnknownArgumentType] - any object
     if not given or isinstance(given[0], Message):
         _check_kinds(given, Message, "a Message like the first")
-        return Items(history=History(given, counter=counter), kept=given)
+        made = Conversion(history=History(given, counter=counter))
+        return Items(made=made, kept=given)
     return _read_dictionaries(given, format, counter, KnownLists(0) if known is None else known)
 
 
@@ -271,15 +267,8 @@ def _read_dictionaries(
         made = known.keeping(given, format, partial(_converted, given, format, counter))
     # A caller who names a format knows what is to come.
     is_detected = format is None and made.wire is NativeFormat.OPENAI_CHAT
-    return Items(
-        history=made.history,
-        kept=given,
-        writer=_detected_chat_messages if is_detected else _WRITERS[made.wire],
-        wire=made.wire,
-        messages=made.messages,
-        places=made.places,
-        views=made.views,
-    )
+    writer = _detected_chat_messages if is_detected else _WRITERS[made.wire]
+    return Items(made=made, kept=given, writer=writer)
 
 
 def _converted(
