@@ -111,7 +111,8 @@ class Sending:
             hold = Hold(thread, urandom(8).hex(), turn_id=turn_id, admits_turns=True)
             async with hold as self._hold:
                 try:
-                    await self._begin(self._given if entry == "new" else (), turn)
+                    begins = None if entry == "settle" else turn
+                    await self._begin(self._given if entry == "new" else (), begins)
                 except ThreadConflictError as conflict:
                     admission.overtaken(conflict)
                     continue
