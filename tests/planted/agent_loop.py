@@ -33,9 +33,48 @@ a fold is stored behind the call of the model
 
 agent/admission.py: agent/once/test_turn_ids.py::test_a_known_turn_is_not_run_again
 a known turn id runs again
--             self.result = known
--             return "stored"
+-         if known is not None and known.is_finished:
++         if False:
+
+agent/admission.py: agent/once/test_turn_ids.py::test_a_turn_that_was_left_is_run_again
+a turn that was left is answered with nothing
+-             known = known if any(map(is_answer, messages)) else known.reopened()
++             known = known if messages else known.reopened()
+
+agent/admission.py: agent/once/test_turn_ids.py::test_an_id_alone_needs_a_message
+an id alone answers an answer
+-         if last is None or not is_answer(last):
++         if True:
+
+agent/admission.py: agent/once/test_turn_ids.py::test_one_answer_serves_two_ids
+the answer to a message is not found by its id
+-         self.result = None if turn.origin else await turn_that_answered(thread, turn.id)
++         self.result = None
+
+agent/agent.py: agent/once/test_turn_ids.py::test_an_open_run_without_an_id_is_finished_first
+an earlier run is finished under the id of a later message
+-             record = None if entry == "settle" else admission.turn
++             record = admission.turn
+
+conversation/sending.py: conversation/once/test_other_turns.py::test_a_message_is_stored_after_the_one_that_is_finished_first
+a message begins while an earlier one is finished
+-             turn = None if entry == "settle" else admission.turn
++             turn = admission.turn
+
+conversation/sending.py: conversation/once/test_other_turns.py::test_who_was_taken_over_gets_the_answer
+a conversation that was taken over does not look for the answer
+-                 if self._has_begun and not await admission.is_elsewhere():
++                 if self._has_begun:
+
+conversation/sending.py: conversation/once/test_other_turns.py::test_who_waits_gets_the_answer_of_the_last_agent
+a message has ended when its first agent has
+-             turn = structs.replace(turn, goes_on=True)
 +             pass
+
+agent/turn.py: conversation/once/test_other_turns.py::test_a_closed_tab_keeps_its_own_answer
+what an agent of several ends is not noted
+-         turn_id = self._hold.outer_turn_id if resumed is None else resumed.turn_id
++         turn_id = "" if resumed is None else resumed.turn_id
 
 agent/admission.py: agent/once/test_leases.py::test_another_message_waits_for_its_turn
 a second worker pays for a model call before it waits

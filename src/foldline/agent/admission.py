@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from foldline.agent.hold import Hold
 from foldline.agent.result import last_turn
+from foldline.agent.unanswered import is_answer, last_said, turn_that_answered
 from foldline.checks import expect, expect_choice
 from foldline.errors import (
     ConfigError,
@@ -192,13 +193,36 @@ class Admission:
                 raise TurnRunningError(thread_id=thread.id)
             return None
         state = thread.execution_state
-        if state is not None and state.is_open:
-            return await self._found_open(state)
+        run = state if state is not None and state.is_open else None
+        if known is not None and known.stop and (run is None or run.turn_id != known.id):
+            # Its process ended between two agents.
+            self.result = known
+            return "stored"
+        if run is not None:
+            return await self._found_open(run)
         is_plain = not self._has_input and self._turn_id is None
         if self._has_waited and is_plain and state is not None:
             self.result = last_turn(thread, state)
             return "ended"
-        return "new" if known is None else "continue"
+        return await self._found_closed()
+
+    async def _found_closed(self) -> Entry:
+        """Return how to go on where no run is open; what is answered is not asked again."""
+        thread, turn = self._thread, self.turn
+        if turn is None or (self._has_input and not turn.origin):
+            return "new"
+        last = await last_said(thread)
+        if last is None or not is_answer(last):
+            return "continue" if turn.origin else "new"
+        self.result = None if turn.origin else await turn_that_answered(thread, turn.id)
+        if self.result is not None:
+            return "stored"
+        left = "it was left for the next message, which has an answer: " if turn.origin else ""
+        message = (
+            f"nothing waits for an answer as turn {turn.id!r} of thread {thread.id!r}: {left}"
+            "send a message under another id"
+        )
+        raise RunStartError(message)
 
     def _is_busy(self) -> bool:
         thread, around = self._thread, Hold.around(self._thread)
@@ -224,7 +248,7 @@ class Admission:
         except ThreadConflictError as conflict:
             self.overtaken(conflict)
             return None
-        return "new" if self.turn is None or not self.turn.origin else "continue"
+        return await self._found_closed()
 
     async def _known(self) -> TurnRecord | None:
         """Return what is stored of the turn, and note it."""
@@ -236,6 +260,9 @@ class Admission:
             self._is_stale = True
             await self._refresh()
             known = await self._thread.stored_turn(self._turn_id)
+        if known is not None and known.reason == _LEFT:
+            messages = await self._thread.turn_messages(known)
+            known = known if any(map(is_answer, messages)) else known.reopened()
         if known is None:
             self.turn = TurnRecord(id=self._turn_id, given=self._given)
         elif self._given and known.given not in {b"", self._given}:

@@ -376,7 +376,8 @@ class Agent:
             known = admission.result
             if known is not None:
                 return await stored_result(thread, known, listen)
-            news, record = (given if entry == "new" else ()), admission.turn
+            news = given if entry == "new" else ()
+            record = None if entry == "settle" else admission.turn
             turn = Turn(self._setup, thread, news, overrides=config, listen=listen, turn=record)
             turn.keeps_partial, turn.waited = keeps_partial, admission.waited
             try:

@@ -167,8 +167,9 @@ class Turn:
             at.messages = await thread.get_messages(last=thread.count - resumed.turn_start)
             # The vendor may have an answer that was never stored, so it gets everything again.
             at.state = resumed.with_service(None)
-            if resumed.turn_id and not self._hold.outer_turn_id:
-                at.turn = await thread.stored_turn(resumed.turn_id)
+        turn_id = self._hold.outer_turn_id if resumed is None else resumed.turn_id
+        if turn_id and (at.turn is None or resumed is not None):
+            at.turn = await thread.stored_turn(turn_id)
         # The one who resumes takes the lease: the next commit of the worker before is refused.
         given = list(map(partial(signed, now=thread.now()), self._given))
         await at.commit(Change(messages=given, execution=at.state, source="input"))

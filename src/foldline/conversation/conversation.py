@@ -17,10 +17,11 @@ from foldline.agent.portal import PORTAL
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.result import answered_by
 from foldline.agent.turn_input import TurnInput, checked_input
+from foldline.agent.unanswered import is_waiting
 from foldline.checks import expect, expect_choice
 from foldline.conversation.orchestration import ConversationEvent, OrchestrationResult
 from foldline.conversation.orchestrator import Orchestrator
-from foldline.conversation.sending import Sending, is_waiting
+from foldline.conversation.sending import Sending
 from foldline.errors import ConfigError, RunStartError, TurnRunningError
 from foldline.history.messages import Message
 from foldline.reduction.config import AgentRunConfig

@@ -48,6 +48,11 @@ class Stage:
         self._shown: str | None = None
         self.look()
 
+    def begin(self) -> None:
+        """Forget an attempt that others were faster than."""
+        self.conflict, self.turns = None, []
+        self.look()
+
     def look(self) -> None:
         """Take everything on the thread now as known."""
         self._count, self._revision = self.thread.count, self.thread.head.revision

@@ -21,12 +21,13 @@ from time import perf_counter
 
 from msgspec import UNSET, UnsetType, structs
 
-from foldline.agent.admission import Admission, TurnPolicy
+from foldline.agent.admission import Admission, Entry, TurnPolicy
 from foldline.agent.agent import Agent
 from foldline.agent.hold import Hold
 from foldline.agent.progress import Progress
 from foldline.agent.result import answered_by, signed, stored_result
 from foldline.agent.service import begun
+from foldline.agent.unanswered import is_answer, is_waiting, last_said
 from foldline.checks import expect
 from foldline.conversation.orchestrated_agent import OrchestratedAgent, Stage
 from foldline.conversation.orchestration import (
@@ -53,7 +54,7 @@ from foldline.threads.thread import ConversationThread
 from foldline.threads.turns import TurnRecord
 
 
-__all__ = ["Sending", "is_waiting"]
+__all__ = ["Sending"]
 
 
 _LOG = logging.getLogger("foldline")
@@ -84,6 +85,7 @@ class Sending:
         self._policy = policy
         self._values = values or {}
         self._hold: Hold | None = None
+        self._has_begun = False
         self._history: Sequence[Message] = ()
         self._answer_start = thread.count
 
@@ -99,33 +101,40 @@ class Sending:
 
     async def _admitted(self, orchestrator: Orchestrator) -> OrchestrationResult:
         """Let the orchestrator answer once nobody else is at work, unless the answer is there."""
-        thread = self._thread
-        admission = Admission(thread, self._given, self._policy)
+        admission = Admission(self._thread, self._given, self._policy)
         while True:
             entry = await admission.entry()
             if admission.result is not None:
                 return await self._stored(admission.result)
-            state, turn = thread.execution_state, admission.turn
             await self._check_waiting(is_new=entry == "new")
-            turn_id = "" if turn is None or entry == "settle" else turn.id
-            hold = Hold(thread, urandom(8).hex(), turn_id=turn_id, admits_turns=True)
-            async with hold as self._hold:
-                try:
-                    begins = None if entry == "settle" else turn
-                    await self._begin(self._given if entry == "new" else (), begins)
-                except ThreadConflictError as conflict:
-                    admission.overtaken(conflict)
-                    continue
-                if entry in {"resume", "settle"} and state is not None:
-                    result = await self._resumed(state.agent_name)
-                elif entry == "continue" and not await is_waiting(thread):
-                    # Its process ended between the answer and the end of the turn.
-                    return await self._stored(await self._closed(turn))
-                else:
-                    result = await self._kept(await self._orchestrated(orchestrator))
-                if entry != "settle":
-                    await self._closed(turn)
-                    return result
+            turn = None if entry == "settle" else admission.turn
+            try:
+                result = await self._held(entry, turn, orchestrator)
+            except ThreadConflictError as conflict:
+                if self._has_begun and not await admission.is_elsewhere():
+                    raise
+                admission.overtaken(conflict)
+                continue
+            if entry != "settle":
+                return result
+
+    async def _held(
+        self, entry: Entry, turn: TurnRecord | None, orchestrator: Orchestrator
+    ) -> OrchestrationResult:
+        """Answer while nobody else may."""
+        thread, state = self._thread, self._thread.execution_state
+        turn_id = "" if turn is None else turn.id
+        hold = Hold(thread, urandom(8).hex(), turn_id=turn_id, admits_turns=True)
+        async with hold as self._hold:
+            await self._begin(self._given if entry == "new" else (), turn)
+            if entry in {"resume", "settle"} and state is not None:
+                result = await self._resumed(state.agent_name)
+            else:
+                result = await self._kept(await self._orchestrated(orchestrator), turn)
+            end = await self._end_of(turn)
+            if end is not None:
+                await self._commit((), turn=end)
+            return result
 
     async def _check_waiting(self, *, is_new: bool) -> None:
         thread, state = self._thread, self._thread.execution_state
@@ -138,28 +147,29 @@ class Sending:
 
     async def _begin(self, given: Sequence[Message], turn: TurnRecord | None) -> None:
         """Store the input, and take the thread."""
-        thread = self._thread
-        self._stage.look()
-        if turn is not None and not turn.origin:
-            head = thread.head
-            turn = turn.begun(run_id=urandom(16).hex(), origin=head.epoch, start=head.count)
+        thread, self._has_begun = self._thread, False
+        self._stage.begin()
+        if turn is not None:
+            if not turn.origin:
+                head = thread.head
+                turn = turn.begun(run_id=urandom(16).hex(), origin=head.epoch, start=head.count)
+            turn = structs.replace(turn, goes_on=True)
         now = thread.now()
         await self._commit([signed(message, now) for message in given], turn=turn)
-        self._answer_start = thread.count
+        self._answer_start, self._has_begun = thread.count, True
 
-    async def _closed(self, turn: TurnRecord | None) -> TurnRecord | None:
-        """Store the end of *turn*, if it has an id."""
+    async def _end_of(self, turn: TurnRecord | None, news: int = 0) -> TurnRecord | None:
+        """Return the record of the end of *turn* with *news* messages; None if it is stored."""
         known = None if turn is None else await self._thread.stored_turn(turn.id)
         if known is None or known.is_finished:
-            return known
+            return None
         state, calls = self._thread.execution_state, len(self._stage.turns)
-        reason = COMPLETED if state is None else state.termination_reason or COMPLETED
-        ended = known.ended(stop=self._thread.count, reason=reason, iterations=calls)
-        await self._commit((), turn=ended)
-        return ended
+        reason = None if news or state is None else state.termination_reason
+        stop = self._thread.count + news
+        ended = known.ended(stop=stop, reason=reason or COMPLETED, iterations=calls)
+        return structs.replace(ended, goes_on=False)
 
-    async def _stored(self, turn: TurnRecord | None) -> OrchestrationResult:
-        assert turn is not None
+    async def _stored(self, turn: TurnRecord) -> OrchestrationResult:
         found = await stored_result(self._thread, turn, self._stage.listen)
         said = (answered_by(one) for one in reversed(found.messages))
         name = next(filter(None, said), next(iter(self._agents)))
@@ -235,7 +245,9 @@ class Sending:
         window = await self._thread.window()
         return max(1, window.history.exchanges())
 
-    async def _kept(self, result: OrchestrationResult) -> OrchestrationResult:
+    async def _kept(
+        self, result: OrchestrationResult, turn: TurnRecord | None
+    ) -> OrchestrationResult:
         expect("response", result.response, list | tuple)
         for place, one in enumerate(result.response):
             expect(f"response[{place}]", one, Message)
@@ -254,14 +266,15 @@ class Sending:
         reduction = result.reduction or (folds[-1] if folds else None)
         is_stored = reduction is None or any(one is reduction for one in folds)
         new = UNSET if reduction is None or is_stored else reduction.state
+        end = await self._end_of(turn, len(news)) if news else None
         try:
             if news or not is_stored:
-                await self._commit(news, agent=agent, reduction=new)
+                await self._commit(news, agent=agent, reduction=new, turn=end)
         except IntegrityError:
             _LOG.warning("a reduction does not match the messages of thread %r", self._thread.id)
             reduction = None
             if news:
-                await self._commit(news, agent=agent)
+                await self._commit(news, agent=agent, turn=end)
         return structs.replace(result, response=response, reduction=reduction)
 
     async def _commit(
@@ -313,25 +326,10 @@ class Sending:
         )
 
 
-async def is_waiting(thread: ConversationThread) -> bool:
-    """Whether the last message of *thread* has no answer yet."""
-    last = await _last(thread)
-    return last is not None and not _is_answer(last)
-
-
 async def _speaker(thread: ConversationThread) -> str | None:
     """Return the agent whose answer is the last message of *thread*; None if there is none such."""
-    last = await _last(thread)
-    return answered_by(last) if last is not None and _is_answer(last) else None
-
-
-async def _last(thread: ConversationThread) -> Message | None:
-    said = await thread.get_range(max(0, thread.head.length - 1))
-    return next((message for message in reversed(said) if message.role != "system"), None)
-
-
-def _is_answer(message: Message) -> bool:
-    return message.role == "assistant" and not message.tool_calls
+    last = await last_said(thread)
+    return answered_by(last) if last is not None and is_answer(last) else None
 
 
 def _without_history(

@@ -49,10 +49,13 @@ class TurnRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     iterations: int = 0
     """How many model calls it made."""
 
+    goes_on: bool = False
+    """Whether further agents of a conversation may answer; what is noted of its end is so far."""
+
     @property
     def is_finished(self) -> bool:
         """Whether it has ended."""
-        return self.stop > 0
+        return self.stop > 0 and not self.goes_on
 
     def begun(self, *, run_id: str, origin: bytes, start: int) -> "TurnRecord":
         """Return the record of the turn that *run_id* begins after *start* messages."""
@@ -61,6 +64,10 @@ class TurnRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def ended(self, *, stop: int, reason: str, iterations: int) -> "TurnRecord":
         """Return the record of the turn that ended with *stop* messages."""
         return replace(self, stop=stop, reason=reason, iterations=iterations)
+
+    def reopened(self) -> "TurnRecord":
+        """Return the record as if the turn had not ended."""
+        return replace(self, stop=0, reason="", iterations=0)
 
     def is_there(self, *, epoch: bytes, count: int, runs: Runs | None) -> bool:
         """Whether its messages are those of a thread at *epoch* with *count* messages."""

@@ -167,18 +167,69 @@ async def test_an_id_alone_answers_what_is_stored(store: ThreadStore) -> None:
     assert (first.text, again.text, len(model.requests)) == ("fine", "fine", 1)
 
 
+@ON_EVERY_STORE
+async def test_one_answer_serves_two_ids(store: ThreadStore) -> None:
+    """Jobs with the ids of two stored messages: the first answers both, the second finds that."""
+    agent, model = agent_of("fine", "more")
+    async with store:
+        thread = await store.thread("t")
+        await thread.add_messages([Message.user(f"{name}?", id=name) for name in ("one", "two")])
+        await agent.run(thread=await store.thread("t"), turn_id="one")
+        second = await agent.run(thread=await store.thread("t"), turn_id="two")
+        await agent.run("more?", thread=await store.thread("t"))
+        later = await agent.run(thread=await store.thread("t"), turn_id="two")
+        assert await texts(thread) == ["one?", "two?", "fine", "more?", "more"]
+
+    assert [one.text for one in second.messages] == ["two?", "fine"]
+    assert (later.messages, later.is_complete, later.iterations) == (second.messages, True, 1)
+    assert len(model.requests) == 2
+
+
+@ON_EVERY_STORE
+async def test_an_id_alone_needs_a_message(store: ThreadStore) -> None:
+    """An unknown id without a message, where nothing waits, is an error, and no model is asked."""
+    agent, model = agent_of("fine")
+    async with store:
+        thread = await store.thread("t")
+        await agent.run("hello", thread=thread)
+        with pytest.raises(RunStartError, match="nothing waits for an answer"):
+            await agent.run(thread=await store.thread("t"), turn_id="job")
+
+    assert len(model.requests) == 1
+
+
 async def test_an_open_run_is_left_for_the_next_message(store: ThreadStore) -> None:
     """By default a run that nobody runs any more ends where it is, and the message is answered."""
-    agent, _ = agent_of(ModelError("down"), "fine")
+    agent, model = agent_of(ModelError("down"), "fine")
     async with store:
         with pytest.raises(ModelError):
             await agent.run("hello", thread=await store.thread("t"), turn_id="one")
         thread = await store.thread("t")
         await agent.run("are you there?", thread=thread, turn_id="two")
         assert await texts(thread) == ["hello", "are you there?", "fine"]
-        left = await agent.run("hello", thread=thread, turn_id="one")
+        with pytest.raises(RunStartError, match="was left for the next message"):
+            await agent.run("hello", thread=thread, turn_id="one")
 
-    assert (left.text, left.is_complete) == ("", False)
+    assert len(model.requests) == 2
+
+
+@ON_EVERY_STORE
+async def test_a_turn_that_was_left_is_run_again(store: ThreadStore) -> None:
+    """If nothing was answered since, its message is answered where it is, and is not stored again."""
+    agent, model = agent_of(ModelError("down"), ModelError("down"), "fine")
+    async with store:
+        for name in ("one", "two"):
+            with pytest.raises(ModelError):
+                await agent.run(f"{name}?", thread=await store.thread("t"), turn_id=name)
+        thread = await store.thread("t")
+        result = await agent.run("one?", thread=thread, turn_id="one")
+        again = await agent.run("one?", thread=await store.thread("t"), turn_id="one")
+        with pytest.raises(RunStartError):
+            await agent.run("two?", thread=await store.thread("t"), turn_id="two")
+        assert await texts(thread) == ["one?", "two?", "fine"]
+
+    assert (result.text, again.text, again.is_complete) == ("fine", "fine", True)
+    assert len(model.requests) == 3
 
 
 async def test_an_open_run_is_finished_first(store: ThreadStore) -> None:
@@ -193,6 +244,19 @@ async def test_an_open_run_is_finished_first(store: ThreadStore) -> None:
         again = await agent.run("hello", thread=thread, turn_id="one")
 
     assert again.text == "late"
+
+
+async def test_an_open_run_without_an_id_is_finished_first(store: ThreadStore) -> None:
+    """Its answer is not that of the message that comes after it."""
+    agent, _ = agent_of(ModelError("down"), "late", "fine")
+    async with store:
+        thread = await store.thread("t")
+        with pytest.raises(ModelError):
+            await agent.run("hello", thread=thread)
+        result = await agent.run("and now?", thread=thread, turn_id="id", on_open="resume")
+        assert await texts(thread) == ["hello", "late", "and now?", "fine"]
+
+    assert result.text == "fine"
 
 
 async def test_an_open_run_is_an_error(store: ThreadStore) -> None:
