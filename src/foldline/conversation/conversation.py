@@ -118,7 +118,7 @@ class Conversation:
         Args:
             message: The user's message. Without it, whatever waits on the thread is answered: an
                 interrupted run, or a message without an answer. If nothing waits, one of several
-                agents answers the last answer; `resume` never does that.
+                agents answers the last answer, unless there is a *turn_id*; `resume` never does that.
             config: Overrides for this run.
             options: Values for the orchestrator.
             files: Files that go with the message; see `Agent.run`.
