@@ -180,6 +180,46 @@ async def test_what_a_failing_model_left_to_the_digest_is_not_stored() -> None:
         assert (found.counts["folded"], found.is_complete) == (8, True)
 
 
+@pytest.mark.parametrize("due_only", [False, True])
+async def test_a_run_begins_behind_the_threads_that_fail(*, due_only: bool) -> None:
+    """Threads that always fail hold up nobody: the next run begins behind them."""
+    failing = ScriptedSummarizer(repeat=SummarizerError("refused"), name="scripted:s")
+    working = ScriptedSummarizer(repeat=" ".join(["whole"] * 30), name="scripted:s")
+    async with MemoryStore() as store:
+        for name in ("a", "b", "c"):
+            await (await store.thread(name)).commit(
+                Change(messages=said(8), fold_rule=reducer().fold_rule(_budget(reducer())))
+            )
+        found = await refold(
+            store, reducer(summarizer=failing), at_once=1, most_failures=2, due_only=due_only
+        )
+        assert not found.is_complete
+        later = await refold(
+            store, reducer(summarizer=working), after=found.next, due_only=due_only
+        )
+        folded = {thread.id async for thread in store.threads() if thread.head.folds}
+
+    assert (later.is_complete, later.next, folded) == (True, "", {"c"})
+
+
+async def test_threads_that_cannot_be_folded_are_passed_by() -> None:
+    """What is too large says nothing of the model, so that it ends no run."""
+    steps: list[FoldStep] = []
+    async with MemoryStore() as store:
+        for name in ("a", "b", "c"):
+            much = [Message.system("word " * 9_000)] if name < "c" else []
+            await (await store.thread(name)).add_messages([*much, *said(8)])
+        small = reducer(window=4_000)
+        found = await refold(store, small, at_once=1, most_failures=1, on_step=steps.append)
+
+    assert [(one.outcome, one.reason) for one in steps] == [
+        ("failed", "RequestTooLargeError"),
+        ("failed", "RequestTooLargeError"),
+        ("folded", ""),
+    ]
+    assert found.is_complete
+
+
 async def test_a_thread_that_went_on_is_folded_all_the_same() -> None:
     """Messages that come in while a summary is written stay; a thread that was rewound is left."""
     async with MemoryStore() as store:

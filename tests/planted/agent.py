@@ -38,6 +38,17 @@ a refold stores what the digest wrote for a model that failed
 - if names and event.summarizer == DIGEST and DIGEST not in names:
 + if False:
 
+agent/refold.py: agent/test_refold.py::test_a_run_begins_behind_the_threads_that_fail
+a refold begins with the same threads again
+-             next="" if is_complete else self._place,
++             next="",
+
+agent/refold.py: agent/test_refold.py::test_threads_that_cannot_be_folded_are_passed_by
+a thread that is too large ends a refold
+-             outcome, reason = "failed", type(error).__name__
++             outcome, reason = "failed", type(error).__name__
++             self._failures += 1
+
 agent/pace.py: agent/test_refold.py::test_a_minute_is_any_minute
 a minute begins when it is asked for
 - while spent and spent[0].at <= now - _MINUTE:

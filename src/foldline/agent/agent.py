@@ -339,7 +339,7 @@ class Agent:
 
         Args:
             store: The store, open.
-            options: `tenant`, `due_only`, `shard`, `at_once`, `limits`, `most_failures` and
+            options: `tenant`, `due_only`, `after`, `shard`, `at_once`, `limits`, `most_failures` and
                 `on_step`; see `foldline.agent.refold.refold`.
 
         Raises:

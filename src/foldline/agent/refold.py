@@ -12,7 +12,8 @@ moment of the kill is asked for a second time, and stored once.
 A thread whose counts leave no fold due by the new rule is passed by with its head alone; the others
 are read, and the verdict decides, prices included. The offline digest stands behind every
 summarizer in a turn, which has to go on. Here nobody waits, so what the digest wrote in the place of a
-model that failed is not stored, and after some failures in a row the run ends: it may be started again.
+model that failed is not stored, and after some failures of models in a row the run ends: it may be
+started again, from the beginning or behind the threads that it has looked at.
 """
 
 import asyncio
@@ -39,6 +40,7 @@ from foldline.providers.book import parted
 from foldline.providers.digest import DIGEST
 from foldline.reduction.budget import Budget, budget_of
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
+from foldline.threads.pages import written_place
 from foldline.threads.read_only import ThreadWindow
 from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
@@ -55,6 +57,9 @@ What became of a thread.
 `not_due`: it needs none. `refused`: a fold would not have made its view smaller. `overtaken`: it was
 rewound, folded or deleted meanwhile. `failed`: the summarizers failed, or it is damaged or too large.
 """
+
+_Given: TypeAlias = AsyncIterator[tuple[str, ConversationThread]]
+"""Threads, each with its place in their order."""
 
 _NO_LIMITS: Mapping[str, RateLimit | Pace] = MappingProxyType({})
 _USUAL_AT_ONCE: Final = 4
@@ -84,7 +89,10 @@ class Refolded(Struct, frozen=True, kw_only=True):
     """What the vendors of the summarizers counted."""
 
     is_complete: bool
-    """Whether every thread was looked at; not if too many failed in a row."""
+    """Whether every thread was looked at; not if the summarizers failed too often in a row."""
+
+    next: str = ""
+    """The `after` of a run that goes on behind what was looked at; empty if all was."""
 
 
 def shard_of(key: ThreadKey, shards: int) -> int:
@@ -98,6 +106,7 @@ class RefoldOptions(TypedDict, total=False):
 
     tenant: str
     due_only: bool
+    after: str
     shard: tuple[int, int]
     at_once: int
     limits: Mapping[str, RateLimit | Pace]
@@ -111,6 +120,7 @@ async def refold(  # noqa: PLR0913 - one name for each thing that bounds it
     *,
     tenant: str = DEFAULT_TENANT,
     due_only: bool = False,
+    after: str = "",
     budget: Budget | None = None,
     shard: tuple[int, int] = (0, 1),
     at_once: int = _USUAL_AT_ONCE,
@@ -129,6 +139,8 @@ async def refold(  # noqa: PLR0913 - one name for each thing that bounds it
         reducer: What folds: another configuration, summarizer or model makes another reduction.
         tenant: Whose threads.
         due_only: Whether only threads in `ThreadStore.folds_due` are looked at, the oldest first.
+        after: The `next` of an earlier run with the same *due_only*, or the id of a thread: it begins
+            behind that. Empty to begin with the first.
         budget: What a request may hold, its instructions and tools included; by default that of the
             configuration and the model's window.
         shard: Which part of the threads, from 0, and of how many; see `shard_of`.
@@ -136,7 +148,8 @@ async def refold(  # noqa: PLR0913 - one name for each thing that bounds it
         limits: How much may be asked in a minute, by the vendor: the name of a model before its colon.
             A fold begins when its vendor has room; what it asks beyond one request counts afterwards.
             A `Pace` is shared with whatever else goes by it.
-        most_failures: After how many failures in a row it ends.
+        most_failures: After how many failures of the summarizers in a row it ends. A thread that is
+            damaged or too large says nothing of them, and is passed by.
         on_step: Receives each thread that was looked at.
 
     Raises:
@@ -151,30 +164,32 @@ async def refold(  # noqa: PLR0913 - one name for each thing that bounds it
         raise ConfigError(message)
     budget = budget or budget_of(reducer.config, window=reducer.window)
     run = _Run(store, reducer, budget, limits, most_failures=most_failures, on_step=on_step)
-    given = _due(store, tenant) if due_only else store.threads(tenant=tenant)
+    given = (_due if due_only else _every)(store, tenant, after)
     await run.all(_in_shard(given, *shard), at_once)
     return run.outcome()
 
 
-async def _due(store: ThreadStore, tenant: str) -> AsyncIterator[ConversationThread]:
-    after = ""
+async def _every(store: ThreadStore, tenant: str, after: str) -> _Given:
+    async for thread in store.threads(tenant=tenant, after=after):
+        yield thread.id, thread
+
+
+async def _due(store: ThreadStore, tenant: str, after: str) -> _Given:
     while True:
         page = await store.folds_due(tenant=tenant, after=after)
         for due in page.threads:
             thread = await store.find(due.key)
             if thread is not None:
-                yield thread
+                yield written_place((due.since.timestamp(), due.key.id)), thread
         after = page.next
         if not after:
             return
 
 
-async def _in_shard(
-    given: AsyncIterator[ConversationThread], part: int, shards: int
-) -> AsyncIterator[ConversationThread]:
-    async for thread in given:
+async def _in_shard(given: _Given, part: int, shards: int) -> _Given:
+    async for place, thread in given:
         if shard_of(thread.key, shards) == part:
-            yield thread
+            yield place, thread
 
 
 class _Run:
@@ -200,16 +215,19 @@ class _Run:
         self._counts: dict[FoldOutcome, int] = {}
         self._usages: list[Usage] = []
         self._failures = 0
+        self._place = ""
 
     def outcome(self) -> Refolded:
         """Return what came of it."""
+        is_complete = self._failures < self._most_failures
         return Refolded(
             counts=self._counts,
             usage=total_usage(self._usages),
-            is_complete=self._failures < self._most_failures,
+            is_complete=is_complete,
+            next="" if is_complete else self._place,
         )
 
-    async def all(self, given: AsyncIterator[ConversationThread], at_once: int) -> None:
+    async def all(self, given: _Given, at_once: int) -> None:
         """Fold what is *given*, so many *at_once*."""
         try:
             async with asyncio.TaskGroup() as group:
@@ -218,18 +236,15 @@ class _Run:
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
 
-    async def _some(self, given: AsyncIterator[ConversationThread]) -> None:
+    async def _some(self, given: _Given) -> None:
         while self._failures < self._most_failures:
             async with self._turn:
-                thread = await anext(given, None)
-            if thread is None:
-                return
+                found = await anext(given, None)
+                if found is None:
+                    return
+                self._place, thread = found
             step = await self._step(thread)
             self._counts[step.outcome] = self._counts.get(step.outcome, 0) + 1
-            if step.outcome == "failed":
-                self._failures += 1
-            elif step.outcome == "folded":
-                self._failures = 0
             self._on_step(step)
 
     async def _step(self, thread: ConversationThread) -> FoldStep:
@@ -237,6 +252,10 @@ class _Run:
         reason = ""
         try:
             outcome, reason = await self._folded(thread)
+            if outcome == "failed":
+                self._failures += 1
+            elif outcome == "folded":
+                self._failures = 0
         except (ThreadConflictError, ThreadNotFoundError):
             outcome = "overtaken"
         except (StoreCorruptError, RequestTooLargeError) as error:

@@ -268,9 +268,11 @@ class ThreadStore:
         await carry_out(self.context, planned)
         return thread
 
-    async def threads(self, *, tenant: str = DEFAULT_TENANT) -> AsyncIterator[ConversationThread]:
+    async def threads(
+        self, *, tenant: str = DEFAULT_TENANT, after: str = ""
+    ) -> AsyncIterator[ConversationThread]:
         """
-        Yield every thread of *tenant*, in order of their ids.
+        Yield every thread of *tenant*, in order of their ids, or those after the id *after*.
 
         One that is damaged, or that a newer foldline wrote, is skipped, and the log names it.
 
@@ -278,7 +280,7 @@ class ThreadStore:
             StoreCorruptError: The store is damaged so that its threads cannot be listed.
         """
         check_tenant(tenant)
-        async for thread in self._listed(tenant):
+        async for thread in self._listed(tenant, after=after):
             yield thread
 
     async def _whole(

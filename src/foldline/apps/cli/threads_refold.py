@@ -83,6 +83,9 @@ class _RefoldOptions(TenantOptions, frozen=True, kw_only=True):
     due: Annotated[
         bool, typer.Option("--due", help="Only the threads that `foldline threads due` lists.")
     ] = False
+    after: Annotated[
+        str, typer.Option(metavar="CURSOR", help="Begin behind this; an earlier run prints it.")
+    ] = ""
     shard: Annotated[
         str,
         typer.Option(
@@ -135,6 +138,7 @@ def refold_threads(options: _RefoldOptions) -> None:
                     reducer,
                     tenant=options.tenant,
                     due_only=options.due,
+                    after=options.after,
                     budget=budget,
                     shard=(part, shards),
                     at_once=options.at_once,
@@ -174,13 +178,16 @@ def _tell(options: _RefoldOptions, found: Refolded) -> None:
     if options.json:
         usage = structs.asdict(found.usage)
         facts = {"tenant": options.tenant, "shard": options.shard, "counts": counts}
-        print_json({**facts, "usage": usage, "is_complete": found.is_complete})
+        print_json({**facts, "usage": usage, "is_complete": found.is_complete, "next": found.next})
     else:
         shown = ", ".join(f"{name.replace('_', ' ')}: {counts[name]:,}" for name in sorted(counts))
         read, written = found.usage.input_tokens, found.usage.output_tokens
         spent = f"; {read:,} tokens read and {written:,} written" if read or written else ""
         say(f"{counted(sum(counts.values()), 'thread')}: {shown or 'none'}{spent}")
         if not found.is_complete:
-            note("ended after several failures in a row: run it again to go on")
+            note(
+                "ended after several failures in a row: run it again to go on, or behind them with"
+            )
+            note(f"--after {found.next}")
     if counts.get("failed"):
         raise typer.Exit(DAMAGED)
