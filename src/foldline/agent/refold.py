@@ -139,8 +139,7 @@ async def refold(  # noqa: PLR0913 - one name for each thing that bounds it
         reducer: What folds: another configuration, summarizer or model makes another reduction.
         tenant: Whose threads.
         due_only: Whether only threads in `ThreadStore.folds_due` are looked at, the oldest first.
-        after: The `next` of an earlier run with the same *due_only*, or the id of a thread: it begins
-            behind that. Empty to begin with the first.
+        after: The `next` of an earlier run with the same *due_only*, to begin behind it.
         budget: What a request may hold, its instructions and tools included; by default that of the
             configuration and the model's window.
         shard: Which part of the threads, from 0, and of how many; see `shard_of`.
@@ -159,14 +158,18 @@ async def refold(  # noqa: PLR0913 - one name for each thing that bounds it
     expect("reducer", reducer, HistoryReducer)
     expect_whole("at_once", at_once, 1)
     expect_whole("most_failures", most_failures, 1)
-    if not 0 <= shard[0] < shard[1]:
-        message = f"shard must be (part, of how many), the part from 0 up, got {shard}"
-        raise ConfigError(message)
+    _check_shard(shard)
     budget = budget or budget_of(reducer.config, window=reducer.window)
     run = _Run(store, reducer, budget, limits, most_failures=most_failures, on_step=on_step)
     given = (_due if due_only else _every)(store, tenant, after)
     await run.all(_in_shard(given, *shard), at_once)
     return run.outcome()
+
+
+def _check_shard(shard: tuple[int, int]) -> None:
+    if not 0 <= shard[0] < shard[1]:
+        message = f"shard must be (part, of how many), the part from 0 up, got {shard}"
+        raise ConfigError(message)
 
 
 async def _every(store: ThreadStore, tenant: str, after: str) -> _Given:
