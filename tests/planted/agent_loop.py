@@ -40,8 +40,8 @@ a known turn id runs again
 
 agent/admission.py: agent/once/test_turn_ids.py::test_a_turn_that_was_left_is_run_again
 a turn that was left is answered with nothing
--             known = known if any(map(is_answer, messages)) else known.reopened()
-+             known = known if messages else known.reopened()
+-         if known is not None and await was_left(self._thread, known):
++         if False:
 
 agent/admission.py: agent/once/test_turn_ids.py::test_an_id_alone_needs_a_message
 an id alone answers an answer

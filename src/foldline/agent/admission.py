@@ -19,7 +19,13 @@ from msgspec import Struct
 
 from foldline.agent.hold import Hold
 from foldline.agent.result import last_turn
-from foldline.agent.unanswered import is_answer, last_said, turn_that_answered
+from foldline.agent.unanswered import (
+    LEFT,
+    is_answer,
+    last_said,
+    turn_that_answered,
+    was_left,
+)
 from foldline.checks import expect, expect_choice
 from foldline.errors import (
     ConfigError,
@@ -52,9 +58,6 @@ How to go on.
 which is this turn. `settle`: resume the open run of another turn, then look again. `stored`: return
 the stored result of the turn. `ended`: return the result of the last run, which was waited for.
 """
-
-_LEFT: Final = "Left for the next message"
-"""Why a run ended that nobody ran any more when the next message came."""
 
 _LOG = logging.getLogger("foldline")
 _WAITING: Final = (
@@ -244,7 +247,7 @@ class Admission:
         if policy.on_open == "error":
             run_start(thread.id, state, count=thread.count, has_input=True)
         try:
-            await thread.abandon_run(_LEFT)
+            await thread.abandon_run(LEFT)
         except ThreadConflictError as conflict:
             self.overtaken(conflict)
             return None
@@ -260,9 +263,8 @@ class Admission:
             self._is_stale = True
             await self._refresh()
             known = await self._thread.stored_turn(self._turn_id)
-        if known is not None and known.reason == _LEFT:
-            messages = await self._thread.turn_messages(known)
-            known = known if any(map(is_answer, messages)) else known.reopened()
+        if known is not None and await was_left(self._thread, known):
+            known = known.reopened()
         if known is None:
             self.turn = TurnRecord(id=self._turn_id, given=self._given)
         elif self._given and known.given not in {b"", self._given}:

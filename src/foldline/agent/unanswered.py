@@ -8,8 +8,11 @@ from foldline.threads.thread import ConversationThread
 from foldline.threads.turns import TurnRecord
 
 
-__all__ = ["is_answer", "is_waiting", "last_said", "turn_that_answered"]
+__all__ = ["LEFT", "is_answer", "is_waiting", "last_said", "turn_that_answered", "was_left"]
 
+
+LEFT: Final = "Left for the next message"
+"""Why a run ended that nobody ran any more when the next message came."""
 
 _NEAR: Final = 200
 """Among how many of the newest messages one is looked for by its id."""
@@ -30,6 +33,11 @@ async def last_said(thread: ConversationThread) -> Message | None:
 def is_answer(message: Message) -> bool:
     """Whether *message* ends an exchange: an assistant message that calls no tool."""
     return message.role == "assistant" and not message.tool_calls
+
+
+async def was_left(thread: ConversationThread, turn: TurnRecord) -> bool:
+    """Whether *turn* was left for the next message before it had an answer."""
+    return turn.reason == LEFT and not any(map(is_answer, await thread.turn_messages(turn)))
 
 
 async def turn_that_answered(thread: ConversationThread, message_id: str) -> TurnRecord | None:

@@ -16,6 +16,7 @@ from foldline.agent.events import AgentEvent, RequestSentEvent, TextDeltaEvent
 from foldline.agent.refold import Refolded
 from foldline.agent.result import TurnResult, stored_result
 from foldline.agent.turn_input import TurnInput, checked_input
+from foldline.agent.unanswered import was_left
 from foldline.checks import expect
 from foldline.errors import (
     ConfigError,
@@ -140,8 +141,9 @@ async def answer_turn(
 async def ended_turn(thread: ConversationThread, turn_id: str) -> TurnResult | None:
     """Return what came of the turn *turn_id* of *thread*; None if it has not ended."""
     turn = await thread.stored_turn(turn_id)
-    is_there = turn is not None and turn.is_finished
-    return await stored_result(thread, turn, None) if turn is not None and is_there else None
+    if turn is None or not turn.is_finished or await was_left(thread, turn):
+        return None
+    return await stored_result(thread, turn, None)
 
 
 async def give_up_turn(
