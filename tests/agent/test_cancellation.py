@@ -179,6 +179,15 @@ async def resumed(talk: Talk, model: Model, ground: Ground) -> set[str]:
     return broken | broken_in_the_end(talk.scene, model, sight, talk.book)
 
 
+async def gone_on(talk: Talk, model: Model, ground: Ground) -> set[str]:
+    """Go on after a turn was cancelled or left; what was told already is its answer, and ends it."""
+    await talk.thread.refresh()
+    last = (await talk.thread.get_messages(last=1))[0] if talk.thread.count else None
+    if last is not None and last.metadata and PARTIAL_KEY in last.metadata:
+        return _broken_behind(await sight_of(talk.scene, ground()), talk.thread)
+    return await resumed(talk, model, ground)
+
+
 async def check_point(
     scene: Scene, ground: Ground, at: int, mode: Mode, model: Model
 ) -> tuple[bool, set[str]]:
@@ -186,7 +195,7 @@ async def check_point(
     watch, book = Watch(at, mode), Book()
     async with talking(scene, ground, book) as talk:
         await watch.run(talk())
-        return watch.waits > at, await resumed(talk, model, ground)
+        return watch.waits > at, await gone_on(talk, model, ground)
 
 
 def points(
@@ -323,10 +332,7 @@ async def left(scene: Scene, ground: Ground, part: Leaving, count: int) -> tuple
     async with talking(scene, ground, book) as talk:
         agent = agent_of(scene, talk.life, book)
         goes_on = await part(agent.run_stream(scene.questions[0], thread=talk.thread), count)
-        last = (await talk.thread.get_messages(last=1))[0] if talk.thread.count else None
-        if last is not None and last.metadata and PARTIAL_KEY in last.metadata:
-            return goes_on, _broken_behind(await sight_of(scene, ground()), talk.thread)
-        return goes_on, await resumed(talk, MODEL, ground)
+        return goes_on, await gone_on(talk, MODEL, ground)
 
 
 def _broken_behind(sight: Sight, thread: ConversationThread) -> set[str]:
