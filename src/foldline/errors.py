@@ -290,8 +290,8 @@ class TurnRunningError(RunStartError):
     def __init__(self, *, thread_id: str) -> None:
         self.thread_id = thread_id
         super().__init__(
-            f"a turn is running on thread {thread_id!r}: try again later, or leave "
-            "`on_conflict` at 'wait'"
+            f"a turn is running on thread {thread_id!r}: try again later. With `on_conflict` at "
+            "'wait' its end is waited for, as long as `turn_wait` of the store says"
         )
 
 

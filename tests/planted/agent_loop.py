@@ -80,11 +80,21 @@ what an agent of several ends is not noted
 
 agent/admission.py: agent/once/test_leases.py::test_another_message_waits_for_its_turn
 a second worker pays for a model call before it waits
--             return thread.is_in_turn or thread.lease is not None
-+             return thread.is_in_turn
+-             return thread.is_in_turn or thread.lease is not None or not is_first
++             return thread.is_in_turn or not is_first
 a plain turn does not look for a lease
 -         is_free = thread.lease is None and (state is None or not state.is_open)
 +         is_free = state is None or not state.is_open
+
+agent/admission.py: agent/once/test_lines.py::test_messages_are_answered_as_they_came
+who waits does not look who is before him
+-             is_first = self._place is None or self._place.is_first
++             is_first = True
+
+agent/admission.py: agent/once/test_lines.py::test_a_tool_that_waits_for_its_own_turn_gets_an_error
+a wait has no end
+-             if left <= 0:
++             if left is None:
 
 agent/progress.py: agent/once/test_leases.py::test_a_worker_that_was_taken_over_writes_nothing
 a turn is taken over without a fence

@@ -7,12 +7,14 @@ Theory of operation
 Nothing is stored and no model is asked until nobody else runs a turn on the thread. A turn that has
 an id and has ended is not run again: its stored result is returned. One that is open and that nobody
 runs is resumed. Somebody else's turn is waited for: in this process its end wakes those who wait, in
-others they look again after 50 ms, then after twice as long each time, up to half a second.
+others they look again after 50 ms, then after twice as long each time, up to half a second. Within one
+store object they are a line, in the order in which they came: only the first one may begin, and it
+keeps its place until its first commit is made. No wait is longer than `turn_wait` of the store.
 """
 
+import asyncio
 import logging
 from collections.abc import Sequence
-from time import monotonic
 from typing import Final, Literal, TypeAlias, get_args
 
 from msgspec import Struct
@@ -39,6 +41,7 @@ from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.start import run_start
 from foldline.threads.thread import ConversationThread
 from foldline.threads.turns import TurnRecord, digest_of_input
+from foldline.threads.waiters import Waiter
 
 
 __all__ = ["Admission", "Entry", "OnConflict", "OnOpen", "TurnPolicy", "checked_policy"]
@@ -114,10 +117,17 @@ class Admission:
         self.waited = 0.0
         """How many seconds it has waited for turns of others."""
         self._is_stale = self._is_fresh = False
+        self._place: Waiter | None = None
         self.turn: TurnRecord | None = None
         """What is stored of the turn, or will be; None if it has no id."""
         self.result: TurnRecord | None = None
         """The turn whose stored result is the answer; None if a turn has to be run."""
+
+    def leave(self) -> None:
+        """Let the next one look, since the first commit of the turn is made, or there is none."""
+        if self._place is not None:
+            self._thread.waiters.leave(self._place)
+            self._place = None
 
     def overtaken(self, conflict: ThreadConflictError) -> None:
         """Look again, since the first commit met a *conflict*; or raise it."""
@@ -139,9 +149,12 @@ class Admission:
 
         Raises:
             TurnIdError: The id belongs to a turn with another input.
-            TurnRunningError: Somebody else runs a turn, and `on_conflict` is `error`.
+            TurnRunningError: Somebody else runs a turn, and `on_conflict` is `error`, or it has
+                lasted too long.
             RunStartError: A run is open, and `on_open` is `error`.
         """
+        if self._place is None and Hold.around(self._thread) is None:
+            self._place = self._thread.waiters.join(self._thread.key)
         if self._is_plain():
             return "new"
         await self._refresh()
@@ -154,27 +167,32 @@ class Admission:
             return False
         state = thread.execution_state
         is_free = thread.lease is None and (state is None or not state.is_open)
-        return is_free and Hold.around(thread) is None
+        return is_free and self._place is not None and self._place.is_first
 
     async def _waited(self) -> Entry:
-        pause = _FIRST_PAUSE
-        with self._thread.waiter() as waiter:
-            while True:
-                waiter.clear()
-                # What ended before this was heard of.
-                self._is_stale = True
+        pause, place, time = _FIRST_PAUSE, self._place, asyncio.get_running_loop().time
+        assert place is not None
+        left = self._thread.turn_wait - self.waited
+        while True:
+            place.clear()
+            # Who is not the first has to know only whether somebody else has run his turn.
+            if self._turn_id or place.is_first:
+                self._is_stale, self._is_fresh = True, False
                 await self._refresh()
                 found = await self._looked()
                 if found is not None:
                     return found
-                lease = self._thread.lease
-                if not self._has_waited and lease is not None:
-                    _LOG.info(_WAITING, self._thread.id, lease.seconds)
-                self._has_waited, self._is_stale, self._is_fresh = True, True, False
-                began = monotonic()
-                await waiter.wait(pause if lease is None else min(pause, lease.seconds))
-                self.waited += monotonic() - began
-                pause = min(2 * pause, _LONGEST_PAUSE)
+            lease, began = self._thread.lease, time()
+            if not self._has_waited and lease is not None:
+                _LOG.info(_WAITING, self._thread.id, lease.seconds)
+            if left <= 0:
+                raise TurnRunningError(thread_id=self._thread.id)
+            self._has_waited = True
+            most = left if lease is None else min(left, lease.seconds)
+            await place.wait(min(pause, most))
+            self.waited += time() - began
+            left = self._thread.turn_wait - self.waited
+            pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _refresh(self) -> None:
         """Read the thread again if others may have moved it."""
@@ -230,7 +248,8 @@ class Admission:
     def _is_busy(self) -> bool:
         thread, around = self._thread, Hold.around(self._thread)
         if around is None:
-            return thread.is_in_turn or thread.lease is not None
+            is_first = self._place is None or self._place.is_first
+            return thread.is_in_turn or thread.lease is not None or not is_first
         if not around.admits_turns or thread.is_in_turn:
             message = f"a turn on thread {thread.id!r} cannot wait for another one inside it"
             raise RunStartError(message)
@@ -253,12 +272,17 @@ class Admission:
             return None
         return await self._found_closed()
 
+    def _has_seen(self, known: TurnRecord) -> bool:
+        """Whether the object of the thread is newer than the beginning of the turn *known*."""
+        state = self._thread.execution_state
+        return self._is_fresh and state is not None and state.run_id == known.run_id
+
     async def _known(self) -> TurnRecord | None:
         """Return what is stored of the turn, and note it."""
         if not self._turn_id:
             return None
         known = await self._thread.stored_turn(self._turn_id)
-        if known is not None and not known.is_finished and not self._is_fresh:
+        if known is not None and not known.is_finished and not self._has_seen(known):
             # What is known of an open turn may be newer than the object of the thread.
             self._is_stale = True
             await self._refresh()

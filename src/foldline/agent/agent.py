@@ -371,6 +371,23 @@ class Agent:
         if thread is None:
             thread = await MemoryStore().thread(urandom(16).hex())
         admission = Admission(thread, given, policy)
+        try:
+            return await self._admitted(
+                admission, given, thread, config, listen, keeps_partial=keeps_partial
+            )
+        finally:
+            admission.leave()
+
+    async def _admitted(
+        self,
+        admission: Admission,
+        given: Sequence[Message],
+        thread: ConversationThread,
+        config: AgentRunConfig | None,
+        listen: Callable[[AgentEvent], None] | None,
+        *,
+        keeps_partial: bool,
+    ) -> TurnResult:
         while True:
             entry = await admission.entry()
             known = admission.result
@@ -380,6 +397,8 @@ class Agent:
             record = None if entry == "settle" else admission.turn
             turn = Turn(self._setup, thread, news, overrides=config, listen=listen, turn=record)
             turn.keeps_partial, turn.waited = keeps_partial, admission.waited
+            if entry != "settle":
+                turn.on_begun = admission.leave
             try:
                 result = await turn.run()
             except ThreadConflictError as conflict:

@@ -79,6 +79,8 @@ class Turn:
         """How many seconds it has waited for turns of others."""
         self.keeps_partial = True
         """Whether what was streamed of an answer ends a turn that is cancelled."""
+        self.on_begun: Callable[[], None] | None = None
+        """What is called then."""
         self._setup = setup
         self._thread = thread
         self._given = given
@@ -174,6 +176,8 @@ class Turn:
         given = list(map(partial(signed, now=thread.now()), self._given))
         await at.commit(Change(messages=given, execution=at.state, source="input"))
         self.has_begun = True
+        if self.on_begun is not None:
+            self.on_begun()
         started = TurnStartedEvent(
             agent=self._setup.agent,
             thread_id=thread.id,

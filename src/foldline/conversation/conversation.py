@@ -25,8 +25,11 @@ from foldline.conversation.sending import Sending
 from foldline.errors import ConfigError, RunStartError, TurnRunningError
 from foldline.history.messages import Message
 from foldline.reduction.config import AgentRunConfig
+from foldline.threads.key import ThreadKey
+from foldline.threads.lease import TURN_WAIT
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
+from foldline.threads.waiters import Waiter, Waiters
 
 
 __all__ = ["Conversation", "ConversationStream", "call_sync"]
@@ -35,8 +38,8 @@ __all__ = ["Conversation", "ConversationStream", "call_sync"]
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
-# So often those who wait look whether they were overlooked, in seconds.
-_PAUSE = 0.5
+# Of a conversation that has no thread yet. Those who wait for it have one line, as it has one thread.
+_NEW = ThreadKey("conversation", "new")
 
 
 class ConversationStream(EventStream[ConversationEvent, OrchestrationResult]):
@@ -85,7 +88,7 @@ class Conversation:
         checked_input(None, thread=thread)
         self._orchestrator = orchestrator
         self._thread = thread
-        self._is_sending = False
+        self._waiters = Waiters()
 
     @property
     def agents(self) -> Mapping[str, Agent]:
@@ -242,14 +245,12 @@ class Conversation:
         policy: TurnPolicy,
         listen: Callable[[ConversationEvent], None] | None,
     ) -> OrchestrationResult:
-        thread = self._thread
-        if thread is None:
-            made = await MemoryStore().thread(urandom(16).hex())
-            # Another send may have made one meanwhile.
-            thread = self._thread = self.thread or made
-        await self._wait_for_others(thread, policy)
-        self._is_sending = True
+        place = self._waiters.join(_NEW)
         try:
+            await self._come_first(place, policy)
+            thread = self._thread
+            if thread is None:
+                thread = self._thread = await MemoryStore().thread(urandom(16).hex())
             if files:
                 given = await asyncio.to_thread(with_files, given, files)
             sending = Sending(
@@ -264,17 +265,16 @@ class Conversation:
             )
             return await sending.run()
         finally:
-            self._is_sending = False
-            thread.wake()
+            self._waiters.leave(place)
 
-    async def _wait_for_others(self, thread: ConversationThread, policy: TurnPolicy) -> None:
-        """Wait until this conversation answers no other message."""
-        if self._is_sending and (policy.on_conflict == "error" or Hold.around(thread)):
-            raise TurnRunningError(thread_id=thread.id)
-        with thread.waiter() as waiter:
-            while self._is_sending:
-                waiter.clear()
-                await waiter.wait(_PAUSE)
+    async def _come_first(self, place: Waiter, policy: TurnPolicy) -> None:
+        """Wait until *place* is the first in the line of this conversation."""
+        key, most = _NEW, TURN_WAIT
+        if self._thread is not None:
+            is_inside = Hold.around(self._thread) is not None
+            key, most = self._thread.key, 0 if is_inside else self._thread.turn_wait
+        if not await place.becomes_first(most if policy.on_conflict == "wait" else 0):
+            raise TurnRunningError(thread_id=key.id)
 
 
 def _by_name(given: object) -> Mapping[str, Agent]:

@@ -102,6 +102,14 @@ class Sending:
     async def _admitted(self, orchestrator: Orchestrator) -> OrchestrationResult:
         """Let the orchestrator answer once nobody else is at work, unless the answer is there."""
         admission = Admission(self._thread, self._given, self._policy)
+        try:
+            return await self._answered_by(orchestrator, admission)
+        finally:
+            admission.leave()
+
+    async def _answered_by(
+        self, orchestrator: Orchestrator, admission: Admission
+    ) -> OrchestrationResult:
         while True:
             entry = await admission.entry()
             if admission.result is not None:
@@ -109,7 +117,7 @@ class Sending:
             await self._check_waiting(is_new=entry == "new")
             turn = None if entry == "settle" else admission.turn
             try:
-                result = await self._held(entry, turn, orchestrator)
+                result = await self._held(entry, turn, orchestrator, admission)
             except ThreadConflictError as conflict:
                 if self._has_begun and not await admission.is_elsewhere():
                     raise
@@ -119,7 +127,11 @@ class Sending:
                 return result
 
     async def _held(
-        self, entry: Entry, turn: TurnRecord | None, orchestrator: Orchestrator
+        self,
+        entry: Entry,
+        turn: TurnRecord | None,
+        orchestrator: Orchestrator,
+        admission: Admission,
     ) -> OrchestrationResult:
         """Answer while nobody else may."""
         thread, state = self._thread, self._thread.execution_state
@@ -127,6 +139,8 @@ class Sending:
         hold = Hold(thread, urandom(8).hex(), turn_id=turn_id, admits_turns=True)
         async with hold as self._hold:
             await self._begin(self._given if entry == "new" else (), turn)
+            if entry != "settle":
+                admission.leave()
             if entry in {"resume", "settle"} and state is not None:
                 result = await self._resumed(state.agent_name)
             else:

@@ -12,11 +12,14 @@ from typing import Final
 from msgspec import Struct
 
 
-__all__ = ["NOBODY", "TURN_LEASE", "Lease", "lease_at"]
+__all__ = ["NOBODY", "TURN_LEASE", "TURN_WAIT", "Lease", "lease_at"]
 
 
 TURN_LEASE: Final = 15.0
 """How many seconds a lease lasts unless a store says otherwise."""
+
+TURN_WAIT: Final = 600.0
+"""How many seconds a turn waits for others unless a store says otherwise."""
 
 
 class Lease(Struct, frozen=True, gc=False):

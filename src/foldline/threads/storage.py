@@ -13,7 +13,7 @@ from foldline.history.tokens import TokenCounter, TokenEstimator
 from foldline.threads.change import Change, Document, DocumentKind
 from foldline.threads.cipher import Vault
 from foldline.threads.key import ThreadKey
-from foldline.threads.lease import TURN_LEASE, Lease
+from foldline.threads.lease import TURN_LEASE, TURN_WAIT, Lease
 from foldline.threads.row import StoredRow
 from foldline.threads.waiters import Waiters
 
@@ -229,4 +229,5 @@ class StoreContext(Struct, frozen=True, kw_only=True):
     random_bytes: Callable[[int], bytes] = os.urandom
     checkpoints: CheckpointRetention = "latest"
     turn_lease: float = TURN_LEASE
+    turn_wait: float = TURN_WAIT
     waiters: Waiters = field(default_factory=Waiters)

@@ -25,7 +25,7 @@ from foldline.threads.cipher import Cipher, Vault
 from foldline.threads.commit import Planned, carry_out
 from foldline.threads.head import ThreadRecord, decode_record
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey, check_tenant, key_of, listed_key
-from foldline.threads.lease import TURN_LEASE
+from foldline.threads.lease import TURN_LEASE, TURN_WAIT
 from foldline.threads.pages import place_after, written_place
 from foldline.threads.reader import Query
 from foldline.threads.search import SearchPage, search_page
@@ -98,6 +98,7 @@ class StoreOptions(TypedDict, total=False):
     checkpoints: CheckpointRetention
     clock: Callable[[], datetime] | None
     turn_lease: float
+    turn_wait: float
 
 
 class ThreadStore:
@@ -119,6 +120,7 @@ class ThreadStore:
         checkpoints: CheckpointRetention = "latest",
         clock: Callable[[], datetime] | None = None,
         turn_lease: float = TURN_LEASE,
+        turn_wait: float = TURN_WAIT,
     ) -> None:
         """
         Keep threads in *storage*.
@@ -133,11 +135,14 @@ class ThreadStore:
             clock: Returns the time, with a time zone.
             turn_lease: How many seconds after its last sign of life a turn may be taken over by
                 another worker. A turn that lives renews it, however long it takes.
+            turn_wait: How many seconds a turn waits at most for those before it on its thread,
+                until it is refused with a `TurnRunningError`.
         """
         expect("storage", storage, ThreadStorage)
         expect("cipher", cipher, Cipher | None)
         expect_choice("checkpoints", checkpoints, ("latest", "full"))
         expect_seconds("turn_lease", turn_lease)
+        expect_seconds("turn_wait", turn_wait)
         self.context: Final = StoreContext(
             storage=storage,
             counter=counter or TokenEstimator(),
@@ -145,6 +150,7 @@ class ThreadStore:
             clock=partial(datetime.now, UTC) if clock is None else partial(_in_utc, clock),
             checkpoints=checkpoints,
             turn_lease=turn_lease,
+            turn_wait=turn_wait,
         )
         """What the threads of this store have in common."""
 

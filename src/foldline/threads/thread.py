@@ -1,7 +1,7 @@
 """A conversation that is kept."""
 
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 
@@ -38,7 +38,7 @@ from foldline.threads.start import (
 )
 from foldline.threads.storage import StoreContext
 from foldline.threads.tools import answer_of
-from foldline.threads.waiters import Waiter
+from foldline.threads.waiters import Waiters
 
 
 __all__ = ["ConversationThread", "ThreadMoment"]
@@ -76,13 +76,15 @@ class ConversationThread(ReadOnlyThread):
         """How many seconds a turn is kept from other workers after its last sign of life."""
         return self._context.turn_lease
 
-    def wake(self) -> None:
-        """Tell those who wait in this process that a turn has ended."""
-        self._context.waiters.wake(self.key)
+    @property
+    def turn_wait(self) -> float:
+        """How many seconds a turn waits at most for others."""
+        return self._context.turn_wait
 
-    def waiter(self) -> AbstractContextManager[Waiter]:
-        """Give what is woken when a turn on this thread ends in this process."""
-        return self._context.waiters.waiter(self.key)
+    @property
+    def waiters(self) -> Waiters:
+        """Those who want to run a turn on a thread of this store, in this process."""
+        return self._context.waiters
 
     async def hold(self, lease: Lease) -> bool:
         """Renew *lease*, or with 0 seconds give it back; False if another one has it, or nobody."""

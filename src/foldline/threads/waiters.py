@@ -1,8 +1,7 @@
-"""Those who wait in this process for the end of somebody's turn."""
+"""Those who want to run a turn in this process, one behind the other."""
 
 import asyncio
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from threading import Lock
 
 from foldline.threads.key import ThreadKey
@@ -11,21 +10,51 @@ from foldline.threads.key import ThreadKey
 __all__ = ["Waiter", "Waiters"]
 
 
-class Waiter:
-    """One task that waits."""
+# So often one looks whether who is before him is still there, in seconds.
+_PAUSE = 0.5
 
-    def __init__(self) -> None:
+
+class Waiter:
+    """One task in a line."""
+
+    def __init__(self, key: ThreadKey, line: list["Waiter"]) -> None:
+        self.key = key
+        """The thread that the line is for."""
+        self._line = line
         self._event = asyncio.Event()
         self._loop = asyncio.get_running_loop()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its loop runs, so that it can use its place."""
+        return self._loop.is_running()
+
+    @property
+    def is_first(self) -> bool:
+        """Whether nobody is before it who can use his place."""
+        line = self._line
+        return line[0] is self or next(one for one in tuple(line) if one.is_alive) is self
+
+    async def becomes_first(self, seconds: float) -> bool:
+        """Wait until it is the first, but no longer than *seconds*; whether it is."""
+        until = self._loop.time() + seconds
+        while True:
+            self.clear()
+            left = until - self._loop.time()
+            if self.is_first or left <= 0:
+                return self.is_first
+            await self.wait(min(left, _PAUSE))
 
     def clear(self) -> None:
         """Forget what has happened: look at the thread after that."""
         self._event.clear()
 
     async def wait(self, seconds: float) -> None:
-        """Wait until a turn has ended, but no longer than *seconds*."""
+        """Wait until a turn has ended or somebody has left, but no longer than *seconds*."""
+        # `wait_for` loses a cancellation that comes together with a wake, before Python 3.12.
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._event.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._event.wait()
 
     def wake(self) -> None:
         """End the waiting, from whichever thread."""
@@ -35,33 +64,32 @@ class Waiter:
 
 
 class Waiters:
-    """The tasks that wait, by the thread that they wait for."""
+    """The lines, by the thread that they are for."""
 
     def __init__(self) -> None:
         """Begin with nobody."""
-        self._waiting: dict[ThreadKey, list[Waiter]] = {}
+        self._lines: dict[ThreadKey, list[Waiter]] = {}
         self._lock = Lock()
 
-    @contextmanager
-    def waiter(self, key: ThreadKey) -> Generator[Waiter, None, None]:
-        """Give what is woken at the end of each turn on the thread *key*."""
-        one = Waiter()
+    def join(self, key: ThreadKey) -> Waiter:
+        """Return the last one in the line for the thread *key*, until it leaves."""
         with self._lock:
-            self._waiting.setdefault(key, []).append(one)
-        try:
-            yield one
-        finally:
-            with self._lock:
-                left = [other for other in self._waiting[key] if other is not one]
-                if left:
-                    self._waiting[key] = left
-                else:
-                    del self._waiting[key]
+            line = self._lines.setdefault(key, [])
+            one = Waiter(key, line)
+            line.append(one)
+        return one
+
+    def leave(self, one: Waiter) -> None:
+        """Take *one* out of its line, and let the next one look."""
+        with self._lock:
+            line = self._lines[one.key]
+            line.remove(one)
+            if not line:
+                del self._lines[one.key]
+        if line:
+            self.wake(one.key)
 
     def wake(self, key: ThreadKey) -> None:
-        """Tell those who wait for the thread *key* that a turn has ended."""
-        if self._waiting:
-            with self._lock:
-                waiting = self._waiting.get(key, ())
-            for one in waiting:
-                one.wake()
+        """Tell those in the line for the thread *key* to look again."""
+        for one in tuple(self._lines.get(key, ())):
+            one.wake()
