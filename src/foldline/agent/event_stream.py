@@ -38,6 +38,14 @@ class Later(Generic[_Value]):
         return self._read().__await__()
 
 
+class _State(Generic[_Outcome]):
+    """What a stream and its work know of each other."""
+
+    def __init__(self) -> None:
+        self.work: asyncio.Future[_Outcome] | None = None
+        self.is_closed = False
+
+
 class EventStream(Generic[_Event, _Outcome]):
     """
     The events of some work as they happen, and its result.
@@ -53,20 +61,25 @@ class EventStream(Generic[_Event, _Outcome]):
         messages: Callable[[_Outcome], Awaitable[list[Message]]],
     ) -> None:
         """Stream *run*, which passes its events to the function it is given."""
-        self._run = run
         self._messages = messages
-        self._events = self._watched()
+        self._state = _State[_Outcome]()
+        self._events = _watched(run, self._state)
         self._lock = asyncio.Lock()
-        self._work: asyncio.Future[_Outcome] | None = None
-        self._is_closed = False
-        self._token = object()
-        self._error: BaseException | None = None
-        self.final_result: Later[_Outcome] = Later(self._finish)
+
+    @property
+    def final_result(self) -> Later[_Outcome]:
         """The result."""
-        self.final_history: Later[list[Message]] = Later(self._history)
+        return Later(self._finish)
+
+    @property
+    def final_history(self) -> Later[list[Message]]:
         """All messages of the thread after it."""
-        self.reduction: Later[ReductionMetadata | None] = Later(self._reduction)
+        return Later(self._history)
+
+    @property
+    def reduction(self) -> Later[ReductionMetadata | None]:
         """The newest fold; None if there was none, also on a cache hit."""
+        return Later(self._reduction)
 
     def __aiter__(self) -> Self:
         return self
@@ -76,38 +89,22 @@ class EventStream(Generic[_Event, _Outcome]):
             try:
                 return await anext(self._events)
             except StopAsyncIteration:
-                if self._work is not None and self._work.cancelled() and not self._is_closed:
+                if (
+                    self._state.work is not None
+                    and self._state.work.cancelled()
+                    and not self._state.is_closed
+                ):
                     # A reader was cancelled while it waited, by a timeout perhaps, and so was the work.
                     raise TurnStoppedError from None
                 raise
-
-    async def _watched(self) -> AsyncGenerator[_Event, None]:
-        """Run the work in a task of its own, and yield its events."""
-        queue: asyncio.Queue[_Event | None] = asyncio.Queue()
-        context = copy_context()
-        context.run(_INSIDE.set, _INSIDE.get() | {self._token})
-        work = self._work = asyncio.create_task(
-            _worked(self._run, queue.put_nowait), context=context
-        )
-        work.add_done_callback(lambda _: queue.put_nowait(None))
-        try:
-            while (event := await queue.get()) is not None:
-                yield event
-        finally:
-            await ended([work])
-        if not work.cancelled():
-            # Raise what the work has raised.
-            work.result()
-        elif not self._is_closed:
-            raise asyncio.CancelledError
 
     async def _finish(self) -> _Outcome:
         async with self._lock:
             async for _ in self._events:
                 pass
-        if self._work is None or self._work.cancelled():
+        if self._state.work is None or self._state.work.cancelled():
             raise TurnStoppedError
-        return self._work.result()
+        return self._state.work.result()
 
     async def _history(self) -> list[Message]:
         return await self._messages(await self._finish())
@@ -117,13 +114,13 @@ class EventStream(Generic[_Event, _Outcome]):
 
     async def aclose(self) -> None:
         """Stop the work where it is, unless it has ended; readers get no further events."""
-        self._is_closed = True
-        if self._work is not None and self._token in _INSIDE.get():
+        self._state.is_closed = True
+        if self._state.work is not None and self._state in _INSIDE.get():
             # A tool of the turn, for example, cannot wait for its own end.
-            self._work.cancel()
+            self._state.work.cancel()
             return
-        if self._work is not None:
-            await ended([self._work])
+        if self._state.work is not None:
+            await ended([self._state.work])
         async with self._lock:
             await self._events.aclose()
 
@@ -132,6 +129,28 @@ class EventStream(Generic[_Event, _Outcome]):
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+
+async def _watched(
+    run: Callable[[Callable[[_Event], None]], Awaitable[_Outcome]], state: _State[_Outcome]
+) -> AsyncGenerator[_Event, None]:
+    """Run the work in a task of its own, and yield its events."""
+    # Not a method: who drops the stream drops the events too, and so ends the work at once.
+    queue: asyncio.Queue[_Event | None] = asyncio.Queue()
+    context = copy_context()
+    context.run(_INSIDE.set, _INSIDE.get() | {state})
+    work = state.work = asyncio.create_task(_worked(run, queue.put_nowait), context=context)
+    work.add_done_callback(lambda _: queue.put_nowait(None))
+    try:
+        while (event := await queue.get()) is not None:
+            yield event
+    finally:
+        await ended([work])
+    if not work.cancelled():
+        # Raise what the work has raised.
+        work.result()
+    elif not state.is_closed:
+        raise asyncio.CancelledError
 
 
 async def _worked(

@@ -1,7 +1,7 @@
 """A reader who leaves ends the turn: what was streamed is its answer."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 
 import pytest
@@ -37,8 +37,19 @@ async def cancel(agent: Agent, thread: ConversationThread) -> None:
     await asyncio.wait([reader])
 
 
+async def drop(agent: Agent, thread: ConversationThread) -> None:
+    async def texts() -> AsyncGenerator[str, None]:
+        async for event in agent.run_stream("hello", thread=thread, turn_id="id"):
+            if isinstance(event, TextDeltaEvent):
+                yield event.text
+
+    # As a web framework does when a tab is closed.
+    async with aclosing(texts()) as read:
+        await anext(read)
+
+
 @ON_EVERY_STORE
-@pytest.mark.parametrize("leave", [close, cancel])
+@pytest.mark.parametrize("leave", [close, cancel, drop])
 async def test_a_closed_tab_leaves_what_it_has_read(
     store: ThreadStore, leave: Callable[[Agent, ConversationThread], Awaitable[None]]
 ) -> None:
