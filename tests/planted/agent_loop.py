@@ -118,6 +118,16 @@ a lease runs out while a model is slow
 -             self._beat = asyncio.create_task(self._renew(pause))
 +             pass
 
+agent/hold.py: agent/once/test_leases.py::test_a_late_sign_of_life_is_not_the_last
+a lease that has run out once is not renewed again
+-             self._timer = None
++             pass
+
+agent/admission.py: agent/once/test_leases.py::test_who_has_not_heard_of_a_turn_is_refused
+who has not heard of a turn gets another error
+-         if self._policy.on_conflict == "error" and Hold.around(self._thread) is not None:
++         if self._policy.on_conflict == "error":
+
 agent/hold.py: agent/once/test_leases.py::test_a_failed_turn_is_free_at_once
 a turn that fails keeps its lease
 -         if self._outer is None and self.is_taken:

@@ -68,6 +68,8 @@ _WAITING: Final = (
 )
 _USUAL: Final = (None, "wait", "leave")
 
+_LONGEST_ID: Final = 256
+
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 0.5
 
@@ -91,6 +93,9 @@ def checked_policy(turn_id: object, on_conflict: object, on_open: object) -> Tur
     expect("turn_id", turn_id, str | None)
     if isinstance(turn_id, str) and not turn_id.strip():
         message = "turn_id must not be blank"
+        raise ConfigError(message)
+    if isinstance(turn_id, str) and len(turn_id) > _LONGEST_ID:
+        message = f"turn_id must have at most {_LONGEST_ID} characters, got {len(turn_id):,}"
         raise ConfigError(message)
     for name, value, choices in (
         ("on_conflict", on_conflict, get_args(OnConflict)),
@@ -130,8 +135,8 @@ class Admission:
             self._place = None
 
     def overtaken(self, conflict: ThreadConflictError) -> None:
-        """Look again, since the first commit met a *conflict*; or raise it."""
-        if self._policy.on_conflict == "error":
+        """Look again, since the first commit met a *conflict*; or raise it inside another turn."""
+        if self._policy.on_conflict == "error" and Hold.around(self._thread) is not None:
             raise conflict
         self._is_stale, self._is_fresh = True, False
 

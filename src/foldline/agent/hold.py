@@ -113,6 +113,9 @@ class Hold:
         if is_held:
             self._renewed_at = asyncio.get_running_loop().time()
             self._wait(pause)
+        else:
+            # It has run out; the next commit takes it again, and begins to renew it.
+            self._timer = None
 
     async def __aenter__(self) -> Self:
         self._token = _HOLDS.set({**_HOLDS.get(), _place_of(self._thread): self})
@@ -121,7 +124,9 @@ class Hold:
     async def __aexit__(self, *_: object) -> None:
         self._is_over = True
         if self._token is not None:
-            _HOLDS.reset(self._token)
+            # A turn whose loop was closed is ended by the garbage collector, in another context.
+            with suppress(ValueError):
+                _HOLDS.reset(self._token)
         if self._beat is not None:
             await ended([self._beat])
         if self._timer is not None:

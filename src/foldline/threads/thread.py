@@ -1,5 +1,6 @@
 """A conversation that is kept."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -64,12 +65,13 @@ class ConversationThread(ReadOnlyThread):
         """Show *record*; a store makes threads."""
         super().__init__(context, record)
         self._lock = OneLoopLock()
-        self._in_turn = False
+        self._turn_loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def is_in_turn(self) -> bool:
         """Whether a turn is running on this object."""
-        return self._in_turn
+        # Nobody goes on with a turn whose loop was closed.
+        return self._turn_loop is not None and not self._turn_loop.is_closed()
 
     @property
     def turn_lease(self) -> float:
@@ -104,14 +106,15 @@ class ConversationThread(ReadOnlyThread):
         Raises:
             RunStartError: A turn is running on this object.
         """
-        if self._in_turn:
+        if self.is_in_turn:
             message = f"a turn is running on this object of thread {self.id!r}: wait for its end"
             raise RunStartError(message)
-        self._in_turn = True
+        loop = self._turn_loop = asyncio.get_running_loop()
         try:
             yield
         finally:
-            self._in_turn = False
+            if self._turn_loop is loop:
+                self._turn_loop = None
             self._context.waiters.wake(self.key)
 
     async def refresh(self) -> None:

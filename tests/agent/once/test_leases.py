@@ -95,6 +95,20 @@ async def test_a_second_message_may_be_refused(store: ThreadStore) -> None:
         assert await texts(thread) == ["one", "answer to one"]
 
 
+async def test_who_has_not_heard_of_a_turn_is_refused(store: ThreadStore) -> None:
+    """With `error` one whose thread was loaded before the other turn began is refused alike."""
+    model = GatedModel()
+    agent = Agent(model)
+    async with store, asyncio.TaskGroup() as group:
+        early, thread = await store.thread("t"), await store.thread("t")
+        first = group.create_task(agent.run("one", thread=thread))
+        await model.asked.wait()
+        with pytest.raises(TurnRunningError, match="'t'"):
+            await agent.run("two", thread=early, on_conflict="error")
+        model.gate.set()
+        await first
+
+
 async def test_who_resumes_gets_the_answer_of_who_runs(store: ThreadStore) -> None:
     """A run without a message waits for the one that runs, and returns its answer."""
     model = GatedModel()
@@ -261,6 +275,54 @@ async def test_a_slow_model_keeps_its_lease() -> None:
     assert beats >= 3
     assert {one.seconds for one in storage.held} == {0.06}
     assert fresh.lease is None
+
+
+class Late(Beating):
+    """A storage where a lease has run out by the time that it is renewed first."""
+
+    async def hold(self, key: ThreadKey, lease: Lease) -> bool:
+        """Refuse the first time."""
+        is_held = await super().hold(key, lease)
+        return is_held and len(self.held) > 1
+
+
+async def test_a_late_sign_of_life_is_not_the_last() -> None:
+    """Once its lease has run out the next commit of a turn takes it again, and it is renewed."""
+    storage, model = Late(), GatedModel()
+
+    async def wait() -> str:
+        await storage.beat.wait()
+        storage.beat.clear()
+        return "late"
+
+    asks = ScriptedModel([calls(("wait", {})), model.respond])
+    store, agent = ThreadStore(storage, turn_lease=0.06), Agent(asks, tools=[wait])
+    async with store, asyncio.TaskGroup() as group:
+        first = group.create_task(agent.run("hello", thread=await store.thread("t")))
+        await model.asked.wait()
+        await storage.beat.wait()
+        model.gate.set()
+        await first
+
+    assert len(storage.held) >= 2
+
+
+def test_a_turn_of_a_closed_loop_is_over() -> None:
+    """The same object of a thread runs turns in another loop once that of its turn was closed."""
+    store, model = MemoryStore(turn_lease=0.01), GatedModel()
+    loop = asyncio.new_event_loop()
+    thread = loop.run_until_complete(store.thread("t"))
+
+    async def begin() -> "asyncio.Task[object]":
+        task: asyncio.Task[object] = asyncio.create_task(Agent(model).run("one", thread=thread))
+        await model.asked.wait()
+        return task
+
+    left = loop.run_until_complete(begin())
+    loop.close()
+    result = asyncio.run(Agent(ScriptedModel(["fine"])).run("two", thread=thread))
+
+    assert (result.text, left.done()) == ("fine", False)
 
 
 async def test_a_turn_inside_a_turn_is_refused() -> None:

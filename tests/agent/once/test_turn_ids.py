@@ -291,7 +291,14 @@ async def test_a_damaged_turn_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"turn_id": " "}, {"turn_id": 1}, {"on_conflict": "?"}, {"on_open": None}]
+    "options",
+    [
+        {"turn_id": " "},
+        {"turn_id": "x" * 257},
+        {"turn_id": 1},
+        {"on_conflict": "?"},
+        {"on_open": None},
+    ],
 )
 async def test_wrong_options_are_refused(options: dict[str, object]) -> None:
     """An option of another type or value is named."""
