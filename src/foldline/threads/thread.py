@@ -70,7 +70,7 @@ class ConversationThread(ReadOnlyThread):
     @property
     def is_in_turn(self) -> bool:
         """Whether a turn is running on this object."""
-        # Nobody goes on with a turn whose loop was closed.
+        # A turn whose loop was closed is over.
         return self._turn_loop is not None and not self._turn_loop.is_closed()
 
     @property
