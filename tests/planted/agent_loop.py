@@ -148,13 +148,13 @@ a second cancellation leaves tools behind
 
 agent/event_stream.py: agent/test_cancellation.py::test_a_stream_is_closed_while_somebody_reads_it
 a stream is closed behind its reader
--         if self._work is not None:
--             await ended([self._work])
+-         if self._state.work is not None:
+-             await ended([self._state.work])
 
 agent/event_stream.py: agent/test_cancellation.py::test_a_stream_is_left
 a stream that is left does not wait for its turn
--             await ended([work])
-+             work.cancel()
+-         await ended([work])
++         work.cancel()
 
 agent/model_call.py: agent/test_service_history.py::test_rewritten_call_ids_end_the_tracking
 a vendor gets results of calls that it does not know
@@ -241,10 +241,11 @@ what tools have done is lost where somebody speaks
 threads/thread.py: agent/test_cancellation.py::test_a_cancelled_turn_is_resumed
 a cancelled turn keeps its thread
 -         finally:
--             self._in_turn = False
+-             if self._turn_loop is loop:
+-                 self._turn_loop = None
 +         except Exception:
-+             self._in_turn = False
++             self._turn_loop = None
 +             raise
 +         else:
-+             self._in_turn = False
++             self._turn_loop = None
 """)

@@ -68,6 +68,9 @@ _WAITING: Final = (
 )
 _USUAL: Final = (None, "wait", "leave")
 
+# Who waits for longer than so many seconds says it.
+_QUIET: Final = 1.0
+
 _LONGEST_ID: Final = 256
 
 _FIRST_PAUSE: Final = 0.05
@@ -118,7 +121,7 @@ class Admission:
         self._policy = policy
         self._turn_id = policy.turn_id or (given[-1].id if given else None)
         self._given = digest_of_input(given) if self._turn_id else b""
-        self._has_waited = False
+        self._has_waited = self._has_said = False
         self.waited = 0.0
         """How many seconds it has waited for turns of others."""
         self._is_stale = self._is_fresh = False
@@ -188,8 +191,9 @@ class Admission:
                 if found is not None:
                     return found
             lease, began = self._thread.lease, time()
-            if not self._has_waited and lease is not None:
-                _LOG.info(_WAITING, self._thread.id, lease.seconds)
+            if not self._has_said and lease is not None and self.waited >= _QUIET:
+                self._has_said = True
+                _LOG.warning(_WAITING, self._thread.id, lease.seconds)
             if left <= 0:
                 raise TurnRunningError(thread_id=self._thread.id)
             self._has_waited = True

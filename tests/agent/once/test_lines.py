@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 import pytest
 
 from foldline import Agent, Conversation, MemoryStore
+from foldline.agent import admission
 from foldline.errors import TurnRunningError
 from foldline.testing.model import ScriptedModel, calls
 from foldline.threads.store import ThreadStore
@@ -134,3 +135,25 @@ async def test_a_wait_has_an_end(
         await first
 
     assert [one.text for one in await thread.get_messages()] == ["one", "answer to one"]
+
+
+@pytest.mark.parametrize(("quiet", "lines"), [(0.0, 1), (60.0, 0)])
+async def test_a_long_wait_is_logged_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, quiet: float, lines: int
+) -> None:
+    """Who waits for another worker for long logs one warning; a short wait says nothing."""
+    monkeypatch.setattr(admission, "_QUIET", quiet)
+    model = GatedModel()
+    agent = Agent(model)
+    async with MemoryStore() as store, asyncio.TaskGroup() as group:
+        group.create_task(agent.run("one", thread=await store.thread("t")))
+        await model.asked.wait()
+        thread = await store.thread("t")
+        group.create_task(agent.run("two", thread=thread))
+        place = thread.waiters.join(thread.key)
+        await place.wait(0.2)
+        thread.waiters.leave(place)
+        model.gate.set()
+
+    said = [one for one in caplog.records if "another worker has a turn" in one.message]
+    assert [one.levelname for one in said] == ["WARNING"] * lines
