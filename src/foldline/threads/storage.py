@@ -140,7 +140,7 @@ class ThreadStorage(Protocol):
         """
         Let *lease* last as long from now on, if its holder still has it; with 0 seconds give it back.
 
-        The revision stays. False if another one has it or nobody; if it has run out, either.
+        The revision stays. False if another one has it or nobody, or if it has run out.
         """
         ...
 

@@ -61,12 +61,14 @@ class Leases(Lab):
         expect(await _holder(scribe), "a", "the holder")
 
     async def a_lease_runs_out(self) -> None:
-        """Once its time is over, by the clock of the storage, a lease is read as none."""
+        """Once its time is over, by the clock of the storage, a lease is none, also for its holder."""
         scribe = self.scribe()
         await scribe.write(1, lease=Lease("a", _SHORT))
         # By itself: nobody gives it back, and the clock may be a server's.
         await asyncio.sleep(1.5 * _SHORT)
         expect(await _holder(scribe), "", "the holder once the time is over")
+        is_held = await self.storage.hold(scribe.key, Lease("a", _LONG))
+        expect((is_held, await _holder(scribe)), (False, ""), "the answer, and the holder")
         await scribe.write(1, lease=Lease("b", _LONG))
         expect(await _holder(scribe), "b", "the next holder")
 

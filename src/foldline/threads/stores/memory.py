@@ -119,7 +119,7 @@ class MemoryStorage:
     async def hold(self, key: ThreadKey, lease: Lease) -> bool:
         """Let *lease* last as long from now on, if its holder still has it."""
         thread = self._threads.get(key)
-        if thread is None or thread.holder != lease.holder:
+        if thread is None or thread.holder != lease.holder or thread.held_until <= self._clock():
             return False
         self._give(thread, lease)
         return True

@@ -98,8 +98,9 @@ class Tables(Struct, frozen=True):
 
     def hold(self, key: ThreadKey, lease: Lease) -> bool:
         """Let *lease* last as long from now on; False if its holder does not have it."""
-        until = self.clock() + lease.seconds
-        return self.run("hold", until, key.tenant, key.id, lease.holder).rowcount > 0
+        now = self.clock()
+        values = (now + lease.seconds, key.tenant, key.id, lease.holder, now)
+        return self.run("hold", *values).rowcount > 0
 
     def rows(
         self, key: ThreadKey, epoch: bytes, span: tuple[int, int], *, system: bool

@@ -82,7 +82,8 @@ WHERE t.tenant = %(tenant)s AND t.id = %(id)s AND d.kind = %(kind)s AND d.name =
 
 -- name: hold
 UPDATE threads SET held_until = seconds_now() + %(seconds)s
-WHERE tenant = %(tenant)s AND id = %(id)s AND holder = %(holder)s RETURNING pk;
+WHERE tenant = %(tenant)s AND id = %(id)s AND holder = %(holder)s AND held_until > seconds_now()
+RETURNING pk;
 
 -- name: rows
 -- Live rows, if the epoch is the current one; if there are none, one row of nulls says that it is.

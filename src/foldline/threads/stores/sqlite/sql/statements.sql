@@ -54,7 +54,7 @@ execution = CASE ? WHEN 1 THEN ? ELSE execution END,
 holder = coalesce(?, holder), held_until = coalesce(?, held_until) WHERE pk = ?;
 
 -- name: hold
-UPDATE threads SET held_until = ? WHERE tenant = ? AND id = ? AND holder = ?;
+UPDATE threads SET held_until = ? WHERE tenant = ? AND id = ? AND holder = ? AND held_until > ?;
 
 -- name: set_head_and_due
 -- The same if it changes whether a fold is due: SQLite writes the index again even if a value stays.
