@@ -205,7 +205,7 @@ class Agent:
             turn_id: The id of the turn on this thread, so that it runs once: if it has ended, its
                 stored result is returned and no model is asked; if it is open and nobody runs it,
                 it is resumed. By default the id of the last message given; a text has none. A
-                rewind or an edit frees the ids of the turns that it takes back.
+                rewind frees the ids of what it takes back, an edit of all from there on.
             on_conflict: What to do while somebody else, in this process or another, runs a turn on
                 the thread. `wait`: wait for its end, then go on; for a turn with the same id, or
                 without input and id, that is to return its answer. `error`: raise.
