@@ -368,8 +368,7 @@ class Agent:
     ) -> TurnResult:
         if files:
             given = await asyncio.to_thread(with_files, given, files)
-        if thread is None:
-            thread = await MemoryStore().thread(urandom(16).hex())
+        thread = await MemoryStore().thread(urandom(16).hex()) if thread is None else thread
         admission = Admission(thread, given, policy)
         try:
             return await self._admitted(
@@ -390,15 +389,13 @@ class Agent:
     ) -> TurnResult:
         while True:
             entry = await admission.entry()
-            known = admission.result
-            if known is not None:
-                return await stored_result(thread, known, listen)
+            if admission.result is not None:
+                return await stored_result(thread, admission.result, listen)
             news = given if entry == "new" else ()
             record = None if entry == "settle" else admission.turn
             turn = Turn(self._setup, thread, news, overrides=config, listen=listen, turn=record)
             turn.keeps_partial, turn.waited = keeps_partial, admission.waited
-            if entry != "settle":
-                turn.on_begun = admission.leave
+            turn.on_begun = None if entry == "settle" else admission.leave
             try:
                 result = await turn.run()
             except ThreadConflictError as conflict:
