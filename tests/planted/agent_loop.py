@@ -34,9 +34,9 @@ a fold is stored behind the call of the model
 agent/admission.py: agent/once/test_turn_ids.py::test_a_known_turn_is_not_run_again
 a known turn id runs again
 -         known = await self._thread.stored_turn(self._turn_id)
--         if known is not None and not known.is_finished and not self._is_fresh:
+-         if known is not None and not known.is_finished and not self._has_seen(known):
 +         known = None
-+         if known is not None and not known.is_finished and not self._is_fresh:
++         if known is not None and not known.is_finished and not self._has_seen(known):
 
 agent/admission.py: agent/once/test_turn_ids.py::test_a_turn_that_was_left_is_run_again
 a turn that was left is answered with nothing
