@@ -140,7 +140,7 @@ def test_a_changed_result_is_made_of_its_own_block() -> None:
 
 def test_what_has_no_block_is_left_out() -> None:
     """A part that nothing can be made of makes nothing."""
-    parts = [TextPart("See:"), BlobPart("image", "image/png", "aGk=")]
+    parts = (TextPart("See:"), BlobPart("image", "image/png", "aGk="))
 
     assert rewritten(parts, [], CODEC.block) == [{"text": "See:"}]
 

@@ -56,22 +56,23 @@ async def test_a_turn_is_answered_once() -> None:
     assert [one async for one in store.threads(tenant=POSTS)] == []
 
 
-async def test_a_turn_that_was_left_is_not_answered_with_nothing() -> None:
+@pytest.mark.parametrize(("failures", "text"), [(2, "late"), (1, "two.")])
+async def test_a_turn_that_was_left_is_not_answered_with_nothing(failures: int, text: str) -> None:
     """A job that is retried after the next message came answers, or fails once that is answered."""
-    for steps in ([ModelError("down"), ModelError("down"), "late"], [ModelError("down"), "two."]):
-        store, agent = MemoryStore(), Agent(ScriptedModel(steps))
-        await post_turn(store, "t", "one?", turn_id="one")
+    fails = [ModelError("down") for _ in range(failures)]
+    store, agent = MemoryStore(), Agent(ScriptedModel([*fails, text]))
+    await post_turn(store, "t", "one?", turn_id="one")
+    with pytest.raises(ModelError):
+        await answer_turn(agent, store, "t", "one")
+    thread = await store.thread("t")
+    if failures > 1:
         with pytest.raises(ModelError):
-            await answer_turn(agent, store, "t", "one")
-        thread = await store.thread("t")
-        if "late" in steps:
-            with pytest.raises(ModelError):
-                await agent.run("two?", thread=thread)
-            assert (await answer_turn(agent, store, "t", "one")).text == "late"
-        else:
             await agent.run("two?", thread=thread)
-            with pytest.raises(RunStartError, match="was left"):
-                await answer_turn(agent, store, "t", "one")
+        assert (await answer_turn(agent, store, "t", "one")).text == text
+    else:
+        await agent.run("two?", thread=thread)
+        with pytest.raises(RunStartError, match="was left"):
+            await answer_turn(agent, store, "t", "one")
 
 
 async def test_the_same_id_with_another_message_is_refused() -> None:

@@ -96,7 +96,7 @@ async def test_a_tool_that_waits_for_its_own_turn_gets_an_error() -> None:
         answer.set_result("refused")
 
     async def ask() -> str:
-        answer = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         await asked.put(answer)
         return await answer
 
