@@ -125,8 +125,8 @@ a lease that has run out once is not renewed again
 
 agent/admission.py: agent/once/test_leases.py::test_who_has_not_heard_of_a_turn_is_refused
 who has not heard of a turn gets another error
--         if self._policy.on_conflict == "error" and Hold.around(self._thread) is not None:
-+         if self._policy.on_conflict == "error":
+- if Hold.around(self._thread) is not None:
++ if conflict:
 
 agent/hold.py: agent/once/test_leases.py::test_a_failed_turn_is_free_at_once
 a turn that fails keeps its lease

@@ -126,6 +126,7 @@ class Admission:
         """How many seconds it has waited for turns of others."""
         self._is_stale = self._is_fresh = False
         self._place: Waiter | None = None
+        self._conflict: ThreadConflictError | None = None
         self.turn: TurnRecord | None = None
         """What is stored of the turn, or will be; None if it has no id."""
         self.result: TurnRecord | None = None
@@ -139,8 +140,10 @@ class Admission:
 
     def overtaken(self, conflict: ThreadConflictError) -> None:
         """Look again, since the first commit met a *conflict*; or raise it inside another turn."""
-        if self._policy.on_conflict == "error" and Hold.around(self._thread) is not None:
-            raise conflict
+        if self._policy.on_conflict == "error":
+            if Hold.around(self._thread) is not None:
+                raise conflict
+            self._conflict = conflict
         self._is_stale, self._is_fresh = True, False
 
     async def is_elsewhere(self) -> bool:
@@ -222,6 +225,8 @@ class Admission:
             if self._policy.on_conflict == "error":
                 raise TurnRunningError(thread_id=thread.id)
             return None
+        if self._conflict is not None:
+            raise self._conflict
         state = thread.execution_state
         run = state if state is not None and state.is_open else None
         if known is not None and known.stop and (run is None or run.turn_id != known.id):
