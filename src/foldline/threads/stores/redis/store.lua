@@ -324,6 +324,11 @@ function actions.commit()
     rehearse()
   else
     -- Then rows come first, so RPUSH needs no trial.
+    redis.call('ZREM', none, '')
+    if change.holder then
+      redis.call('SET', none, '', 'XX')
+      redis.call('UNLINK', none)
+    end
     redis.call('HSET', thread, 'revision', actual)
   end
   if is_new then
