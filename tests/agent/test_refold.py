@@ -136,7 +136,7 @@ async def test_only_what_is_due_is_read() -> None:
             rule = folding.fold_rule(_budget(folding))
             await thread.commit(Change(messages=said(8), fold_rule=rule))
         listed = [one.key.id for one in (await store.folds_due()).threads]
-        found = await refold(store, folding, due_only=True, on_step=steps.append)
+        found = await refold(store, folding, due_only=True, at_once=1, on_step=steps.append)
         assert found.counts == {"folded": 2}
         assert [one.key.id for one in steps] == listed == ["t00001", "t00003"]
         assert (await store.folds_due()).threads == ()
