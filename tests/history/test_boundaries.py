@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from foldline.history.boundaries import is_safe_cut, safe_cut
 from foldline.history.history import COUNTING_UNITS, CountingUnit, History
 from foldline.history.messages import Message
-from foldline.history.parts import TextPart
-from tests.history.words import message_of, pairs_of
+from tests.history.words import is_one_answer, message_of, pairs_of
 
 
 SIGNS = "s u u a t c1 c2 c1+c2 c1+c1 r1 r2 r1+r2 u+r1 r1+c2"
@@ -29,14 +28,8 @@ def _is_safe(history: History, index: int) -> bool:
     return not (
         any(call < index <= answer for call, answer in pairs)
         or any(newest <= call < index for call in waiting)
-        or (0 < index < len(history) and _is_one_answer(history[index - 1], history[index]))
+        or (0 < index < len(history) and is_one_answer(history[index - 1], history[index]))
     )
-
-
-def _is_one_answer(first: Message, second: Message) -> bool:
-    kinds = [[type(part) for part in one.parts] for one in (first, second)]
-    is_text_after_text = {*kinds[0]} == {TextPart} == {*kinds[1][:1]}
-    return first.role == second.role == "assistant" and not is_text_after_text
 
 
 def _expected(

@@ -14,7 +14,7 @@ from foldline.history.history import COUNTING_UNITS, CountingUnit, History
 from foldline.history.messages import Message, Role
 from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.history.tokens import TokenCounter, TokenEstimator, count_message
-from tests.history.words import Letters, pairs_of
+from tests.history.words import Letters, is_one_answer, pairs_of
 
 
 COUNTER: TokenCounter = Letters()
@@ -45,13 +45,6 @@ def _size(unit: CountingUnit, messages: Sequence[Message]) -> int:
     if unit == "tokens":
         return _tokens(messages)
     return max(sum(message.role == "user" for message in messages), min(len(messages), 1))
-
-
-def _is_one_answer(first: Message, second: Message) -> bool:
-    kinds = [[type(part) for part in one.parts] for one in (first, second)]
-    is_text_after_text = {*kinds[0]} == {TextPart} == {*kinds[1][:1]}
-    is_same = first.role == second.role == "assistant" and first.name == second.name
-    return is_same and not is_text_after_text
 
 
 @given(MESSAGES)
@@ -175,7 +168,7 @@ def test_a_whole_index_parts_nothing(messages: list[Message]) -> None:
         index
         for index in range(len(visible), -1, -1)
         if not any(call < index <= answer for call, answer in pairs)
-        and not (0 < index < len(visible) and _is_one_answer(*visible[index - 1 : index + 1]))
+        and not (0 < index < len(visible) and is_one_answer(*visible[index - 1 : index + 1]))
     ]
 
     for top in range(len(visible) + 1):

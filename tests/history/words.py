@@ -6,7 +6,7 @@ from foldline.history.messages import Message, Role
 from foldline.history.parts import Part, ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
 
 
-__all__ = ["SPEAKERS", "Letters", "WordCount", "message_of", "pairs_of"]
+__all__ = ["SPEAKERS", "Letters", "WordCount", "is_one_answer", "message_of", "pairs_of"]
 
 ROLES: dict[str, Role] = {"s": "system", "u": "user", "a": "assistant", "t": "tool"}
 SPEAKERS: dict[str, Role] = {"s": "system", "u": "user", "r": "tool", "n": "tool"}
@@ -32,6 +32,14 @@ def message_of(word: str) -> Message:
     role, _, signs = word.rpartition(":")
     parts = tuple(_part(sign) for sign in signs.split("+") if sign)
     return Message(role=ROLES[role] if role else SPEAKERS.get(word[0], "assistant"), parts=parts)
+
+
+def is_one_answer(first: Message, second: Message) -> bool:
+    """Whether *second* goes on with *first*, which is by the same assistant."""
+    kinds = [[type(part) for part in one.parts] for one in (first, second)]
+    is_text_after_text = {*kinds[0]} == {TextPart} == {*kinds[1][:1]}
+    is_same = first.role == second.role == "assistant" and first.name == second.name
+    return is_same and not is_text_after_text
 
 
 def _part(sign: str) -> Part:

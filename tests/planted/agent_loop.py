@@ -50,23 +50,23 @@ an id alone answers an answer
 
 agent/admission.py: agent/once/test_turn_ids.py::test_one_answer_serves_two_ids
 the answer to a message is not found by its id
--         self.result = None if turn.origin else await turn_that_answered(thread, turn.id)
-+         self.result = None
+-         self._result = None if turn.origin else await turn_that_answered(thread, turn.id)
++         self._result = None
 
-agent/agent.py: agent/once/test_turn_ids.py::test_an_open_run_without_an_id_is_finished_first
+agent/admission.py: agent/once/test_turn_ids.py::test_an_open_run_without_an_id_is_finished_first
 an earlier run is finished under the id of a later message
--             record = None if entry == "settle" else admission.turn
-+             record = admission.turn
+- self._turn if self._is_last else None
++ self._turn
 
-conversation/sending.py: conversation/once/test_other_turns.py::test_a_message_is_stored_after_the_one_that_is_finished_first
+agent/admission.py: conversation/once/test_other_turns.py::test_a_message_is_stored_after_the_one_that_is_finished_first
 a message begins while an earlier one is finished
--             turn = None if entry == "settle" else admission.turn
-+             turn = admission.turn
+- self._turn if self._is_last else None
++ self._turn
 
-conversation/sending.py: conversation/once/test_other_turns.py::test_who_was_taken_over_gets_the_answer
+agent/admission.py: conversation/once/test_other_turns.py::test_who_was_taken_over_gets_the_answer
 a conversation that was taken over does not look for the answer
--                 if self._has_begun and not await admission.is_elsewhere():
-+                 if self._has_begun:
+- if self._has_begun and not await self._is_elsewhere():
++ if self._has_begun:
 
 conversation/sending.py: conversation/once/test_other_turns.py::test_who_waits_gets_the_answer_of_the_last_agent
 a message has ended when its first agent has
@@ -83,8 +83,8 @@ a second worker pays for a model call before it waits
 -             return thread.is_in_turn or thread.lease is not None or not is_first
 +             return thread.is_in_turn or not is_first
 a plain turn does not look for a lease
--         is_free = thread.lease is None and (state is None or not state.is_open)
-+         is_free = state is None or not state.is_open
+-         is_free = thread.lease is None and not thread.has_open_run
++         is_free = not thread.has_open_run
 
 agent/admission.py: agent/once/test_lines.py::test_messages_are_answered_as_they_came
 who waits does not look who is before him

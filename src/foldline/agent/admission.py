@@ -14,8 +14,8 @@ keeps its place until its first commit is made. No wait is longer than `turn_wai
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from typing import Final, Literal, TypeAlias, get_args
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, Literal, TypeAlias, TypeVar, get_args
 
 from msgspec import Struct
 
@@ -44,7 +44,15 @@ from foldline.threads.turns import TurnRecord, digest_of_input
 from foldline.threads.waiters import Waiter
 
 
-__all__ = ["Admission", "Entry", "OnConflict", "OnOpen", "TurnPolicy", "checked_policy"]
+__all__ = [
+    "Admission",
+    "Entry",
+    "OnConflict",
+    "OnOpen",
+    "TurnPolicy",
+    "check_turn_id",
+    "checked_policy",
+]
 
 
 OnConflict: TypeAlias = Literal["wait", "error"]
@@ -62,6 +70,7 @@ which is this turn. `settle`: resume the open run of another turn, then look aga
 the stored result of the turn. `ended`: return the result of the last run, which was waited for.
 """
 
+_Result = TypeVar("_Result")
 _LOG = logging.getLogger("foldline")
 _WAITING: Final = (
     "thread %r: another worker has a turn: waiting for its end, or %.0f s without a sign"
@@ -83,7 +92,6 @@ class TurnPolicy(Struct, frozen=True, kw_only=True):
     turn_id: str | None = None
     on_conflict: OnConflict = "wait"
     on_open: OnOpen = "leave"
-    # Whether what was streamed of an answer ends a turn that is cancelled.
 
 
 _PLAIN: Final = TurnPolicy()
@@ -93,13 +101,7 @@ def checked_policy(turn_id: object, on_conflict: object, on_open: object) -> Tur
     """Return what a caller has said about a turn; raise ConfigError if it cannot be."""
     if (turn_id, on_conflict, on_open) == _USUAL:
         return _PLAIN
-    expect("turn_id", turn_id, str | None)
-    if isinstance(turn_id, str) and not turn_id.strip():
-        message = "turn_id must not be blank"
-        raise ConfigError(message)
-    if isinstance(turn_id, str) and len(turn_id) > _LONGEST_ID:
-        message = f"turn_id must have at most {_LONGEST_ID} characters, got {len(turn_id):,}"
-        raise ConfigError(message)
+    check_turn_id(turn_id)
     for name, value, choices in (
         ("on_conflict", on_conflict, get_args(OnConflict)),
         ("on_open", on_open, get_args(OnOpen)),
@@ -107,6 +109,17 @@ def checked_policy(turn_id: object, on_conflict: object, on_open: object) -> Tur
         expect(name, value, str)
         expect_choice(name, value, choices)
     return TurnPolicy(turn_id=turn_id, on_conflict=on_conflict, on_open=on_open)  # type: ignore[arg-type]
+
+
+def check_turn_id(turn_id: object) -> None:
+    """Raise ConfigError if *turn_id* cannot be the id of a turn; None is no id."""
+    expect("turn_id", turn_id, str | None)
+    if isinstance(turn_id, str) and not turn_id.strip():
+        message = "turn_id must not be blank"
+        raise ConfigError(message)
+    if isinstance(turn_id, str) and len(turn_id) > _LONGEST_ID:
+        message = f"turn_id must have at most {_LONGEST_ID} characters, got {len(turn_id):,}"
+        raise ConfigError(message)
 
 
 class Admission:
@@ -127,36 +140,24 @@ class Admission:
         self._is_stale = self._is_fresh = False
         self._place: Waiter | None = None
         self._conflict: ThreadConflictError | None = None
-        self.turn: TurnRecord | None = None
-        """What is stored of the turn, or will be; None if it has no id."""
-        self.result: TurnRecord | None = None
-        """The turn whose stored result is the answer; None if a turn has to be run."""
+        self._has_begun, self._is_last = False, True
+        # What is stored of the turn, or will be; None if it has no id.
+        self._turn: TurnRecord | None = None
+        # The turn whose stored result is the answer; None if a turn has to be run.
+        self._result: TurnRecord | None = None
 
-    def leave(self) -> None:
-        """Let the next one look, since the first commit of the turn is made, or there is none."""
-        if self._place is not None:
-            self._thread.waiters.leave(self._place)
-            self._place = None
-
-    def overtaken(self, conflict: ThreadConflictError) -> None:
-        """Look again, since the first commit met a *conflict*; or raise it inside another turn."""
-        if self._policy.on_conflict == "error":
-            if Hold.around(self._thread) is not None:
-                raise conflict
-            self._conflict = conflict
-        self._is_stale, self._is_fresh = True, False
-
-    async def is_elsewhere(self) -> bool:
-        """Whether another worker has taken the turn over, so that its answer can be waited for."""
-        if self._policy.on_conflict == "error" or not self._turn_id:
-            return False
-        await self._thread.refresh()
-        known = await self._thread.stored_turn(self._turn_id)
-        return known is not None and (known.is_finished or self._thread.lease is not None)
-
-    async def entry(self) -> Entry:
+    async def run(
+        self,
+        attempt: Callable[[Entry, TurnRecord | None], Awaitable[_Result]],
+        stored: Callable[[TurnRecord], Awaitable[_Result]],
+    ) -> _Result:
         """
-        Return how to go on, once nobody else runs a turn.
+        Return what an *attempt* comes to once nobody else runs a turn, or what is *stored* already.
+
+        Args:
+            attempt: Runs a turn: how to go on, and the record of it, if it has one. It calls `began`
+                when its first commit is made; one that meets a conflict before is made again.
+            stored: Returns what is stored of a turn.
 
         Raises:
             TurnIdError: The id belongs to a turn with another input.
@@ -164,20 +165,69 @@ class Admission:
                 lasted too long.
             RunStartError: A run is open, and `on_open` is `error`.
         """
+        try:
+            while True:
+                done = await self._once(attempt, stored)
+                if done is not None:
+                    return done
+        finally:
+            self._is_last = True
+            self.began()
+
+    async def _once(
+        self,
+        attempt: Callable[[Entry, TurnRecord | None], Awaitable[_Result]],
+        stored: Callable[[TurnRecord], Awaitable[_Result]],
+    ) -> _Result | None:
+        """Return what an attempt comes to; None if the next one has to look again."""
         if self._place is None and Hold.around(self._thread) is None:
             self._place = self._thread.waiters.join(self._thread.key)
-        if self._is_plain():
-            return "new"
-        await self._refresh()
-        return await self._looked() or await self._waited()
+        entry: Entry = "new"
+        if not self._is_plain():
+            await self._refresh()
+            entry = await self._looked() or await self._waited()
+        if self._result is not None:
+            return await stored(self._result)
+        # A turn that is settled first is that of somebody else.
+        self._is_last, self._has_begun = entry != "settle", False
+        try:
+            done = await attempt(entry, self._turn if self._is_last else None)
+        except ThreadConflictError as conflict:
+            if self._has_begun and not await self._is_elsewhere():
+                raise
+            self._overtaken(conflict)
+            return None
+        return done if self._is_last else None
+
+    def began(self) -> None:
+        """Note that the first commit of an attempt is made, so that the next in line may look."""
+        self._has_begun = True
+        if self._is_last and self._place is not None:
+            self._thread.waiters.leave(self._place)
+            self._place = None
+
+    def _overtaken(self, conflict: ThreadConflictError) -> None:
+        """Look again, since the first commit met a *conflict*; or raise it inside another turn."""
+        if self._policy.on_conflict == "error":
+            if Hold.around(self._thread) is not None:
+                raise conflict
+            self._conflict = conflict
+        self._is_stale, self._is_fresh = True, False
+
+    async def _is_elsewhere(self) -> bool:
+        """Whether another worker has taken the turn over, so that its answer can be waited for."""
+        if self._policy.on_conflict == "error" or not self._turn_id:
+            return False
+        await self._thread.refresh()
+        known = await self._thread.stored_turn(self._turn_id)
+        return known is not None and (known.is_finished or self._thread.lease is not None)
 
     def _is_plain(self) -> bool:
         """Whether it is an input without an id, and nobody else is at work, as most turns are."""
         thread = self._thread
         if self._turn_id or not self._has_input or self._is_stale or thread.is_in_turn:
             return False
-        state = thread.execution_state
-        is_free = thread.lease is None and (state is None or not state.is_open)
+        is_free = thread.lease is None and not thread.has_open_run
         return is_free and self._place is not None and self._place.is_first
 
     async def _waited(self) -> Entry:
@@ -219,7 +269,7 @@ class Admission:
         thread = self._thread
         known = await self._known()
         if known is not None and known.is_finished:
-            self.result = known
+            self._result = known
             return "stored"
         if self._is_busy():
             if self._policy.on_conflict == "error":
@@ -231,26 +281,26 @@ class Admission:
         run = state if state is not None and state.is_open else None
         if known is not None and known.stop and (run is None or run.turn_id != known.id):
             # Its process ended between two agents.
-            self.result = known
+            self._result = known
             return "stored"
         if run is not None:
             return await self._found_open(run)
         is_plain = not self._has_input and self._turn_id is None
         if self._has_waited and is_plain and state is not None:
-            self.result = last_turn(thread, state)
+            self._result = last_turn(thread, state)
             return "ended"
         return await self._found_closed()
 
     async def _found_closed(self) -> Entry:
         """Return how to go on where no run is open; what is answered is not asked again."""
-        thread, turn = self._thread, self.turn
+        thread, turn = self._thread, self._turn
         if turn is None or (self._has_input and not turn.origin):
             return "new"
         last = await last_said(thread)
         if last is None or not is_answer(last):
             return "continue" if turn.origin else "new"
-        self.result = None if turn.origin else await turn_that_answered(thread, turn.id)
-        if self.result is not None:
+        self._result = None if turn.origin else await turn_that_answered(thread, turn.id)
+        if self._result is not None:
             return "stored"
         left = "it was left for the next message, which has an answer: " if turn.origin else ""
         message = (
@@ -282,7 +332,7 @@ class Admission:
         try:
             await thread.abandon_run(LEFT)
         except ThreadConflictError as conflict:
-            self.overtaken(conflict)
+            self._overtaken(conflict)
             return None
         return await self._found_closed()
 
@@ -304,9 +354,9 @@ class Admission:
         if known is not None and await was_left(self._thread, known):
             known = known.reopened()
         if known is None:
-            self.turn = TurnRecord(id=self._turn_id, given=self._given)
+            self._turn = TurnRecord(id=self._turn_id, given=self._given)
         elif self._given and known.given not in {b"", self._given}:
             raise TurnIdError(thread_id=self._thread.id, turn_id=self._turn_id)
         else:
-            self.turn = known
+            self._turn = known
         return known

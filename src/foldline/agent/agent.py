@@ -6,7 +6,14 @@ from hashlib import sha256
 from os import urandom
 from typing import Protocol, Self, Unpack, runtime_checkable
 
-from foldline.agent.admission import Admission, OnConflict, OnOpen, TurnPolicy, checked_policy
+from foldline.agent.admission import (
+    Admission,
+    Entry,
+    OnConflict,
+    OnOpen,
+    TurnPolicy,
+    checked_policy,
+)
 from foldline.agent.arguments import by_hand, is_blocking, report_assumed_window
 from foldline.agent.asking import Asking
 from foldline.agent.background import BackgroundFold
@@ -28,7 +35,7 @@ from foldline.agent.tools.signature import ToolFunction
 from foldline.agent.turn import Turn
 from foldline.agent.turn_input import TurnInput, checked_input
 from foldline.checks import expect
-from foldline.errors import ConfigError, ThreadConflictError
+from foldline.errors import ConfigError
 from foldline.history.codec import encode_json
 from foldline.history.messages import Message
 from foldline.history.tokens import TokenEstimator, count_message
@@ -42,6 +49,7 @@ from foldline.reduction.provider import ProviderConfig
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
+from foldline.threads.turns import TurnRecord
 
 
 __all__ = ["Agent"]
@@ -369,42 +377,16 @@ class Agent:
         if files:
             given = await asyncio.to_thread(with_files, given, files)
         thread = await MemoryStore().thread(urandom(16).hex()) if thread is None else thread
-        admission = Admission(thread, given, policy)
-        try:
-            return await self._admitted(
-                admission, given, thread, config, listen, keeps_partial=keeps_partial
-            )
-        finally:
-            admission.leave()
+        admission, at = Admission(thread, given, policy), thread
 
-    async def _admitted(
-        self,
-        admission: Admission,
-        given: Sequence[Message],
-        thread: ConversationThread,
-        config: AgentRunConfig | None,
-        listen: Callable[[AgentEvent], None] | None,
-        *,
-        keeps_partial: bool,
-    ) -> TurnResult:
-        while True:
-            entry = await admission.entry()
-            if admission.result is not None:
-                return await stored_result(thread, admission.result, listen)
+        async def attempt(entry: Entry, record: TurnRecord | None) -> TurnResult:
             news = given if entry == "new" else ()
-            record = None if entry == "settle" else admission.turn
-            turn = Turn(self._setup, thread, news, overrides=config, listen=listen, turn=record)
+            turn = Turn(self._setup, at, news, overrides=config, listen=listen, turn=record)
             turn.keeps_partial, turn.waited = keeps_partial, admission.waited
-            turn.on_begun = None if entry == "settle" else admission.leave
-            try:
-                result = await turn.run()
-            except ThreadConflictError as conflict:
-                if turn.has_begun and not await admission.is_elsewhere():
-                    raise
-                admission.overtaken(conflict)
-                continue
-            if entry != "settle":
-                return result
+            turn.on_begun = admission.began
+            return await turn.run()
+
+        return await admission.run(attempt, lambda found: stored_result(at, found, listen))
 
 
 def _check_parts(

@@ -73,14 +73,12 @@ class Turn:
         turn: TurnRecord | None = None,
     ) -> None:
         """With *listen*, which receives every event as it happens, the model is asked to stream."""
-        self.has_begun = False
-        """Whether anything of it is stored."""
         self.waited = 0.0
         """How many seconds it has waited for turns of others."""
         self.keeps_partial = True
         """Whether what was streamed of an answer ends a turn that is cancelled."""
         self.on_begun: Callable[[], None] | None = None
-        """What is called then."""
+        """What is called when the first of it is stored."""
         self._setup = setup
         self._thread = thread
         self._given = given
@@ -175,7 +173,6 @@ class Turn:
         # The one who resumes takes the lease: the next commit of the worker before is refused.
         given = list(map(partial(signed, now=thread.now()), self._given))
         await at.commit(Change(messages=given, execution=at.state, source="input"))
-        self.has_begun = True
         if self.on_begun is not None:
             self.on_begun()
         started = TurnStartedEvent(
@@ -234,7 +231,9 @@ class Turn:
         self._said.clear()
         sign = partial(signed, now=self._thread.now(), agent=self._setup.agent)
         said = list(map(sign, response.messages))
-        calls = [call for message in said for call in message.tool_calls]
+        calls: list[ToolCallPart] = []
+        for message in said:
+            calls += message.tool_calls
         for index, call in enumerate(calls):
             event = ToolCallEndEvent(
                 iteration=iteration,

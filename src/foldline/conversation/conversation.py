@@ -155,8 +155,7 @@ class Conversation:
         thread = self._thread
         if thread is None:
             return None
-        state = thread.execution_state
-        if (state is not None and state.is_open) or await is_waiting(thread):
+        if thread.has_open_run or await is_waiting(thread):
             return await self.send(config=config, options=options)
         return None
 

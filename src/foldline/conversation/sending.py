@@ -42,7 +42,7 @@ from foldline.conversation.orchestrator import (
     Orchestrator,
     StreamingOrchestrator,
 )
-from foldline.errors import ConfigError, IntegrityError, RunStartError, ThreadConflictError
+from foldline.errors import ConfigError, IntegrityError, RunStartError
 from foldline.history.digest import message_digest
 from foldline.history.messages import Message, total_usage
 from foldline.reduction.config import AgentRunConfig
@@ -85,7 +85,6 @@ class Sending:
         self._policy = policy
         self._values = values or {}
         self._hold: Hold | None = None
-        self._has_begun = False
         self._history: Sequence[Message] = ()
         self._answer_start = thread.count
 
@@ -102,29 +101,12 @@ class Sending:
     async def _admitted(self, orchestrator: Orchestrator) -> OrchestrationResult:
         """Let the orchestrator answer once nobody else is at work, unless the answer is there."""
         admission = Admission(self._thread, self._given, self._policy)
-        try:
-            return await self._answered_by(orchestrator, admission)
-        finally:
-            admission.leave()
 
-    async def _answered_by(
-        self, orchestrator: Orchestrator, admission: Admission
-    ) -> OrchestrationResult:
-        while True:
-            entry = await admission.entry()
-            if admission.result is not None:
-                return await self._stored(admission.result)
+        async def attempt(entry: Entry, turn: TurnRecord | None) -> OrchestrationResult:
             await self._check_waiting(is_new=entry == "new")
-            turn = None if entry == "settle" else admission.turn
-            try:
-                result = await self._held(entry, turn, orchestrator, admission)
-            except ThreadConflictError as conflict:
-                if self._has_begun and not await admission.is_elsewhere():
-                    raise
-                admission.overtaken(conflict)
-                continue
-            if entry != "settle":
-                return result
+            return await self._held(entry, turn, orchestrator, admission)
+
+        return await admission.run(attempt, self._stored)
 
     async def _held(
         self,
@@ -139,8 +121,7 @@ class Sending:
         hold = Hold(thread, urandom(8).hex(), turn_id=turn_id, admits_turns=True)
         async with hold as self._hold:
             await self._begin(self._given if entry == "new" else (), turn)
-            if entry != "settle":
-                admission.leave()
+            admission.began()
             if entry in {"resume", "settle"} and state is not None:
                 result = await self._resumed(state.agent_name)
             else:
@@ -151,17 +132,17 @@ class Sending:
             return result
 
     async def _check_waiting(self, *, is_new: bool) -> None:
-        thread, state = self._thread, self._thread.execution_state
-        if not is_new or self._given or (state is not None and state.is_open):
+        thread = self._thread
+        if not is_new or self._given or thread.has_open_run:
             return
-        run_start(thread.id, state, count=thread.count, has_input=False)
+        run_start(thread.id, thread.execution_state, count=thread.count, has_input=False)
         if len(self._agents) == 1 and not await is_waiting(thread):
             message = f"nothing waits for an answer in thread {thread.id!r}: send a message"
             raise RunStartError(message)
 
     async def _begin(self, given: Sequence[Message], turn: TurnRecord | None) -> None:
         """Store the input, and take the thread."""
-        thread, self._has_begun = self._thread, False
+        thread = self._thread
         self._stage.begin()
         if turn is not None:
             if not turn.origin:
@@ -170,7 +151,7 @@ class Sending:
             turn = structs.replace(turn, goes_on=True)
         now = thread.now()
         await self._commit([signed(message, now) for message in given], turn=turn)
-        self._answer_start, self._has_begun = thread.count, True
+        self._answer_start = thread.count
 
     async def _end_of(self, turn: TurnRecord | None, news: int = 0) -> TurnRecord | None:
         """Return the record of the end of *turn* with *news* messages; None if it is stored."""
@@ -204,8 +185,7 @@ class Sending:
     async def _answered(self) -> OrchestrationResult:
         """Let the only agent answer; its turn stores the input in its first commit."""
         (agent,) = self._agents.values()
-        state, lease = self._thread.execution_state, self._thread.lease
-        is_open = state is not None and state.is_open
+        is_open, lease = self._thread.has_open_run, self._thread.lease
         await self._check_waiting(is_new=lease is None and not self._policy.turn_id)
         turn = await agent.begin(self._given or None, self._policy)
         name = "Resume" if is_open and not self._given else SINGLE_AGENT

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from os import urandom
 
+from foldline.agent.admission import check_turn_id
 from foldline.agent.agent import Agent
 from foldline.agent.events import AgentEvent, RequestSentEvent, TextDeltaEvent
 from foldline.agent.refold import Refolded
 from foldline.agent.result import TurnResult, stored_result
 from foldline.agent.turn_input import TurnInput, checked_input
 from foldline.agent.unanswered import was_left
-from foldline.checks import expect
 from foldline.errors import (
     ConfigError,
     FoldlineError,
@@ -37,9 +37,6 @@ from foldline.workers.post import Post, nothing_posted
 
 
 __all__ = ["answer_turn", "ended_turn", "fold_thread", "give_up_turn", "post_turn", "refold_tenant"]
-
-
-_LONGEST_ID = 200
 
 
 async def post_turn(
@@ -74,10 +71,7 @@ async def post_turn(
         problem = "message must say something: a turn that is posted begins with it"
         raise ConfigError(problem)
     name = turn_id or messages[-1].id or urandom(16).hex()
-    expect("turn_id", name, str)
-    if len(name) > _LONGEST_ID:
-        problem = f"turn_id must have at most {_LONGEST_ID} characters, got {len(name)}"
-        raise ConfigError(problem)
+    check_turn_id(name)
     turn = await (await store.thread(key)).stored_turn(name)
     if turn is not None and turn.given not in {b"", digest_of_input(messages)}:
         raise TurnIdError(thread_id=key.id, turn_id=name)
