@@ -17,6 +17,15 @@ def test_no_pattern_is_worse_than_linear(name: str) -> None:
     assert slow_pump(PATTERNS[name]) is None
 
 
+@pytest.mark.parametrize("name", sorted(PATTERNS))
+def test_no_group_is_repeated_possessively(name: str) -> None:
+    """Before Python 3.11.5 such a group loses its place where it does not match again."""
+    use = PATTERNS[name]
+    pattern = use if isinstance(use, re.Pattern) else use.__self__
+
+    assert not re.search(r"(?<!\\)\)(?:[*+?]|\{[\d,]+\})\+", str(pattern.pattern))
+
+
 SLOW: dict[str, re.Pattern[str] | Use] = {
     "tokens": re.compile(r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"),
     "entries of a docstring": re.compile(r"\*{0,2}(\w+)\s*(?:\(.*?\))?\s*:(?:\s+|$)(.*)").fullmatch,

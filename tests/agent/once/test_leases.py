@@ -95,6 +95,18 @@ async def test_a_second_message_may_be_refused(store: ThreadStore) -> None:
         assert await texts(thread) == ["one", "answer to one"]
 
 
+async def test_a_lease_without_a_run_counts(store: ThreadStore) -> None:
+    """A conversation between two of its agents has the thread, though no run is open."""
+    model = ScriptedModel(["fine"])
+    async with store:
+        lease = Lease("a conversation", 15.0)
+        await (await store.thread("t")).commit(Change(messages=[Message.user("hi")], lease=lease))
+        with pytest.raises(TurnRunningError):
+            await Agent(model).run("hello", thread=await store.thread("t"), on_conflict="error")
+
+    assert model.requests == []
+
+
 async def test_who_has_not_heard_of_a_turn_is_refused(store: ThreadStore) -> None:
     """With `error` one whose thread was loaded before the other turn began is refused alike."""
     model = GatedModel()

@@ -25,11 +25,14 @@ _LENGTHS = range(8, 241)
 # A person types less; what is longer was pasted, and its sentences tell of other things.
 _TYPED = 1_500
 
-_LEAD = (
+# Before Python 3.11.5 a group that is repeated without giving back (`*+`) loses its place, so that
+# is written as: no further one follows.
+_FIRST = (
     r"(?:(?:/\w{1,12}|and|also|but|so|then|no|ok|okay|yes|please|remember(?: to)?|note|important"
     r"|in particular|in general|from now on|for now|however|again|just|try to|let['’]?s|i said|actually"
-    r"|really|that)\b[,:!]? +)*+"
+    r"|really|that)\b[,:!]? +)"
 )
+_LEAD = rf"{_FIRST}*(?!{_FIRST})"
 # When and where the rule holds.
 _CASE = (
     r"(?:(?:when|whenever|if|before|after|for|unless|until|while|once|in|on|as)\b"
@@ -51,9 +54,10 @@ _ORDER = (
     r"|you (?:must|should|shall|may|have to|need to)(?: not| only| always| never)\b|you can only\b"
     r"|you (?:must|should|have to|cannot|can['’]?t|mustn['’]?t|shouldn['’]?t) (?!have\b|be\b|see\b))"
 )
+_MUCH = r"(?: (?:would|really|actually|still|definitely|just|also|much)|['’]d)"
 _WANT = (
-    r"(?:^|[,;:(-] ?|\b(?:and|but|as|since|because|so|that|no) )(?:i|we)(?: (?:would|really|actually"
-    r"|still|definitely|just|also|much)|['’]d)*+ (?:prefer\b|rather\b|insist\b"
+    r"(?:^|[,;:(-] ?|\b(?:and|but|as|since|because|so|that|no) )(?:i|we)"
+    rf"{_MUCH}*(?!{_MUCH}) (?:prefer\b|rather\b|insist\b"
     rf"|(?:only|always|never|{_NOT}) (?:actually |really |even )?(?:want|need)\b"
     r"(?! to (?:know|wait|worry|do|make sure)\b))"
 )
