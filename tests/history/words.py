@@ -35,7 +35,7 @@ def message_of(word: str) -> Message:
 
 
 def is_one_answer(first: Message, second: Message) -> bool:
-    """Whether *second* goes on with *first*, which is by the same assistant."""
+    """Whether *second* continues *first*, which is by the same assistant."""
     kinds = [[type(part) for part in one.parts] for one in (first, second)]
     is_text_after_text = {*kinds[0]} == {TextPart} == {*kinds[1][:1]}
     is_same = first.role == second.role == "assistant" and first.name == second.name

@@ -38,9 +38,12 @@ def _failover(tmp_path: Path) -> Iterator[Failover]:
         yield Failover(tmp_path, old, new)
 
 
-async def warm(store: RedisStore) -> None:
-    """Have every connection of *store* made."""
-    await asyncio.gather(*(store.find(f"warm{number}") for number in range(100)))
+async def warm(store: RedisStore, url: str) -> None:
+    """Have all four connections of *store* to the Redis at *url* made, so none is made later."""
+    while await clients(url) < 4:
+        finds = (store.find(f"warm{number}") for number in range(100))
+        makes = (store.thread(f"warm{number}") for number in range(100))
+        await asyncio.gather(*finds, *makes)
 
 
 async def clients(url: str) -> int:
@@ -54,7 +57,7 @@ async def test_first_write_finds_the_new_primary(failover: Failover) -> None:
     """A write that the old primary refuses is done by the new one, once, and reads follow it."""
     async with RedisStore(failover.url) as store:
         await store.thread("old")
-        await warm(store)
+        await warm(store, failover.url)
         await failover.happen()
         thread = await store.thread("new")
         await thread.add_message(Message.user("hello"))
@@ -70,7 +73,7 @@ async def test_many_writes_find_the_new_primary(failover: Failover) -> None:
     """
     async with RedisStore(failover.url) as store:
         await store.thread("old")
-        await warm(store)
+        await warm(store, failover.url)
         await failover.happen()
         calls = (
             store.thread(f"new{number:02}") if number % 2 else store.find("old")
