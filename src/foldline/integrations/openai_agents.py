@@ -10,10 +10,12 @@ from agents.run import CallModelData, ModelInputData
 
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
+from foldline.errors import FormatError
 from foldline.guests import OPENING_NOTE, opened, reduced_in
 from foldline.history.formats.openai_responses import OPENAI_RESPONSES
-from foldline.history.formats.wire import is_object
-from foldline.history.messages import NativeFormat
+from foldline.history.formats.wire import is_object, json_text
+from foldline.history.messages import Message, Native
+from foldline.history.parts import GenericPart
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
@@ -25,16 +27,17 @@ __all__ = ["FoldlineSession", "model_input_filter"]
 class FoldlineSession:
     """A `Session` of which each item is a message of a thread, byte for byte as it came."""
 
-    session_settings: SessionSettings | None = None
-    """How many items a run begins with, if not with all of them."""
-
     def __init__(
-        self, store: ThreadStore, session_id: str, *, tenant: str = DEFAULT_TENANT
+        self,
+        store: ThreadStore,
+        session_id: str,
+        *,
+        tenant: str = DEFAULT_TENANT,
+        session_settings: SessionSettings | None = None,
     ) -> None:
-        """Keep the items of *session_id*, any text, in a thread of *store*, which is open."""
-        self.session_id = session_id
-        self._store = store
-        self._key = ThreadKey.named(session_id, tenant=tenant)
+        """Keep *session_id*, any text, in *store*, open; the settings limit what a run begins with."""
+        self.session_id, self.session_settings = session_id, session_settings
+        self._store, self._key = store, ThreadKey.named(session_id, tenant=tenant)
 
     async def thread(self) -> ConversationThread:
         """Return the thread, made if there is none."""
@@ -51,7 +54,7 @@ class FoldlineSession:
     async def add_items(self, items: list[Any]) -> None:
         """Append *items* in one commit, behind whatever others have appended."""
         if items:
-            await (await self.thread()).append(map(OPENAI_RESPONSES.message, items))
+            await (await self.thread()).append(map(_row, items))
 
     async def pop_item(self) -> Any | None:
         """Take the newest item back and return it; None if there is none."""
@@ -78,40 +81,38 @@ def model_input_filter(
     async def reduced_input(data: CallModelData[Any]) -> ModelInputData:
         """Return the view of *data*."""
         given = data.model_data
-        thread = None if session is None else await session.thread()
         items: Any = given.input
+        wire = OPENAI_RESPONSES.format
         tools = [
             {"name": one.name, "description": one.description, "schema": one.params_json_schema}
             for one in data.agent.tools
             if isinstance(one, FunctionTool)
         ]
         reduced: ReducedHistory[Any] = await reduced_in(
-            thread,
+            None if session is None else await session.thread(),
             lambda state: reducer.reduce(
-                items,
-                format=NativeFormat.OPENAI_RESPONSES,
-                state=state,
-                instructions=given.instructions,
-                tools=tools,
+                items, format=wire, state=state, instructions=given.instructions, tools=tools
             ),
         )
-        note: Any = {"role": "user", "content": OPENING_NOTE}
-        view = opened(reduced.messages, _role, note)
-        return ModelInputData(
-            input=[_with_id(item) for item in view], instructions=given.instructions
-        )
+        note = {"role": "user", "content": OPENING_NOTE}
+        view = opened(reduced.messages, lambda one: OPENAI_RESPONSES.messages([one])[0].role, note)
+        return ModelInputData([_with_id(item) for item in view], given.instructions)
 
     return reduced_input
 
 
-def _role(item: Any) -> str:
-    return OPENAI_RESPONSES.messages([item])[0].role
+def _row(item: Any) -> Message:
+    """Return *item* as a message; what is none, as `EncryptedSession` writes it, is kept unread."""
+    try:
+        return OPENAI_RESPONSES.message(item)
+    except FormatError:
+        kept = Native(format=OPENAI_RESPONSES.format, item=json_text(item))
+        return Message(role="user", parts=(GenericPart("unread", "", opaque=True),), native=kept)
 
 
 def _with_id(item: Any) -> Any:
     """Return an answer without an id under the SDK's placeholder for one."""
     # By an id a model of Chat Completions knows an answer; to a Responses API none is sent.
-    if not is_object(item) or "id" in item:
-        return item
-    is_answer = item.get("type") == "message" and item.get("role") == "assistant"
+    answer = {"type": "message", "role": "assistant"}.items()
+    is_answer = is_object(item) and "id" not in item and answer <= item.items()
     return {**item, "id": FAKE_RESPONSES_ID} if is_answer else item

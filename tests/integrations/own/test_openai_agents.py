@@ -15,6 +15,7 @@ from agents import (
     Session,
     function_tool,
 )
+from agents.extensions.memory.encrypt_session import EncryptedSession
 from agents.memory.session_settings import SessionSettings
 from agents.models.fake_id import FAKE_RESPONSES_ID
 from httpx2 import AsyncBaseTransport, AsyncClient, Request, Response
@@ -69,6 +70,32 @@ def test_the_newest_items_are_a_limit_away() -> None:
         return [*found, await session.get_items()]
 
     assert run(limited) == [ITEMS[-2:], [], ITEMS[-1:]]
+
+
+def test_the_limit_may_be_given_with_the_session() -> None:
+    """A session takes its settings when it is made, as the sessions of the SDK do."""
+
+    async def limited() -> list[Any]:
+        store = MemoryStore()
+        await FoldlineSession(store, "a").add_items(ITEMS)
+        session = FoldlineSession(store, "a", session_settings=SessionSettings(limit=2))
+        return await session.get_items()
+
+    assert asyncio.run(limited()) == ITEMS[-2:]
+
+
+def test_an_encrypted_session_may_be_around_it() -> None:
+    """What `EncryptedSession` writes is no item of OpenAI's, is kept as it is, and says nothing."""
+
+    async def wrapped(session: FoldlineSession) -> list[Any]:
+        around: Any = EncryptedSession("house", session, "a key")
+        await session.clear_session()
+        await around.add_items(ITEMS[:2])
+        rows = await (await session.thread()).get_messages()
+        said = [one.is_opaque for one in rows]
+        return [await around.get_items(), await around.pop_item(), await around.get_items(), said]
+
+    assert run(wrapped) == [ITEMS[:2], ITEMS[1], ITEMS[:1], [True, True]]
 
 
 def test_the_newest_item_is_taken_back() -> None:
