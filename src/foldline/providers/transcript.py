@@ -24,14 +24,14 @@ from foldline.history.parts import (
     ToolCallResponsePart,
     UriPart,
 )
-from foldline.providers.digest.text import clean, one_line, shorten
+from foldline.providers.digest.text import clean, one_line
+from foldline.providers.speakers import named, spoken_by
 
 
 __all__ = ["without_middle", "write_transcript"]
 
 
 _MARK_LENGTH = 12
-_NAME_LENGTH = 80
 _ADDRESS_LENGTH = 300
 _SHARE_OF_HEAD = 2 / 3
 # After anything that some reader takes for the end of a line, and behind what is not seen.
@@ -52,7 +52,8 @@ def write_transcript(
     Content that is not text becomes a short note, and a tool result longer than *most_result*
     characters loses its middle.
     """
-    messages = tuple(messages)
+    messages, earlier = tuple(messages), tuple(earlier)
+    agents = spoken_by(messages, earlier)
     ids = dict.fromkeys(call.id for message in messages for call in message.tool_calls)
     # Ids are long, and no summary needs them.
     calls = {call_id: number for number, call_id in enumerate(ids, 1)}
@@ -61,7 +62,8 @@ def write_transcript(
     ]
     for place, message in enumerate(messages, 1):
         lines = [_line(part, calls, most_result) for part in message.parts]
-        blocks.append(_block(f"{place} {_speaker(message)}", lines))
+        said_by = _speaker(message, agents[place - 1])
+        blocks.append(_block(f"{place} {said_by}", lines))
     body = "\n\n".join(blocks)
     # It cannot be put into the conversation: with it the conversation would have another one.
     mark = sha256(body.encode()).hexdigest()[:_MARK_LENGTH]
@@ -73,14 +75,10 @@ def _block(header: str, lines: Iterable[str]) -> str:
     return f"=== {_TEMPLATE.sub(_PARTED, header)} ===\n{_FALSE_HEADER.sub(' ', _TEMPLATE.sub(_PARTED, said))}"
 
 
-def _speaker(message: Message) -> str:
-    name = _named(message.name or "")
+def _speaker(message: Message, agent: str) -> str:
+    name = agent or named(message.name or "")
     role = "summary" if message.is_summary else message.role
     return f"{role} ({name})" if name else role
-
-
-def _named(name: str) -> str:
-    return shorten(one_line(clean(name)).replace("=", ""), limit=_NAME_LENGTH)
 
 
 def _line(part: Part, calls: Mapping[str, int], most_result: int) -> str:
@@ -92,7 +90,7 @@ def _line(part: Part, calls: Mapping[str, int], most_result: int) -> str:
         case CompactionPart():
             return f"[summary by the vendor] {clean(part.content)}" if part.content else ""
         case ToolCallPart():
-            called = f"[call {calls.get(part.id, 0)}: {_named(part.name)}]"
+            called = f"[call {calls.get(part.id, 0)}: {named(part.name)}]"
             return f"{called} {clean(part.arguments)}"
         case ToolCallResponsePart():
             number = calls.get(part.id)
@@ -116,17 +114,17 @@ def _result(part: ToolCallResponsePart, most: int) -> str:
 def _note(part: BlobPart | UriPart | FilePart | GenericPart, most: int) -> str:
     match part:
         case BlobPart():
-            kind = one_line(f"{_named(part.modality)} {_named(part.mime_type)}")
+            kind = one_line(f"{named(part.modality)} {named(part.mime_type)}")
             return f"[{kind}, {len(part.content) * 3 // 4:,} bytes, not shown]"
         case UriPart():
             where = "inline" if part.uri.startswith("data:") else clean(part.uri)[:_ADDRESS_LENGTH]
-            return f"[{_named(part.modality)} at {where}, not shown]"
+            return f"[{named(part.modality)} at {where}, not shown]"
         case FilePart():
-            return f"[{_named(part.modality)} {_named(part.file_id)}, not shown]"
+            return f"[{named(part.modality)} {named(part.file_id)}, not shown]"
         case GenericPart(opaque=True):
             return ""
         case GenericPart():
-            return f"[{_named(part.kind)}] {without_middle(clean(part.data), most)}"
+            return f"[{named(part.kind)}] {without_middle(clean(part.data), most)}"
     assert_never(part)
 
 

@@ -43,7 +43,9 @@ _MOST_COPIED = 0.7
 _ROOM_BETWEEN = 1.5
 _LEAST_REPEATING = 60
 _LEAST_DIFFERENT = 0.6
-_SPEAKER = re.compile(r"(?m)^(?:[^\w\n]|\d){0,20}(?:user|assistant|tool|human|ai)\b[^\w\n:]{0,20}:")
+_SPEAKER = re.compile(
+    r"(?m)^(?:[^\w\n]|\d){0,20}(?:user|assistant|tool|human|ai)\b(?: \([^)\n]{1,99}\))?[^\w\n:]{0,20}:"
+)
 
 _ENDED = re.compile(r"[.!?…。！？｡؟\u06d4।॥။៕|`)\]}»”\"'>](?:[*_\"'”’»)\]]|\s)*\Z").search
 _OPEN_BRACKET = re.compile(r"\([^()]*\Z").search

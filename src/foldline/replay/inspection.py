@@ -28,7 +28,9 @@ __all__ = ["Inspection", "Inspector", "Lost", "SummaryLine", "inspect_summary"]
 
 _WORD = re.compile(r"[\w./@#:+-]{3,}")
 _EDGE = ".:/+-#_"
-_MARK = re.compile(r"^\s*(?:[-*>] |#+ |\d+[.)] )*(?:(?:user|assistant|tool): )?")
+_MARK = re.compile(
+    r"^\s*(?:[-*>] |#+ |\d+[.)] )*(?:(?:user|assistant|tool)(?: \([^)\n]{1,99}\))?: )?"
+)
 # A heading, or the count of messages with which a digest begins.
 _HEADING = re.compile(
     r"\s{0,20}(?:#|</?quote\b|(?:Record|Digest) of \d|\[[^\]\n]{0,200}\]$|[^\s-].{0,200}:$|$)"

@@ -27,7 +27,7 @@ from foldline.replay.quality.words import Told
 from foldline.replay.tape import Tape
 
 
-__all__ = ["inspect"]
+__all__ = ["inspect", "print_inspection"]
 
 
 _MOST_LOST = 20
@@ -70,7 +70,7 @@ def inspect(options: _InspectOptions) -> None:
     if options.json:
         print_json(found)
     else:
-        _print(output_console(), found)
+        print_inspection(output_console(), found)
 
 
 def _state(options: _InspectOptions, history: History, tape: Tape) -> HistoryReductionState:
@@ -99,7 +99,8 @@ def _state(options: _InspectOptions, history: History, tape: Tape) -> HistoryRed
     return folds[-1 if options.fold is None else options.fold - 1]
 
 
-def _print(console: Console, found: Inspection) -> None:
+def print_inspection(console: Console, found: Inspection) -> None:
+    """Print each line of a summary beside its messages, and what is lost."""
     console.print(Text(f"The summary of messages 0 to {found.covered - 1:,}", style="bold"))
     table = plain_table("messages", "line")
     for line in found.lines:

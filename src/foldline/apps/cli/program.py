@@ -101,6 +101,11 @@ THREAD_COMMANDS: _Places = MappingProxyType(
                 "and its last run."
             ),
         ),
+        "summary": (
+            "threads_summary",
+            "show_summary",
+            "Show the summary of a thread, each line beside its messages, and what it lost.",
+        ),
         "search": (
             "threads_search",
             "search_threads",

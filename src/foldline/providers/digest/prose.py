@@ -168,7 +168,7 @@ def offer_sentences(
     """
     most = min(max(budget * _READ_A_TOKEN, _LEAST_READ), _MOST_READ)
     new = (
-        attribute(speech.role, sentence)
+        attribute(speech.by, sentence)
         for speech in _sampled(speeches, most)
         for sentence in split_sentences(speech.text)
     )

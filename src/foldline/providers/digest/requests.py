@@ -93,7 +93,7 @@ def offer_tail(speeches: Sequence[Speech], *, prior: Sequence[str], detail: int)
     """Offer the beginnings of the last messages that say something, or of *prior* ones."""
     telling = (speech for speech in reversed(speeches) if asks(speech.text))
     last = islice(telling, _MOST_LAST)
-    new = [attribute(speech.role, one_line(speech.text)) for speech in last]
+    new = [attribute(speech.by, one_line(speech.text)) for speech in last]
     texts = new or list(reversed(prior[-_MOST_LAST:]))
     items = (
         Item(shorten(text, limit=detail // 2 if place else detail), len(texts) - place)

@@ -17,6 +17,7 @@ from foldline.history.messages import Message, Role
 from foldline.history.parts import CompactionPart, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.providers.digest.identifiers import Finder
 from foldline.providers.digest.text import ends, printable
+from foldline.providers.speakers import spoken_by
 
 
 __all__ = ["Argument", "Call", "Result", "Span", "Speech", "json_leaves", "read_span"]
@@ -28,6 +29,13 @@ class Speech(Struct, frozen=True, gc=False):
     position: int
     role: Role
     text: str
+    name: str = ""
+    """The agent that said it, where several answer."""
+
+    @property
+    def by(self) -> str:
+        """Who said it."""
+        return f"{self.role} ({self.name})" if self.name else self.role
 
 
 class Argument(Struct, frozen=True, gc=False):
@@ -72,8 +80,14 @@ _MARKED = "isError"
 _NAME_BREAK = re.compile(r"[\s,:]+")
 
 
-def read_span(messages: Iterable[Message], finder: Finder) -> Span:
-    """Flatten *messages*; what has no text, such as images and encrypted reasoning, is left out."""
+def read_span(messages: Iterable[Message], finder: Finder, earlier: Iterable[str] = ()) -> Span:
+    """
+    Flatten *messages*; what has no text, such as images and encrypted reasoning, is left out.
+
+    *earlier* summaries tell whether several agents answer, if the messages do not.
+    """
+    messages = tuple(messages)
+    agents = spoken_by(messages, earlier)
     roles: Counter[str] = Counter()
     speeches: list[Speech] = []
     calls: list[tuple[int, ToolCallPart]] = []
@@ -94,7 +108,7 @@ def read_span(messages: Iterable[Message], finder: Finder) -> Span:
                     pass
         text = ends("\n".join(said))
         if message.role != "tool":
-            speeches.append(Speech(place, message.role, text))
+            speeches.append(Speech(place, message.role, text, agents[place]))
         elif text:
             # Text beside, or instead of, the result of a known call is a result too.
             results.append(Result(place, "", text))

@@ -117,7 +117,7 @@ def write_digest(
         if count(text) <= request.budget:
             return text
     finder = Finder()
-    span = read_span(request.messages, finder)
+    span = read_span(request.messages, finder, request.earlier)
     counts = sum((record.counts for record in earlier.records), span.roles)
     budget = _worthwhile(span, earlier, count, most=request.budget)
     offers = _offer(request, span, earlier, extractors, finder, budget=budget, count=count)
@@ -145,7 +145,7 @@ def read_record(
     count = cache(count)
     earlier = read_earlier(request.earlier)
     finder = Finder()
-    span = read_span(request.messages, finder)
+    span = read_span(request.messages, finder, request.earlier)
     counts = sum((record.counts for record in earlier.records), span.roles)
     most = _worthwhile(span, earlier, count, most=request.budget)
     kept = [line for section in _WRITTEN for line in earlier.lines(section)]
