@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 from foldline.history.history import History
-from foldline.history.messages import Message, Usage
+from foldline.history.messages import AGENT_KEY, Message, Usage
 from foldline.history.parts import ToolCallPart
 from foldline.reduction.ledger import billed, stats_of
 from foldline.reduction.prices import MILLION, Prices, PriceTier
@@ -283,3 +283,16 @@ def test_the_tier_of_a_summary_is_that_of_one_of_its_calls() -> None:
 
     assert billed(usage, prices) == 1_500 * 20
     assert billed(usage, prices, calls=2) == 1_500 * 10
+
+
+def test_each_answer_of_several_agents_is_a_call() -> None:
+    """Agents that answer one another called a model each; what one of them said at once is one."""
+    asked, said = Message.user("word " * 96), Message.assistant("word " * 6)
+    first, second = (structs.replace(said, metadata={AGENT_KEY: name}) for name in ("a", "b"))
+    counted = structs.replace(second, usage=Usage(input_tokens=100, output_tokens=1))
+    history = History([asked, first, first, counted, first], counter=WordCount())
+
+    stats = stats_of(history, [], PRICES)
+
+    assert (stats.calls, stats.sent_tokens, stats.reported_calls) == (3, 100 + 120 + 130, 1)
+    assert stats.cost == pytest.approx((1000 + 400) + (1000 + 20) + (120 + 100 + 200))

@@ -29,6 +29,7 @@ from itertools import accumulate
 from msgspec import Struct
 
 from foldline.history.history import CountingUnit, History
+from foldline.history.messages import Message
 from foldline.reduction.budget import Budget
 from foldline.reduction.prices import MILLION, Prices
 from foldline.reduction.shortening import Shortened
@@ -40,6 +41,7 @@ __all__ = [
     "FoldCosts",
     "Holding",
     "PricedFold",
+    "begins_call",
     "calls_of",
     "has_gone_cold",
     "summary_size",
@@ -237,20 +239,27 @@ def calls_of(
         now: The time of the next call, which is the last one given.
     """
     last: datetime | None = None
-    before: datetime | None = None
-    was_answer = False
+    before: Message | None = None
     start = max(since, history.start)
     for at, message in enumerate(history[start:], start):
-        is_answer = message.role == "assistant"
-        if is_answer:
-            if not was_answer:
-                yield at, has_gone_cold(last, before or message.created_at, lifetime)
+        if message.role == "assistant":
+            if begins_call(message, before):
+                asked = message.created_at if before is None else before.created_at
+                yield at, has_gone_cold(last, asked or message.created_at, lifetime)
             last = message.created_at or last
-        was_answer, before = is_answer, message.created_at
+        before = message
     # What was said longer ago than that is a recording, whose calls have the times of its messages.
-    if has_gone_cold(before, now, lifetime):
-        now = before
+    end = None if before is None else before.created_at
+    if has_gone_cold(end, now, lifetime):
+        now = end
     yield len(history), has_gone_cold(last, now, lifetime)
+
+
+def begins_call(message: Message, before: Message | None) -> bool:
+    """Whether *message* is the first of an answer: *before* it no answer stands, or another's."""
+    if message.role != "assistant":
+        return False
+    return before is None or before.role != "assistant" or before.speaker != message.speaker
 
 
 def has_gone_cold(last: datetime | None, now: datetime | None, lifetime: float) -> bool:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from foldline.history.history import History
 from foldline.history.messages import Usage
-from foldline.reduction.balance import INSTRUCTION_TOKENS, calls_of
+from foldline.reduction.balance import INSTRUCTION_TOKENS, begins_call, calls_of
 from foldline.reduction.prices import MILLION, Prices
 from foldline.reduction.reading import Reading
 from foldline.reduction.state import HistoryReductionState
@@ -279,18 +279,18 @@ def _sent(
 
 def _new(history: History, at: int) -> int:
     """Return the tokens that the conversation has grown by since the call before the one at *at*."""
-    start = at
-    while start > 0 and history[start - 1].role != "assistant":
+    start = at - 1
+    while start > 0 and not begins_call(history[start], history[start - 1]):
         start -= 1
-    while start > 0 and history[start - 1].role == "assistant":
-        start -= 1
-    return history.tokens(start, at)
+    return history.tokens(max(start, 0), at)
 
 
 def _answer(history: History, call: _Call) -> range:
     """Return where the messages of the answer to *call* are."""
-    end = call.at
+    end = call.at + 1
     while end < len(history) and history[end].role == "assistant":
+        if begins_call(history[end], history[end - 1]):
+            break
         end += 1
     return range(call.at, end)
 
