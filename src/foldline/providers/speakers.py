@@ -29,4 +29,4 @@ def spoken_by(messages: Sequence[Message], earlier: Iterable[str] = ()) -> list[
 
 def named(name: str) -> str:
     """Return *name* on one line, without known secrets and what parts a line."""
-    return shorten(one_line(clean(name)).replace("=", ""), limit=_NAME_LENGTH)
+    return shorten(one_line(clean(name).replace("=", "")), limit=_NAME_LENGTH)
