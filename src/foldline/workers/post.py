@@ -6,13 +6,14 @@ own, of a tenant of its own, so that a turn that runs on the real thread is not 
 the cipher of the store. It goes when the turn has ended; what nobody answers expires.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
 from foldline.errors import ThreadConflictError, TurnIdError
 from foldline.history.digest import message_digest
 from foldline.history.messages import Message
+from foldline.threads.change import Change
 from foldline.threads.key import ThreadKey
 from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
@@ -97,19 +98,18 @@ class Post:
 
     async def show(self, text: str) -> None:
         """Keep *text* as what the answer looks like so far."""
-        await self._note({_TEXT: text})
+        await self._thread.set_metadata({_TEXT: text})
 
     async def give_up(self, code: str, reason: str) -> None:
         """Note that no worker tries again, because of the error *code*."""
-        await self._note({_ERROR: code, _REASON: reason})
+        given_up = Change(metadata={_ERROR: code, _REASON: reason})
+        # What is shown at the same moment must not hide it.
+        await self._thread.retry(lambda _: given_up)
 
     async def reopen(self) -> None:
         """Forget what an earlier attempt has left."""
         if self._thread.metadata:
-            await self._note({})
-
-    async def _note(self, values: Mapping[str, object]) -> None:
-        await self._thread.set_metadata(values)
+            await self._thread.set_metadata({})
 
     async def drop(self, store: ThreadStore) -> None:
         """Delete it: the turn has ended."""

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
@@ -23,12 +23,15 @@ from foldline.threads.stores.postgres.store import PostgresStorage
 
 
 __all__ = [
+    "AT_ONCE",
     "PatientManager",
+    "cause_of",
     "check_cancelled",
     "connector_of",
     "is_outage",
     "make_tables",
     "own_app",
+    "patient_app",
 ]
 
 
@@ -36,6 +39,9 @@ _LOG = logging.getLogger("foldline")
 _PAUSE: Final = 0.5
 _POOL: Final = 4
 _TIMEOUT: Final = 5.0
+AT_ONCE: Final = datetime.fromtimestamp(0, UTC)
+"""When a job is due that need not wait, whatever the clocks of workers and server say."""
+
 # What says that the server could not be reached, or has gone away in the middle.
 _AWAY = (psycopg.OperationalError, psycopg.InterfaceError)
 
@@ -61,11 +67,18 @@ def own_app(store: ThreadStore) -> App:
         # Not later and later: the server is back within seconds.
         reconnect_timeout=0.0,
         reconnect_failed=try_again,
-        kwargs={"connect_timeout": int(_TIMEOUT)},
+        # A server that has gone without a word is given up, as that of the store is.
+        kwargs={"connect_timeout": int(_TIMEOUT), "tcp_user_timeout": int(1000 * _TIMEOUT)},
     )
-    app = App(connector=connector)
-    app.job_manager = PatientManager(connector)
-    return app
+    return App(connector=connector)
+
+
+def patient_app(app: App, stopped: asyncio.Event) -> App:
+    """Return *app* for a worker that outlives its server, until *stopped* is set."""
+    made = App(connector=app.connector, periodic_defaults=app.periodic_defaults)
+    made.tasks, made.periodic_registry = app.tasks, app.periodic_registry
+    made.job_manager = PatientManager(connector_of(app), stopped)
+    return made
 
 
 async def _configure(schema: str, connection: AsyncConnection[object]) -> None:
@@ -128,6 +141,11 @@ def connector_of(app: App) -> PsycopgConnector:
     return app.connector
 
 
+def cause_of(error: Exception) -> str:
+    """Return the kind of what *error* of the queue comes from, which quotes nothing."""
+    return type(error.__cause__ or error).__name__
+
+
 def is_outage(error: ConnectorException) -> bool:
     """Whether *error* says that the server was away, and not that it refused a statement."""
     return isinstance(error.__cause__, _AWAY)
@@ -149,9 +167,10 @@ class PatientManager(JobManager):
     answer that never came is given back.
     """
 
-    def __init__(self, connector: PsycopgConnector) -> None:
-        """Use the database of *connector*."""
+    def __init__(self, connector: PsycopgConnector, stopped: asyncio.Event) -> None:
+        """Use the database of *connector*, and wait no longer for it once *stopped* is set."""
         super().__init__(connector)
+        self._stopped = stopped
         self._mine: set[int] = set()
         self._may_have_lost = False
 
@@ -166,7 +185,7 @@ class PatientManager(JobManager):
             if not is_outage(error):
                 raise
             self._may_have_lost = True
-            _LOG.warning("the queue cannot be reached (%s)", type(error.__cause__).__name__)
+            _LOG.warning("the queue cannot be reached (%s)", cause_of(error))
             return None
         if job is not None and job.id is not None:
             self._mine.add(job.id)
@@ -175,11 +194,11 @@ class PatientManager(JobManager):
     async def _give_back(self, worker_id: int) -> None:
         for job in await self.list_jobs_async(status=Status.DOING.value, worker_id=worker_id):
             if job.id is not None and job.id not in self._mine:
-                await super().retry_job_by_id_async(job.id, datetime.now().astimezone())
+                await super().retry_job_by_id_async(job.id, AT_ONCE)
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:  # noqa: FBT001 - theirs
         """Store the end of *job*, as soon as that can be done."""
-        await _until_done(partial(super().finish_job, job, status, delete_job))
+        await self._until_done(partial(super().finish_job, job, status, delete_job))
         self._mine.discard(job.id or 0)
 
     async def retry_job(
@@ -191,7 +210,7 @@ class PatientManager(JobManager):
         lock: str | None = None,
     ) -> None:
         """Put *job* into the queue again, as soon as that can be done."""
-        await _until_done(partial(super().retry_job, job, retry_at, priority, queue, lock))
+        await self._until_done(partial(super().retry_job, job, retry_at, priority, queue, lock))
         self._mine.discard(job.id or 0)
 
     async def update_heartbeat(self, worker_id: int) -> None:
@@ -215,15 +234,20 @@ class PatientManager(JobManager):
                 check_cancelled()
                 await asyncio.sleep(_PAUSE)
 
-
-async def _until_done(call: Callable[[], Awaitable[None]]) -> None:
-    while True:
-        try:
-            await call()
-        except ConnectorException as error:
-            if is_outage(error):
-                await asyncio.sleep(_PAUSE)
-                continue
-            # It was done and the answer was lost, or another worker has taken the job over.
-            _LOG.debug("the end of a job was told already (%s)", type(error.__cause__).__name__)
-        return
+    async def _until_done(self, call: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            is_last = self._stopped.is_set()
+            try:
+                await call()
+            except ConnectorException as error:
+                if isinstance(error.__cause__, psycopg.errors.RaiseException):
+                    # It was done and the answer was lost, or another worker has taken the job over.
+                    _LOG.debug("the end of a job was told already")
+                elif is_last:
+                    # Another worker takes it over, and finds in the store what has become of it.
+                    _LOG.warning("the end of a job is not told (%s)", cause_of(error))
+                else:
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(self._stopped.wait(), _PAUSE)
+                    continue
+            return

@@ -5,6 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from foldline.checks import expect_seconds, expect_whole
 from foldline.errors import (
     ContextOverflowError,
     ModelError,
@@ -14,6 +15,7 @@ from foldline.errors import (
     StoreVersionError,
     SummarizerError,
     ThreadConflictError,
+    TurnRunningError,
 )
 
 
@@ -24,7 +26,8 @@ __all__ = ["Retries", "is_passing"]
 _PASSING: Final = frozenset({408, 409, 425, 429})
 _FAULT: Final = 500
 _LASTING: Final = (ContextOverflowError, StoreCorruptError, StoreKeyError, StoreVersionError)
-_OTHERS: Final = (StoreError, SummarizerError, ThreadConflictError, OSError)
+_OTHERS: Final = (StoreError, SummarizerError, ThreadConflictError, TurnRunningError, OSError)
+_ENDS: Final = 8
 
 
 def is_passing(error: BaseException) -> bool:
@@ -50,13 +53,26 @@ class Retries(Struct, frozen=True, kw_only=True):
     """
 
     most: int = 8
-    """How often a job is tried in all; a worker that died with it counts too."""
+    """How often a job is tried in all; a worker that stopped or died with it counts too."""
 
     first: float = 1.0
     """The seconds before the second try; each pause is twice as long as the one before."""
 
     longest: float = 30.0
     """The most seconds of a pause."""
+
+    passing: tuple[type[Exception], ...] = ()
+    """Which errors pass beside those of `is_passing`: those of a model of yours, perhaps."""
+
+    def __post_init__(self) -> None:
+        expect_whole("most", self.most, 1)
+        expect_seconds("first", self.first)
+        expect_seconds("longest", self.longest)
+
+    @property
+    def most_workers(self) -> int:
+        """How many workers may stop or die with a job: some, also if an error ends it at once."""
+        return max(self.most, _ENDS)
 
     def pause(self, error: BaseException, *, tried: int, job: int = 0) -> float | None:
         """
@@ -67,11 +83,9 @@ class Retries(Struct, frozen=True, kw_only=True):
             tried: How often the job was tried before that.
             job: Its number, so that many jobs that failed at once do not come back at once.
         """
-        if tried + 1 >= self.most:
-            return None
         if isinstance(error, asyncio.CancelledError):
-            return 0.0
-        if not is_passing(error):
+            return 0.0 if tried + 1 < self.most_workers else None
+        if tried + 1 >= self.most or not (is_passing(error) or isinstance(error, self.passing)):
             return None
         longest = min(self.longest, self.first * 2.0**tried)
         return longest * (0.5 + job * 0.61803398875 % 0.5)

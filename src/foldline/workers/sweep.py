@@ -1,14 +1,16 @@
 """What takes over the jobs of dead workers."""
 
 import logging
-from datetime import datetime
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from procrastinate import App
 from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job, Status
 from procrastinate.manager import JobManager
 
-from foldline.workers.queue import connector_of
+from foldline.errors import StoreError, ThreadConflictError
+from foldline.workers.queue import AT_ONCE, connector_of
 
 
 __all__ = ["sweep"]
@@ -18,31 +20,33 @@ _LOG = logging.getLogger("foldline")
 _TRY_LOCK = "SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 0))"
 
 
-async def sweep(app: App, queue: str, *, lease: float, most: int) -> tuple[list[Job], list[Job]]:
+async def sweep(
+    app: App, queue: str, *, lease: float, most: int, give_up: Callable[[Job], Awaitable[None]]
+) -> int:
     """
-    Put the jobs of *queue* whose workers are dead into the queue again.
-
-    Returns those that are there again, and those that are given up.
+    Put the jobs of *queue* whose workers are dead into the queue again, and return how many.
 
     Args:
         app: The app of the queue.
         queue: The name of the queue.
         lease: After how many seconds without a sign of life a worker is dead.
         most: How often a job is tried: one that its workers die of is given up in the end.
+        give_up: Tells those who wait for such a job.
     """
-    again: list[Job] = []
-    given_up: list[Job] = []
     async with connector_of(app).pool.connection() as connection, connection.transaction():
         # Of two sweepers the second would take away what the first has given to a worker that lives.
         found = await connection.execute(_TRY_LOCK, [f"foldline sweep {queue}"])
         if await found.fetchone() != (True,):
-            return again, given_up
+            return 0
         stalled = await app.job_manager.get_stalled_jobs(queue=queue, seconds_since_heartbeat=lease)
+        taken = 0
         for job in stalled:
-            is_last = job.attempts + 1 >= most
-            if await _taken(app.job_manager, job, is_last=is_last):
-                (given_up if is_last else again).append(job)
-    return again, given_up
+            # One that cannot be taken over now can be in the next sweep.
+            with suppress(StoreError, ThreadConflictError):
+                if job.attempts + 1 >= most:
+                    await give_up(job)
+                taken += await _taken(app.job_manager, job, is_last=job.attempts + 1 >= most)
+    return taken
 
 
 async def _taken(manager: JobManager, job: Job, *, is_last: bool) -> bool:
@@ -52,7 +56,7 @@ async def _taken(manager: JobManager, job: Job, *, is_last: bool) -> bool:
         if is_last:
             await manager.finish_job_by_id_async(job.id, Status.FAILED, delete_job=False)
         else:
-            await manager.retry_job_by_id_async(job.id, datetime.now().astimezone())
+            await manager.retry_job_by_id_async(job.id, AT_ONCE)
     except ConnectorException:
         # Its worker was alive after all, and has ended it.
         return False

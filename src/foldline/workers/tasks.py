@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from time import monotonic
@@ -21,6 +20,7 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.store import ThreadStore
 from foldline.workers.metrics import WorkerMetrics
 from foldline.workers.news import News
+from foldline.workers.queue import connector_of
 from foldline.workers.retries import Retries
 from foldline.workers.turns import answer_turn, fold_thread, give_up_turn, refold_tenant
 
@@ -30,6 +30,9 @@ __all__ = ["Duties", "task_blueprint"]
 
 _LOG = logging.getLogger("foldline")
 _OFTEN: Final = "* * * * * */5"
+_FORGET: Final = (
+    "DELETE FROM procrastinate_jobs WHERE id = ANY(%(jobs)s) AND status IN ('succeeded', 'failed')"
+)
 
 
 class Duties(Struct, frozen=True, kw_only=True):
@@ -63,9 +66,14 @@ class Duties(Struct, frozen=True, kw_only=True):
 class _Again(BaseRetryStrategy):
     def __init__(self, retries: Retries) -> None:
         self._retries = retries
+        self.untold: set[int] = set()
+        """Which jobs end now, and have to be tried again to say so."""
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
         pause = _pause(self._retries, exception, job)
+        if job.id in self.untold:
+            self.untold.remove(job.id)
+            pause = self._retries.longest
         if pause is None:
             return None
         return RetryDecision(retry_at=datetime.now().astimezone() + timedelta(seconds=pause))
@@ -86,7 +94,7 @@ class _Attempt:
         self.is_last = True
 
     async def __aenter__(self) -> None:
-        await self._duties.ready()
+        pass
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         job, duties, self.error = self._context.job, self._duties, error
@@ -102,14 +110,17 @@ class _Attempt:
 
 
 class _Tasks:
-    def __init__(self, duties: Duties) -> None:
+    def __init__(self, duties: Duties, again: _Again) -> None:
         self._duties = duties
+        self._again = again
+        self._swept: list[int] = []
 
     async def answer(self, context: JobContext, *, tenant: str, thread: str, turn: str) -> None:
         key, duties = ThreadKey(tenant, thread), self._duties
         attempt = _Attempt(duties, context)
         try:
             async with attempt:
+                await duties.ready()
                 await answer_turn(
                     duties.agent,
                     duties.store,
@@ -120,12 +131,19 @@ class _Tasks:
                 )
         finally:
             if attempt.is_last and attempt.error is not None:
-                with suppress(StoreError, ThreadConflictError):
-                    await give_up_turn(duties.store, key, turn, attempt.error)
+                await self._give_up(context.job, key, turn, attempt.error)
             duties.news.tell(key, turn)
+
+    async def _give_up(self, job: Job, key: ThreadKey, turn: str, error: BaseException) -> None:
+        try:
+            await give_up_turn(self._duties.store, key, turn, error)
+        except (StoreError, ThreadConflictError):
+            # Those who wait would never be told.
+            self._again.untold.add(job.id or 0)
 
     async def fold(self, context: JobContext, *, tenant: str, thread: str) -> None:
         async with _Attempt(self._duties, context):
+            await self._duties.ready()
             await fold_thread(self._duties.agent, self._duties.store, ThreadKey(tenant, thread))
 
     async def refold(
@@ -133,14 +151,18 @@ class _Tasks:
     ) -> None:
         duties = self._duties
         async with _Attempt(duties, context):
+            await duties.ready()
             await refold_tenant(
                 duties.agent, duties.store, tenant, shard=(part, parts), due_only=due_only
             )
 
     async def take_over(self, context: JobContext, timestamp: int) -> None:
-        del context, timestamp
+        del timestamp
         await self._duties.ready()
         await self._duties.sweep()
+        # Workers that keep what is done would keep seventeen thousand of these a day.
+        await connector_of(context.app).execute_query_async(_FORGET, jobs=self._swept)
+        self._swept = [context.job.id or 0]
 
 
 def task_blueprint(duties: Duties, queue: str, *, sweeps: bool) -> Blueprint:
@@ -149,13 +171,16 @@ def task_blueprint(duties: Duties, queue: str, *, sweeps: bool) -> Blueprint:
 
     It *sweeps* from time to time if nothing else takes over the jobs of dead workers.
     """
-    blueprint, tasks = Blueprint(), _Tasks(duties)
-    options = partial(blueprint.task, queue=queue, retry=_Again(duties.retries), pass_context=True)
+    blueprint, again = Blueprint(), _Again(duties.retries)
+    tasks = _Tasks(duties, again)
+    options = partial(blueprint.task, queue=queue, retry=again, pass_context=True)
     options(name="answer")(tasks.answer)
     options(name="fold")(tasks.fold)
     options(name="refold")(tasks.refold)
     if sweeps:
         lock = f"{queue} take over"
         often = blueprint.periodic(cron=_OFTEN, queueing_lock=lock)
-        often(blueprint.task(name="take_over", queue=queue, pass_context=True)(tasks.take_over))
+        # Before all turns that wait, or those of a dead worker would wait for them.
+        first = blueprint.task(name="take_over", queue=queue, pass_context=True, priority=1)
+        often(first(tasks.take_over))
     return blueprint

@@ -7,6 +7,7 @@ read from the store.
 """
 
 import asyncio
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from os import urandom
@@ -39,6 +40,9 @@ from foldline.workers.post import Post, nothing_posted
 __all__ = ["answer_turn", "ended_turn", "fold_thread", "give_up_turn", "post_turn", "refold_tenant"]
 
 
+_UNSENDABLE = re.compile(r"[\0\ud800-\udfff]")
+
+
 async def post_turn(
     store: ThreadStore,
     thread_id: str | ThreadKey,
@@ -62,7 +66,7 @@ async def post_turn(
         tenant: The owner of the thread.
 
     Raises:
-        ConfigError: There is no message.
+        ConfigError: There is no message, or *turn_id* cannot be an id.
         TurnIdError: The turn was posted with another message.
         StoreError: The store failed; post again with the same *turn_id*.
     """
@@ -72,6 +76,9 @@ async def post_turn(
         raise ConfigError(problem)
     name = turn_id or messages[-1].id or urandom(16).hex()
     check_turn_id(name)
+    if _UNSENDABLE.search(name):
+        message = "turn_id must have no NUL and no lone surrogate, which queues do not take"
+        raise ConfigError(message)
     turn = await (await store.thread(key)).stored_turn(name)
     if turn is not None and turn.given not in {b"", digest_of_input(messages)}:
         raise TurnIdError(thread_id=key.id, turn_id=name)
@@ -113,13 +120,13 @@ async def answer_turn(
         FoldlineError: What `Agent.run` raises.
     """
     key = key_of(thread_id, tenant)
-    thread = await store.find(key)
+    thread, post = await store.find(key), await Post.find(store, key, turn_id)
+    done = None if thread is None else await ended_turn(thread, turn_id)
+    if post is not None and (done is not None or thread is None):
+        await post.drop(store)
     if thread is None:
         raise ThreadNotFoundError(thread_id=key.id)
-    post, done = await Post.find(store, key, turn_id), await ended_turn(thread, turn_id)
     if done is not None:
-        if post is not None:
-            await post.drop(store)
         return done
     if post is None:
         raise RunStartError(nothing_posted(key, turn_id))
@@ -156,10 +163,12 @@ async def give_up_turn(
     post = await Post.find(store, key_of(thread_id, tenant), turn_id)
     if post is None:
         return
+    code, reason = type(error).__name__, "see the log of the worker"
     if isinstance(error, FoldlineError):
-        await post.give_up(error.code, str(error))
-    else:
-        await post.give_up(type(error).__name__, "see the log of the worker")
+        code, reason = error.code, str(error)
+    # Another worker may end it at the same time.
+    with suppress(ThreadNotFoundError):
+        await post.give_up(code, reason)
 
 
 async def fold_thread(

@@ -11,7 +11,9 @@ from typing import Final, Self
 import psycopg
 from procrastinate import App, Blueprint
 from procrastinate.exceptions import ConnectorException
+from procrastinate.jobs import Job
 from procrastinate.manager import JobManager
+from procrastinate.signals import on_stop
 from procrastinate.worker import Worker
 
 from foldline.agent.agent import Agent
@@ -23,7 +25,7 @@ from foldline.threads.store import ThreadStore
 from foldline.workers.handle import LOOKS, PostedTurn
 from foldline.workers.metrics import WorkerMetrics
 from foldline.workers.news import News
-from foldline.workers.queue import connector_of, make_tables, own_app
+from foldline.workers.queue import cause_of, connector_of, make_tables, own_app, patient_app
 from foldline.workers.retries import Retries
 from foldline.workers.status import FailedJob, QueueStatus, failed_jobs, queue_status
 from foldline.workers.sweep import sweep
@@ -283,37 +285,58 @@ class Workers:
         """
         expect_whole("concurrency", concurrency, 1)
         expect_seconds("patience", patience)
+        stopped = asyncio.Event()
+        app = patient_app(self.app, stopped)
         async with self:
-            while True:
-                worker = self._worker(concurrency, patience, wait=wait)
-                stopped = asyncio.Event()
-                upkeep = asyncio.create_task(self._keep_up(worker, stopped))
-                try:
-                    await worker.run()  # type: ignore[no-untyped-call]
-                except ConnectorException as error:
-                    # Taken for dead, perhaps after a pause of the machine: it starts again.
-                    _LOG.warning("the worker starts again (%s)", type(error.__cause__).__name__)
-                    await asyncio.sleep(_ROUND)
-                else:
-                    return
-                finally:
-                    stopped.set()
-                    await asyncio.wait([upkeep])
+            # Not by the worker, which would hear nothing between two starts.
+            with on_stop(stopped.set):
+                while not stopped.is_set():
+                    worker = self._worker(app, concurrency, patience, wait=wait)
+                    if await self._worked(worker, stopped) and not wait:
+                        return
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(stopped.wait(), _ROUND)
 
-    def _worker(self, concurrency: int, patience: float, *, wait: bool) -> Worker:
+    def _worker(self, app: App, concurrency: int, patience: float, *, wait: bool) -> Worker:
         return Worker(
-            self.app,
+            app,
             queues=[self.queue],
             name=self.queue,
             concurrency=concurrency,
             wait=wait,
             fetch_job_polling_interval=_POLLS,
             shutdown_graceful_timeout=patience,
+            install_signal_handlers=False,
             # What is done is in the store.
             delete_jobs="successful",
             update_heartbeat_interval=self.lease / 3,
             stalled_worker_timeout=self.lease,
         )
+
+    async def _worked(self, worker: Worker, stopped: asyncio.Event) -> bool:
+        """Run *worker* until it is *stopped*, or ends early; return False if an error has ended it."""
+        ended = asyncio.Event()
+        upkeep = asyncio.create_task(self._keep_up(worker, ended))
+        asked = asyncio.create_task(stopped.wait())
+        work = asyncio.create_task(worker.run())  # type: ignore[no-untyped-call]
+        try:
+            await asyncio.wait([work, asked], return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            stopped.set()
+            raise
+        finally:
+            worker.stop()  # type: ignore[no-untyped-call]
+            await asyncio.wait([work])
+            ended.set()
+            asked.cancel()
+            await asyncio.wait([upkeep, asked])
+        try:
+            work.result()
+        except ConnectorException as error:
+            # Taken for dead, perhaps after a pause of the machine.
+            _LOG.warning("the worker has ended (%s)", cause_of(error))
+            return False
+        return True
 
     async def _keep_up(self, worker: Worker, stopped: asyncio.Event) -> None:
         """Give signs of life, also while the last turns of a worker end, and take over jobs."""
@@ -336,21 +359,21 @@ class Workers:
 
     async def sweep(self) -> None:
         """Put the jobs of dead workers into the queue again; `run` does it every second."""
-        again, given_up = await sweep(
-            self.app, self.queue, lease=self.lease, most=self._retries.most
+        most = self._retries.most_workers
+        taken = await sweep(
+            self.app, self.queue, lease=self.lease, most=most, give_up=self._give_up
         )
-        if self._metrics is not None and (again or given_up):
-            self._metrics.took_over(len(again) + len(given_up))
-        error = ExternalError("its workers died, one after the other: see their logs")
-        for job in given_up:
-            ids = {
-                name: f"{job.task_kwargs.get(name, '')}" for name in ("tenant", "thread", "turn")
-            }
-            if all(ids.values()):
-                key = ThreadKey(ids["tenant"], ids["thread"])
-                with suppress(StoreError):
-                    await give_up_turn(self.store, key, ids["turn"], error)
-                self._news.tell(key, ids["turn"])
+        if self._metrics is not None and taken:
+            self._metrics.took_over(taken)
+
+    async def _give_up(self, job: Job) -> None:
+        """Tell those who wait for *job* that its workers have died."""
+        ids = {name: f"{job.task_kwargs.get(name, '')}" for name in ("tenant", "thread", "turn")}
+        if all(ids.values()):
+            key = ThreadKey(ids["tenant"], ids["thread"])
+            error = ExternalError("its workers died, one after the other: see their logs")
+            await give_up_turn(self.store, key, ids["turn"], error)
+            self._news.tell(key, ids["turn"])
 
 
 def _check_parts(
@@ -375,5 +398,4 @@ def _check_parts(
 
 
 def _away(error: Exception) -> StoreError:
-    cause = type(error.__cause__ or error).__name__
-    return StoreError(f"the queue cannot be reached ({cause}): post again with the same turn_id")
+    return StoreError(f"the queue cannot be reached ({cause_of(error)}): post again with the same turn_id")
