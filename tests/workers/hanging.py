@@ -22,7 +22,7 @@ async def main(dsn: str, lease: float, patience: float) -> None:
         return "from the process"
 
     agent = Agent(ScriptedModel(repeat=ask))
-    workers = Workers(agent, PostgresStore(dsn, turn_lease=lease))
+    workers = Workers(agent, PostgresStore(dsn, turn_lease=lease, timeout=2))
     await workers.run(patience=patience)
 
 

@@ -1,6 +1,7 @@
 """Which errors are tried again, and when."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from foldline.errors import (
     ThreadConflictError,
     ThreadNotFoundError,
     ToolDecisionError,
+    TurnRunningError,
 )
 from foldline.workers.retries import Retries, is_passing
 
@@ -32,6 +34,7 @@ PASSING = [
     CommitUnknownError(),
     SummarizerError(),
     ThreadConflictError(thread_id="t", expected=1, actual=2),
+    TurnRunningError(thread_id="t"),
     ConnectionResetError(),
     TimeoutError(),
 ]
@@ -82,6 +85,25 @@ def test_jobs_do_not_come_back_at_once() -> None:
     assert 7.9 < max(pauses) <= 8.0
 
 
-def test_a_shutdown_gives_back_at_once() -> None:
-    """A cancelled job waits for nothing."""
-    assert Retries().pause(asyncio.CancelledError(), tried=2) == 0
+@pytest.mark.parametrize("most", [1, 8])
+def test_a_shutdown_gives_back_at_once(most: int) -> None:
+    """A cancelled job waits for nothing, and is tried again where an error would end it, but not for ever."""
+    retries = Retries(most=most)
+
+    assert retries.pause(asyncio.CancelledError(), tried=6) == 0
+    assert retries.pause(asyncio.CancelledError(), tried=7) is None
+
+
+def test_errors_of_theirs_may_pass() -> None:
+    """What a model of theirs raises is tried again if they say so."""
+    retries = Retries(passing=(KeyError,))
+
+    assert retries.pause(KeyError(), tried=0) is not None
+    assert retries.pause(TypeError(), tried=0) is None
+
+
+@pytest.mark.parametrize("wrong", [{"most": 0}, {"first": -1.0}, {"longest": float("nan")}])
+def test_a_policy_is_checked(wrong: dict[str, Any]) -> None:
+    """No worker finds out that it tries nothing."""
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        Retries(**wrong)

@@ -1,6 +1,7 @@
 """What becomes of a turn whose worker dies, stops, or loses its server."""
 
 import asyncio
+import logging
 import subprocess
 import sys
 from asyncio.subprocess import PIPE, Process
@@ -12,15 +13,16 @@ from typing import Any
 
 import psycopg
 import pytest
-from procrastinate import PsycopgConnector
+from procrastinate import App, PsycopgConnector
 from procrastinate.exceptions import ConnectorException
-from procrastinate.jobs import Job
+from procrastinate.jobs import Job, Status
 
-from foldline.errors import TurnFailedError
+from foldline.errors import StoreError, TurnFailedError
 from foldline.providers.model import ChatRequest
 from foldline.threads.stores.postgres.store import PostgresStore
 from foldline.workers.queue import PatientManager, connector_of
 from foldline.workers.retries import Retries
+from foldline.workers.sweep import sweep
 from foldline.workers.workers import Workers
 from tests.servers.postgres import PostgresServer
 from tests.workers.scenes import agent_of, said, working
@@ -202,6 +204,149 @@ async def test_one_sweeps_at_a_time(postgres_dsn: str) -> None:
         after = await workers.status()
 
     assert (meanwhile.running, after.running) == (1, 0)
+
+
+async def test_who_waits_is_told_before_a_job_ends(postgres_dsn: str) -> None:
+    """A job whose workers died ends when that is noted, and not before."""
+    workers = Workers(agent_of()[0], PostgresStore(postgres_dsn, turn_lease=LEASE))
+    noted = [StoreError("away"), None]
+
+    async def give_up(_: Job) -> None:
+        if error := noted.pop(0):
+            raise error
+
+    async with workers:
+        await workers.answer("t", "hi")
+        worker, _ = await _taken(workers)
+        await _forget(workers, worker)
+        found = []
+        for _ in range(2):
+            taken = await sweep(workers.app, "foldline", lease=LEASE, most=1, give_up=give_up)
+            status = await workers.status()
+            found.append((taken, status.stalled, status.failed))
+
+    assert found == [(0, 1, 0), (1, 0, 1)]
+
+
+async def test_a_worker_on_an_app_of_theirs_outlives_its_server(
+    postgres_server: PostgresServer, postgres_dsn: str
+) -> None:
+    """The app of another program is as patient, as long as `run` does its jobs."""
+    app = App(connector=PsycopgConnector(conninfo=postgres_dsn, reconnect_timeout=0.5))
+    agent, _ = agent_of(repeat="hello")
+    workers = Workers(agent, PostgresStore(postgres_dsn), app=app, lease=LEASE)
+    async with app.open_async():
+        await app.schema_manager.apply_schema_async()
+        async with working(workers):
+            await (await workers.answer("t", "first")).result(timeout=20)
+            await asyncio.to_thread(postgres_server.kill)
+            await asyncio.to_thread(postgres_server.start)
+            result = await (await workers.answer("t", "second")).result(timeout=60)
+
+    assert result.text == "hello"
+
+
+async def test_a_worker_starts_again_where_another_part_fails(
+    postgres_dsn: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A periodic task of theirs that the server refuses ends no process as if it were told to stop."""
+    workers = Workers(agent_of(repeat="hello")[0], PostgresStore(postgres_dsn))
+    workers.app.periodic(cron="* * * * * *")(workers.app.task(name="tick")(print))
+    refuse = "DROP FUNCTION procrastinate_defer_periodic_job_v2"
+    failed = asyncio.Event()
+
+    class Notes(logging.Handler):
+        """Hears that a worker starts again."""
+
+        def emit(self, record: logging.LogRecord) -> None:
+            """Look at *record*."""
+            if "starts again" in record.getMessage():
+                failed.set()
+
+    logger, notes = logging.getLogger("foldline"), Notes()
+    async with workers:
+        await connector_of(workers.app).execute_query_async(refuse)
+        logger.addHandler(notes)
+        try:
+            async with working(workers), asyncio.timeout(30):
+                await failed.wait()
+                result = await (await workers.answer("t", "hi")).result(timeout=30)
+        finally:
+            logger.removeHandler(notes)
+
+    assert result.text == "hello"
+    assert "Side task deferrer failed" in caplog.text
+
+
+@pytest.mark.slow
+async def test_a_worker_stops_without_its_server(
+    postgres_server: PostgresServer, postgres_dsn: str
+) -> None:
+    """Told to stop while the server is away, it does not wait for that; another one goes on."""
+    workers = Workers(
+        agent_of(repeat="from another")[0], PostgresStore(postgres_dsn, turn_lease=LEASE)
+    )
+    async with workers:
+        job = await workers.answer("t", "hi")
+    async with hanging(postgres_dsn, patience=0.01) as process:
+        await asyncio.to_thread(postgres_server.kill)
+        process.send_signal(SIGTERM)
+        code = await asyncio.wait_for(process.wait(), 60)
+    await asyncio.to_thread(postgres_server.start)
+    async with working(workers):
+        result = await workers.turn("t", job.turn_id).result(timeout=60)
+
+    assert code == 0
+    assert result.text == "from another"
+
+
+class FailingConnector(PsycopgConnector):
+    """Fails to do what it is told, with one error after the other, and then does it."""
+
+    def __init__(self, *errors: psycopg.Error) -> None:
+        super().__init__()
+        self.errors = list(errors)
+        self.asked = asyncio.Event()
+
+    async def execute_query_async(self, query: Any, **arguments: Any) -> None:
+        """Raise the next error, as often as there is one."""
+        self.asked.set()
+        if self.errors:
+            raise ConnectorException from self.errors.pop(0)
+
+
+JOB = Job(id=1, queue="foldline", lock="t", queueing_lock=None, task_name="foldline:answer")
+
+
+@pytest.mark.parametrize(
+    ("error", "left"),
+    [
+        (psycopg.OperationalError(), 0),
+        (psycopg.errors.ReadOnlySqlTransaction(), 0),
+        (psycopg.errors.RaiseException(), 1),
+    ],
+    ids=repr,
+)
+async def test_the_end_of_a_job_is_told(error: psycopg.Error, left: int) -> None:
+    """It is told until the server takes it, or says that it knows: else the job would run for ever."""
+    connector = FailingConnector(error, psycopg.errors.RaiseException())
+    await PatientManager(connector, asyncio.Event()).finish_job(JOB, Status.SUCCEEDED, True)
+
+    assert len(connector.errors) == left
+
+
+async def test_a_worker_that_stops_tells_no_longer() -> None:
+    """Without a server it would never end."""
+    connector, stopped = FailingConnector(*[psycopg.OperationalError()] * 1000), asyncio.Event()
+    telling = asyncio.create_task(
+        PatientManager(connector, stopped).finish_job(JOB, Status.SUCCEEDED, True)
+    )
+    await connector.asked.wait()
+    assert not telling.done()
+    stopped.set()
+    await asyncio.wait_for(telling, 20)
+
+    assert connector.errors
 
 
 class LosingConnector(PsycopgConnector):

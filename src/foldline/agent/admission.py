@@ -37,6 +37,7 @@ from foldline.errors import (
     TurnRunningError,
 )
 from foldline.history.messages import Message
+from foldline.threads.lease import Lease
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.start import run_start
 from foldline.threads.thread import ConversationThread
@@ -79,6 +80,9 @@ _USUAL: Final = (None, "wait", "leave")
 
 # Who waits for longer than so many seconds says it.
 _QUIET: Final = 1.0
+
+# Programs with leases of their own length differ by less; more left is a clock that was put back.
+_ODD: Final = 10
 
 _LONGEST_ID: Final = 256
 
@@ -138,6 +142,8 @@ class Admission:
         self.waited = 0.0
         """How many seconds it has waited for turns of others."""
         self._is_stale = self._is_fresh = False
+        # Whose lease lasts longer than any, and until when; and who is dead, since he does not renew it.
+        self._odd, self._dead = ("", 0.0, 0.0), ""
         self._place: Waiter | None = None
         self._conflict: ThreadConflictError | None = None
         self._has_begun, self._is_last = False, True
@@ -244,6 +250,7 @@ class Admission:
                 if found is not None:
                     return found
             lease, began = self._thread.lease, time()
+            self._doubt(lease, began)
             if not self._has_said and lease is not None and self.waited >= _QUIET:
                 self._has_said = True
                 _LOG.warning(_WAITING, self._thread.id, lease.seconds)
@@ -255,6 +262,17 @@ class Admission:
             self.waited += time() - began
             left = self._thread.turn_wait - self.waited
             pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _doubt(self, lease: Lease | None, now: float) -> None:
+        """Note that the holder of *lease* is dead: the clock of the store was put back, and he says nothing."""
+        usual = self._thread.turn_lease
+        if lease is None or lease.seconds <= _ODD * usual:
+            return
+        holder, since, until = self._odd
+        if lease.holder != holder or now + lease.seconds > until + usual / 6:
+            self._odd = lease.holder, now, now + lease.seconds
+        elif now > since + usual:
+            self._dead = holder
 
     async def _refresh(self) -> None:
         """Read the thread again if others may have moved it."""
@@ -313,7 +331,8 @@ class Admission:
         thread, around = self._thread, Hold.around(self._thread)
         if around is None:
             is_first = self._place is None or self._place.is_first
-            return thread.is_in_turn or thread.lease is not None or not is_first
+            is_held = thread.lease is not None and thread.lease.holder != self._dead
+            return thread.is_in_turn or is_held or not is_first
         if not around.admits_turns or thread.is_in_turn:
             message = f"a turn on thread {thread.id!r} cannot wait for another one inside it"
             raise RunStartError(message)

@@ -34,6 +34,11 @@ class RateLimit(Struct, frozen=True, kw_only=True):
             message = "a rate limit needs requests or tokens, got neither"
             raise ConfigError(message)
 
+    def share(self, parts: int) -> "RateLimit":
+        """Return what each of so many *parts* may ask, at least one of what is limited."""
+        shares = (one and max(1, one // parts) for one in (self.requests, self.tokens))
+        return RateLimit(**dict(zip(("requests", "tokens"), shares, strict=True)))
+
 
 class Spent(Struct, frozen=True, kw_only=True):
     """What was asked at one time."""

@@ -1,12 +1,13 @@
 """The tasks of procrastinate: what its workers do with a job that holds ids."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from time import monotonic
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 from procrastinate import Blueprint, JobContext
 from procrastinate.job_context import AbortReason
@@ -14,6 +15,7 @@ from procrastinate.jobs import Job
 from procrastinate.retry import BaseRetryStrategy, RetryDecision
 
 from foldline.agent.agent import Agent
+from foldline.agent.pace import RateLimit
 from foldline.agent.telemetry.conventions import error_type
 from foldline.errors import StoreError, ThreadConflictError
 from foldline.threads.key import ThreadKey
@@ -147,13 +149,25 @@ class _Tasks:
             await fold_thread(self._duties.agent, self._duties.store, ThreadKey(tenant, thread))
 
     async def refold(
-        self, context: JobContext, *, tenant: str, part: int, parts: int, due_only: bool
+        self,
+        context: JobContext,
+        *,
+        tenant: str,
+        part: int,
+        parts: int,
+        due_only: bool,
+        limits: Mapping[str, Mapping[str, int | None]] | None = None,
     ) -> None:
-        duties = self._duties
+        duties, bounds = self._duties, msgspec.convert(limits or {}, dict[str, RateLimit])
         async with _Attempt(duties, context):
             await duties.ready()
             await refold_tenant(
-                duties.agent, duties.store, tenant, shard=(part, parts), due_only=due_only
+                duties.agent,
+                duties.store,
+                tenant,
+                shard=(part, parts),
+                due_only=due_only,
+                limits=bounds,
             )
 
     async def take_over(self, context: JobContext, timestamp: int) -> None:

@@ -8,13 +8,15 @@ read from the store.
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from os import urandom
+from types import MappingProxyType
 
 from foldline.agent.admission import check_turn_id
 from foldline.agent.agent import Agent
 from foldline.agent.events import AgentEvent, RequestSentEvent, TextDeltaEvent
+from foldline.agent.pace import RateLimit
 from foldline.agent.refold import Refolded
 from foldline.agent.result import TurnResult, stored_result
 from foldline.agent.turn_input import TurnInput, checked_input
@@ -40,6 +42,7 @@ from foldline.workers.post import Post, nothing_posted
 __all__ = ["answer_turn", "ended_turn", "fold_thread", "give_up_turn", "post_turn", "refold_tenant"]
 
 
+_NO_LIMITS: Mapping[str, RateLimit] = MappingProxyType({})
 _UNSENDABLE = re.compile(r"[\0\ud800-\udfff]")
 
 
@@ -198,6 +201,7 @@ async def refold_tenant(
     *,
     shard: tuple[int, int] = (0, 1),
     due_only: bool = False,
+    limits: Mapping[str, RateLimit] = _NO_LIMITS,
 ) -> Refolded:
     """
     Fold the threads of *tenant* as *agent* would at the next turn of each; see `Agent.refold`.
@@ -210,11 +214,14 @@ async def refold_tenant(
         tenant: Whose they are.
         shard: Which part of them, from 0, and of how many.
         due_only: Whether only threads whose fold is due are looked at.
+        limits: How much may be asked in a minute, by the vendor.
 
     Raises:
         SummarizerError: Too many folds failed in a row; a later call may do better.
     """
-    done = await agent.refold(store, tenant=tenant, shard=shard, due_only=due_only)
+    done = await agent.refold(
+        store, tenant=tenant, shard=shard, due_only=due_only, limits=limits
+    )
     if not done.is_complete:
         message = f"too many folds of tenant {tenant!r} failed in a row"
         raise SummarizerError(message)

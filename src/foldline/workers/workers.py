@@ -6,21 +6,25 @@ import re
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
 from time import monotonic
+from types import MappingProxyType
 from typing import Final, Self
 
 import psycopg
+from msgspec import to_builtins
 from procrastinate import App, Blueprint
 from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job
 from procrastinate.manager import JobManager
 from procrastinate.signals import on_stop
+from procrastinate.types import JSONValue
 from procrastinate.worker import Worker
 
 from foldline.agent.agent import Agent
+from foldline.agent.pace import RateLimit
 from foldline.agent.turn_input import TurnInput
 from foldline.checks import expect, expect_seconds, expect_whole
 from foldline.errors import ConfigError, ExternalError, StoreError
-from foldline.threads.key import DEFAULT_TENANT, ThreadKey, key_of
+from foldline.threads.key import DEFAULT_TENANT, ThreadKey, check_tenant, key_of
 from foldline.threads.store import ThreadStore
 from foldline.workers.handle import LOOKS, PostedTurn
 from foldline.workers.metrics import WorkerMetrics
@@ -38,6 +42,7 @@ __all__ = ["Workers"]
 
 _LOG = logging.getLogger("foldline")
 _QUEUE = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
+_NO_LIMITS: Mapping[str, RateLimit] = MappingProxyType({})
 _RETRIES: Final = Retries()
 _POLLS: Final = 0.5
 _ROUND: Final = 1.0
@@ -221,38 +226,45 @@ class Workers:
         await self._put("fold", key_of(thread_id, tenant))
 
     async def refold(
-        self, tenant: str = DEFAULT_TENANT, *, shards: int = 1, due_only: bool = False
+        self,
+        tenant: str = DEFAULT_TENANT,
+        *,
+        shards: int = 1,
+        due_only: bool = False,
+        limits: Mapping[str, RateLimit] = _NO_LIMITS,
     ) -> None:
         """
         Let workers fold the threads of *tenant* as their agent would, each at most once.
 
-        For another configuration or model, deploy workers whose agent has it. A job that is killed
-        continues where it was stopped.
+        For another configuration or model, call it on `Workers` that have an agent with that, on a
+        queue of their own. A job that is killed continues where it was stopped.
 
         Args:
             tenant: Whose threads.
             shards: How many jobs share them.
             due_only: Whether only threads whose fold is due are looked at.
+            limits: How much all of these jobs may ask in a minute, by the vendor: the name of a model
+                before its colon.
 
         Raises:
             StoreError: The server failed.
         """
+        check_tenant(tenant)
         expect_whole("shards", shards, 1)
+        shares = {vendor: to_builtins(one.share(shards)) for vendor, one in limits.items()}
         for part in range(shards):
-            ids: dict[str, str | int] = {
-                "tenant": tenant,
-                "part": part,
-                "parts": shards,
-                "due_only": due_only,
-            }
-            await self._defer("refold", f"{tenant} refold {part}", ids)
+            ids = {"tenant": tenant, "part": part, "parts": shards, "due_only": due_only}
+            # A worker of an older version knows no limits.
+            await self._defer(
+                "refold", f"{tenant} refold {part}", ids | ({"limits": shares} if shares else {})
+            )
 
     async def _put(self, task: str, key: ThreadKey, **ids: str) -> None:
         # Jobs of one lock are done one after the other, in the order in which they were put.
         ids = {"tenant": key.tenant, "thread": key.id, **ids}
         await self._defer(task, f"{key.tenant}/{key.id}", ids)
 
-    async def _defer(self, task: str, lock: str, ids: Mapping[str, str | int]) -> None:
+    async def _defer(self, task: str, lock: str, ids: Mapping[str, JSONValue]) -> None:
         put = self.app.configure_task(f"{self.queue}:{task}", lock=lock, queue=self.queue)
         try:
             await put.defer_async(**ids)
@@ -294,6 +306,8 @@ class Workers:
                     worker = self._worker(app, concurrency, patience, wait=wait)
                     if await self._worked(worker, stopped) and not wait:
                         return
+                    if not stopped.is_set():
+                        _LOG.warning("the worker of queue %s starts again", self.queue)
                     with suppress(TimeoutError):
                         await asyncio.wait_for(stopped.wait(), _ROUND)
 
