@@ -1,6 +1,8 @@
 """The coroutines that work with any queue: posting, answering and giving up a turn."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 import pytest
 
@@ -18,7 +20,9 @@ from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest
 from foldline.testing.model import ScriptedModel
 from foldline.threads.key import ThreadKey
-from foldline.threads.stores.memory import MemoryStore
+from foldline.threads.row import StoredRow
+from foldline.threads.store import ThreadStore
+from foldline.threads.stores.memory import MemoryStorage, MemoryStore
 from foldline.workers.handle import PostedTurn
 from foldline.workers.post import POSTS, Post
 from foldline.workers.turns import answer_turn, fold_thread, give_up_turn, post_turn
@@ -222,3 +226,95 @@ async def test_a_thread_is_folded() -> None:
     assert (await fold_thread(agent, store, "t")).status == "performed"
     with pytest.raises(ThreadNotFoundError):
         await fold_thread(agent, store, "other")
+
+
+async def test_what_waits_goes_with_its_thread() -> None:
+    """The message of a turn whose thread was deleted is not kept for a month."""
+    agent, model = agent_of()
+    async with MemoryStore() as store:
+        turn = await post_turn(store, "t", "hi")
+        await store.delete("t")
+        with pytest.raises(ThreadNotFoundError):
+            await answer_turn(agent, store, "t", turn)
+        left = [one async for one in store.threads(tenant=POSTS)]
+
+    assert left == []
+    assert model.requests == []
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\ud800b"])
+@pytest.mark.parametrize("is_message", [True, False])
+async def test_an_id_that_no_queue_takes_is_refused(name: str, *, is_message: bool) -> None:
+    """Nothing is stored for it, whether it is the id of the turn or of the message."""
+    async with MemoryStore() as store:
+        with pytest.raises(ConfigError, match="NUL"):
+            await post_turn(
+                store,
+                "t",
+                Message.user("hi", id=name if is_message else None),
+                turn_id=None if is_message else name,
+            )
+
+        assert await store.tenants() == []
+
+
+async def test_what_is_shown_does_not_hide_a_failure() -> None:
+    """A turn is given up while its text so far is being stored, and who waits is told."""
+    async with MemoryStore() as store:
+        turn = await post_turn(store, "t", "hi")
+        key = ThreadKey("default", "t")
+        one, other = await Post.find(store, key, turn), await Post.find(store, key, turn)
+        assert one is not None
+        assert other is not None
+        await one.show("half of it")
+        await other.give_up("model", "no such model")
+
+        with pytest.raises(TurnFailedError, match="no such model"):
+            await PostedTurn(store, key, turn).result(timeout=1)
+
+
+class Late(MemoryStorage):
+    """Reads the messages of a post after something else has happened."""
+
+    before: Callable[[], Awaitable[object]] | None = None
+
+    async def rows(
+        self, key: ThreadKey, epoch: bytes, start: int, stop: int, *, system: bool = False
+    ) -> list[StoredRow]:
+        """Let that happen, once."""
+        before, self.before = self.before, None
+        if before is not None and key.tenant == POSTS:
+            await before()
+        return await super().rows(key, epoch, start, stop, system=system)
+
+
+@pytest.mark.parametrize("is_post", [True, False])
+async def test_a_turn_may_end_while_its_post_is_read(*, is_post: bool) -> None:
+    """A second click, or a second worker, at the moment in which the answer is stored finds that."""
+    storage, (agent, model) = Late(), agent_of("hello")
+    async with ThreadStore(storage) as store:
+        turn = await post_turn(store, "t", "hi", turn_id="one")
+        storage.before = partial(answer_turn, agent, store, "t", turn)
+        if is_post:
+            await post_turn(store, "t", "hi", turn_id=turn)
+        else:
+            await answer_turn(agent, store, "t", turn)
+        result = await PostedTurn(store, KEY, turn).result(timeout=1)
+
+    assert result.text == "hello"
+    assert len(model.requests) == 1
+
+
+async def test_a_turn_may_be_tried_again_with_a_double_click() -> None:
+    """Both posts of a turn that was given up are taken."""
+    async with MemoryStore() as store:
+        turn = await post_turn(store, "t", "hi")
+        await give_up_turn(store, "t", turn, ModelError("away"))
+        posts = [await Post.find(store, KEY, turn) for _ in range(2)]
+        for one in posts:
+            assert one is not None
+            await one.reopen()
+        found = await Post.find(store, KEY, turn)
+
+    assert found is not None
+    assert found.failure is None

@@ -5,18 +5,22 @@ import asyncio
 import psycopg
 import pytest
 from procrastinate import App, PsycopgConnector
+from psycopg.conninfo import conninfo_to_dict
 
 from foldline.agent.agent import Agent
+from foldline.agent.pace import RateLimit
 from foldline.errors import ConfigError, ModelError, StoreError, TurnFailedError, TurnPendingError
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.testing.model import ScriptedModel
+from foldline.testing.summarizer import ScriptedSummarizer
 from foldline.threads.cipher import AesCipher
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.postgres.store import PostgresStore
 from foldline.workers.retries import Retries
 from foldline.workers.workers import Workers
+from tests.servers.postgres import PostgresServer
 from tests.workers.scenes import agent_of, said, working
 
 
@@ -166,10 +170,75 @@ async def test_a_tenant_is_folded_again(postgres_dsn: str) -> None:
     assert status.folds_due <= due
 
 
+async def test_a_tenant_is_folded_for_another_agent(postgres_dsn: str) -> None:
+    """Workers of a queue of their own fold with another configuration and model, within limits."""
+    writer = ScriptedSummarizer(repeat="They said yes to each question.")
+    config = HistoryReductionConfig(
+        strategy="summarizing", target_count=2, summarization_threshold=1
+    )
+    other = Agent(ScriptedModel(), history_reduction=config, summarizer=writer)
+    store = PostgresStore(postgres_dsn)
+    async with Workers(agent_of()[0], store) as workers, Workers(other, store, queue="new") as new:
+        for number in range(3):
+            thread = await store.thread(f"t{number}", tenant="acme")
+            for turn in range(8):
+                await thread.add_messages(
+                    [Message.user(f"question {turn} " * 40), Message.assistant("yes " * 40)]
+                )
+        limits = {"openai": RateLimit(requests=100, tokens=1)}
+        await new.refold("acme", shards=2, limits=limits)
+        jobs = await new.app.job_manager.list_jobs_async(queue="new")
+        await new.run(wait=False)
+        folded = [one.last_reduction async for one in store.threads(tenant="acme")]
+        status = await workers.status()
+
+    assert [one.task_kwargs["limits"] for one in jobs] == [
+        {"openai": {"requests": 50, "tokens": 1}}
+    ] * 2
+    assert {one and one.config_fingerprint for one in folded} == {other.reducer.config_fingerprint}
+    assert len(writer.requests) == 3
+    assert status.waiting == 0
+
+
+@pytest.mark.slow
+async def test_a_turn_ends_when_that_can_be_told(
+    postgres_server: PostgresServer, postgres_dsn: str
+) -> None:
+    """The store is away when the last try fails: the turn is tried again until who waits is told."""
+    with postgres_server.database() as place:
+        name = conninfo_to_dict(place)["dbname"]
+
+        def take(*, away: bool) -> None:
+            with psycopg.connect(postgres_server.dsn, autocommit=True) as connection:
+                connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS {not away}".encode())
+                end = "SELECT pg_terminate_backend(pid, 9000) FROM pg_stat_activity WHERE datname = %s"
+                connection.execute(end, [name])
+
+        async def fail(_: ChatRequest) -> str:
+            if len(model.requests) == 1:
+                await asyncio.to_thread(take, away=True)
+            raise ModelError("no such model", status=404)
+
+        agent, model = agent_of(repeat=fail)
+        app = App(connector=PsycopgConnector(conninfo=postgres_dsn))
+        retries = Retries(most=1, first=0.1, longest=0.1)
+        store = PostgresStore(place, timeout=1.0)
+        workers = Workers(agent, store, app=app, retries=retries)
+        async with app.open_async():
+            await app.schema_manager.apply_schema_async()
+            async with working(workers):
+                job = await workers.answer("t", "hi")
+                while not [one for one in await app.job_manager.list_jobs_async() if one.attempts]:
+                    pass
+                await asyncio.to_thread(take, away=False)
+                with pytest.raises(TurnFailedError, match="no such model"):
+                    await job.result(timeout=20)
+
+
 async def test_the_tasks_join_an_app(postgres_dsn: str) -> None:
     """An app of the user's own, with tables of its own, takes the tasks and does the jobs."""
     app = App(connector=PsycopgConnector(conninfo=postgres_dsn))
-    agent, _ = agent_of("hello")
+    agent, _ = agent_of(repeat="hello")
     workers = Workers(agent, PostgresStore(postgres_dsn), queue="support", app=app)
     async with app.open_async(), workers:
         await app.schema_manager.apply_schema_async()
@@ -177,8 +246,18 @@ async def test_the_tasks_join_an_app(postgres_dsn: str) -> None:
         await app.run_worker_async(wait=False, queues=["support"], install_signal_handlers=False)
         result = await job.result(timeout=20)
 
+        for _ in range(3):
+            await app.tasks["support:take_over"].configure(queueing_lock=None).defer_async(timestamp=0)
+        later = await workers.answer("t", "bye")
+        await app.run_worker_async(wait=False, queues=["support"], install_signal_handlers=False)
+        jobs = list(await app.job_manager.list_jobs_async(task="support:take_over"))
+        last = await app.job_manager.list_jobs_async(task="support:answer")
+
     assert result.text == "hello"
-    assert "support:take_over" in app.tasks
+    # Those that sweep come before the turns that wait, and leave one job in the table.
+    assert [(one.status, one.priority) for one in jobs] == [("succeeded", 1)]
+    assert [one.status for one in last] == ["succeeded"] * 2
+    assert later.turn_id != job.turn_id
 
 
 async def test_a_handle_waits_as_long_as_it_is_told(postgres_dsn: str) -> None:

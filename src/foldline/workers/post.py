@@ -6,7 +6,7 @@ own, of a tenant of its own, so that a turn that runs on the real thread is not 
 the cipher of the store. It goes when the turn has ended; what nobody answers expires.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -102,14 +102,16 @@ class Post:
 
     async def give_up(self, code: str, reason: str) -> None:
         """Note that no worker tries again, because of the error *code*."""
-        given_up = Change(metadata={_ERROR: code, _REASON: reason})
-        # What is shown at the same moment must not hide it.
-        await self._thread.retry(lambda _: given_up)
+        await self._note({_ERROR: code, _REASON: reason})
 
     async def reopen(self) -> None:
         """Forget what an earlier attempt has left."""
         if self._thread.metadata:
-            await self._thread.set_metadata({})
+            await self._note({})
+
+    async def _note(self, values: Mapping[str, object]) -> None:
+        # What somebody else shows or notes at the same moment must not hide it.
+        await self._thread.retry(lambda _: Change(metadata=values))
 
     async def drop(self, store: ThreadStore) -> None:
         """Delete it: the turn has ended."""

@@ -86,9 +86,13 @@ async def post_turn(
     if turn is not None and turn.given not in {b"", digest_of_input(messages)}:
         raise TurnIdError(thread_id=key.id, turn_id=name)
     if turn is None or not turn.is_finished:
-        post = await Post.put(store, key, name, messages)
-        if post.failure is not None:
-            await post.reopen()
+        try:
+            post = await Post.put(store, key, name, messages)
+            if post.failure is not None:
+                await post.reopen()
+        except ThreadNotFoundError:
+            # A worker has ended it at this very moment.
+            return await post_turn(store, key, messages, turn_id=name)
     return name
 
 
@@ -133,9 +137,13 @@ async def answer_turn(
         return done
     if post is None:
         raise RunStartError(nothing_posted(key, turn_id))
-    if post.failure is not None:
-        await post.reopen()
-    given = await post.messages()
+    try:
+        if post.failure is not None:
+            await post.reopen()
+        given = await post.messages()
+    except ThreadNotFoundError:
+        # Another worker, taken for dead, has ended it at this very moment.
+        return await answer_turn(agent, store, key, turn_id, show_every=show_every, shown=shown)
     async with _Shown(post, show_every, shown) as listen:
         result = await agent.work(given, thread=thread, turn_id=turn_id, listen=listen)
     await post.drop(store)
