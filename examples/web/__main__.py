@@ -30,6 +30,7 @@ async def keep(name: str, command: list[str], environment: dict[str, str]) -> No
             process = await create_subprocess_exec(*command, cwd=HERE, env=environment)
             print(f"{name}: process {process.pid}", flush=True)
             await process.wait()
+            await asyncio.sleep(1)
     finally:
         if process is not None and process.returncode is None:
             process.terminate()

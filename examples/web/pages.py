@@ -51,6 +51,9 @@ async def stream(request: Request) -> Response:
             async for text in turn.stream():
                 yield f"data: {json.dumps(text)}\n\n"
             yield "event: done\ndata:\n\n"
+        except StoreError:
+            # The turn goes on when the server is back; the browser connects again by itself.
+            return
         except FoldlineError as error:
             yield f"event: failed\ndata: {json.dumps(error.code)}\n\n"
 

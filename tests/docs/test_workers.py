@@ -4,9 +4,11 @@ import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+from starlette.requests import Request
 
 from tests.servers.vendor import Answer, VendorServer
 
@@ -66,3 +68,22 @@ def test_three_workers_answer(root: Path, tmp_path: Path, postgres_dsn: str) -> 
     assert (done.returncode, done.stdout) == (0, f"{_TEXT}\n" * 2), done.stderr
     assert done.stderr.count("a worker of queue foldline") == 3
     assert len(vendor.asked) == 1
+
+
+async def test_a_page_connects_again_after_an_outage(
+    root: Path, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store that is away ends the stream of the example, and not the turn that the page waits for."""
+    monkeypatch.setenv("FOLDLINE_STORE", postgres_dsn)
+    monkeypatch.syspath_prepend(f"{root / 'examples' / 'web'}")
+    for name in ("pages", "answering"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    pages = import_module("pages")
+    request = Request({"type": "http", "path_params": {"thread": "t", "turn": "one"}})
+    async with pages.workers as workers:
+        await workers.answer("t", "hi", turn_id="one")
+        await workers.store.close()
+        response = await pages.stream(request)
+        sent = [piece async for piece in response.body_iterator]
+
+    assert sent == []
