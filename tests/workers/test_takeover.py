@@ -246,12 +246,16 @@ async def test_a_worker_on_an_app_of_theirs_outlives_its_server(
     assert result.text == "hello"
 
 
+async def _tick(timestamp: int) -> None:
+    del timestamp
+
+
 async def test_a_worker_starts_again_where_another_part_fails(
     postgres_dsn: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A periodic task of theirs that the server refuses ends no process as if it were told to stop."""
     workers = Workers(agent_of(repeat="hello")[0], PostgresStore(postgres_dsn))
-    workers.app.periodic(cron="* * * * * *")(workers.app.task(name="tick")(print))
+    workers.app.periodic(cron="* * * * * *")(workers.app.task(name="tick")(_tick))
     refuse = "DROP FUNCTION procrastinate_defer_periodic_job_v2"
     failed = asyncio.Event()
 

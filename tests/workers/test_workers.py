@@ -200,39 +200,44 @@ async def test_a_tenant_is_folded_for_another_agent(postgres_dsn: str) -> None:
     assert status.waiting == 0
 
 
+def _let(server: PostgresServer, place: str, *, in_: bool) -> None:
+    """Close a database to all, or open it again."""
+    name = str(conninfo_to_dict(place)["dbname"])
+    with psycopg.connect(server.dsn, autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS {in_}".encode())
+        end = "SELECT pg_terminate_backend(pid, 9000) FROM pg_stat_activity WHERE datname = %s"
+        connection.execute(end, [name])
+
+
+async def _until_tried(app: App) -> None:
+    while not [one for one in await app.job_manager.list_jobs_async() if one.attempts]:
+        pass
+
+
 @pytest.mark.slow
 async def test_a_turn_ends_when_that_can_be_told(
     postgres_server: PostgresServer, postgres_dsn: str
 ) -> None:
     """The store is away when the last try fails: the turn is tried again until who waits is told."""
+    failure = ModelError("no such model", status=404)
+
+    async def fail(_: ChatRequest) -> str:
+        if len(model.requests) == 1:
+            await asyncio.to_thread(_let, postgres_server, place, in_=False)
+        raise failure
+
+    agent, model = agent_of(repeat=fail)
+    app = App(connector=PsycopgConnector(conninfo=postgres_dsn))
     with postgres_server.database() as place:
-        name = conninfo_to_dict(place)["dbname"]
-
-        def take(*, away: bool) -> None:
-            with psycopg.connect(postgres_server.dsn, autocommit=True) as connection:
-                connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS {not away}".encode())
-                end = "SELECT pg_terminate_backend(pid, 9000) FROM pg_stat_activity WHERE datname = %s"
-                connection.execute(end, [name])
-
-        async def fail(_: ChatRequest) -> str:
-            if len(model.requests) == 1:
-                await asyncio.to_thread(take, away=True)
-            raise ModelError("no such model", status=404)
-
-        agent, model = agent_of(repeat=fail)
-        app = App(connector=PsycopgConnector(conninfo=postgres_dsn))
-        retries = Retries(most=1, first=0.1, longest=0.1)
-        store = PostgresStore(place, timeout=1.0)
+        store, retries = PostgresStore(place, timeout=1.0), Retries(most=1, first=0.1, longest=0.1)
         workers = Workers(agent, store, app=app, retries=retries)
-        async with app.open_async():
+        async with app.open_async(), working(workers):
             await app.schema_manager.apply_schema_async()
-            async with working(workers):
-                job = await workers.answer("t", "hi")
-                while not [one for one in await app.job_manager.list_jobs_async() if one.attempts]:
-                    pass
-                await asyncio.to_thread(take, away=False)
-                with pytest.raises(TurnFailedError, match="no such model"):
-                    await job.result(timeout=20)
+            job = await workers.answer("t", "hi")
+            await _until_tried(app)
+            await asyncio.to_thread(_let, postgres_server, place, in_=True)
+            with pytest.raises(TurnFailedError, match="no such model"):
+                await job.result(timeout=20)
 
 
 async def test_the_tasks_join_an_app(postgres_dsn: str) -> None:
@@ -247,7 +252,11 @@ async def test_the_tasks_join_an_app(postgres_dsn: str) -> None:
         result = await job.result(timeout=20)
 
         for _ in range(3):
-            await app.tasks["support:take_over"].configure(queueing_lock=None).defer_async(timestamp=0)
+            await (
+                app.tasks["support:take_over"]
+                .configure(queueing_lock=None)
+                .defer_async(timestamp=0)
+            )
         later = await workers.answer("t", "bye")
         await app.run_worker_async(wait=False, queues=["support"], install_signal_handlers=False)
         jobs = list(await app.job_manager.list_jobs_async(task="support:take_over"))

@@ -115,13 +115,13 @@ class PostedTurn:
                 found = await self._look(seen)
                 if found is not None:
                     return found
-                pause = self._looks if ends is None else min(self._looks, ends - monotonic())
-                if pause <= 0:
+                left = self._looks if ends is None else min(self._looks, ends - monotonic())
+                if left <= 0:
                     name = f"turn {self.turn_id!r} of thread {self.key.id!r}"
                     message = f"{name} has not ended within {seconds or 0:g} seconds"
                     raise TurnPendingError(message)
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(news.wait(), pause)
+                    await asyncio.wait_for(news.wait(), left)
 
     async def _look(self, seen: Callable[[str], None]) -> TurnResult | None:
         # The post first: it goes after the turn has ended, so what is missing then has an answer.

@@ -32,6 +32,7 @@ __all__ = [
     "make_tables",
     "own_app",
     "patient_app",
+    "pause",
 ]
 
 
@@ -75,8 +76,12 @@ def own_app(store: ThreadStore) -> App:
 
 def patient_app(app: App, stopped: asyncio.Event) -> App:
     """Return *app* for a worker that outlives its server, until *stopped* is set."""
-    made = App(connector=app.connector, periodic_defaults=app.periodic_defaults)
-    made.tasks, made.periodic_registry = app.tasks, app.periodic_registry
+    made = App(
+        connector=app.connector,
+        periodic_defaults=app.periodic_defaults,  # pyright: ignore[reportUnknownMemberType] - theirs
+    )
+    made.tasks = app.tasks  # pyright: ignore[reportUnknownMemberType] - theirs
+    made.periodic_registry = app.periodic_registry
     made.job_manager = PatientManager(connector_of(app), stopped)
     return made
 
@@ -149,6 +154,12 @@ def cause_of(error: Exception) -> str:
 def is_outage(error: ConnectorException) -> bool:
     """Whether *error* says that the server was away, and not that it refused a statement."""
     return isinstance(error.__cause__, _AWAY)
+
+
+async def pause(event: asyncio.Event, seconds: float) -> None:
+    """Wait so many *seconds*, or until *event* is set."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(event.wait(), seconds)
 
 
 def check_cancelled() -> None:
@@ -235,19 +246,20 @@ class PatientManager(JobManager):
                 await asyncio.sleep(_PAUSE)
 
     async def _until_done(self, call: Callable[[], Awaitable[None]]) -> None:
-        while True:
-            is_last = self._stopped.is_set()
-            try:
-                await call()
-            except ConnectorException as error:
-                if isinstance(error.__cause__, psycopg.errors.RaiseException):
-                    # It was done and the answer was lost, or another worker has taken the job over.
-                    _LOG.debug("the end of a job was told already")
-                elif is_last:
-                    # Another worker takes it over, and finds in the store what has become of it.
-                    _LOG.warning("the end of a job is not told (%s)", cause_of(error))
-                else:
-                    with suppress(TimeoutError):
-                        await asyncio.wait_for(self._stopped.wait(), _PAUSE)
-                    continue
-            return
+        while not await self._is_done(call):
+            await pause(self._stopped, _PAUSE)
+
+    async def _is_done(self, call: Callable[[], Awaitable[None]]) -> bool:
+        was_stopped = self._stopped.is_set()
+        try:
+            await call()
+        except ConnectorException as error:
+            if isinstance(error.__cause__, psycopg.errors.RaiseException):
+                # It was done and the answer was lost, or another worker has taken the job over.
+                _LOG.debug("the end of a job was told already")
+            elif was_stopped:
+                # Another worker takes it over, and finds in the store what has become of it.
+                _LOG.warning("the end of a job is not told (%s)", cause_of(error))
+            else:
+                return False
+        return True

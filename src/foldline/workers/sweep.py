@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 
 from procrastinate import App
 from procrastinate.exceptions import ConnectorException
@@ -41,22 +40,25 @@ async def sweep(
         stalled = await app.job_manager.get_stalled_jobs(queue=queue, seconds_since_heartbeat=lease)
         taken = 0
         for job in stalled:
-            # One that cannot be taken over now can be in the next sweep.
-            with suppress(StoreError, ThreadConflictError):
-                if job.attempts + 1 >= most:
-                    await give_up(job)
-                taken += await _taken(app.job_manager, job, is_last=job.attempts + 1 >= most)
+            is_last = job.attempts + 1 >= most
+            taken += await _taken(app.job_manager, job, give_up if is_last else None)
     return taken
 
 
-async def _taken(manager: JobManager, job: Job, *, is_last: bool) -> bool:
+async def _taken(
+    manager: JobManager, job: Job, give_up: Callable[[Job], Awaitable[None]] | None
+) -> bool:
     if job.id is None:
         return False
     try:
-        if is_last:
+        if give_up is not None:
+            await give_up(job)
             await manager.finish_job_by_id_async(job.id, Status.FAILED, delete_job=False)
         else:
             await manager.retry_job_by_id_async(job.id, AT_ONCE)
+    except (StoreError, ThreadConflictError):
+        # The next sweep tells those who wait.
+        return False
     except ConnectorException:
         # Its worker was alive after all, and has ended it.
         return False

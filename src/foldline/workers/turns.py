@@ -227,9 +227,7 @@ async def refold_tenant(
     Raises:
         SummarizerError: Too many folds failed in a row; a later call may do better.
     """
-    done = await agent.refold(
-        store, tenant=tenant, shard=shard, due_only=due_only, limits=limits
-    )
+    done = await agent.refold(store, tenant=tenant, shard=shard, due_only=due_only, limits=limits)
     if not done.is_complete:
         message = f"too many folds of tenant {tenant!r} failed in a row"
         raise SummarizerError(message)

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Mapping
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from time import monotonic
 from types import MappingProxyType
 from typing import Final, Self
@@ -29,7 +29,14 @@ from foldline.threads.store import ThreadStore
 from foldline.workers.handle import LOOKS, PostedTurn
 from foldline.workers.metrics import WorkerMetrics
 from foldline.workers.news import News
-from foldline.workers.queue import cause_of, connector_of, make_tables, own_app, patient_app
+from foldline.workers.queue import (
+    cause_of,
+    connector_of,
+    make_tables,
+    own_app,
+    patient_app,
+    pause,
+)
 from foldline.workers.retries import Retries
 from foldline.workers.status import FailedJob, QueueStatus, failed_jobs, queue_status
 from foldline.workers.sweep import sweep
@@ -302,14 +309,11 @@ class Workers:
         async with self:
             # Not by the worker, which would hear nothing between two starts.
             with on_stop(stopped.set):
-                while not stopped.is_set():
-                    worker = self._worker(app, concurrency, patience, wait=wait)
-                    if await self._worked(worker, stopped) and not wait:
-                        return
-                    if not stopped.is_set():
-                        _LOG.warning("the worker of queue %s starts again", self.queue)
-                    with suppress(TimeoutError):
-                        await asyncio.wait_for(stopped.wait(), _ROUND)
+                while await self._goes_on(
+                    self._worker(app, concurrency, patience, wait=wait), stopped
+                ):
+                    _LOG.warning("the worker of queue %s starts again", self.queue)
+                    await pause(stopped, _ROUND)
 
     def _worker(self, app: App, concurrency: int, patience: float, *, wait: bool) -> Worker:
         return Worker(
@@ -327,8 +331,8 @@ class Workers:
             stalled_worker_timeout=self.lease,
         )
 
-    async def _worked(self, worker: Worker, stopped: asyncio.Event) -> bool:
-        """Run *worker* until it is *stopped*, or ends early; return False if an error has ended it."""
+    async def _goes_on(self, worker: Worker, stopped: asyncio.Event) -> bool:
+        """Run *worker* until it is *stopped*, has done all, or fails: then another one has to go on."""
         ended = asyncio.Event()
         upkeep = asyncio.create_task(self._keep_up(worker, ended))
         asked = asyncio.create_task(stopped.wait())
@@ -349,8 +353,8 @@ class Workers:
         except ConnectorException as error:
             # Taken for dead, perhaps after a pause of the machine.
             _LOG.warning("the worker has ended (%s)", cause_of(error))
-            return False
-        return True
+            return not stopped.is_set()
+        return worker.wait and not stopped.is_set()
 
     async def _keep_up(self, worker: Worker, stopped: asyncio.Event) -> None:
         """Give signs of life, also while the last turns of a worker end, and take over jobs."""
@@ -368,8 +372,7 @@ class Workers:
             except (ConnectorException, psycopg.Error, StoreError) as error:
                 quiet_until = monotonic() + self.lease / 2
                 _LOG.debug("jobs of dead workers wait (%s)", type(error).__name__)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(stopped.wait(), min(_ROUND, self.lease / 5))
+            await pause(stopped, min(_ROUND, self.lease / 5))
 
     async def sweep(self) -> None:
         """Put the jobs of dead workers into the queue again; `run` does it every second."""
@@ -412,4 +415,6 @@ def _check_parts(
 
 
 def _away(error: Exception) -> StoreError:
-    return StoreError(f"the queue cannot be reached ({cause_of(error)}): post again with the same turn_id")
+    return StoreError(
+        f"the queue cannot be reached ({cause_of(error)}): post again with the same turn_id"
+    )
