@@ -31,6 +31,7 @@ from foldline.errors import (
     ThreadNotFoundError,
     TurnIdError,
 )
+from foldline.history.messages import Message
 from foldline.reduction.event import HistoryReductionEvent
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey, key_of
 from foldline.threads.store import ThreadStore
@@ -137,17 +138,23 @@ async def answer_turn(
         return done
     if post is None:
         raise RunStartError(nothing_posted(key, turn_id))
-    try:
-        if post.failure is not None:
-            await post.reopen()
-        given = await post.messages()
-    except ThreadNotFoundError:
-        # Another worker, taken for dead, has ended it at this very moment.
+    given = await _given(post)
+    if given is None:
         return await answer_turn(agent, store, key, turn_id, show_every=show_every, shown=shown)
     async with _Shown(post, show_every, shown) as listen:
         result = await agent.work(given, thread=thread, turn_id=turn_id, listen=listen)
     await post.drop(store)
     return result
+
+
+async def _given(post: Post) -> list[Message] | None:
+    """Return the input of a turn; None if another worker has ended it at this very moment."""
+    try:
+        if post.failure is not None:
+            await post.reopen()
+        return await post.messages()
+    except ThreadNotFoundError:
+        return None
 
 
 async def ended_turn(thread: ConversationThread, turn_id: str) -> TurnResult | None:

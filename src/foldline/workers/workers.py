@@ -260,11 +260,12 @@ class Workers:
         expect_whole("shards", shards, 1)
         shares = {vendor: to_builtins(one.share(shards)) for vendor, one in limits.items()}
         for part in range(shards):
-            ids = {"tenant": tenant, "part": part, "parts": shards, "due_only": due_only}
-            # A worker of an older version knows no limits.
-            await self._defer(
-                "refold", f"{tenant} refold {part}", ids | ({"limits": shares} if shares else {})
-            )
+            ids: dict[str, JSONValue] = {"tenant": tenant, "part": part, "parts": shards}
+            ids["due_only"] = due_only
+            if shares:
+                # A worker of an older version knows no limits.
+                ids["limits"] = shares
+            await self._defer("refold", f"{tenant} refold {part}", ids)
 
     async def _put(self, task: str, key: ThreadKey, **ids: str) -> None:
         # Jobs of one lock are done one after the other, in the order in which they were put.
