@@ -142,7 +142,7 @@ class Admission:
         self.waited = 0.0
         """How many seconds it has waited for turns of others."""
         self._is_stale = self._is_fresh = False
-        # Whose lease lasts longer than any, and until when; and who is dead, since he does not renew it.
+        # The holder of a lease that is far too long, since when, until when; and one that is dead.
         self._odd, self._dead = ("", 0.0, 0.0), ""
         self._place: Waiter | None = None
         self._conflict: ThreadConflictError | None = None
@@ -264,7 +264,7 @@ class Admission:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _doubt(self, lease: Lease | None, now: float) -> None:
-        """Note that the holder of *lease* is dead: the clock of the store was put back, and he says nothing."""
+        """Note that the holder of *lease* is dead, if it renews none after the clock was put back."""
         usual = self._thread.turn_lease
         if lease is None or lease.seconds <= _ODD * usual:
             return
