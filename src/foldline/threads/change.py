@@ -215,11 +215,13 @@ _PARTS: Final = frozenset(get_args(Part))
 _CONTENTS: Final = frozenset(get_args(ResponseContent))
 # Left as they are, so that none of them passes for a string.
 _NO_STRINGS: Final = (bytes, datetime)
+_KEPT: Final = (*_NO_STRINGS, CurrentMessages)
 
 
 def check_change(change: Change) -> None:
     """Raise ConfigError if something that *change* stores could not be read again."""
-    expect("change", change, Change)
+    if type(change) is not Change:
+        expect("change", change, Change)
     if change.opens or change.copies or change.clears or change.put or change.pins is not None:
         message = (
             "a commit takes no epochs, copies, documents or pins: "
@@ -267,7 +269,8 @@ def _check_tools(change: Change) -> None:
 
 
 def _check_execution(state: AgentLoopState) -> None:
-    expect("execution", state, AgentLoopState)
+    if type(state) is not AgentLoopState:
+        expect("execution", state, AgentLoopState)
     # The reduction is stored by itself.
     alone = structs.replace(state, active_reduction=None) if state.active_reduction else state
     check_fields("execution", alone, AgentLoopState)
@@ -307,11 +310,11 @@ def _check_reduction(reduction: HistoryReductionState) -> None:
 
 def check_fields(name: str, value: object, kind: type) -> None:
     """Raise ConfigError, which says *name* and no value, if a field of *value* has a wrong type."""
-    expect(name, value, kind)
+    if type(value) is not kind:
+        expect(name, value, kind)
     try:
         # Strings are not copied, so that a long one costs no more than a short one.
-        kept = (*_NO_STRINGS, CurrentMessages)
-        plain = msgspec.to_builtins(value, builtin_types=kept, str_keys=True)
+        plain = msgspec.to_builtins(value, builtin_types=_KEPT, str_keys=True)
         msgspec.convert(plain, kind, builtin_types=_NO_STRINGS)
     except msgspec.MsgspecError as error:
         reason = without_values(error)
@@ -330,15 +333,16 @@ def check_fields(name: str, value: object, kind: type) -> None:
 def check_messages(messages: Iterable[Message]) -> None:
     """Raise ConfigError if one of *messages* is no message, or could not be read again."""
     for place, message in enumerate(messages):
+        if type(message) is Message:
+            role, parts = message.role, message.parts
+            only = parts[0] if type(parts) is tuple and len(parts) == 1 else None
+            # Most messages are one text and nothing else.
+            is_plain = type(only) is TextPart and type(role) is str and role in _ROLES
+            if is_plain and message == Message(role=role, parts=parts):
+                continue
         name = f"messages[{place}]"
-        expect(name, message, Message)
-        role, parts = message.role, message.parts
-        only = parts[0] if type(parts) is tuple and len(parts) == 1 else None
-        # Most messages are one text and nothing else.
-        is_plain = type(only) is TextPart and type(role) is str and role in _ROLES
-        if not is_plain or message != Message(role=role, parts=parts):
-            check_fields(name, message, Message)
-            _check_parts(name, message)
+        check_fields(name, message, Message)
+        _check_parts(name, message)
 
 
 def _check_parts(name: str, message: Message) -> None:

@@ -117,7 +117,7 @@ class Vault:
         context = "\0".join(place).encode("utf-8", "surrogatepass")
         if self._cipher is not None:
             return _ENCRYPTED + self._cipher.key_id + self._cipher.encrypt(data, context)
-        checked = b"%d\0%b%b" % (len(context), context, data)
+        checked = b"%d\0" % len(context) + context + data
         return _PLAIN + sha256(checked).digest()[:_CHECK_SIZE] + data
 
     def open_up(self, stored: bytes, *place: str) -> bytes:

@@ -8,6 +8,7 @@ remembers the ids of its last commits.
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -117,7 +118,8 @@ def plan(
 
 def _judged(record: ThreadRecord, head: Head, change: Change, *, is_fold: bool) -> Head:
     """Return *head* with whether a fold is due after the commit."""
-    expect("fold_rule", change.fold_rule, FoldRule | None)
+    if change.fold_rule is not None:
+        expect("fold_rule", change.fold_rule, FoldRule | None)
     known, reduction = head.due, record.reduction
     mark = known or USUAL_MARK
     if is_fold:
@@ -262,9 +264,10 @@ class OneLoopLock:
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
-        self._lock = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        # The task that has it, and those that wait for it in turn.
         self._users = 0
+        self._waiting = deque[asyncio.Future[None]]()
 
     async def __aenter__(self) -> None:
         loop = asyncio.get_running_loop()
@@ -273,17 +276,32 @@ class OneLoopLock:
                 if self._users and self._loop is not None and not self._loop.is_closed():
                     message = "a thread object is used in two event loops: load it in each of them"
                     raise StoreError(message)
-                self._loop, self._lock, self._users = loop, asyncio.Lock(), 0
+                self._loop, self._users, self._waiting = loop, 0, deque()
             self._users += 1
+            is_free = self._users == 1
+        if not is_free:
+            await self._turn(loop.create_future())
+
+    async def _turn(self, turn: asyncio.Future[None]) -> None:
+        self._waiting.append(turn)
         try:
-            await self._lock.acquire()
+            await turn
         except asyncio.CancelledError:
-            self._users -= 1
+            if turn.cancelled():
+                self._waiting.remove(turn)
+                self._users -= 1
+            else:
+                # It has it already.
+                self._hand_on()
             raise
 
-    async def __aexit__(self, *_: object) -> None:
-        self._lock.release()
+    def _hand_on(self) -> None:
         self._users -= 1
+        if self._waiting:
+            self._waiting.popleft().set_result(None)
+
+    async def __aexit__(self, *_: object) -> None:
+        self._hand_on()
 
 
 async def carry_out(

@@ -133,14 +133,14 @@ class FoldMark(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
         unit, most, view = self.unit, self.most, self.view
         if rule is not None:
             unit, most, view = _LETTERS[rule.unit], rule.most, rule.view
-        gathered = {
-            "m": head.count - head.system - self.cut,
-            "e": head.users - self.users,
-            "t": head.tokens - self.tokens,
-        }
         is_due = view is not None and head.tokens + head.system_tokens - self.hidden > view
-        if most is not None and gathered[unit] > most:
-            is_due = True
+        if most is not None:
+            gathered = {
+                "m": head.count - head.system - self.cut,
+                "e": head.users - self.users,
+                "t": head.tokens - self.tokens,
+            }
+            is_due = is_due or gathered[unit] > most
         since = (self.since or head.last_activity) if is_due else None
         if (unit, most, view, since) == (self.unit, self.most, self.view, self.since):
             return self

@@ -312,6 +312,11 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
         expected = len(self.current_messages)
         if not allow_stale and count != expected:
             raise CheckpointStaleError(count=count, expected=expected, iteration=self.iteration)
+        least = min(
+            self.iteration, self.consecutive_failures, self.turn_start, self.service_watermark
+        )
+        if least >= 0 and self.turn_start <= expected:
+            return
         numbers = (
             ("iteration", self.iteration),
             ("ConsecutiveFailures", self.consecutive_failures),

@@ -110,7 +110,7 @@ class StoreFile:
             identity = None
         # What is written to a file without a name is lost, and a new one under the name would start
         # a second store beside the first.
-        if self._identity not in {None, identity}:
+        if self._identity != identity and self._identity is not None:
             message = (
                 "the file of the store was moved, deleted or replaced while it was open: close the "
                 "store, and open the right file"
@@ -180,15 +180,16 @@ class StoreFile:
                 self._lock.release()
 
     def seize(self) -> bool:
-        """Keep other processes from writing until `release`; False if one of them writes now."""
-        if self._needs_lock and not self._lock.take(waits=False):
-            return False
+        """Keep others from writing until `release`; False if `exclusive` would wait, or raise."""
+        is_ours = False
         try:
+            is_ours = not self._needs_lock or self._lock.take(waits=False)
             self._check()
-        except StoreError:
-            self.release()
-            raise
-        return True
+        except (OSError, StoreError):
+            if is_ours:
+                self.release()
+            return False
+        return is_ours
 
     def release(self) -> None:
         """Let other processes write again."""

@@ -66,6 +66,7 @@ class SQLiteStorage:
         self.pace = Pace()
         self._clock = clock
         self._sql: Mapping[str, str] = {}
+        self._places: dict[ThreadKey, tuple[int, int]] = {}
         self._inline = InlineReader(self.file)
         self._opening = threading.Lock()
         self._write: Worker | None = None
@@ -96,7 +97,7 @@ class SQLiteStorage:
             await self.close()
 
     def _start(self) -> Worker:
-        self._sql = statements(_PACKAGE)
+        self._sql, self._places = statements(_PACKAGE), {}
         name, file = f"foldline {self.file.path.name}", self.file
         self._write = Worker(
             file.writer, name=f"{name} writer", file=file, tidy=self.log.tidy, pace=self.pace
@@ -199,11 +200,11 @@ class SQLiteStorage:
     async def commit(self, key: ThreadKey, change: Change) -> None:
         """Do all of *change*, durably, or nothing."""
         writer, sql, log = self._write or _not_open(), self._sql, self.log
-        clock = self._clock
+        clock, places = self._clock, self._places
         deletes = change.clears or change.keeps is not None
 
         def _make(connection: sqlite3.Connection) -> None:
-            Tables(connection, sql, clock).commit(key, change)
+            Tables(connection, sql, clock, places).commit(key, change)
             if deletes:
                 log.ask()
 
@@ -246,10 +247,10 @@ class SQLiteStorage:
 
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
         """Delete a thread and overwrite its bytes, in the log too; False if there is none."""
-        writer, sql, log = self.writer, self._sql, self.log
+        writer, sql, log, places = self.writer, self._sql, self.log, self._places
 
         def _make(connection: sqlite3.Connection) -> bool:
-            gone = Tables(connection, sql).delete(key, expected)
+            gone = Tables(connection, sql, places=places).delete(key, expected)
             # Even if there was none: an earlier deletion may have stopped before this.
             log.ask()
             return gone

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from itertools import islice, starmap
 from time import time
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from foldline.errors import ThreadConflictError, ThreadNotFoundError
 from foldline.threads.change import Change, Copy, Document, DocumentKind, Epoch
@@ -25,6 +25,9 @@ __all__ = ["Tables"]
 _TAIL: Final = 26
 _STATE: Final = "execution"
 _LAST: Final = 1 << 62
+_MOST_PLACES: Final = 4_096
+# An execution state; None clears it, and without one it stays.
+_State: TypeAlias = bytes | UnsetType | None
 
 
 class Tables(Struct, frozen=True):
@@ -33,6 +36,8 @@ class Tables(Struct, frozen=True):
     connection: sqlite3.Connection
     sql: Mapping[str, str]
     clock: Callable[[], float] = time
+    # Where threads were found: their own number, and that under which their rows lie.
+    places: dict[ThreadKey, tuple[int, int]] = {}
 
     def run(self, name: str, *values: object) -> sqlite3.Cursor:
         """Run the statement of that name."""
@@ -133,25 +138,51 @@ class Tables(Struct, frozen=True):
 
     def commit(self, key: ThreadKey, change: Change) -> None:
         """Do all of *change*, or raise before anything was written."""
-        found = self._at(key, change.revision)
-        if found is None:
-            (pk, live), due_at = self._make(key, change), None
-        else:
-            pk, _, live, epoch, _, due_at = found
-            if epoch != change.epoch:
-                # The thread was deleted and made again, and has come to the same revision.
-                raise ThreadNotFoundError(thread_id=key.id)
-            if change.opens is not None:
-                self._open_epoch(pk, live, change.opens, clears=change.clears)
-        put = self._write_head(pk, live, change, due_at)
-        base = live << SEQ_BITS
+        state, put = _apart(change)
+        pk, live = self.places.get(key, (0, 0))
+        if not (pk and self._goes_on(pk, key, change, state)):
+            pk, live = self._place(key, change)
+            self._set_head(pk, live, change, state)
         if change.rows:
-            rows = [(base + row.seq, row.system, row.data) for row in change.rows]
+            base = live << SEQ_BITS
+            rows = [(base + row.seq, int(row.system), bytearray(row.data)) for row in change.rows]
             self.connection.executemany(self.sql["add_row"], rows)
         if change.drop or put:
             self._change_documents(pk, change.drop, put)
         if change.keeps is not None:
             self._forget(pk, {*change.keeps, change.current_epoch})
+
+    def _goes_on(self, pk: int, key: ThreadKey, change: Change, state: _State) -> bool:
+        """Write the next head if the thread is as expected, and else at most a state and a lease."""
+        lease = change.lease
+        if change.opens or state is None or (lease is not None and state is UNSET):
+            return False
+        # Before all but numbers, str and bytearray are bound, an adapter is looked for: twice as slow.
+        place = (pk, bytearray(change.epoch), key.tenant, key.id, change.gone_at, change.due_at)
+        values = (change.revision, bytearray(change.head), change.active_at, *place)
+        if state is UNSET:
+            return self.run("set_next_head", *values).rowcount == 1
+        values = (*values, bytearray(state))
+        if lease is None:
+            return self.run("set_next_state", *values).rowcount == 1
+        until = self.clock() + lease.seconds
+        return self.run("set_next_lease", *values, lease.holder, until).rowcount == 1
+
+    def _place(self, key: ThreadKey, change: Change) -> tuple[int, int]:
+        """Return where the thread is that *change* fits, made or with a new epoch if it says so."""
+        found = self._at(key, change.revision)
+        if found is None:
+            return self._make(key, change)
+        pk, _, live, epoch, *_ = found
+        if epoch != change.epoch:
+            # The thread was deleted and made again, and has come to the same revision.
+            raise ThreadNotFoundError(thread_id=key.id)
+        if change.opens is not None:
+            self._open_epoch(pk, live, change.opens, clears=change.clears)
+        if len(self.places) >= _MOST_PLACES:
+            self.places.clear()
+        self.places[key] = pk, live
+        return pk, live
 
     def _at(self, key: ThreadKey, revision: int | None) -> tuple[Any, ...] | None:
         """Return what is known of the thread, if it is at that revision."""
@@ -189,29 +220,12 @@ class Tables(Struct, frozen=True):
             shift = (number - live) << SEQ_BITS
             self.run("move_rows", shift, base + opens.at, base + SEQ_MASK + 1)
 
-    def _write_head(
-        self, pk: int, live: int, change: Change, due_at: float | None
-    ) -> list[Document]:
-        """Write the head and the execution state beside it; return the other documents."""
-        state, others = None, list[Document]()
-        has_state = (_STATE, None) in change.drop or (_STATE, "") in change.drop
-        for one in change.put:
-            if one.kind == _STATE and not one.name:
-                state, has_state = one.data, True
-            else:
-                others.append(one)
-        epoch = change.epoch if change.opens is None else change.opens.id
-        head = (change.revision + 1, live, epoch, change.head)
-        lease, until = change.lease, None
-        if lease is not None:
-            until = self.clock() + lease.seconds
-        held = (None if lease is None else lease.holder, until)
-        values = (*head, change.active_at, change.gone_at, has_state, state, *held)
-        if change.due_at == due_at:
-            self.run("set_head", *values, pk)
-        else:
-            self.run("set_head_and_due", *values, change.due_at, pk)
-        return others
+    def _set_head(self, pk: int, live: int, change: Change, state: _State) -> None:
+        has_state, lease = state is not UNSET, change.lease
+        held = (None, None) if lease is None else (lease.holder, self.clock() + lease.seconds)
+        epoch, times = change.current_epoch, (change.active_at, change.gone_at, change.due_at)
+        head = (change.revision + 1, live, epoch, change.head, *times)
+        self.run("set_head", *head, has_state, state if has_state else None, *held, pk)
 
     def _change_documents(
         self, pk: int, drop: Sequence[tuple[DocumentKind, str | None]], put: list[Document]
@@ -225,10 +239,10 @@ class Tables(Struct, frozen=True):
             heir = next((one for one in put if one.kind == kind and not _is_named(one, gone)), None)
             if heir is None:
                 self.run("drop_document", pk, kind, name)
-            elif self.run("move_document", heir.name, heir.data, pk, kind, name).rowcount:
+            elif self.run("move_document", heir.name, bytearray(heir.data), pk, kind, name).rowcount:
                 put.remove(heir)
         for one in put:
-            self.run("put_document", pk, one.kind, one.name, one.data)
+            self.run("put_document", pk, one.kind, one.name, bytearray(one.data))
 
     def _forget(self, pk: int, kept: set[bytes]) -> None:
         """Delete the rows that were replaced before the first of the epochs *kept* ended."""
@@ -249,10 +263,11 @@ class Tables(Struct, frozen=True):
 
     def delete(self, key: ThreadKey, expected: StoredThread | None) -> bool:
         """Delete a thread with everything that belongs to it; False if there is none."""
+        self.places.pop(key, None)
         found = self._at(key, None if expected is None else expected.revision)
         if found is None:
             return False
-        pk, revision, live, _, head, _ = found
+        pk, revision, live, _, head = found
         if expected is not None and head != expected.head:
             # The thread was deleted and made again, and has come to the same revision.
             raise ThreadConflictError(thread_id=key.id, expected=revision, actual=0)
@@ -261,6 +276,19 @@ class Tables(Struct, frozen=True):
         self.run("drop_all_documents", pk)
         self.run("drop_thread", pk)
         return True
+
+
+def _apart(change: Change) -> tuple[_State, list[Document]]:
+    """Return the execution state that *change* puts beside the head, and its other documents."""
+    has_none = (_STATE, None) in change.drop or (_STATE, "") in change.drop
+    state: _State = None if has_none else UNSET
+    others = list[Document]()
+    for one in change.put:
+        if one.kind == _STATE and not one.name:
+            state = one.data
+        else:
+            others.append(one)
+    return state, others
 
 
 def _rows(found: sqlite3.Cursor) -> list[StoredRow]:

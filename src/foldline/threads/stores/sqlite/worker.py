@@ -150,7 +150,7 @@ class Worker:
             return None
         try:
             connection = self._connection
-            if connection is None or self._is_closed or not self._pace.begin() or not _seized(file):
+            if connection is None or self._is_closed or not self._pace.begin() or not file.seize():
                 return None
             try:
                 return self._run_here(connection, job)
@@ -226,13 +226,6 @@ class Worker:
                     waiting.error = known_error(error)
             if self._tidy is not None:
                 self._tidy(connection)
-
-
-def _seized(file: StoreFile) -> bool:
-    try:
-        return file.seize()
-    except (OSError, StoreError):
-        return False
 
 
 def _answer(jobs: list[_Waiting[Any]]) -> None:

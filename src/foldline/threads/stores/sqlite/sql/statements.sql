@@ -41,7 +41,7 @@ WHERE tenant = ? AND id > ? AND typeof(id) = 'text' ORDER BY id;
 SELECT CAST(tenant AS BLOB) FROM threads GROUP BY tenant;
 
 -- name: find
-SELECT pk, revision, live, epoch, head, fold_due_since FROM threads WHERE tenant = ? AND id = ?;
+SELECT pk, revision, live, epoch, head FROM threads WHERE tenant = ? AND id = ?;
 
 -- name: add_thread
 -- A new thread; its head and its rows come later.
@@ -50,17 +50,29 @@ INSERT INTO threads (tenant, id, revision, live, head, last_activity) VALUES (?,
 -- name: set_head
 -- The next revision, and the execution state and the lease if they change.
 UPDATE threads SET revision = ?, live = ?, epoch = ?, head = ?, last_activity = ?, expires_at = ?,
-execution = CASE ? WHEN 1 THEN ? ELSE execution END,
+fold_due_since = ?, execution = CASE ? WHEN 1 THEN ? ELSE execution END,
 holder = coalesce(?, holder), held_until = coalesce(?, held_until) WHERE pk = ?;
+
+-- name: set_next_head
+-- The same for a thread that is as the commit expects it, if neither of two indexed times changes:
+-- SQLite writes an index again even if a value stays.
+UPDATE threads SET revision = ?1 + 1, head = ?2, last_activity = ?3
+WHERE pk = ?4 AND revision = ?1 AND epoch = ?5 AND tenant = ?6 AND id = ?7
+AND expires_at IS ?8 AND fold_due_since IS ?9;
+
+-- name: set_next_state
+UPDATE threads SET revision = ?1 + 1, head = ?2, last_activity = ?3, execution = ?10
+WHERE pk = ?4 AND revision = ?1 AND epoch = ?5 AND tenant = ?6 AND id = ?7
+AND expires_at IS ?8 AND fold_due_since IS ?9;
+
+-- name: set_next_lease
+UPDATE threads SET revision = ?1 + 1, head = ?2, last_activity = ?3, execution = ?10, holder = ?11,
+held_until = ?12
+WHERE pk = ?4 AND revision = ?1 AND epoch = ?5 AND tenant = ?6 AND id = ?7
+AND expires_at IS ?8 AND fold_due_since IS ?9;
 
 -- name: hold
 UPDATE threads SET held_until = ? WHERE tenant = ? AND id = ? AND holder = ? AND held_until > ?;
-
--- name: set_head_and_due
--- The same if it changes whether a fold is due: SQLite writes the index again even if a value stays.
-UPDATE threads SET revision = ?, live = ?, epoch = ?, head = ?, last_activity = ?, expires_at = ?,
-execution = CASE ? WHEN 1 THEN ? ELSE execution END,
-holder = coalesce(?, holder), held_until = coalesce(?, held_until), fold_due_since = ? WHERE pk = ?;
 
 -- name: folds_due
 SELECT fold_due_since, CAST(id AS BLOB) FROM threads
