@@ -182,11 +182,29 @@ the file gives a thread to any tenant
 + FROM threads WHERE ? IS NOT NULL AND id = ?;
 +
 + -- name: tail
+the file keeps a fold due
+- fold_due_since IS ?9;
+-
+- -- name: set_next_state
++ ?9 IS ?9;
++
++ -- name: set_next_state
+the file keeps the end of a thread
+- expires_at IS ?8 AND fold_due_since IS ?9;
+-
+- -- name: set_next_state
++ ?8 IS ?8 AND fold_due_since IS ?9;
++
++ -- name: set_next_state
+
+threads/stores/sqlite/sql/statements.sql: threads/stores/test_sqlite_tables.py
+a commit goes to what has taken the place of its thread
+- last_activity = ?3
+- WHERE pk = ?4 AND revision = ?1 AND epoch = ?5
++ last_activity = ?3
++ WHERE pk = ?4 AND revision = ?1 AND ?5 = ?5
 
 threads/stores/sqlite/tables.py: conformance/test_storages.py::test_a_storage_keeps_the_promise
-the file keeps a fold due
-- if change.due_at == due_at:
-+ if change.due_at is None or change.due_at == due_at:
 the file takes any revision
 - if revision not in {None, actual}:
 + if revision == -1:
@@ -317,8 +335,8 @@ a commit in place waits for a thread at work
 - not self._at_work.acquire(blocking=False):
 + not self._at_work.acquire():
 a commit in place ignores the lock of other processes
-- or not _seized(file)
-+ or _seized(file) is None
+- or not file.seize():
++ or file.seize() is None:
 
 threads/stores/sqlite/worker.py: threads/test_cancellation.py::test_a_commit_that_fails_behind_a_cancellation_is_not_believed
 a cancelled writer does not wait for its job

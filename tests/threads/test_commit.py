@@ -9,6 +9,7 @@ from foldline.errors import CommitUnknownError, StoreError, ThreadNotFoundError
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.change import Change
+from foldline.threads.commit import OneLoopLock
 from foldline.threads.head import REMEMBERED_COMMITS
 from foldline.threads.key import ThreadKey
 from foldline.threads.storage import StoredThread
@@ -270,3 +271,35 @@ async def test_an_append_is_repeated_under_its_id() -> None:
     for each in (thread, other, thread):
         await each.append([TWO], commit_id=NAME)
     assert await stored(store) == ["one", "two"]
+
+
+async def _enters(lock: OneLoopLock, entered: list[str], name: str) -> None:
+    async with lock:
+        entered.append(name)
+        await asyncio.sleep(0)
+
+
+async def test_tasks_take_turns_at_a_thread() -> None:
+    """Tasks that write through one object get their turn in the order in which they came."""
+    lock, entered = OneLoopLock(), list[str]()
+    async with asyncio.timeout(60):
+        await asyncio.gather(*(_enters(lock, entered, name) for name in "abc"))
+
+    assert entered == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("when", ["before its turn", "at its turn"])
+async def test_a_cancelled_task_keeps_no_turn(when: str) -> None:
+    """A task that is cancelled while it waits for its turn lets the next one have it."""
+    lock, entered = OneLoopLock(), list[str]()
+    async with asyncio.timeout(60):
+        async with lock:
+            tasks = [asyncio.create_task(_enters(lock, entered, name)) for name in "ab"]
+            await asyncio.sleep(0)
+            if when == "before its turn":
+                tasks[0].cancel()
+        tasks[0].cancel()
+        await asyncio.wait(tasks)
+        await _enters(lock, entered, "c")
+
+    assert entered == ["b", "c"]

@@ -265,20 +265,18 @@ class OneLoopLock:
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
-        # The task that has it, and those that wait for it in turn.
-        self._users = 0
+        self._is_taken = False
         self._waiting = deque[asyncio.Future[None]]()
 
     async def __aenter__(self) -> None:
         loop = asyncio.get_running_loop()
         with self._guard:
             if self._loop is not loop:
-                if self._users and self._loop is not None and not self._loop.is_closed():
+                if self._is_taken and self._loop is not None and not self._loop.is_closed():
                     message = "a thread object is used in two event loops: load it in each of them"
                     raise StoreError(message)
-                self._loop, self._users, self._waiting = loop, 0, deque()
-            self._users += 1
-            is_free = self._users == 1
+                self._loop, self._is_taken, self._waiting = loop, False, deque()
+            is_free, self._is_taken = not self._is_taken, True
         if not is_free:
             await self._turn(loop.create_future())
 
@@ -287,18 +285,18 @@ class OneLoopLock:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.cancelled():
-                self._waiting.remove(turn)
-                self._users -= 1
-            else:
-                # It has it already.
+            if not turn.cancelled():
+                # It was its turn already.
                 self._hand_on()
             raise
 
     def _hand_on(self) -> None:
-        self._users -= 1
-        if self._waiting:
-            self._waiting.popleft().set_result(None)
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._is_taken = False
 
     async def __aexit__(self, *_: object) -> None:
         self._hand_on()

@@ -158,7 +158,7 @@ class ConversationThread(ReadOnlyThread):
             head = self._record.head
             if change.commit_id in head.recent:
                 return
-            if change.expected is not None and change.expected != head.revision:
+            if change.expected not in {None, head.revision}:
                 raise self._conflict(head.revision, expected=change.expected)
             if isinstance(change.reduction, HistoryReductionState):
                 base = await self._checked_base(change.reduction)
