@@ -295,8 +295,8 @@ a commit in place that was refused is acknowledged
 -                 if made.error is not None:
 -                     raise made.error
 a commit in place lets nobody else run
-- if writer.take_turn():
-+ if writer is None:
+- if self.pace.take_turn():
++ if self.pace is None:
 
 threads/stores/sqlite/store.py: threads/test_cancellation.py::test_a_step_is_whole_or_not_there
 a commit in place is cancelled before it is made

@@ -220,8 +220,7 @@ _KEPT: Final = (*_NO_STRINGS, CurrentMessages)
 
 def check_change(change: Change) -> None:
     """Raise ConfigError if something that *change* stores could not be read again."""
-    if type(change) is not Change:
-        expect("change", change, Change)
+    expect("change", change, Change)
     if change.opens or change.copies or change.clears or change.put or change.pins is not None:
         message = (
             "a commit takes no epochs, copies, documents or pins: "

@@ -275,7 +275,8 @@ class OneLoopLock:
                 if self._is_taken and self._loop is not None and not self._loop.is_closed():
                     message = "a thread object is used in two event loops: load it in each of them"
                     raise StoreError(message)
-                self._loop, self._is_taken, self._waiting = loop, False, deque()
+                self._loop, self._is_taken = loop, False
+                self._waiting = deque[asyncio.Future[None]]()
             is_free, self._is_taken = not self._is_taken, True
         if not is_free:
             await self._turn(loop.create_future())

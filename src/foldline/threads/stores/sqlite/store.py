@@ -213,7 +213,7 @@ class SQLiteStorage:
             if made is not None:
                 if made.error is not None:
                     raise made.error
-                if writer.take_turn():
+                if self.pace.take_turn():
                     # After the commit: a task that is cancelled here has made it.
                     await asyncio.sleep(0)
                 return

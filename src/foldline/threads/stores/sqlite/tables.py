@@ -160,13 +160,13 @@ class Tables(Struct, frozen=True):
         # Before all but numbers, str and bytearray are bound, an adapter is looked for: twice as slow.
         place = (pk, bytearray(change.epoch), key.tenant, key.id, change.gone_at, change.due_at)
         values = (change.revision, bytearray(change.head), change.active_at, *place)
-        if state is UNSET:
-            return self.run("set_next_head", *values).rowcount == 1
-        values = (*values, bytearray(state))
-        if lease is None:
-            return self.run("set_next_state", *values).rowcount == 1
-        until = self.clock() + lease.seconds
-        return self.run("set_next_lease", *values, lease.holder, until).rowcount == 1
+        name = "set_next_head"
+        if state is not UNSET:
+            name, values = "set_next_state", (*values, bytearray(state))
+        if lease is not None:
+            until = self.clock() + lease.seconds
+            name, values = "set_next_lease", (*values, lease.holder, until)
+        return self.connection.execute(self.sql[name], values).rowcount == 1
 
     def _place(self, key: ThreadKey, change: Change) -> tuple[int, int]:
         """Return where the thread is that *change* fits, made or with a new epoch if it says so."""
@@ -239,7 +239,9 @@ class Tables(Struct, frozen=True):
             heir = next((one for one in put if one.kind == kind and not _is_named(one, gone)), None)
             if heir is None:
                 self.run("drop_document", pk, kind, name)
-            elif self.run("move_document", heir.name, bytearray(heir.data), pk, kind, name).rowcount:
+            elif self.run(
+                "move_document", heir.name, bytearray(heir.data), pk, kind, name
+            ).rowcount:
                 put.remove(heir)
         for one in put:
             self.run("put_document", pk, one.kind, one.name, bytearray(one.data))

@@ -160,10 +160,6 @@ class Worker:
         finally:
             self._at_work.release()
 
-    def take_turn(self) -> bool:
-        """Whether the event loop should run other tasks now, since jobs in place do not suspend."""
-        return self._pace.take_turn()
-
     def _run_here(
         self, connection: sqlite3.Connection, call: Callable[[sqlite3.Connection], _Result]
     ) -> Job[_Result] | None:
