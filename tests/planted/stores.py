@@ -198,6 +198,9 @@ the file keeps the end of a thread
 + -- name: set_next_state
 
 threads/stores/sqlite/sql/statements.sql: threads/stores/test_sqlite_tables.py
+a commit gives nobody a lease with a state
+- execution = ?10, holder = ?11,
++ execution = ?10, holder = coalesce(holder, ?11),
 a commit goes to what has taken the place of its thread
 - last_activity = ?3
 - WHERE pk = ?4 AND revision = ?1 AND epoch = ?5

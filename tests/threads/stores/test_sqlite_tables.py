@@ -6,8 +6,11 @@ import pytest
 
 from foldline.errors import ThreadNotFoundError
 from foldline.history.messages import Message
+from foldline.threads.change import Change
+from foldline.threads.lease import NOBODY, Lease
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
+from tests.threads.canaries import open_state
 
 
 async def grown(store: SQLiteStore, name: str, text: str) -> ConversationThread:
@@ -46,3 +49,19 @@ async def test_a_remembered_place_is_that_of_its_thread(tmp_path: Path) -> None:
         }
 
     assert texts == {name: [f"{name} 0", f"{name} 1", name] for name in "abc"}
+
+
+async def test_a_remembered_place_gets_state_and_lease(tmp_path: Path) -> None:
+    """A commit to a thread whose place is known takes a lease with its state, and gives it back."""
+    async with SQLiteStore(tmp_path / "a.db", durability="relaxed") as store:
+        thread = await grown(store, "t", "said")
+        seen: list[tuple[int, str | None]] = []
+        for number, lease in enumerate((Lease("run", 60.0), None, NOBODY)):
+            state = open_state(thread, "said", iteration=number)
+            await thread.commit(Change(execution=state, lease=lease))
+            found = await store.thread("t")
+            assert found.execution_state is not None
+            holder = None if found.lease is None else found.lease.holder
+            seen.append((found.execution_state.iteration, holder))
+
+    assert seen == [(0, "run"), (1, "run"), (2, None)]

@@ -159,7 +159,8 @@ class Tables(Struct, frozen=True):
             return False
         # Before all but numbers, str and bytearray are bound, an adapter is looked for: twice as slow.
         place = (pk, bytearray(change.epoch), key.tenant, key.id, change.gone_at, change.due_at)
-        values = (change.revision, bytearray(change.head), change.active_at, *place)
+        head = (change.revision, bytearray(change.head), change.active_at)
+        values: tuple[object, ...] = (*head, *place)
         name = "set_next_head"
         if state is not UNSET:
             name, values = "set_next_state", (*values, bytearray(state))
