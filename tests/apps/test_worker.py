@@ -20,6 +20,7 @@ from foldline.workers import Workers
 
 agent = Agent(ScriptedModel(repeat="hello"))
 workers = Workers(agent, PostgresStore({dsn!r}))
+others = Workers(agent, PostgresStore({dsn!r}), queue="others")
 number = 7
 """
 
@@ -87,7 +88,39 @@ def test_failed_turns_are_named(run: Run, postgres_dsn: str) -> None:
         "t",
         "[one]",
         "1",
+        "model",
     ]
+
+
+def test_the_queue_of_a_program_is_shown(run: Run, module: str, postgres_dsn: str) -> None:
+    """With --app the status is that of its workers, whatever the name of their queue."""
+    post(postgres_dsn)
+    shown = run("worker", "status", "--app", f"{module}:workers")
+    document = run("worker", "status", "--app", f"{module}:others", "--json").json()
+
+    assert "foldline: 1 waiting" in shown.out
+    assert (document["queue"], document["waiting"]) == ("others", 0)
+
+
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [
+        ("import os\nos.environ['NO_SUCH_NAME']\n", "ends with KeyError in line 2 of NAME.py"),
+        ("agent = Agent(\n", "ends with SyntaxError in line 1 of NAME.py"),
+        ("import no_such_package\n", "ends with ModuleNotFoundError in line 1 of NAME.py"),
+        ("from foldline import Agent\nAgent('a b')\n", "model must be 'vendor:model'"),
+    ],
+)
+def test_a_program_that_fails_is_told_where(
+    run: Run, module: str, tmp_path: Path, program: str, told: str
+) -> None:
+    """The line of the user's own program is named, without the text of the error."""
+    (tmp_path / f"{module}.py").write_text(program, encoding="utf-8")
+    outcome = run("worker", "--app", f"{module}:workers")
+
+    assert outcome.code in {1, 2}
+    assert told.replace("NAME", module) in outcome.err
+    assert "NO_SUCH_NAME" not in outcome.err
 
 
 @pytest.mark.parametrize(

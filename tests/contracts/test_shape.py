@@ -19,6 +19,7 @@ CATCHERS = {
     "agent/tools/running.py",  # a tool may fail in any way, and the model is told
     "agent/bounded.py",  # hands what any work raises to its caller
     "apps/cli/main.py",  # a program ends with one line, not with a traceback
+    "apps/cli/worker.py",  # a program of a user may end in any way, and is told where
     "providers/digest/work.py",  # an extractor of a user may fail, and the summary stays
     "providers/worker.py",  # hands what any work raises to its caller
     "testing/guests.py",  # whatever a codec raises is what a check has shown

@@ -79,6 +79,25 @@ async def test_a_turn_that_was_left_is_not_answered_with_nothing(failures: int, 
             await answer_turn(agent, store, "t", "one")
 
 
+async def test_a_turn_that_was_left_can_be_posted_again() -> None:
+    """Who waits for the new post is not told why the old one was given up."""
+    fails = [ModelError("down") for _ in range(2)]
+    store, agent = MemoryStore(), Agent(ScriptedModel([*fails, "late"]))
+    await post_turn(store, "t", "one?", turn_id="one")
+    with pytest.raises(ModelError) as caught:
+        await answer_turn(agent, store, "t", "one")
+    await give_up_turn(store, "t", "one", caught.value)
+    with pytest.raises(ModelError):
+        await agent.run("two?", thread=await store.thread("t"))
+
+    await post_turn(store, "t", "one?", turn_id="one")
+    with pytest.raises(TurnPendingError):
+        await handle(store, "one").result(0.05)
+    await answer_turn(agent, store, "t", "one")
+
+    assert (await handle(store, "one").result(1)).text == "late"
+
+
 async def test_the_same_id_with_another_message_is_refused() -> None:
     """The id of a turn stands for one message."""
     store = MemoryStore()

@@ -18,6 +18,7 @@ from foldline.testing.summarizer import ScriptedSummarizer
 from foldline.threads.cipher import AesCipher
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.postgres.store import PostgresStore
+from foldline.workers.queue import is_open
 from foldline.workers.retries import Retries
 from foldline.workers.workers import Workers
 from tests.servers.postgres import PostgresServer
@@ -129,6 +130,23 @@ async def test_a_mistake_is_given_up(postgres_dsn: str) -> None:
 
     assert (status.failed, status.waiting, status.workers) == (1, 0, 1)
     assert [(one.thread, one.turn, one.task) for one in failed] == [("t", "bad", "foldline:answer")]
+
+
+async def test_a_turn_that_is_posted_again_has_not_failed(postgres_dsn: str) -> None:
+    """The failed job says why it failed, and goes when its turn is posted again; others stay."""
+    agent, _ = agent_of(*(ModelError("no such model", status=404) for _ in range(2)), "hello")
+    async with Workers(agent, PostgresStore(postgres_dsn)) as workers:
+        for turn in ("one", "two"):
+            await workers.answer(turn, "hi", turn_id=turn)
+        await workers.run(wait=False, concurrency=1)
+        before = [(one.turn, one.error) for one in await workers.failed()]
+        again = await workers.answer("one", "hi", turn_id="one")
+        await workers.run(wait=False)
+        after = [(one.turn, one.error) for one in await workers.failed()]
+
+        assert before == [("two", "model"), ("one", "model")]
+        assert after == [("two", "model")]
+        assert (await again.result(timeout=20)).text == "hello"
 
 
 async def test_a_thread_is_folded_after_its_turns(postgres_dsn: str) -> None:
@@ -267,6 +285,25 @@ async def test_the_tasks_join_an_app(postgres_dsn: str) -> None:
     assert [(one.status, one.priority) for one in jobs] == [("succeeded", 1)]
     assert [one.status for one in last] == ["succeeded"] * 2
     assert later.turn_id != job.turn_id
+
+
+async def test_an_app_is_opened_unless_it_is_open(postgres_dsn: str) -> None:
+    """A program that only posts needs no context but that of the workers, and leaves it as it was."""
+    app = App(connector=PsycopgConnector(conninfo=postgres_dsn))
+    async with app.open_async():
+        await app.schema_manager.apply_schema_async()
+    agent, _ = agent_of("hello")
+    workers = Workers(agent, PostgresStore(postgres_dsn), queue="support", app=app)
+    async with workers:
+        job = await workers.answer("t", "hi")
+        await workers.run(wait=False)
+        assert (await job.result(timeout=20)).text == "hello"
+    assert not is_open(app)
+
+    async with app.open_async():
+        async with workers:
+            assert (await workers.status()).waiting == 0
+        assert is_open(app)
 
 
 async def test_a_handle_waits_as_long_as_it_is_told(postgres_dsn: str) -> None:

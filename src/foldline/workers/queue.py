@@ -10,7 +10,7 @@ from typing import Final
 
 import psycopg
 from procrastinate import App, PsycopgConnector
-from procrastinate.exceptions import ConnectorException
+from procrastinate.exceptions import AppNotOpen, ConnectorException
 from procrastinate.jobs import Job, Status
 from procrastinate.manager import JobManager, NotificationCallback
 from psycopg import AsyncConnection
@@ -28,6 +28,7 @@ __all__ = [
     "cause_of",
     "check_cancelled",
     "connector_of",
+    "is_open",
     "is_outage",
     "make_tables",
     "own_app",
@@ -149,6 +150,14 @@ def connector_of(app: App) -> PsycopgConnector:
 def cause_of(error: Exception) -> str:
     """Return the kind of what *error* of the queue comes from, which quotes nothing."""
     return type(error.__cause__ or error).__name__
+
+
+def is_open(app: App) -> bool:
+    """Whether *app* has its connections."""
+    try:
+        return not connector_of(app).pool.closed
+    except AppNotOpen:
+        return False
 
 
 def is_outage(error: ConnectorException) -> bool:

@@ -1,18 +1,21 @@
 """How a queue stands: what waits, runs, stands still and has failed."""
 
+from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
 from procrastinate import App
 from psycopg.sql import SQL, Identifier
 
-from foldline.errors import UsageError
+from foldline.errors import StoreError, UsageError
+from foldline.threads.key import ThreadKey
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.postgres.store import PostgresStorage
+from foldline.workers.post import Post
 from foldline.workers.queue import connector_of, own_app
 
 
-__all__ = ["FailedJob", "QueueStatus", "failed_jobs", "queue_status", "status_of"]
+__all__ = ["FailedJob", "QueueStatus", "failed_jobs", "forget_failed", "queue_status", "status_of"]
 
 
 # One look: what is done is deleted, so the table holds what waits, runs and has failed.
@@ -52,6 +55,12 @@ ORDER BY j.id DESC LIMIT %(limit)s
 """
 
 
+_FORGET: Final = """
+DELETE FROM procrastinate_jobs WHERE queue_name = %(queue)s AND status = 'failed'
+    AND lock = %(lock)s AND args ->> 'turn' = %(turn)s
+"""
+
+
 # An index has these alone.
 _DUE: Final = "SELECT count(*) AS due FROM {} WHERE fold_due_since IS NOT NULL"
 
@@ -72,13 +81,13 @@ class QueueStatus(Struct, frozen=True, kw_only=True):
     """How many of these have a worker that is dead: another one takes them over within seconds."""
 
     failed: int
-    """How many were given up; they stay until somebody retries or deletes them."""
+    """How many were given up; they stay until they are posted again or deleted."""
 
     oldest: float
     """How many seconds ago the oldest job that waits was queued; 0 if none does."""
 
     workers: int
-    """How many workers live."""
+    """How many workers live, those of all queues in the database."""
 
     folds_due: int = 0
     """How many threads of the store have a fold that is due, of all tenants."""
@@ -105,6 +114,9 @@ class FailedJob(Struct, frozen=True, kw_only=True):
     attempts: int
     """How often it was tried."""
 
+    error: str = ""
+    """The code of the error that ended a turn; empty if it was something else, or cannot be read."""
+
 
 async def queue_status(
     app: App, queue: str, *, lease: float, store: ThreadStore | None = None
@@ -125,8 +137,8 @@ async def queue_status(
     return QueueStatus(**row, folds_due=due)
 
 
-async def failed_jobs(app: App, queue: str, *, limit: int) -> list[FailedJob]:
-    """Return the newest jobs of *queue* that were given up."""
+async def failed_jobs(app: App, queue: str, *, limit: int, store: ThreadStore) -> list[FailedJob]:
+    """Return the newest jobs of *queue* that were given up, and why *store* says they were."""
     rows = await connector_of(app).execute_query_all_async(_FAILED, queue=queue, limit=limit)
     return [
         FailedJob(
@@ -136,9 +148,27 @@ async def failed_jobs(app: App, queue: str, *, limit: int) -> list[FailedJob]:
             thread=row["thread"] or "",
             turn=row["turn"] or "",
             attempts=row["attempts"],
+            error=await _error(store, row["tenant"], row["thread"], row["turn"]),
         )
         for row in rows
     ]
+
+
+async def forget_failed(app: App, queue: str, *, lock: str, turn: str) -> None:
+    """Delete the jobs of *queue* that have given up a turn which is tried again now."""
+    await connector_of(app).execute_query_async(_FORGET, queue=queue, lock=lock, turn=turn)
+
+
+async def _error(
+    store: ThreadStore, tenant: str | None, thread: str | None, turn: str | None
+) -> str:
+    if not (tenant and thread and turn):
+        return ""
+    # Without the key of an encrypted store the rest can be shown all the same.
+    with suppress(StoreError):
+        post = await Post.find(store, ThreadKey(tenant, thread), turn)
+        return "" if post is None or post.failure is None else post.failure[0]
+    return ""
 
 
 async def status_of(
@@ -157,4 +187,4 @@ async def status_of(
             message = "this store has no queue yet: start a worker, or post a turn"
             raise UsageError(message)
         status = await queue_status(app, queue, lease=store.context.turn_lease, store=store)
-        return status, await failed_jobs(app, queue, limit=failed)
+        return status, await failed_jobs(app, queue, limit=failed, store=store)

@@ -1,6 +1,7 @@
 """The tasks of procrastinate: what its workers do with a job that holds ids."""
 
 import logging
+from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
@@ -105,6 +106,8 @@ class _Attempt:
             self.is_last = _pause(duties.retries, error, job) is None
         if error is not None:
             then = "given up" if self.is_last else "tried again"
+            if isinstance(error, CancelledError) and not self.is_last:
+                then = "given back"
             _LOG.warning("job %d is %s: %s", job.id or 0, then, error_type(error))
         if duties.metrics is not None:
             task = job.task_name.rpartition(":")[2]

@@ -40,7 +40,15 @@ from foldline.threads.turns import digest_of_input
 from foldline.workers.post import Post, nothing_posted
 
 
-__all__ = ["answer_turn", "ended_turn", "fold_thread", "give_up_turn", "post_turn", "refold_tenant"]
+__all__ = [
+    "answer_turn",
+    "ended_turn",
+    "fold_thread",
+    "give_up_turn",
+    "post_turn",
+    "put_turn",
+    "refold_tenant",
+]
 
 
 _NO_LIMITS: Mapping[str, RateLimit] = MappingProxyType({})
@@ -74,7 +82,15 @@ async def post_turn(
         TurnIdError: The turn was posted with another message.
         StoreError: The store failed; post again with the same *turn_id*.
     """
-    key, messages = key_of(thread_id, tenant), checked_input(message)
+    name, _ = await put_turn(store, key_of(thread_id, tenant), message, turn_id)
+    return name
+
+
+async def put_turn(
+    store: ThreadStore, key: ThreadKey, message: TurnInput, turn_id: str | None
+) -> tuple[str, bool]:
+    """Do what `post_turn` does, and say also whether the turn had been given up."""
+    messages = checked_input(message)
     if not messages:
         problem = "message must say something: a turn that is posted begins with it"
         raise ConfigError(problem)
@@ -83,18 +99,21 @@ async def post_turn(
     if _UNSENDABLE.search(name):
         message = "turn_id must have no NUL and no lone surrogate, which queues do not take"
         raise ConfigError(message)
-    turn = await (await store.thread(key)).stored_turn(name)
+    thread = await store.thread(key)
+    turn = await thread.stored_turn(name)
     if turn is not None and turn.given not in {b"", digest_of_input(messages)}:
         raise TurnIdError(thread_id=key.id, turn_id=name)
-    if turn is None or not turn.is_finished:
-        try:
-            post = await Post.put(store, key, name, messages)
-            if post.failure is not None:
-                await post.reopen()
-        except ThreadNotFoundError:
-            # A worker has ended it at this very moment.
-            return await post_turn(store, key, messages, turn_id=name)
-    return name
+    if turn is not None and turn.is_finished and not await was_left(thread, turn):
+        return name, False
+    try:
+        post = await Post.put(store, key, name, messages)
+        had_failed = post.failure is not None
+        if had_failed:
+            await post.reopen()
+    except ThreadNotFoundError:
+        # A worker has ended it at this very moment.
+        return await put_turn(store, key, messages, name)
+    return name, had_failed
 
 
 async def answer_turn(

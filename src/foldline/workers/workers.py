@@ -32,16 +32,23 @@ from foldline.workers.news import News
 from foldline.workers.queue import (
     cause_of,
     connector_of,
+    is_open,
     make_tables,
     own_app,
     patient_app,
     pause,
 )
 from foldline.workers.retries import Retries
-from foldline.workers.status import FailedJob, QueueStatus, failed_jobs, queue_status
+from foldline.workers.status import (
+    FailedJob,
+    QueueStatus,
+    failed_jobs,
+    forget_failed,
+    queue_status,
+)
 from foldline.workers.sweep import sweep
 from foldline.workers.tasks import Duties, task_blueprint
-from foldline.workers.turns import give_up_turn, post_turn
+from foldline.workers.turns import give_up_turn, put_turn
 
 
 __all__ = ["Workers"]
@@ -95,7 +102,7 @@ class Workers:
                 for `stream`; None to store whole answers only.
             metrics: Measures the queue and its jobs, through OpenTelemetry.
             app: An app of yours to add the tasks to, in place of one of our own; its workers then do
-                the jobs, too.
+                the jobs, too. It is opened with the store, unless it is open.
 
         Raises:
             ConfigError: An argument is wrong.
@@ -112,6 +119,7 @@ class Workers:
         self.app = own_app(store) if app is None else app
         """The app of procrastinate; `add_tasks_from` and all its other methods can be used."""
         self._is_own, self._retries, self._metrics = app is None, retries, metrics
+        self._has_opened = False
         self._news = News(connector_of(self.app), f"foldline_{queue}")
         self._users, self._is_ready, self._opening = 0, False, asyncio.Lock()
         self.app.add_tasks_from(self._blueprint(show_every), namespace=queue)
@@ -148,24 +156,26 @@ class Workers:
             if self._is_ready:
                 return
             await self.store.open()
-            if self._is_own:
+            if not is_open(self.app):
+                self._has_opened = True
                 try:
                     await self.app.open_async()
                 except (ConnectorException, psycopg.Error) as error:
                     raise _away(error) from None
+            if self._is_own:
                 await make_tables(self.app, self.store)
             self._is_ready = True
 
     async def close(self) -> None:
-        """Close both, as leaving the context does; an app of yours stays open."""
+        """Close what `open` has opened, as leaving the context does."""
         self._users = max(0, self._users - 1)
         if self._users:
             return
         await self._news.close()
-        if self._is_own:
+        if self._has_opened:
             await self.app.close_async()
         await self.store.close()
-        self._is_ready = False
+        self._is_ready = self._has_opened = False
 
     async def __aenter__(self) -> Self:
         return await self.open()
@@ -197,8 +207,10 @@ class Workers:
             StoreError: The server failed; post again with the same *turn_id*.
         """
         key = key_of(thread_id, tenant)
-        name = await post_turn(self.store, key, message, turn_id=turn_id)
-        await self._put("answer", key, turn=name)
+        name, had_failed = await put_turn(self.store, key, message, turn_id)
+        lock = await self._put("answer", key, turn=name)
+        if had_failed:
+            await forget_failed(self.app, self.queue, lock=lock, turn=name)
         return self.turn(key, name)
 
     def turn(
@@ -267,10 +279,12 @@ class Workers:
                 ids["limits"] = shares
             await self._defer("refold", f"{tenant} refold {part}", ids)
 
-    async def _put(self, task: str, key: ThreadKey, **ids: str) -> None:
+    async def _put(self, task: str, key: ThreadKey, **ids: str) -> str:
         # Jobs of one lock are done one after the other, in the order in which they were put.
         ids = {"tenant": key.tenant, "thread": key.id, **ids}
-        await self._defer(task, f"{key.tenant}/{key.id}", ids)
+        lock = f"{key.tenant}/{key.id}"
+        await self._defer(task, lock, ids)
+        return lock
 
     async def _defer(self, task: str, lock: str, ids: Mapping[str, JSONValue]) -> None:
         put = self.app.configure_task(f"{self.queue}:{task}", lock=lock, queue=self.queue)
@@ -286,7 +300,7 @@ class Workers:
 
     async def failed(self, *, limit: int = 20) -> list[FailedJob]:
         """Return the newest jobs that were given up."""
-        return await failed_jobs(self.app, self.queue, limit=limit)
+        return await failed_jobs(self.app, self.queue, limit=limit, store=self.store)
 
     async def run(
         self, *, concurrency: int = 10, patience: float = 30.0, wait: bool = True

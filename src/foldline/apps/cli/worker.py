@@ -3,7 +3,9 @@
 import asyncio
 import logging
 import sys
+import traceback
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -15,7 +17,7 @@ from foldline.apps.cli.files import print_json
 from foldline.apps.cli.options import takes
 from foldline.apps.cli.stores import KeyOptions, opened_store
 from foldline.apps.cli.terminal import clean, note, output_console, plain_table, say
-from foldline.errors import UsageError
+from foldline.errors import FoldlineError, UsageError
 from foldline.replay.numbers import counted
 from foldline.threads.store import ThreadStore
 from foldline.workers import FailedJob, QueueStatus, Workers, status_of
@@ -28,7 +30,7 @@ class _WorkerOptions(KeyOptions, frozen=True, kw_only=True):
     action: Annotated[
         str,
         typer.Argument(
-            metavar="[run|status]", help="run (the default) or status, which needs no --app."
+            metavar="[run|status]", help="run (the default) or status, of --app or --store."
         ),
     ] = "run"
     app: Annotated[
@@ -92,45 +94,86 @@ async def _run(workers: Workers, options: _WorkerOptions) -> None:
             print_json(msgspec.to_builtins(await workers.status()))
 
 
+async def _stands(workers: Workers) -> tuple[QueueStatus, list[FailedJob]]:
+    async with workers:
+        return await workers.status(), await workers.failed()
+
+
 def _found(place: str | None) -> Workers | Agent:
     module, colon, name = (place or "").partition(":")
     if not colon:
         message = "name what works with --app MODULE:NAME, such as --app app:workers"
         raise UsageError(message)
     sys.path.insert(0, "")
+    found = _imported(module, place)
     try:
-        found: Any = import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
-    except (ModuleNotFoundError, AttributeError) as error:
-        if isinstance(error, ModuleNotFoundError) and error.name != module:
-            raise
-        message = f"there is no {place}: check the name, and the folder you are in"
-        raise UsageError(message) from error
+    except AttributeError as error:
+        raise UsageError(_nothing(place)) from error
     if not isinstance(found, Workers | Agent):
         message = f"{place} must be Workers or an Agent, got {type(found).__name__}"
         raise UsageError(message)
     return found
 
 
+def _imported(module: str, place: str | None) -> Any:  # noqa: ANN401 - a program of the user
+    try:
+        return import_module(module)
+    except FoldlineError:
+        raise
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
+            raise UsageError(_nothing(place)) from error
+        # Its text may quote an address with a password.
+        message = (
+            f"{module} ends with {type(error).__name__}{_spot(error)}: run `python -m {module}`"
+        )
+        raise UsageError(message) from error
+
+
+def _nothing(place: str | None) -> str:
+    return f"there is no {place}: check the name, and the folder you are in"
+
+
+def _spot(error: Exception) -> str:
+    """Return where the program of the user has raised *error*: the last line in its folder."""
+    frames = [(one.filename, one.lineno) for one in traceback.extract_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError):
+        frames.append((error.filename or "", error.lineno))
+    for name, line in reversed(frames):
+        file = Path(name).absolute()
+        is_theirs = file.is_relative_to(Path.cwd()) and "site-packages" not in file.parts
+        if is_theirs and file.is_file():
+            return f" in line {line} of {file.relative_to(Path.cwd())}"
+    return ""
+
+
 def _show_status(options: _WorkerOptions) -> None:
     async def read(store: ThreadStore) -> tuple[QueueStatus, list[FailedJob]]:
         return await status_of(store, queue=options.queue)
 
-    with opened_store(options) as (runner, store):
-        status, failed = runner.run(read(store))
+    found, queue = _found(options.app) if options.app else None, options.queue
+    if isinstance(found, Workers):
+        queue = found.queue
+        status, failed = asyncio.run(_stands(found))
+    else:
+        with opened_store(options) as (runner, store):
+            status, failed = runner.run(read(store))
     if options.json:
-        shown = {"queue": options.queue, **msgspec.to_builtins(status)}
+        shown = {"queue": queue, **msgspec.to_builtins(status)}
         print_json({**shown, "failed_jobs": msgspec.to_builtins(failed)})
         return
     say(
-        f"{options.queue}: {status.waiting} waiting, {status.paused} paused, {status.running} running, "
+        f"{queue}: {status.waiting} waiting, {status.paused} paused, {status.running} running, "
         f"{status.stalled} stalled, {status.failed} failed; {counted(status.workers, 'worker')}; "
         f"the oldest has waited {status.oldest:.0f} s"
     )
     if failed:
-        table = plain_table("job", "task", "tenant", "thread", "turn", "tries", numbers={"tries"})
+        table = plain_table(
+            "job", "task", "tenant", "thread", "turn", "tries", "error", numbers={"tries"}
+        )
         for one in failed:
-            cells = (one.id, one.task, one.tenant, one.thread, one.turn, one.attempts)
+            cells = (one.id, one.task, one.tenant, one.thread, one.turn, one.attempts, one.error)
             table.add_row(*(Text(clean(f"{value}")) for value in cells))
         output_console().print(table)
