@@ -30,17 +30,30 @@ _SAID = [
 ]
 _FILE = re.compile(r'```python title="(\w+\.py)"\n(.*?)```', re.DOTALL)
 _SHELL = re.compile(r"```sh\n(.*?)```", re.DOTALL)
+# A message that is sent twice, and its answer as it is streamed.
+_TABS = """
+from starlette.testclient import TestClient
+from web import app
+
+with TestClient(app) as client:
+    codes = [client.post("/customer-42/click-2", content="And now?").status_code for _ in range(2)]
+    print(*codes)
+    print(client.get("/customer-42/click-2").text.strip().split("\\n\\n")[-1])
+"""
 MOST_LINES = 30
 
 
 # Five processes start at once, which takes minutes on a machine that does much else.
 @pytest.mark.timeout(400)
 def test_three_workers_answer(root: Path, tmp_path: Path, postgres_dsn: str) -> None:
-    """Two files and two lines of shell, 30 lines in all, are three workers that answer once."""
+    """With a program or a web page three workers that answer once are 30 lines, those of shell included."""
     page = (root / "docs" / "workers.md").read_text(encoding="utf-8")
     files = dict(_FILE.findall(page))
     shell = _SHELL.findall(page)[0]
-    lines = [line for text in (*files.values(), shell) for line in text.splitlines() if line]
+    for front in ("ask.py", "web.py"):
+        texts = (files["app.py"], files[front], shell)
+        lines = [line for text in texts for line in text.splitlines() if line]
+        assert len(lines) <= MOST_LINES
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
 
@@ -52,7 +65,7 @@ def test_three_workers_answer(root: Path, tmp_path: Path, postgres_dsn: str) -> 
             "OPENAI_API_KEY": "key-of-a-test",
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         }
-        script = f"trap 'kill $(jobs -p); wait' EXIT\n{shell}python ask.py\n"
+        script = f"trap 'kill $(jobs -p); wait' EXIT\n{shell}python ask.py\npython -c '{_TABS}'\n"
         done = subprocess.run(
             ["bash", "-c", script],
             cwd=tmp_path,
@@ -63,11 +76,11 @@ def test_three_workers_answer(root: Path, tmp_path: Path, postgres_dsn: str) -> 
             check=False,
         )
 
-    assert sorted(files) == ["app.py", "ask.py"]
-    assert len(lines) <= MOST_LINES
-    assert (done.returncode, done.stdout) == (0, f"{_TEXT}\n" * 2), done.stderr
+    assert sorted(files) == ["app.py", "ask.py", "web.py"]
+    streamed = f'202 202\ndata: "{_TEXT}"\n'
+    assert (done.returncode, done.stdout) == (0, f"{_TEXT}\n" * 2 + streamed), done.stderr
     assert done.stderr.count("a worker of queue foldline") == 3
-    assert len(vendor.asked) == 1
+    assert len(vendor.asked) == 2
 
 
 async def test_a_page_connects_again_after_an_outage(
