@@ -117,7 +117,7 @@ def _found(place: str | None) -> Workers | Agent:
     return found
 
 
-def _imported(module: str, place: str | None) -> Any:  # noqa: ANN401 - a program of the user
+def _imported(module: str, place: str | None) -> Any:
     try:
         return import_module(module)
     except FoldlineError:
