@@ -294,9 +294,8 @@ async def test_an_app_is_opened_unless_it_is_open(postgres_dsn: str) -> None:
         await app.schema_manager.apply_schema_async()
     agent, _ = agent_of("hello")
     workers = Workers(agent, PostgresStore(postgres_dsn), queue="support", app=app)
-    async with workers:
+    async with working(workers):
         job = await workers.answer("t", "hi")
-        await workers.run(wait=False)
         assert (await job.result(timeout=20)).text == "hello"
     assert not is_open(app)
 
