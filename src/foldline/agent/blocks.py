@@ -107,7 +107,12 @@ def are_blocks(blocks: Sequence[Block], items: Sequence[object], size: int) -> b
     """Whether the first *size* of *items* are those that *blocks* were made of."""
     for number, block in enumerate(blocks):
         at = number * BLOCK
-        if not is_block(block, items[at : min(at + BLOCK, size)]):
+        some = items[at : min(at + BLOCK, size)]
+        # Most blocks have no numbers.
+        if type(block) is Copies and not block.places:
+            if some != block.items:
+                return False
+        elif not is_block(block, some):
             return False
     return True
 
@@ -191,8 +196,9 @@ def copies_in(blocks: Sequence[Block], start: int) -> list[object] | None:
     for block in blocks:
         if not isinstance(block, Copies):
             return None
-        copies += block.items
-    return copies[start:]
+        copies += block.items[start:] if start else block.items
+        start = max(0, start - BLOCK)
+    return copies
 
 
 def written(items: Sequence[object], buffer: bytearray) -> bool:

@@ -1,6 +1,7 @@
 """What was read from lists of dictionaries or objects, so that the next call reads what is new."""
 
-from collections import Counter, OrderedDict
+from bisect import insort
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from itertools import count
@@ -50,10 +51,10 @@ _Head: TypeAlias = tuple[_FORMAT, bytes]
 
 
 class WrittenView(Struct, frozen=True, eq=False):
-    """A view as it was written: the places of the caller's own items, and what was made beside them."""
+    """A view as it was written: runs of the caller's own items, and what was made beside them."""
 
     view: Sequence[Message]
-    steps: Sequence[int | dict[str, object]]
+    steps: Sequence[range | dict[str, object]]
     size: int
     """The number of items of the list."""
 
@@ -65,7 +66,13 @@ class WrittenView(Struct, frozen=True, eq=False):
         """
         if len(view) < len(self.view) or not all(map(is_, self.view, view)):
             return None
-        return [given[one] if isinstance(one, int) else fresh(one) for one in self.steps]
+        shown: list[object] = []
+        for one in self.steps:
+            if isinstance(one, range):
+                shown += given[one.start : one.stop]
+            else:
+                shown.append(fresh(one))
+        return shown
 
 
 def fresh(item: dict[str, object]) -> dict[str, object]:
@@ -137,8 +144,8 @@ class KnownLists:
         self._most_bytes = most_bytes
         self._lists: OrderedDict[int, KnownList] = OrderedDict()
         self._weights: dict[int, int] = {}
-        self._sizes: dict[_Head, Counter[int]] = {}
-        self._alike: dict[tuple[_Head, int, bytes], dict[int, KnownList]] = {}
+        self._alike: dict[_Head, list[KnownList]] = {}
+        """Those with the same head, the longest first."""
         self._grown: dict[int, int] = {}
         self._numbers = count()
         self._weight = 0
@@ -160,17 +167,17 @@ class KnownLists:
         if head is None:
             return None
         with self._lock:
-            sizes = sorted(self._sizes.get(head, ()), reverse=True)
-        for size in sizes:
-            sample = _sample(items, size) if size <= len(items) else None
-            if sample is None:
+            alike = [*self._alike.get(head, ())]
+        size, sample = -1, None
+        for known in alike:
+            if known.size > len(items):
                 continue
-            with self._lock:
-                alike = [*self._alike.get((head, size, sample), {}).values()]
-            found = next((one for one in alike if one.begins(items)), None)
-            if found is not None:
-                self._use(found)
-                return found
+            if known.size != size:
+                size = known.size
+                sample = _sample(items, size)
+            if known.sample == sample and known.begins(items):
+                self._use(known)
+                return known
         return None
 
     def _use(self, known: KnownList) -> None:
@@ -185,13 +192,14 @@ class KnownLists:
         read: Callable[[Sequence[object] | None], _Made],
         *,
         grown_from: KnownList | None = None,
+        reads_copies: bool = False,
     ) -> _Made:
         """
         Return what *read* makes of *items*, read as *format*, and remember it unless it is None.
 
         Their beginning *grown_from* is known. It is given copies of the others, which hold no
-        objects, or None. What another thread has edited meanwhile is not
-        remembered: nobody knows whether it was read before or after that.
+        objects, or None. What another thread has edited meanwhile is not remembered, unless *read*
+        *reads_copies*: nobody knows whether it was read before or after that.
         """
         if len(items) < _LEAST or self._most_bytes < _MESSAGE_BYTES * len(items):
             return read(None)
@@ -201,33 +209,34 @@ class KnownLists:
         sample, rest = _sample(items, len(items)), items[kept * BLOCK :]
         blocks = blocks_of(rest, before[kept:])
         old = 0 if grown_from is None else grown_from.size - kept * BLOCK
-        made = read(None if blocks is None else copies_in(blocks, old))
+        copies = None if blocks is None else copies_in(blocks, old)
+        made = read(copies)
         if made is None or head is None or sample is None or blocks is None:
             return made
-        if not are_blocks(blocks, rest, len(rest)):
+        is_read = reads_copies and copies is not None
+        if not is_read and not are_blocks(blocks, rest, len(rest)):
             return made
-        whole = [*before[:kept], *blocks]
         known = KnownList(
             number=next(self._numbers),
             head=head,
             size=len(items),
             sample=sample,
-            blocks=whole,
+            blocks=[*before[:kept], *blocks],
             conversion=made,
             grown_from=None if grown_from is None else grown_from.number,
-            weight=_weight(whole, made, grown_from),
+            weight=_weight(blocks, kept, made, grown_from),
         )
         with self._lock:
             self._put(known, grown_from)
         return made
 
     def _put(self, known: KnownList, grown_from: KnownList | None) -> None:
-        alike = self._alike.setdefault((known.head, known.size, known.sample), {})
+        alike = self._alike.setdefault(known.head, [])
         # Two calls at once may have read the same list.
-        if any(one.blocks == known.blocks for one in alike.values()):
+        if any(one.sample == known.sample and one.blocks == known.blocks for one in alike):
             return
-        alike[known.number] = self._lists[known.number] = known
-        self._sizes.setdefault(known.head, Counter())[known.size] += 1
+        insort(alike, known, key=_shortness)
+        self._lists[known.number] = known
         self._weigh(known, known.weight)
         if grown_from is not None and grown_from.number in self._lists:
             self._drop_number(grown_from.grown_from)
@@ -253,16 +262,14 @@ class KnownLists:
         del self._lists[known.number]
         self._weight -= self._weights.pop(known.number)
         self._grown.pop(known.number, None)
-        place = (known.head, known.size, known.sample)
-        del self._alike[place][known.number]
-        if not self._alike[place]:
-            del self._alike[place]
-        sizes = self._sizes[known.head]
-        sizes[known.size] -= 1
-        if not sizes[known.size]:
-            del sizes[known.size]
-        if not sizes:
-            del self._sizes[known.head]
+        alike = self._alike[known.head]
+        alike.remove(known)
+        if not alike:
+            del self._alike[known.head]
+
+
+def _shortness(known: KnownList) -> int:
+    return -known.size
 
 
 def _head(items: Sequence[object], format: object) -> _Head | None:
@@ -280,21 +287,24 @@ def _sample(items: Sequence[object], size: int) -> bytes | None:
     return bytes(buffer) if written([*some, *items[size - 3 : size]], buffer) else None
 
 
-def _weight(blocks: Sequence[Block], conversion: Conversion, before: KnownList | None) -> int:
-    """Return about how many bytes they take: the blocks, and the messages with their texts."""
-    old = 0 if before is None else len(before.conversion.messages)
-    new = conversion.messages[old:]
-    kept = 0 if before is None else before.size // BLOCK
-    size = sum(map(size_of, blocks[kept:]))
-    tail = 0 if before is None else sum(map(size_of, before.blocks[kept:]))
-    return (
-        (0 if before is None else before.weight)
-        + size
-        - tail
-        + sum(getsizeof(one.native.item) for one in new if one.native is not None)
-        + sum(_beyond_ascii(part) for one in new for part in one.parts)
-        + _MESSAGE_BYTES * len(new)
-    )
+def _weight(
+    blocks: Sequence[Block], kept: int, conversion: Conversion, before: KnownList | None
+) -> int:
+    """
+    Return about how many bytes they take: the blocks, and the messages with their texts.
+
+    The first *kept* blocks are those of the list *before*, and *blocks* come after them.
+    """
+    new, weight = conversion.messages, 0
+    if before is not None:
+        new = new[len(before.conversion.messages) :]
+        weight = before.weight - sum(map(size_of, before.blocks[kept:]))
+    weight += sum(map(size_of, blocks)) + _MESSAGE_BYTES * len(new)
+    for one in new:
+        if one.native is not None:
+            weight += getsizeof(one.native.item)
+        weight += sum(map(_beyond_ascii, one.parts))
+    return weight
 
 
 def _beyond_ascii(part: Part) -> int:

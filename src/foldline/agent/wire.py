@@ -142,13 +142,16 @@ class Items(Struct, frozen=True, kw_only=True):
         if not all(map(is_, view[start:], self.made.messages[-len(new) :])):
             return None
         # What does not end with an item of the caller's own may end otherwise in a longer view.
-        last = shown[-1] if known.steps and isinstance(known.steps[-1], int) else None
+        run = known.steps[-1] if known.steps else None
+        last = shown[-1] if isinstance(run, range) else None
         if not is_object(last) or not _take_turns(last.get("role"), new):
             return None
-        self.made.views[:] = [
-            WrittenView(view, [*known.steps, *range(known.size, len(self.kept))], len(self.kept))
-        ]
-        return [*shown, *new]
+        steps = [*known.steps, range(known.size, len(self.kept))]
+        if isinstance(run, range) and run.stop == known.size:
+            steps[-2:] = [range(run.start, len(self.kept))]
+        self.made.views[:] = [WrittenView(view, steps, len(self.kept))]
+        shown += new
+        return shown
 
 
 def _take_turns(before: object, items: Sequence[object]) -> bool:
@@ -202,10 +205,20 @@ class _Sources:
         own = {id(item): given[place] for place, item in self._plain.items()}
         return [own.get(id(item), item) for item in written]
 
-    def steps(self, found: list[Any]) -> list[int | _Dict]:
-        """Return the place of each item of *found* that is the caller's own, and the others."""
-        places: dict[int, Any] = {id(self._items.kept[at]): at for at in self._plain}
-        return [places[id(one)] if id(one) in places else fresh(one) for one in found]
+    def steps(self, found: list[Any]) -> list[range | _Dict]:
+        """Return the runs of *found* that are the caller's own items, and the others."""
+        places: dict[int, int] = {id(self._items.kept[at]): at for at in self._plain}
+        steps: list[range | _Dict] = []
+        for one in found:
+            at = places.get(id(one))
+            last = steps[-1] if steps else None
+            if at is None:
+                steps.append(fresh(one))
+            elif isinstance(last, range) and last.stop == at:
+                steps[-1] = range(last.start, at + 1)
+            else:
+                steps.append(range(at, at + 1))
+        return steps
 
     def _item(self, place: int) -> _Dict:
         """Return the item at *place* as a dictionary, always the same one."""
@@ -255,16 +268,14 @@ def _read_dictionaries(
 ) -> Items:
     before = known.find(given, format)
     made = None
-    if before is not None:
-        is_whole = before.size == len(given)
+    if before is not None and before.size == len(given):
+        made = before.conversion
+    elif before is not None:
         grown = partial(_grown, before, given)
-        made = (
-            before.conversion
-            if is_whole
-            else known.keeping(given, format, grown, grown_from=before)
-        )
+        made = known.keeping(given, format, grown, grown_from=before, reads_copies=True)
     if made is None:
-        made = known.keeping(given, format, partial(_converted, given, format, counter))
+        read = partial(_converted, given, format, counter)
+        made = known.keeping(given, format, read, reads_copies=True)
     # A caller who names a format knows what is to come.
     is_detected = format is None and made.wire is NativeFormat.OPENAI_CHAT
     writer = _detected_chat_messages if is_detected else _WRITERS[made.wire]
@@ -306,8 +317,10 @@ def _grown(known: KnownList, given: list[Any], copies: Sequence[Any] | None) -> 
     """
     old = known.conversion
     try:
-        new = plain_items(given[known.size :]) if copies is None else copies
-        _check_kinds(new, Mapping, "")
+        new = copies
+        if new is None:
+            new = plain_items(given[known.size :])
+            _check_kinds(new, Mapping, "")
         witnesses = None if old.witnesses is None else witnesses_in(new, old.witnesses)
         if witnesses is not None and witnesses.format is not old.wire:
             return None

@@ -3,7 +3,6 @@
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from copy import copy
 from itertools import pairwise
 from typing import Literal, TypeAlias, cast, get_args, overload
 
@@ -32,8 +31,9 @@ COUNTING_UNITS: tuple[CountingUnit, ...] = get_args(CountingUnit)
 """Every unit."""
 
 
-# Of such are the fields of a history that appending changes.
-_GROWING = (list, dict, set, array, bytearray)
+# The fields of a history that appending changes.
+_GROWING = ("_messages", "_chain", "_tokens", "_reach", "_whole", "_users", "_peaks", "_system", "_system_at")
+_CHANGING = ("_open", "_asked", "_call_ids")
 
 
 class History(Sequence[Message]):
@@ -117,10 +117,12 @@ class History(Sequence[Message]):
     def copy(self) -> "History":
         """Return a history of the same messages that grows on its own."""
         made = object.__new__(type(self))
-        own: dict[str, object] = vars(self)
         fields = vars(made)
-        for name, value in own.items():
-            fields[name] = copy(cast("object", value)) if isinstance(value, _GROWING) else value
+        fields |= vars(self)
+        for name in _GROWING:
+            fields[name] = fields[name][:]
+        for name in _CHANGING:
+            fields[name] = fields[name].copy()
         fields["_calls"] = {one: [*waiting] for one, waiting in self._calls.items()}
         return made
 
