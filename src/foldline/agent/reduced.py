@@ -100,10 +100,12 @@ def shown(
     active: HistoryReductionState | None,
     status: ReductionStatus,
     clock: Callable[[], datetime],
+    *,
+    reason: Reason | None = None,
     **outcome: Any,
 ) -> ReducedHistory[Any]:
     """
-    Return the view of *call* through *active*, and the event.
+    Return the view of *call* through *active*, and the event, whose reason is by default that of the verdict.
 
     Raises:
         RequestTooLargeError: The view does not fit, and no fold of it is still to be made.
@@ -112,29 +114,34 @@ def shown(
     history, budget, verdict = call.items.history, call.budget, call.verdict
     view, tokens = view_of(history, active), view_tokens(history, active)
     is_pending = verdict.folds and status in {"skipped", "cache_hit"}
-    if not (is_pending or verdict.reason in _UNBOUNDED) and budget.counted(tokens) > budget.ceiling:
+    asked = budget.counted(tokens)
+    if asked > budget.ceiling and not (is_pending or verdict.reason in _UNBOUNDED):
         raise _too_large(call, active)
-    facts: dict[str, Any] = {"reason": verdict.reason, "removed_count": 0}
+    removed, summary, age = 0, None, None
     if active is not None:
-        facts["removed_count"] = active.summarized_up_to_index - (active.pinned_index is not None)
-        facts["summary"] = active.summary_content or None
+        removed = active.summarized_up_to_index - (active.pinned_index is not None)
+        summary = active.summary_content or None
         if status == "cache_hit":
             _LOG.debug("cache hit: %d messages became %d", history.total, len(view))
-            facts["cache_age"] = (_zoned(clock()) - _zoned(active.created_at)).total_seconds()
+            age = (_zoned(clock()) - _zoned(active.created_at)).total_seconds()
     event = HistoryReductionEvent(
         status=status,
+        reason=verdict.reason if reason is None else reason,
         strategy=how.strategy,
         counting_unit=how.unit,
         units=verdict.units,
         original_count=history.total,
         reduced_count=len(view),
+        removed_count=removed,
         original_tokens=history.system_tokens + history.tokens(),
         reduced_tokens=tokens,
+        summary=summary,
+        cache_age=age,
         earlier=_outcome_of_given(call, config.unit) if call.given else "none",
         ceiling=budget.ceiling,
-        request_tokens=budget.counted(tokens),
+        request_tokens=asked,
         duration=perf_counter() - call.started,
-        **(facts | outcome),
+        **outcome,
     )
     # What is disabled gives back what it was given; of a history, a valid view.
     is_off = verdict.reason is Reason.DISABLED and call.items.kept is not history

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from importlib import import_module
 from sys import modules
 from time import perf_counter
@@ -37,7 +37,7 @@ from foldline.history.tokens import TokenCounter
 from foldline.providers.digest import DIGEST
 from foldline.providers.model import ChatRequest, Summarizer
 from foldline.reduction.active import rebound
-from foldline.reduction.budget import Budget
+from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.event import Reason, ReductionStatus
 from foldline.reduction.fingerprint import fingerprint
@@ -122,6 +122,7 @@ class HistoryReducer:
         self._summary_budget, self._window = summary_budget, summarizer_window
         self.model, self.window = model, named_window(model, window, config)
         """The name of the model that is asked, and its window in tokens; None if it is unknown."""
+        self._budget_of = lru_cache(partial(budget_of, config, window=self.window))
         self._costs = fold_costs(config, model, given)
         self._timeout, self._clock = timeout, clock or partial(datetime.now, UTC)
         self._breakers = breakers_of(given, self._now)
@@ -130,6 +131,7 @@ class HistoryReducer:
         """Return this reducer for the model *name*; the window it was given counts first."""
         made = copy(self)
         made.model, made.window = name, self.window or window
+        made._budget_of = lru_cache(partial(budget_of, self.config, window=made.window))  # noqa: SLF001
         costs = fold_costs(self.config, name, self._given)
         if costs is not None:
             from foldline.agent.riding import may_ride  # noqa: PLC0415 - what has no prices does without
@@ -338,18 +340,18 @@ class HistoryReducer:
             front: Gives what the vendor has in its cache before the view, if that is known: a summary
                 request on top of it may be the cheapest.
         """
-        call = self._decided(
-            ReducerCall(
-                items=Items(made=Conversion(history=history), kept=history),
-                given=state,
-                overrides=overrides,
-                cache=self._shared,
-                scope="",
-                budget=structs.replace(budget, system=history.system_tokens),
-                pins=pins,
-                started=perf_counter(),
-                front=front,
-            )
+        budget, started = structs.replace(budget, system=history.system_tokens), perf_counter()
+        call = ReducerCall(
+            items=Items(made=Conversion(history=history), kept=history),
+            given=state,
+            overrides=overrides,
+            cache=self._shared,
+            scope="",
+            budget=budget,
+            pins=pins,
+            started=started,
+            verdict=self._verdict(history, state, overrides, budget, pins),
+            front=front,
         )
         if call.verdict.folds and folds:
             return await self._settled(call)
@@ -373,22 +375,23 @@ class HistoryReducer:
         items = read_items(messages, format, self.counter, self._known)
         history = items.history
         check_not_fed_back(history, state, self._cache, scope)
-        budget = request.budget(self.config, self.window, history, state)
+        budget, pins = request.budget(self._budget_of, history, state), request.pinned(history)
+        given = state or self._found(self._cache, history, scope, budget)
         call = ReducerCall(
             items=items,
-            given=state or self._found(self._cache, history, scope, budget),
+            given=given,
             overrides=overrides,
             cache=self._cache if state is None else self._shared,
             scope=scope,
             budget=budget,
-            pins=request.pinned(history),
+            pins=pins,
             started=started,
+            verdict=self._verdict(history, given, overrides, budget, pins),
         )
-        call = self._decided(call)
         if state is not None and call.verdict.state is None:
             carried = carried_over(state, history)
             if carried is not state:
-                call = self._decided(structs.replace(call, given=carried))
+                call = self._decided(call, carried)
         call = self._looked_up(call)
         active = call.verdict.state
         if active is None:
@@ -398,8 +401,20 @@ class HistoryReducer:
             return call
         return structs.replace(call, verdict=structs.replace(call.verdict, state=bound))
 
-    def _decided(self, call: ReducerCall) -> ReducerCall:
-        """Return *call* with the verdict on it."""
+    def _decided(self, call: ReducerCall, given: HistoryReductionState | None) -> ReducerCall:
+        """Return *call* with *given*, and the verdict on that."""
+        history = call.items.history
+        verdict = self._verdict(history, given, call.overrides, call.budget, call.pins)
+        return structs.replace(call, given=given, verdict=verdict)
+
+    def _verdict(
+        self,
+        history: History,
+        given: HistoryReductionState | None,
+        overrides: AgentRunConfig | None,
+        budget: Budget,
+        pins: Pins | None,
+    ) -> Verdict:
         costs = self._costs
         if costs is not None:
             costs = structs.replace(costs, now=self._now())
@@ -407,17 +422,16 @@ class HistoryReducer:
             self._may_warn = False
             if self.config.enabled and not self.config.counts:
                 _LOG.warning("%s", _UNPRICED.format(self.model or "the model"))
-        verdict = decide(
-            call.items.history,
+        return decide(
+            history,
             self.config,
-            call.given,
+            given,
             config_fingerprint=self.config_fingerprint,
-            overrides=call.overrides,
-            budget=call.budget,
-            pins=call.pins,
+            overrides=overrides,
+            budget=budget,
+            pins=pins,
             costs=costs,
         )
-        return structs.replace(call, verdict=verdict)
 
     def _looked_up(self, call: ReducerCall) -> ReducerCall:
         """Return *call* decided with the reduction in the cache, if that one covers more."""
@@ -427,7 +441,7 @@ class HistoryReducer:
         found = self._found(call.cache, call.items.history, call.scope, call.budget)
         if found is None or (active is not None and found.covered[0] <= active.covered[0]):
             return call
-        return self._decided(structs.replace(call, given=found))
+        return self._decided(call, found)
 
     def _found(
         self, cache: ReductionCache, history: History, scope: str, budget: Budget

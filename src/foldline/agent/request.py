@@ -1,6 +1,6 @@
 """What a caller says of a request beside its messages, and the sizes that follow."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil
 from types import MappingProxyType
 from typing import Final, cast
@@ -12,8 +12,7 @@ from foldline.errors import ConfigError
 from foldline.history.codec import encode_json
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.reduction.budget import Budget, budget_of, token_ratio
-from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.budget import Budget, token_ratio
 from foldline.reduction.quotes import Pins
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.view import view_tokens
@@ -50,14 +49,13 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
 
     def budget(
         self,
-        config: HistoryReductionConfig,
-        window: int | None,
+        budget_of: Callable[..., Budget],
         history: History,
         state: HistoryReductionState | None,
     ) -> Budget:
-        """Return what the next request of *history* may hold."""
+        """Return what the next request of *history* may hold, by *budget_of* of its reducer."""
         if self is _NOTHING:
-            return budget_of(config, window=window, system=history.system_tokens)
+            return budget_of(system=history.system_tokens)
         count = history.counter.count
         instructions = count(self.instructions)
         tools = sum(map(count, self.schemas))
@@ -66,11 +64,9 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
             ratio = token_ratio(
                 reported=self.reported,
                 estimated=instructions + tools + _sent_before(history, state),
-                ceiling=budget_of(config, window=window).ceiling,
+                ceiling=budget_of().ceiling,
             )
         return budget_of(
-            config,
-            window=window,
             instructions=instructions,
             tools=tools,
             system=history.system_tokens,

@@ -22,7 +22,7 @@ A cut is looked for if the table gives another answer with one than without one,
 the same at any length where counts decide.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import Literal, NamedTuple, TypeAlias
@@ -251,7 +251,9 @@ def _facts(case: Case, run: AgentRunConfig, units: int) -> set[Fact]:
     facts: set[Fact] = {"enabled"}
     limits = case.config.limits
     if case.active is not None:
-        facts |= {"cached", *_unread(case, case.active)}
+        facts.add("cached")
+        if _is_unread(case, case.active):
+            facts.add("unread")
     if run.trigger_history_reduction:
         facts.add("forced")
     behavior = run.history_reduction_behavior_override or case.config.behavior
@@ -271,12 +273,11 @@ def _facts(case: Case, run: AgentRunConfig, units: int) -> set[Fact]:
     return facts
 
 
-def _unread(case: Case, active: HistoryReductionState) -> Iterator[Fact]:
-    """Give a fact if summarizers can go on where they stopped."""
+def _is_unread(case: Case, active: HistoryReductionState) -> bool:
+    """Whether summarizers can go on where they stopped."""
     start = active.unread_from
     is_loaded = start is not None and start >= case.history.start
-    if is_loaded and case.config.strategy == "summarizing":
-        yield "unread"
+    return is_loaded and case.config.strategy == "summarizing"
 
 
 def _pays(case: Case, costs: FoldCosts) -> bool:

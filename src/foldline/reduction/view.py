@@ -41,10 +41,10 @@ def _carries_tools(message: Message) -> bool:
 
 def _rest(history: History, state: HistoryReductionState) -> list[Message]:
     cut, pin = state.summarized_up_to_index, state.pinned_index
+    if not state.shortened and not history.has_reasoning(cut if pin is None else pin):
+        return history[cut:] if pin is None else [history[pin], *history[cut:]]
     front = () if pin is None else (pin,)
     entries = {one.index: one for one in fitting(history, state.shortened, cut=cut, pinned=pin)}
-    if not entries and not history.has_reasoning(cut if pin is None else pin):
-        return [*(history[at] for at in front), *history[cut:]]
     rest: list[Message] = []
     length, first = state.history_length, state.thinking_from
     bound_until = length if first is None else first
@@ -69,6 +69,6 @@ def view_tokens(history: History, state: HistoryReductionState | None = None) ->
         total += history.tokens(pin, pin + 1)
     if state.sealed_item is not None:
         total += count_message(state.sealed_item, history.counter)
-    for one in fitting(history, state.shortened, cut=cut, pinned=pin):
+    for one in state.shortened and fitting(history, state.shortened, cut=cut, pinned=pin):
         total += one.tokens - history.tokens(one.index, one.index + 1)
     return total
