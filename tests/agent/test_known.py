@@ -265,7 +265,6 @@ def conversion(items: list[Item]) -> Conversion:
         history=one.history,
         wire=one.made.wire,
         witnesses=None,
-        messages=one.made.messages,
         places=one.made.places,
     )
 

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from foldline.agent.blocks import (
     BLOCK,
     Block,
+    Copies,
     are_blocks,
     blocks_of,
     copies_in,
@@ -92,14 +93,16 @@ class Conversion(Struct, frozen=True, kw_only=True, eq=False):
     witnesses: Witnesses | None = None
     """What the items say of their format; None if the caller named it."""
 
-    messages: Sequence[Message] = ()
-    """The messages, system messages at their places."""
-
     places: Sequence[int] = ()
     """The place of the first item of each message; several messages of one item have the same."""
 
     views: list[WrittenView] = field(default_factory=list[WrittenView])
     """The view that was written last of the very same list, or of its beginning, if one was."""
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages, system messages at their places."""
+        return self.history.everything()
 
 
 class KnownList(Struct, frozen=True, kw_only=True, eq=False):
@@ -125,6 +128,10 @@ class KnownList(Struct, frozen=True, kw_only=True, eq=False):
 
     def begins(self, items: Sequence[object]) -> bool:
         """Whether *items* begin with this list."""
+        last = self.blocks[-1]
+        # Other lists differ mostly at the end.
+        if isinstance(last, Copies) and last.items[-1] != items[self.size - 1]:
+            return False
         return are_blocks(self.blocks, items, self.size)
 
 
@@ -163,6 +170,10 @@ class KnownLists:
         """Return the longest list that *items*, read as *format*, begin with; None if none is known."""
         if len(items) < _LEAST or not self._lists:
             return None
+        for known in self._recent():
+            if known.head[0] == format and known.size <= len(items) and known.begins(items):
+                self._use(known)
+                return known
         head = _head(items, format)
         if head is None:
             return None
@@ -179,6 +190,15 @@ class KnownLists:
                 self._use(known)
                 return known
         return None
+
+    def _recent(self) -> list[KnownList]:
+        """Return the list that was used last, between the one grown from it and the one before it."""
+        with self._lock:
+            last = next(reversed(self._lists.values()), None)
+            if last is None:
+                return []
+            numbers = (self._grown.get(last.number), last.number, last.grown_from)
+            return [self._lists[one] for one in numbers if one in self._lists]
 
     def _use(self, known: KnownList) -> None:
         with self._lock:
@@ -295,10 +315,11 @@ def _weight(
 
     The first *kept* blocks are those of the list *before*, and *blocks* come after them.
     """
-    new, weight = conversion.messages, 0
+    history, others, rules, weight = conversion.history, 0, 0, 0
     if before is not None:
-        new = new[len(before.conversion.messages) :]
+        others, rules = len(before.conversion.history), len(before.conversion.history.system)
         weight = before.weight - sum(map(size_of, before.blocks[kept:]))
+    new = [*history[others:], *history.system[rules:]]
     weight += sum(map(size_of, blocks)) + _MESSAGE_BYTES * len(new)
     for one in new:
         if one.native is not None:

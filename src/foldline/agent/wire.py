@@ -122,7 +122,7 @@ class Items(Struct, frozen=True, kw_only=True):
             written = [
                 one if one == item else item for item, one in zip(written, same, strict=True)
             ]
-        if len(view) == len(self.made.messages) and len(written) == len(self.kept):
+        if len(view) == self.history.total and len(written) == len(self.kept):
             written = sources.with_ids(written)
         found = sources.as_given(written)
         self.made.views[:] = [WrittenView(view, sources.steps(found), len(self.kept))]
@@ -139,7 +139,7 @@ class Items(Struct, frozen=True, kw_only=True):
             return None
         if not new:
             return shown
-        if not all(map(is_, view[start:], self.made.messages[-len(new) :])):
+        if not all(map(is_, view[start:], self.history[-len(new) :])):
             return None
         # What does not end with an item of the caller's own may end otherwise in a longer view.
         run = known.steps[-1] if known.steps else None
@@ -303,7 +303,6 @@ def _converted(
         history=History(read, counter=counter),
         wire=converter.format,
         witnesses=witnesses,
-        messages=read,
         places=array("q", places),
     )
 
@@ -325,7 +324,7 @@ def _grown(known: KnownList, given: list[Any], copies: Sequence[Any] | None) -> 
         if witnesses is not None and witnesses.format is not old.wire:
             return None
         read, places = _CONVERTER_OF[old.wire].read(new)
-        last = old.messages[-1]
+        last = old.history.at(old.history.total - 1)
         if last.role == read[0].role == "assistant" and last.name == read[0].name:
             return None
         history, grown = old.history.copy(), array("q", old.places)
@@ -337,7 +336,6 @@ def _grown(known: KnownList, given: list[Any], copies: Sequence[Any] | None) -> 
         history=history,
         wire=old.wire,
         witnesses=witnesses,
-        messages=[*old.messages, *read],
         places=grown,
         views=[*old.views],
     )

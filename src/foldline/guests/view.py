@@ -123,19 +123,17 @@ class GuestView(Generic[_Object]):
     ) -> Conversion:
         """Return what *given* are, of which the beginning is *known*."""
         history = History(counter=self.reducer.counter)
-        messages: list[Message] = []
         places = array("q")
         if known is not None:
             old = known.conversion
-            history, messages = old.history.copy(), [*old.messages]
+            history = old.history.copy()
             places.extend(old.places)
         for at in range(0 if known is None else known.size, len(given)):
             for message in self._said(given[at], at):
-                marked = {**(message.metadata or {}), _PLACE: len(messages)}
-                messages.append(replace(message, metadata=marked))
+                marked = {**(message.metadata or {}), _PLACE: history.total}
                 places.append(at)
-                _append(history, messages[-1], at)
-        return Conversion(history=history, messages=messages, places=places)
+                _append(history, replace(message, metadata=marked), at)
+        return Conversion(history=history, places=places)
 
     def _said(self, item: _Object, at: int) -> Sequence[Message]:
         try:
@@ -161,11 +159,11 @@ class GuestView(Generic[_Object]):
     def _written(
         self, given: list[_Object], read: Conversion, view: Iterable[Message]
     ) -> Iterator[_Object]:
-        places = read.places
+        messages, places = read.messages, read.places
         run: list[int] = []
         for message in view:
             index = cast("int | None", (message.metadata or {}).get(_PLACE))
-            own = index if index is not None and read.messages[index] is message else None
+            own = index if index is not None and messages[index] is message else None
             if run and (own is None or own != run[-1] + 1 or places[own] != places[run[0]]):
                 yield self._whole_or_part(given, places, run)
                 run = []
