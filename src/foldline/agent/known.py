@@ -1,11 +1,10 @@
 """What was read from lists of dictionaries or objects, so that the next call reads what is new."""
 
-from bisect import insort
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from itertools import count
-from operator import is_
+from operator import attrgetter, is_
 from sys import getsizeof
 from threading import Lock
 from typing import TypeAlias, TypeVar
@@ -19,6 +18,8 @@ from foldline.agent.blocks import (
     are_blocks,
     blocks_of,
     copies_in,
+    held_by,
+    is_block,
     size_of,
     written,
 )
@@ -117,7 +118,9 @@ class KnownList(Struct, frozen=True, kw_only=True, eq=False):
     size: int
     """The number of items."""
 
-    sample: bytes
+    end: bytes
+    """The last item, if there is no copy of it."""
+
     blocks: Sequence[Block]
     conversion: Conversion
     grown_from: int | None
@@ -128,13 +131,19 @@ class KnownList(Struct, frozen=True, kw_only=True, eq=False):
 
     def begins(self, items: Sequence[object]) -> bool:
         """Whether *items* begin with this list."""
-        last = self.blocks[-1]
-        # Other lists differ mostly at the end.
-        if isinstance(last, Copies) and last.items[-1] != items[self.size - 1]:
+        size, last = self.size, self.blocks[-1]
+        if len(items) < size:
             return False
-        return are_blocks(self.blocks, items, self.size)
+        # Other lists differ mostly at the end.
+        if isinstance(last, Copies):
+            if items[size - 1] != last.items[-1]:
+                return False
+        elif not is_block(self.end, items[size - 1 : size]):
+            return False
+        return are_blocks(self.blocks, items, size)
 
 
+_SIZE = attrgetter("size")
 _Made = TypeVar("_Made", bound=Conversion | None)
 
 
@@ -152,7 +161,7 @@ class KnownLists:
         self._lists: OrderedDict[int, KnownList] = OrderedDict()
         self._weights: dict[int, int] = {}
         self._alike: dict[_Head, list[KnownList]] = {}
-        """Those with the same head, the longest first."""
+        self._last: KnownList | None = None
         self._grown: dict[int, int] = {}
         self._numbers = count()
         self._weight = 0
@@ -170,40 +179,26 @@ class KnownLists:
         """Return the longest list that *items*, read as *format*, begin with; None if none is known."""
         if len(items) < _LEAST or not self._lists:
             return None
-        for known in self._recent():
-            if known.head[0] == format and known.size <= len(items) and known.begins(items):
-                self._use(known)
-                return known
+        last = self._last
+        if last is not None:
+            for number in (self._grown.get(last.number), last.number, last.grown_from):
+                known = None if number is None else self._lists.get(number)
+                if known is not None and known.head[0] == format and known.begins(items):
+                    return self._used(known)
         head = _head(items, format)
         if head is None:
             return None
         with self._lock:
-            alike = [*self._alike.get(head, ())]
-        size, sample = -1, None
-        for known in alike:
-            if known.size > len(items):
-                continue
-            if known.size != size:
-                size = known.size
-                sample = _sample(items, size)
-            if known.sample == sample and known.begins(items):
-                self._use(known)
-                return known
-        return None
+            alike = sorted(self._alike.get(head, ()), key=_SIZE, reverse=True)
+        found = next((one for one in alike if one.begins(items)), None)
+        return None if found is None else self._used(found)
 
-    def _recent(self) -> list[KnownList]:
-        """Return the list that was used last, between the one grown from it and the one before it."""
-        with self._lock:
-            last = next(reversed(self._lists.values()), None)
-            if last is None:
-                return []
-            numbers = (self._grown.get(last.number), last.number, last.grown_from)
-            return [self._lists[one] for one in numbers if one in self._lists]
-
-    def _use(self, known: KnownList) -> None:
+    def _used(self, known: KnownList) -> KnownList:
         with self._lock:
             if known.number in self._lists:
                 self._lists.move_to_end(known.number)
+                self._last = known
+        return known
 
     def keeping(
         self,
@@ -223,15 +218,19 @@ class KnownLists:
         """
         if len(items) < _LEAST or self._most_bytes < _MESSAGE_BYTES * len(items):
             return read(None)
-        before: Sequence[Block] = () if grown_from is None else grown_from.blocks
-        kept = 0 if grown_from is None else grown_from.size // BLOCK
-        head = _head(items, format) if grown_from is None else grown_from.head
-        sample, rest = _sample(items, len(items)), items[kept * BLOCK :]
+        before: Sequence[Block] = ()
+        head, size, number = None, 0, None
+        if grown_from is None:
+            head = _head(items, format)
+        else:
+            before, head = grown_from.blocks, grown_from.head
+            size, number = grown_from.size, grown_from.number
+        kept = size // BLOCK
+        rest = items[kept * BLOCK :]
         blocks = blocks_of(rest, before[kept:])
-        old = 0 if grown_from is None else grown_from.size - kept * BLOCK
-        copies = None if blocks is None else copies_in(blocks, old)
+        copies = None if blocks is None else copies_in(blocks, size - kept * BLOCK)
         made = read(copies)
-        if made is None or head is None or sample is None or blocks is None:
+        if made is None or head is None or blocks is None:
             return made
         is_read = reads_copies and copies is not None
         if not is_read and not are_blocks(blocks, rest, len(rest)):
@@ -240,10 +239,10 @@ class KnownLists:
             number=next(self._numbers),
             head=head,
             size=len(items),
-            sample=sample,
+            end=b"" if copies is not None else held_by(rest[-1:]) or b"",
             blocks=[*before[:kept], *blocks],
             conversion=made,
-            grown_from=None if grown_from is None else grown_from.number,
+            grown_from=number,
             weight=_weight(blocks, kept, made, grown_from),
         )
         with self._lock:
@@ -252,11 +251,12 @@ class KnownLists:
 
     def _put(self, known: KnownList, grown_from: KnownList | None) -> None:
         alike = self._alike.setdefault(known.head, [])
-        # Two calls at once may have read the same list.
-        if any(one.sample == known.sample and one.blocks == known.blocks for one in alike):
-            return
-        insort(alike, known, key=_shortness)
-        self._lists[known.number] = known
+        for one in alike:
+            # Two calls at once may have read the same list.
+            if one.size == known.size and one.blocks == known.blocks:
+                return
+        alike.append(known)
+        self._lists[known.number] = self._last = known
         self._weigh(known, known.weight)
         if grown_from is not None and grown_from.number in self._lists:
             self._drop_number(grown_from.grown_from)
@@ -286,10 +286,8 @@ class KnownLists:
         alike.remove(known)
         if not alike:
             del self._alike[known.head]
-
-
-def _shortness(known: KnownList) -> int:
-    return -known.size
+        if self._last is known:
+            self._last = None
 
 
 def _head(items: Sequence[object], format: object) -> _Head | None:
@@ -298,13 +296,6 @@ def _head(items: Sequence[object], format: object) -> _Head | None:
     if not isinstance(format, _FORMAT):
         return None
     return (format, bytes(buffer)) if written(items[:_HEAD], buffer) else None
-
-
-def _sample(items: Sequence[object], size: int) -> bytes | None:
-    """Return some of the first *size* items as bytes: other lists differ mostly at the end."""
-    buffer = bytearray()
-    some = [items[size * part // 4] for part in range(1, 4)]
-    return bytes(buffer) if written([*some, *items[size - 3 : size]], buffer) else None
 
 
 def _weight(
@@ -324,16 +315,16 @@ def _weight(
     for one in new:
         if one.native is not None:
             weight += getsizeof(one.native.item)
-        weight += sum(map(_beyond_ascii, one.parts))
+        for said in map(_said, one.parts):
+            weight += 0 if said.isascii() else getsizeof(said)
     return weight
 
 
-def _beyond_ascii(part: Part) -> int:
-    """Return the bytes of the long text of *part* if it is not ASCII: up to five times its length."""
-    if isinstance(part, TextPart | ReasoningPart):
-        said: object = part.content
-    elif isinstance(part, ToolCallPart):
-        said = part.arguments
-    else:
-        said = part.response if isinstance(part, ToolCallResponsePart) else ""
-    return getsizeof(said) if isinstance(said, str) and not said.isascii() else 0
+def _said(part: Part) -> str:
+    """Return the long text of *part*, which takes up to five times its length if it is not ASCII."""
+    if type(part) is TextPart or type(part) is ReasoningPart:
+        return part.content
+    if type(part) is ToolCallPart:
+        return part.arguments
+    is_text = type(part) is ToolCallResponsePart and isinstance(part.response, str)
+    return part.response if is_text else ""

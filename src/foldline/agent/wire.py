@@ -321,15 +321,14 @@ def _grown(known: KnownList, given: list[Any], copies: Sequence[Any] | None) -> 
             new = plain_items(given[known.size :])
             _check_kinds(new, Mapping, "")
         witnesses = None if old.witnesses is None else witnesses_in(new, old.witnesses)
-        if witnesses is not None and witnesses.format is not old.wire:
+        if witnesses != old.witnesses and witnesses.format is not old.wire:
             return None
         read, places = _CONVERTER_OF[old.wire].read(new)
-        last = old.history.at(old.history.total - 1)
-        if last.role == read[0].role == "assistant" and last.name == read[0].name:
+        if read[0].role == "assistant" and _is_of(read[0], old.history):
             return None
         history, grown = old.history.copy(), array("q", old.places)
         history.extend(read)
-        grown.extend(known.size + at for at in places)
+        grown.extend([known.size + at for at in places])
     except FormatError:
         return None
     return Conversion(
@@ -339,6 +338,12 @@ def _grown(known: KnownList, given: list[Any], copies: Sequence[Any] | None) -> 
         places=grown,
         views=[*old.views],
     )
+
+
+def _is_of(answer: Message, history: History) -> bool:
+    """Whether *answer* may go on with the newest message of *history*."""
+    last = history.at(history.total - 1)
+    return last.role == answer.role and last.name == answer.name
 
 
 def _check_kinds(given: Sequence[Any], kind: type, what: str) -> None:

@@ -4,7 +4,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Literal, TypeAlias, cast, get_args, overload
+from typing import Literal, TypeAlias, get_args, overload
 
 from foldline.errors import FormatError, MessagesNotLoadedError
 from foldline.history.codec import not_a_message
@@ -29,11 +29,6 @@ the newest user message opens counts too. `tokens`: as the history's token count
 
 COUNTING_UNITS: tuple[CountingUnit, ...] = get_args(CountingUnit)
 """Every unit."""
-
-
-# The fields of a history that appending changes.
-_GROWING = ("_messages", "_chain", "_tokens", "_reach", "_whole", "_users", "_peaks", "_system", "_system_at")
-_CHANGING = ("_open", "_asked", "_call_ids")
 
 
 class History(Sequence[Message]):
@@ -119,9 +114,9 @@ class History(Sequence[Message]):
         made = object.__new__(type(self))
         fields = vars(made)
         fields |= vars(self)
-        for name in _GROWING:
+        for name in _LISTS:
             fields[name] = fields[name][:]
-        for name in _CHANGING:
+        for name in _SETS:
             fields[name] = fields[name].copy()
         fields["_calls"] = {one: [*waiting] for one, waiting in self._calls.items()}
         return made
@@ -499,3 +494,9 @@ class History(Sequence[Message]):
         result is of a call before it.
         """
         return bool(self._asked) or self._last_damage >= start
+
+
+# The fields that appending changes.
+_FIELDS = vars(History()).items()
+_LISTS = [name for name, value in _FIELDS if type(value) in {list, array, bytearray}]
+_SETS = [name for name, value in _FIELDS if type(value) in {dict, set}]

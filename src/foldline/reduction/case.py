@@ -28,6 +28,9 @@ class Case(Struct, frozen=True, kw_only=True, dict=True):
     budget: Budget
     active: HistoryReductionState | None
     pins: Pins | None
+    cut: int
+    """Where the messages of the view begin."""
+
     view: int
     """The estimated tokens of the view through the active reduction."""
 
@@ -51,11 +54,6 @@ class Case(Struct, frozen=True, kw_only=True, dict=True):
         """What a fold that pays keeps."""
         limits = self.config.limits
         return self.budget.keep if limits is None else limits.target
-
-    @property
-    def cut(self) -> int:
-        """Where the messages of the view begin."""
-        return 0 if self.active is None else self.active.summarized_up_to_index
 
     @property
     def pinned(self) -> int | None:

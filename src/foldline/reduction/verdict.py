@@ -215,6 +215,7 @@ def decide(
         config=config_of_run(config, overrides),
         budget=budget,
         active=active,
+        cut=0 if active is None else active.summarized_up_to_index,
         view=view_tokens(history, active),
         pins=pins,
         costs=costs,
