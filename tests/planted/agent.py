@@ -293,17 +293,20 @@ a copy shares what is inside of its items
 
 agent/known.py: agent/test_known.py
 only the first items are compared
--         return are_blocks(self.blocks, items, self.size)
-+         return are_blocks(self.blocks[:1], items, self.size)
+-         return are_blocks(self.blocks, items, size)
++         return are_blocks(self.blocks[:1], items, size)
 what was edited while it was read is remembered
--         if not are_blocks(blocks, rest, len(rest)):
+-         if not is_read and not are_blocks(blocks, rest, len(rest)):
 +         if False:
 a view of another reduction is taken for the last one
 -         if len(view) < len(self.view) or not all(map(is_, self.view, view)):
 +         if False:
 a caller is given what another one may have changed
--         return [given[one] if isinstance(one, int) else fresh(one) for one in self.steps]
-+         return [given[one] if isinstance(one, int) else one for one in self.steps]
+-                 shown.append(fresh(one))
++                 shown.append(one)
+the list that was used last is taken for another format
+-                 if known is not None and known.head[0] == format and known.begins(items):
++                 if known is not None and known.begins(items):
 
 agent/known.py: agent/test_known_bounds.py
 a list that goes on is dropped too late
@@ -315,10 +318,10 @@ another answer to a list is kept beside the first
 
 agent/wire.py: agent/test_known_views.py
 a view goes on after an item that a longer view would join or trim
-- if known.steps and isinstance(known.steps[-1], int) else None
-+ if known.steps else None
+- last = shown[-1] if isinstance(run, range) else None
++ last = shown[-1] if run is not None else None
 a new item that the view shortens is given whole
-- if not all(map(is_, view[start:], self.made.messages[-len(new) :])):
+- if not all(map(is_, view[start:], self.history[-len(new) :])):
 + if False:
 neighbors of one speaker are written as they are
 - if not is_plain(item) or item["role"] == before or
@@ -329,6 +332,6 @@ a longer call changes the history of a shorter one
 - history, grown = old.history.copy(), array("q", old.places)
 + history, grown = old.history, array("q", old.places)
 an answer that goes on is another message
-- if last.role == read[0].role == "assistant" and last.name == read[0].name:
+- if read[0].role == "assistant" and _is_of(read[0], old.history):
 + if False:
 """)

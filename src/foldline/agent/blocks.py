@@ -145,17 +145,17 @@ def _copies(items: Sequence[object], known: Copies) -> Copies:
     Raises:
         TypeError: Equals of them may be something else.
     """
-    copied, places = [*known.items], [*known.places]
+    copied, places, start = [*known.items], [*known.places], len(known.items)
     containers: list[object] = []
-    for place, item in enumerate(items[len(copied) :], len(copied)):
+    for item in items[start:]:
         if type(item) is not dict:
             raise TypeError
         made, has_numbers = _copied(cast("_Container", item), containers)
-        copied.append(made)
         if has_numbers:
-            places.append(place)
+            places.append(len(copied))
+        copied.append(made)
     buffer = bytearray()
-    if not written(copied[len(known.items) :], buffer):
+    if not written(copied[start:], buffer):
         raise TypeError
     weight = known.weight + len(buffer) + sum(map(getsizeof, containers))
     # A copy has the types and the order of what it was made of.

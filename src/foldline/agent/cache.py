@@ -83,8 +83,11 @@ class ReductionCache:
         made = _made(config_fingerprint, recall=recall)
         with self._lock:
             indexes = self._indexes.get((scope, made), [])
-            fitting = indexes[: bisect_right(indexes, len(history))]
-            for index in dict.fromkeys(reversed(fitting)):
+            last = -1
+            for index in reversed(indexes[: bisect_right(indexes, len(history))]):
+                if index == last:
+                    continue
+                last = index
                 key = (scope, made, hash_of(history, index))
                 state = self._entries.get(key)
                 if state is not None:

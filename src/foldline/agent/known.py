@@ -326,5 +326,6 @@ def _said(part: Part) -> str:
         return part.content
     if type(part) is ToolCallPart:
         return part.arguments
-    is_text = type(part) is ToolCallResponsePart and isinstance(part.response, str)
-    return part.response if is_text else ""
+    if isinstance(part, ToolCallResponsePart) and isinstance(part.response, str):
+        return part.response
+    return ""

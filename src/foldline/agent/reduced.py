@@ -111,7 +111,8 @@ def shown(
         RequestTooLargeError: The view does not fit, and no fold of it is still to be made.
     """
     how = config_of_run(config, call.overrides)
-    history, budget, verdict = call.items.history, call.budget, call.verdict
+    items, budget, verdict = call.items, call.budget, call.verdict
+    history = items.history
     view, tokens = view_of(history, active), view_tokens(history, active)
     is_pending = verdict.folds and status in {"skipped", "cache_hit"}
     asked = budget.counted(tokens)
@@ -144,9 +145,9 @@ def shown(
         **outcome,
     )
     # What is disabled gives back what it was given; of a history, a valid view.
-    is_off = verdict.reason is Reason.DISABLED and call.items.kept is not history
+    is_off = verdict.reason is Reason.DISABLED and items.kept is not history
     return ReducedHistory(
-        messages=call.items.given() if is_off else call.items.write(view),
+        messages=items.given() if is_off else items.write(view),
         state=active or call.given,
         event=event,
         verdict=verdict,

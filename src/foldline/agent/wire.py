@@ -146,10 +146,12 @@ class Items(Struct, frozen=True, kw_only=True):
         last = shown[-1] if isinstance(run, range) else None
         if not is_object(last) or not _take_turns(last.get("role"), new):
             return None
-        steps = [*known.steps, range(known.size, len(self.kept))]
+        size, steps = len(self.kept), [*known.steps]
         if isinstance(run, range) and run.stop == known.size:
-            steps[-2:] = [range(run.start, len(self.kept))]
-        self.made.views[:] = [WrittenView(view, steps, len(self.kept))]
+            steps[-1] = range(run.start, size)
+        else:
+            steps.append(range(known.size, size))
+        self.made.views[:] = [WrittenView(view, steps, size)]
         shown += new
         return shown
 
@@ -249,11 +251,12 @@ def read_items(
     known: KnownLists | None = None,
 ) -> Items:
     """Read *messages* in whatever form they are; what is *known* of them is not read again."""
-    if isinstance(messages, History):
-        return Items(made=Conversion(history=messages), kept=messages)
-    if not isinstance(messages, Iterable) or isinstance(messages, str | bytes | Mapping):
-        text = f"messages must be a list of messages, got {type(messages).__name__}"  # pyright: ignore[reportUnknownArgumentType] - any object
-        raise FormatError(text)
+    if type(messages) is not list:
+        if isinstance(messages, History):
+            return Items(made=Conversion(history=messages), kept=messages)
+        if not isinstance(messages, Iterable) or isinstance(messages, str | bytes | Mapping):
+            text = f"messages must be a list of messages, got {type(messages).__name__}"  # pyright: ignore[reportUnknownArgumentType] - any object
+            raise FormatError(text)
     # The caller's list may grow while a summary is written.
     given: list[Any] = list(messages)  # pyright: ignore[reportUnknownArgumentType] - any object
     if not given or isinstance(given[0], Message):
@@ -321,7 +324,8 @@ def _grown(known: KnownList, given: list[Any], copies: Sequence[Any] | None) -> 
             new = plain_items(given[known.size :])
             _check_kinds(new, Mapping, "")
         witnesses = None if old.witnesses is None else witnesses_in(new, old.witnesses)
-        if witnesses != old.witnesses and witnesses.format is not old.wire:
+        told = None if witnesses == old.witnesses else witnesses
+        if told is not None and told.format is not old.wire:
             return None
         read, places = _CONVERTER_OF[old.wire].read(new)
         if read[0].role == "assistant" and _is_of(read[0], old.history):

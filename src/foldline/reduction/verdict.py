@@ -250,17 +250,15 @@ def _decided(case: Case, run: AgentRunConfig) -> Verdict:
 
 def _facts(case: Case, run: AgentRunConfig, units: int) -> set[Fact]:
     facts: set[Fact] = {"enabled"}
-    limits = case.config.limits
     if case.active is not None:
-        facts.add("cached")
-        if _is_unread(case, case.active):
-            facts.add("unread")
+        facts |= _cached(case, case.active)
     if run.trigger_history_reduction:
         facts.add("forced")
     behavior = run.history_reduction_behavior_override or case.config.behavior
     if behavior == "circuit_breaker":
         facts.add("breaker")
     if case.costs is None:
+        limits = case.config.limits
         if limits is not None and units > limits.ceiling and case.config.trigger != "balance":
             facts.add("due")
     elif _pays(case, case.costs):
@@ -274,11 +272,13 @@ def _facts(case: Case, run: AgentRunConfig, units: int) -> set[Fact]:
     return facts
 
 
-def _is_unread(case: Case, active: HistoryReductionState) -> bool:
-    """Whether summarizers can go on where they stopped."""
+def _cached(case: Case, active: HistoryReductionState) -> set[Fact]:
+    """Return the facts of an active reduction: also whether summarizers can go on with it."""
     start = active.unread_from
     is_loaded = start is not None and start >= case.history.start
-    return is_loaded and case.config.strategy == "summarizing"
+    if is_loaded and case.config.strategy == "summarizing":
+        return {"cached", "unread"}
+    return {"cached"}
 
 
 def _pays(case: Case, costs: FoldCosts) -> bool:
