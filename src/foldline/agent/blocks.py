@@ -105,8 +105,9 @@ def is_block(block: Block, items: Sequence[object]) -> bool:
 
 def are_blocks(blocks: Sequence[Block], items: Sequence[object], size: int) -> bool:
     """Whether the first *size* of *items* are those that *blocks* were made of."""
-    for number, block in enumerate(blocks):
-        at = number * BLOCK
+    # Other lists differ mostly at the end.
+    for number in range(len(blocks) - 1, -1, -1):
+        block, at = blocks[number], number * BLOCK
         some = items[at : min(at + BLOCK, size)]
         # Most blocks have no numbers.
         if type(block) is Copies and not block.places:

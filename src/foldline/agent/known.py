@@ -18,8 +18,6 @@ from foldline.agent.blocks import (
     are_blocks,
     blocks_of,
     copies_in,
-    held_by,
-    is_block,
     size_of,
     written,
 )
@@ -118,9 +116,6 @@ class KnownList(Struct, frozen=True, kw_only=True, eq=False):
     size: int
     """The number of items."""
 
-    end: bytes
-    """The last item, if there is no copy of it."""
-
     blocks: Sequence[Block]
     conversion: Conversion
     grown_from: int | None
@@ -132,13 +127,7 @@ class KnownList(Struct, frozen=True, kw_only=True, eq=False):
     def begins(self, items: Sequence[object]) -> bool:
         """Whether *items* begin with this list."""
         size, last = self.size, self.blocks[-1]
-        if len(items) < size:
-            return False
-        # Other lists differ mostly at the end.
-        if isinstance(last, Copies):
-            if items[size - 1] != last.items[-1]:
-                return False
-        elif not is_block(self.end, items[size - 1 : size]):
+        if len(items) < size or (isinstance(last, Copies) and items[size - 1] != last.items[-1]):
             return False
         return are_blocks(self.blocks, items, size)
 
@@ -176,7 +165,11 @@ class KnownLists:
         return self._weight
 
     def find(self, items: Sequence[object], format: _FORMAT) -> KnownList | None:
-        """Return the longest list that *items*, read as *format*, begin with; None if none is known."""
+        """
+        Return the longest list that *items*, read as *format*, begin with; None if none is known.
+
+        One of the conversation of the last call comes before all others.
+        """
         if len(items) < _LEAST or not self._lists:
             return None
         last = self._last
@@ -218,13 +211,9 @@ class KnownLists:
         """
         if len(items) < _LEAST or self._most_bytes < _MESSAGE_BYTES * len(items):
             return read(None)
-        before: Sequence[Block] = ()
-        head, size, number = None, 0, None
-        if grown_from is None:
-            head = _head(items, format)
-        else:
-            before, head = grown_from.blocks, grown_from.head
-            size, number = grown_from.size, grown_from.number
+        before: Sequence[Block] = () if grown_from is None else grown_from.blocks
+        size = 0 if grown_from is None else grown_from.size
+        head = _head(items, format) if grown_from is None else grown_from.head
         kept = size // BLOCK
         rest = items[kept * BLOCK :]
         blocks = blocks_of(rest, before[kept:])
@@ -239,10 +228,9 @@ class KnownLists:
             number=next(self._numbers),
             head=head,
             size=len(items),
-            end=b"" if copies is not None else held_by(rest[-1:]) or b"",
             blocks=[*before[:kept], *blocks],
             conversion=made,
-            grown_from=number,
+            grown_from=None if grown_from is None else grown_from.number,
             weight=_weight(blocks, kept, made, grown_from),
         )
         with self._lock:

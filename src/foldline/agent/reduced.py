@@ -100,12 +100,10 @@ def shown(
     active: HistoryReductionState | None,
     status: ReductionStatus,
     clock: Callable[[], datetime],
-    *,
-    reason: Reason | None = None,
     **outcome: Any,
 ) -> ReducedHistory[Any]:
     """
-    Return the view of *call* through *active*, and the event, whose reason is by default that of the verdict.
+    Return the view of *call* through *active*, and the event.
 
     Raises:
         RequestTooLargeError: The view does not fit, and no fold of it is still to be made.
@@ -115,8 +113,7 @@ def shown(
     history = items.history
     view, tokens = view_of(history, active), view_tokens(history, active)
     is_pending = verdict.folds and status in {"skipped", "cache_hit"}
-    asked = budget.counted(tokens)
-    if asked > budget.ceiling and not (is_pending or verdict.reason in _UNBOUNDED):
+    if not (is_pending or verdict.reason in _UNBOUNDED) and budget.counted(tokens) > budget.ceiling:
         raise _too_large(call, active)
     removed, summary, age = 0, None, None
     if active is not None:
@@ -125,9 +122,9 @@ def shown(
         if status == "cache_hit":
             _LOG.debug("cache hit: %d messages became %d", history.total, len(view))
             age = (_zoned(clock()) - _zoned(active.created_at)).total_seconds()
+    outcome.setdefault("reason", verdict.reason)
     event = HistoryReductionEvent(
         status=status,
-        reason=verdict.reason if reason is None else reason,
         strategy=how.strategy,
         counting_unit=how.unit,
         units=verdict.units,
@@ -140,7 +137,7 @@ def shown(
         cache_age=age,
         earlier=_outcome_of_given(call, config.unit) if call.given else "none",
         ceiling=budget.ceiling,
-        request_tokens=asked,
+        request_tokens=budget.counted(tokens),
         duration=perf_counter() - call.started,
         **outcome,
     )

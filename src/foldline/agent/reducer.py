@@ -340,18 +340,18 @@ class HistoryReducer:
             front: Gives what the vendor has in its cache before the view, if that is known: a summary
                 request on top of it may be the cheapest.
         """
-        budget, started = structs.replace(budget, system=history.system_tokens), perf_counter()
-        call = ReducerCall(
-            items=Items(made=Conversion(history=history), kept=history),
-            given=state,
-            overrides=overrides,
-            cache=self._shared,
-            scope="",
-            budget=budget,
-            pins=pins,
-            started=started,
-            verdict=self._verdict(history, state, overrides, budget, pins),
-            front=front,
+        call = self._decided(
+            ReducerCall(
+                items=Items(made=Conversion(history=history), kept=history),
+                given=state,
+                overrides=overrides,
+                cache=self._shared,
+                scope="",
+                budget=structs.replace(budget, system=history.system_tokens),
+                pins=pins,
+                started=perf_counter(),
+                front=front,
+            )
         )
         if call.verdict.folds and folds:
             return await self._settled(call)
@@ -375,23 +375,22 @@ class HistoryReducer:
         items = read_items(messages, format, self.counter, self._known)
         history = items.history
         check_not_fed_back(history, state, self._cache, scope)
-        budget, pins = request.budget(self._budget_of, history, state), request.pinned(history)
-        given = state or self._found(self._cache, history, scope, budget)
+        budget = request.budget(self._budget_of, history, state)
         call = ReducerCall(
             items=items,
-            given=given,
+            given=state or self._found(self._cache, history, scope, budget),
             overrides=overrides,
             cache=self._cache if state is None else self._shared,
             scope=scope,
             budget=budget,
-            pins=pins,
+            pins=request.pinned(history),
             started=started,
-            verdict=self._verdict(history, given, overrides, budget, pins),
         )
+        call = self._decided(call)
         if state is not None and call.verdict.state is None:
             carried = carried_over(state, history)
             if carried is not state:
-                call = self._decided(call, carried)
+                call = self._decided(structs.replace(call, given=carried))
         call = self._looked_up(call)
         active = call.verdict.state
         if active is None:
@@ -401,20 +400,8 @@ class HistoryReducer:
             return call
         return structs.replace(call, verdict=structs.replace(call.verdict, state=bound))
 
-    def _decided(self, call: ReducerCall, given: HistoryReductionState | None) -> ReducerCall:
-        """Return *call* with *given*, and the verdict on that."""
-        history = call.items.history
-        verdict = self._verdict(history, given, call.overrides, call.budget, call.pins)
-        return structs.replace(call, given=given, verdict=verdict)
-
-    def _verdict(
-        self,
-        history: History,
-        given: HistoryReductionState | None,
-        overrides: AgentRunConfig | None,
-        budget: Budget,
-        pins: Pins | None,
-    ) -> Verdict:
+    def _decided(self, call: ReducerCall) -> ReducerCall:
+        """Return *call* with the verdict on it."""
         costs = self._costs
         if costs is not None:
             costs = structs.replace(costs, now=self._now())
@@ -422,16 +409,17 @@ class HistoryReducer:
             self._may_warn = False
             if self.config.enabled and not self.config.counts:
                 _LOG.warning("%s", _UNPRICED.format(self.model or "the model"))
-        return decide(
-            history,
+        verdict = decide(
+            call.items.history,
             self.config,
-            given,
+            call.given,
             config_fingerprint=self.config_fingerprint,
-            overrides=overrides,
-            budget=budget,
-            pins=pins,
+            overrides=call.overrides,
+            budget=call.budget,
+            pins=call.pins,
             costs=costs,
         )
+        return structs.replace(call, verdict=verdict)
 
     def _looked_up(self, call: ReducerCall) -> ReducerCall:
         """Return *call* decided with the reduction in the cache, if that one covers more."""
@@ -441,7 +429,7 @@ class HistoryReducer:
         found = self._found(call.cache, call.items.history, call.scope, call.budget)
         if found is None or (active is not None and found.covered[0] <= active.covered[0]):
             return call
-        return self._decided(call, found)
+        return self._decided(structs.replace(call, given=found))
 
     def _found(
         self, cache: ReductionCache, history: History, scope: str, budget: Budget

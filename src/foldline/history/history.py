@@ -114,10 +114,8 @@ class History(Sequence[Message]):
         made = object.__new__(type(self))
         fields = vars(made)
         fields |= vars(self)
-        for name in _LISTS:
-            fields[name] = fields[name][:]
-        for name in _SETS:
-            fields[name] = fields[name].copy()
+        fields |= {name: fields[name][:] for name in _LISTS}
+        fields |= {name: fields[name].copy() for name in _SETS}
         fields["_calls"] = {one: [*waiting] for one, waiting in self._calls.items()}
         return made
 
@@ -498,5 +496,5 @@ class History(Sequence[Message]):
 
 # The fields that appending changes.
 _FIELDS = vars(History()).items()
-_LISTS = [name for name, value in _FIELDS if type(value) in {list, array, bytearray}]
-_SETS = [name for name, value in _FIELDS if type(value) in {dict, set}]
+_LISTS = tuple(name for name, value in _FIELDS if type(value) in {list, array, bytearray})
+_SETS = tuple(name for name, value in _FIELDS if type(value) in {dict, set})
