@@ -109,20 +109,18 @@ def shown(
         RequestTooLargeError: The view does not fit, and no fold of it is still to be made.
     """
     how = config_of_run(config, call.overrides)
-    items, budget, verdict = call.items, call.budget, call.verdict
-    history = items.history
+    history, budget, verdict = call.items.history, call.budget, call.verdict
     view, tokens = view_of(history, active), view_tokens(history, active)
     is_pending = verdict.folds and status in {"skipped", "cache_hit"}
     if not (is_pending or verdict.reason in _UNBOUNDED) and budget.counted(tokens) > budget.ceiling:
         raise _too_large(call, active)
-    removed, summary, age = 0, None, None
+    facts: dict[str, Any] = {"reason": verdict.reason, "removed_count": 0}
     if active is not None:
-        removed = active.summarized_up_to_index - (active.pinned_index is not None)
-        summary = active.summary_content or None
+        facts["removed_count"] = active.summarized_up_to_index - (active.pinned_index is not None)
+        facts["summary"] = active.summary_content or None
         if status == "cache_hit":
             _LOG.debug("cache hit: %d messages became %d", history.total, len(view))
-            age = (_zoned(clock()) - _zoned(active.created_at)).total_seconds()
-    outcome.setdefault("reason", verdict.reason)
+            facts["cache_age"] = (_zoned(clock()) - _zoned(active.created_at)).total_seconds()
     event = HistoryReductionEvent(
         status=status,
         strategy=how.strategy,
@@ -130,21 +128,18 @@ def shown(
         units=verdict.units,
         original_count=history.total,
         reduced_count=len(view),
-        removed_count=removed,
         original_tokens=history.system_tokens + history.tokens(),
         reduced_tokens=tokens,
-        summary=summary,
-        cache_age=age,
         earlier=_outcome_of_given(call, config.unit) if call.given else "none",
         ceiling=budget.ceiling,
         request_tokens=budget.counted(tokens),
         duration=perf_counter() - call.started,
-        **outcome,
+        **(facts | outcome),
     )
     # What is disabled gives back what it was given; of a history, a valid view.
-    is_off = verdict.reason is Reason.DISABLED and items.kept is not history
+    is_off = verdict.reason is Reason.DISABLED and call.items.kept is not history
     return ReducedHistory(
-        messages=items.given() if is_off else items.write(view),
+        messages=call.items.given() if is_off else call.items.write(view),
         state=active or call.given,
         event=event,
         verdict=verdict,

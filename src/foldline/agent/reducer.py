@@ -122,8 +122,7 @@ class HistoryReducer:
         self._summary_budget, self._window = summary_budget, summarizer_window
         self.model, self.window = model, named_window(model, window, config)
         """The name of the model that is asked, and its window in tokens; None if it is unknown."""
-        self._budget_of = lru_cache(partial(budget_of, config, window=self.window))
-        self._costs = fold_costs(config, model, given)
+        self._budget_of, self._costs = _budgets(config), fold_costs(config, model, given)
         self._timeout, self._clock = timeout, clock or partial(datetime.now, UTC)
         self._breakers = breakers_of(given, self._now)
 
@@ -131,7 +130,6 @@ class HistoryReducer:
         """Return this reducer for the model *name*; the window it was given counts first."""
         made = copy(self)
         made.model, made.window = name, self.window or window
-        made._budget_of = lru_cache(partial(budget_of, self.config, window=made.window))  # noqa: SLF001
         costs = fold_costs(self.config, name, self._given)
         if costs is not None:
             from foldline.agent.riding import may_ride  # noqa: PLC0415 - what has no prices does without
@@ -375,7 +373,7 @@ class HistoryReducer:
         items = read_items(messages, format, self.counter, self._known)
         history = items.history
         check_not_fed_back(history, state, self._cache, scope)
-        budget = request.budget(self._budget_of, history, state)
+        budget = request.budget(self._budget_of, self.window, history, state)
         call = ReducerCall(
             items=items,
             given=state or self._found(self._cache, history, scope, budget),
@@ -489,3 +487,8 @@ class HistoryReducer:
         active = call.verdict.state
         status: ReductionStatus = "skipped" if active is None else "cache_hit"
         return shown(call, self.config, active, status, self._now)
+
+
+def _budgets(config: HistoryReductionConfig) -> Callable[..., Budget]:
+    """Return `budget_of` for *config*, which works out once what most calls ask."""
+    return lru_cache(partial(budget_of, config))

@@ -50,12 +50,13 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
     def budget(
         self,
         budget_of: Callable[..., Budget],
+        window: int | None,
         history: History,
         state: HistoryReductionState | None,
     ) -> Budget:
         """Return what the next request of *history* may hold, by *budget_of* of its reducer."""
         if self is _NOTHING:
-            return budget_of(system=history.system_tokens)
+            return budget_of(window=window, system=history.system_tokens)
         count = history.counter.count
         instructions = count(self.instructions)
         tools = sum(map(count, self.schemas))
@@ -64,9 +65,10 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
             ratio = token_ratio(
                 reported=self.reported,
                 estimated=instructions + tools + _sent_before(history, state),
-                ceiling=budget_of().ceiling,
+                ceiling=budget_of(window=window).ceiling,
             )
         return budget_of(
+            window=window,
             instructions=instructions,
             tools=tools,
             system=history.system_tokens,
