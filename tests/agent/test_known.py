@@ -453,13 +453,15 @@ def test_a_wrong_format_is_refused_as_before(format: Any) -> None:
 
 
 def test_an_answer_that_goes_on_is_one_message() -> None:
-    """Items that continue the answer at the end of a known list join it."""
-    known, items = KnownLists(), text(12)
-    read(items, known)
-    longer = [*items, {"role": "assistant", "content": "and more"}]
+    """Calls that continue the answer at the end of a known list join it."""
+    known, items, chat = KnownLists(), text(12), NativeFormat.OPENAI_CHAT
+    read(items, known, chat)
+    function = {"name": "find", "arguments": "{}"}
+    call = {"id": "c", "type": "function", "function": function}
+    longer = [*items, {"role": "assistant", "content": None, "tool_calls": [call]}]
 
-    assert read(longer, known).made.messages[-1].text.endswith("and more")
-    assert facts(read(longer, known)) == facts(read(longer, KnownLists(0)))
+    assert len(read(longer, known, chat).made.messages) == 12
+    assert facts(read(longer, known, chat)) == facts(read(longer, KnownLists(0), chat))
 
 
 def test_a_history_that_was_known_is_not_changed_by_a_longer_call() -> None:
