@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
@@ -280,7 +281,11 @@ class ThreadReader:
 
     async def _known(self, start: int, stop: int) -> list[KnownRow]:
         rows, before = await self._fetched(start, stop)
-        known, bad = read_chain(rows, self._vault, before, self._head.runs)
+        if stop == self._head.count and len(rows) <= _NEAR:
+            read = partial(self.context.recent.read_chain, self._key)
+        else:
+            read = read_chain
+        known, bad = read(rows, self._vault, before, self._head.runs)
         if bad is not None:
             raise self._damaged(rows[bad].seq)
         return known
