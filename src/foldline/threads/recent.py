@@ -1,51 +1,67 @@
-"""The newest rows of the threads that a process reads again and again."""
+"""What a process has read of threads that it reads again and again."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from foldline.history.history import History
+from foldline.history.prefix import Prefix
+from foldline.history.tokens import TokenCounter
+from foldline.threads.change import Document
 from foldline.threads.cipher import Vault
 from foldline.threads.key import ThreadKey
-from foldline.threads.row import KnownRow, Runs, StoredRow, own_messages, read_chain
+from foldline.threads.row import KnownRow, Runs, StoredRow, extend_history, own_rows, read_chain
 
 
-__all__ = ["KNOWN_BYTES", "RecentRows"]
+__all__ = ["KNOWN_BYTES", "Recent"]
 
 
 KNOWN_BYTES: Final = 4 * 1024 * 1024
-"""How many stored bytes of rows a store remembers; they take some three times as much memory."""
+"""How many stored bytes a store remembers; what was read of them takes some three times as much."""
 
 # Of one thread: what a turn reads, and more.
 _MOST_ROWS = 64
 
 
-class _Stretch(Struct, frozen=True, gc=False):
-    """Rows that fit together, and what was read of them: of the first nothing, if it was not checked."""
+class _Window(Struct, frozen=True):
+    """A history that nobody else has, and the rows that it is made of."""
 
-    rows: Sequence[StoredRow]
-    known: Sequence[KnownRow]
-    runs: Runs | None
-    size: int
-
-
-_NOTHING = _Stretch((), (), None, 0)
+    rows: Sequence[KnownRow]
+    prefix: Prefix
+    history: History
 
 
-class RecentRows:
+class _Known(Struct, frozen=True):
+    """What is known of one thread: of the first row nothing, if it was not checked."""
+
+    rows: Sequence[StoredRow] = ()
+    read: Sequence[KnownRow] = ()
+    runs: Runs | None = None
+    window: _Window | None = None
+    document: Document | None = None
+    reduction: object = None
+    size: int = 0
+
+
+_NOTHING = _Known()
+
+
+class Recent:
     """
-    Rows that were checked and read before, by thread; those that were added first go first.
+    What was checked and read of threads; the thread that had no news for longest goes first.
 
-    They save no reading: each row comes from the storage all the same. If its bytes are those that
-    were checked, after the same row, what they say is known.
+    It saves no reading: everything comes from the storage all the same. If its bytes are those that
+    were checked, at the same place, what they say is known.
     """
 
     def __init__(self, *, most: int = KNOWN_BYTES) -> None:
-        """Remember rows of up to *most* stored bytes."""
+        """Remember what takes up to *most* stored bytes."""
         self._most = most
         self._size = 0
-        self._stretches: dict[ThreadKey, _Stretch] = {}
+        self._threads: dict[ThreadKey, _Known] = {}
         # A store may serve the event loops of several threads.
         self._lock = Lock()
 
@@ -59,12 +75,12 @@ class RecentRows:
     ) -> tuple[list[KnownRow], int | None]:
         """Return what `read_chain` returns for *rows*, which are of the thread *key*."""
         skip = before is None
-        stretch = self._stretches.get(key, _NOTHING)
-        place, first = _place(stretch, rows, runs, skip=skip)
+        thread = self._threads.get(key, _NOTHING)
+        place, first = _place(thread, rows, runs, skip=skip)
         known: list[KnownRow] = []
         done = 0
         if first is not None:
-            known = own_messages(stretch.known[first : first + len(rows) - skip])
+            known = own_rows(thread.read[first : first + len(rows) - skip])
             done = len(known) + skip
             if done == len(rows):
                 return known, None
@@ -73,44 +89,75 @@ class RecentRows:
         known += news
         if bad is not None:
             return known, done + bad
-        if first is None:
-            self._keep(key, rows, known, runs)
-        else:
-            self._keep(
-                key, [*stretch.rows[:place], *rows], [*stretch.known[:first], *known], runs
+        earlier = ((), ()) if first is None else (thread.rows[:place], thread.read[:first])
+        with self._lock:
+            self._note(
+                key,
+                rows=[*earlier[0], *rows][-_MOST_ROWS:],
+                read=[*earlier[1], *known][-_MOST_ROWS:],
+                runs=runs,
             )
         return known, None
 
-    def _keep(
-        self, key: ThreadKey, rows: Sequence[StoredRow], known: Sequence[KnownRow], runs: Runs | None
-    ) -> None:
-        rows, known = rows[-_MOST_ROWS:], known[-_MOST_ROWS:]
-        size = sum([len(row.data) for row in rows])
+    def history(
+        self, key: ThreadKey, prefix: Prefix, rows: Sequence[KnownRow], counter: TokenCounter
+    ) -> History:
+        """Return the history of *rows* after *prefix*, which are of the thread *key*."""
         with self._lock:
-            self._drop(key)
-            if size <= self._most:
-                self._stretches[key] = _Stretch(rows, known, runs, size)
-                self._size += size
-            while self._size > self._most:
-                self._drop(next(iter(self._stretches)))
+            thread = self._threads.get(key, _NOTHING)
+            window = thread.window
+            size = 0 if window is None else len(window.rows)
+            if window is None or window.prefix != prefix or window.rows != rows[:size]:
+                history, size = History(counter=counter, prefix=prefix), 0
+            elif size == len(rows):
+                return window.history.copy()
+            else:
+                history = window.history
+            extend_history(history, rows[size:])
+            messages = (prefix.user, *prefix.system, *(one.message for one in rows))
+            if thread is _NOTHING:
+                return history
+            # A caller may change the metadata of a message.
+            is_own = any([one is not None and one.metadata is not None for one in messages])
+            self._note(key, window=None if is_own else _Window(rows, prefix, history))
+            return history if is_own else history.copy()
+
+    def reduction(
+        self, key: ThreadKey, stored: Document, read: Callable[[Document], object]
+    ) -> object:
+        """Return what *read* makes of the reduction *stored* of the thread *key*."""
+        thread = self._threads.get(key, _NOTHING)
+        if thread.document == stored:
+            return thread.reduction
+        found = read(stored)
+        with self._lock:
+            self._note(key, document=stored, reduction=found)
+        return found
 
     def forget(self, key: ThreadKey) -> None:
         """Remember nothing of the thread *key*."""
         with self._lock:
-            self._drop(key)
+            self._size -= self._threads.pop(key, _NOTHING).size
 
-    def _drop(self, key: ThreadKey) -> None:
-        self._size -= self._stretches.pop(key, _NOTHING).size
+    def _note(self, key: ThreadKey, **news: object) -> None:
+        before = self._threads.pop(key, _NOTHING)
+        known = replace(before, **news)
+        size = sum([len(row.data) for row in known.rows])
+        size += 0 if known.document is None else len(known.document.data)
+        self._threads[key] = replace(known, size=size)
+        self._size += size - before.size
+        while self._size > self._most:
+            self._size -= self._threads.pop(next(iter(self._threads))).size
 
 
 def _place(
-    stretch: _Stretch, rows: Sequence[StoredRow], runs: Runs | None, *, skip: bool
+    thread: _Known, rows: Sequence[StoredRow], runs: Runs | None, *, skip: bool
 ) -> tuple[int, int | None]:
-    """Return where in *stretch* the first of *rows* is, and where what is known of them begins."""
-    if not rows or not stretch.rows or stretch.runs != runs:
+    """Return where in *thread* the first of *rows* is, and where what is known of them begins."""
+    if not rows or not thread.rows or thread.runs != runs:
         return 0, None
-    place = rows[0].seq - stretch.rows[0].seq
-    first = place + skip - (len(stretch.rows) - len(stretch.known))
-    same = stretch.rows[max(0, place) : place + len(rows)]
+    place = rows[0].seq - thread.rows[0].seq
+    first = place + skip - (len(thread.rows) - len(thread.read))
+    same = thread.rows[max(0, place) : place + len(rows)]
     is_known = place >= 0 and first >= 0 and len(same) > skip and rows[: len(same)] == same
     return place, first if is_known else None

@@ -45,7 +45,7 @@ __all__ = [
     "check_chain",
     "extend_history",
     "origin_of",
-    "own_messages",
+    "own_rows",
     "read_body",
     "read_chain",
     "read_row",
@@ -211,11 +211,9 @@ def read_chain(
     return read_rows(news, vault), bad
 
 
-def own_messages(known: Sequence[KnownRow]) -> list[KnownRow]:
-    """Return *known*, each message that holds more than a text read again: a caller may change it."""
-    return [
-        one if one.counts.body[0] in _ROLES else _known(one.row, one.counts) for one in known
-    ]
+def own_rows(known: Sequence[KnownRow]) -> list[KnownRow]:
+    """Return *known*, each message with metadata read again, since a caller may change those."""
+    return [one if one.message.metadata is None else _known(one.row, one.counts) for one in known]
 
 
 def extend_history(history: History, rows: Iterable[KnownRow]) -> History:
