@@ -65,6 +65,11 @@ class Recent:
         # A store may serve the event loops of several threads.
         self._lock = Lock()
 
+    @property
+    def size(self) -> int:
+        """How many stored bytes are remembered."""
+        return self._size
+
     def read_chain(
         self,
         key: ThreadKey,
