@@ -40,9 +40,12 @@ class _Known(Struct, frozen=True):
     rows: Sequence[StoredRow] = ()
     read: Sequence[KnownRow] = ()
     runs: Runs | None = None
+    # Whether a message has metadata, which a caller may change.
+    is_noted: bool = False
     window: _Window | None = None
     document: Document | None = None
     reduction: object = None
+    # Of the rows and the document, as they are stored.
     size: int = 0
 
 
@@ -85,7 +88,9 @@ class Recent:
         known: list[KnownRow] = []
         done = 0
         if first is not None:
-            known = own_rows(thread.read[first : first + len(rows) - skip])
+            known = [*thread.read[first : first + len(rows) - skip]]
+            if thread.is_noted:
+                known = own_rows(known)
             done = len(known) + skip
             if done == len(rows):
                 return known, None
@@ -94,14 +99,15 @@ class Recent:
         known += news
         if bad is not None:
             return known, done + bad
-        earlier = ((), ()) if first is None else (thread.rows[:place], thread.read[:first])
+        read = known
+        if first is not None:
+            rows, read = [*thread.rows[:place], *rows], [*thread.read[:first], *known]
+        rows, read = rows[-_MOST_ROWS:], read[-_MOST_ROWS:]
+        size = sum([len(row.data) for row in rows]) + _size_of(thread.document)
+        noted = any([one.message.metadata is not None for one in read])
+        after = replace(thread, rows=rows, read=read, runs=runs, is_noted=noted, size=size)
         with self._lock:
-            self._note(
-                key,
-                rows=[*earlier[0], *rows][-_MOST_ROWS:],
-                read=[*earlier[1], *known][-_MOST_ROWS:],
-                runs=runs,
-            )
+            self._note(key, after)
         return known, None
 
     def history(
@@ -119,12 +125,12 @@ class Recent:
             else:
                 history = window.history
             extend_history(history, rows[size:])
-            messages = (prefix.user, *prefix.system, *(one.message for one in rows))
             if thread is _NOTHING:
                 return history
-            # A caller may change the metadata of a message.
+            messages = (prefix.user, *prefix.system, *[one.message for one in rows])
             is_own = any([one is not None and one.metadata is not None for one in messages])
-            self._note(key, window=None if is_own else _Window(rows, prefix, history))
+            window = None if is_own else _Window(rows, prefix, history)
+            self._note(key, replace(thread, window=window))
             return history if is_own else history.copy()
 
     def reduction(
@@ -135,8 +141,9 @@ class Recent:
         if thread.document == stored:
             return thread.reduction
         found = read(stored)
+        size = thread.size - _size_of(thread.document) + _size_of(stored)
         with self._lock:
-            self._note(key, document=stored, reduction=found)
+            self._note(key, replace(thread, document=stored, reduction=found, size=size))
         return found
 
     def forget(self, key: ThreadKey) -> None:
@@ -144,15 +151,15 @@ class Recent:
         with self._lock:
             self._size -= self._threads.pop(key, _NOTHING).size
 
-    def _note(self, key: ThreadKey, **news: object) -> None:
-        before = self._threads.pop(key, _NOTHING)
-        known = replace(before, **news)
-        size = sum([len(row.data) for row in known.rows])
-        size += 0 if known.document is None else len(known.document.data)
-        self._threads[key] = replace(known, size=size)
-        self._size += size - before.size
+    def _note(self, key: ThreadKey, known: _Known) -> None:
+        self._size += known.size - self._threads.pop(key, _NOTHING).size
+        self._threads[key] = known
         while self._size > self._most:
             self._size -= self._threads.pop(next(iter(self._threads))).size
+
+
+def _size_of(stored: Document | None) -> int:
+    return 0 if stored is None else len(stored.data)
 
 
 def _place(
