@@ -185,7 +185,7 @@ a reduction is known by its thread alone
 + if thread.document is not None:
 
 threads/recent.py: threads/test_recent.py
-a row is known whoever wrote it
+a row is known for any origin
 - if not rows or not thread.rows or thread.runs != runs:
 + if not rows or not thread.rows:
 two callers share a window

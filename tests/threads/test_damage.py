@@ -253,7 +253,6 @@ def test_damage_is_never_served(damage: Damage, is_known: bool, tmp_path: Path) 
     original, refused, random = path.read_bytes(), 0, Random(damage.__name__)
     cases = by_depth(1 + DAMAGES[damage] // 8, DAMAGES[damage])
 
-
     def do_damage() -> None:
         with closing(sqlite3.connect(path)) as connection:
             damage(connection, random)

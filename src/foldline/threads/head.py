@@ -361,9 +361,7 @@ def decode_record(
 ) -> ThreadRecord:
     """Return the thread in *stored*; raise StoreCorruptError or StoreVersionError."""
     head = open_head(vault, stored)
-    record = record_of(
-        vault, stored.key, head, stored.documents, tail=stored.tail, recent=recent
-    )
+    record = record_of(vault, stored.key, head, stored.documents, tail=stored.tail, recent=recent)
     return record if stored.lease is None else replace(record, lease=stored.lease)
 
 

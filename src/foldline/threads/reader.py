@@ -33,7 +33,6 @@ from foldline.threads.row import (
     MessageRow,
     StoredRow,
     check_chain,
-    extend_history,
     read_body,
     read_chain,
     read_row,

@@ -20,7 +20,7 @@ __all__ = ["KNOWN_BYTES", "Recent"]
 
 
 KNOWN_BYTES: Final = 4 * 1024 * 1024
-"""How many stored bytes a store remembers; what was read of them takes some three times as much."""
+"""How many stored bytes a store remembers; what was read of them takes some five times as much."""
 
 # Of one thread: what a turn reads, and more.
 _MOST_ROWS = 64
@@ -103,8 +103,8 @@ class Recent:
         if first is not None:
             rows, read = [*thread.rows[:place], *rows], [*thread.read[:first], *known]
         rows, read = rows[-_MOST_ROWS:], read[-_MOST_ROWS:]
-        size = sum([len(row.data) for row in rows]) + _size_of(thread.document)
-        noted = any([one.message.metadata is not None for one in read])
+        size = sum(len(row.data) for row in rows) + _size_of(thread.document)
+        noted = any(one.message.metadata is not None for one in read)
         after = replace(thread, rows=rows, read=read, runs=runs, is_noted=noted, size=size)
         with self._lock:
             self._note(key, after)
@@ -128,7 +128,7 @@ class Recent:
             if thread is _NOTHING:
                 return history
             messages = (prefix.user, *prefix.system, *[one.message for one in rows])
-            is_own = any([one is not None and one.metadata is not None for one in messages])
+            is_own = any(one is not None and one.metadata is not None for one in messages)
             window = None if is_own else _Window(rows, prefix, history)
             self._note(key, replace(thread, window=window))
             return history if is_own else history.copy()

@@ -88,10 +88,8 @@ class InlineReader:
         finally:
             # A commit would report damage again that the job has met and handled.
             if self._connection is not None:
-                try:
+                with suppress(sqlite3.Error):
                     connection.rollback()
-                except sqlite3.Error:
-                    pass
 
     def take_turn(self) -> bool:
         """Whether the event loop should run other tasks now, since inline reads do not suspend."""
