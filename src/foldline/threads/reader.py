@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Final
 
 from msgspec import Struct
@@ -283,11 +282,11 @@ class ThreadReader:
 
     async def _known(self, start: int, stop: int) -> list[KnownRow]:
         rows, before = await self._fetched(start, stop)
-        if stop == self._head.count and len(rows) <= _NEAR:
-            read = partial(self.context.recent.read_chain, self._key)
+        key, vault, head = self._key, self._vault, self._head
+        if stop == head.count and len(rows) <= _NEAR:
+            known, bad = self.context.recent.read_chain(key, rows, vault, before, head.runs)
         else:
-            read = read_chain
-        known, bad = read(rows, self._vault, before, self._head.runs)
+            known, bad = read_chain(rows, vault, before, head.runs)
         if bad is not None:
             raise self._damaged(rows[bad].seq)
         return known
