@@ -171,8 +171,10 @@ def test_every_edit_of_a_known_list_is_noticed(kind: Callable[..., list[Item]], 
     """What was edited in place, also its type alone, reads as if no list had been known."""
     rng, known = random.Random(seed), KnownLists()
     items = kind(150 if seed % 10 == 0 else 20)
-    read(items, known)
-    for _ in range(4):
+    for turn in range(4):
+        # What was given twice is held as copies.
+        for _ in range(1 + (seed + turn) % 2):
+            outcome(items, known)
         edit(items, rng)
         more = rng.choice([[], [{"role": "user", "content": f"more {rng.random()}"}]])
         items += more
@@ -206,26 +208,17 @@ def test_an_edit_of_type_alone_is_another_list(kind: Callable[..., list[Item]], 
     assert known.find(items, None) is None
 
 
-def test_a_nan_and_a_negative_zero_are_compared() -> None:
-    """Keys in another order are an edit, though the dictionaries are equal; the same NaN is none."""
-    known, items = KnownLists(), text(12)
-    items[4]["extra"] = {"a": float("nan"), "b": -0.0}
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("value", [True, 1.0, Words("one"), UUID(int=1), "1", None, [1], 2**70, -1])
+def test_the_first_edit_of_type_is_noticed_too(kind: Callable[..., list[Item]], value: Any) -> None:
+    """So it is where the list was given but once, of which there are no copies yet."""
+    known, items = KnownLists(), kind(12)
+    inner: Item = {"n": 1}
+    items[4]["extra"] = {"deep": [0, inner]}
     read(items, known)
-    copied = copy.deepcopy(items)
-    copied[4]["extra"] = {"a": float("nan"), "b": -0.0}
+    inner["n"] = value
 
-    assert known.find(copied, None) is not None
-    copied[4]["extra"] = {"a": float("nan"), "b": 0.0}
-    assert known.find(copied, None) is None
-
-
-def test_the_order_of_keys_is_no_edit() -> None:
-    """The same JSON with its keys in another order is the list that was known."""
-    known, items = KnownLists(), text(12)
-    read(items, known)
-    items[4] = dict(reversed(items[4].items()))
-
-    assert known.find(items, None) is not None
+    assert known.find(items, None) is None
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -90,7 +90,10 @@ def test_a_list_over_the_bound_is_not_kept() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mark", ["", "\xe9", "\u201c", "\U0001f600"])
-def test_the_weight_is_about_the_memory(kind: Callable[..., list[Item]], mark: str) -> None:
+@pytest.mark.parametrize("is_again", [False, True])
+def test_the_weight_is_about_the_memory(
+    kind: Callable[..., list[Item]], mark: str, *, is_again: bool
+) -> None:
     """What the lists take is not over what is said of it, also if the caller's own texts go."""
     items = kind(2_000, mark + "some words of a usual length that were said here " * 6)
     known = KnownLists()
@@ -98,13 +101,30 @@ def test_the_weight_is_about_the_memory(kind: Callable[..., list[Item]], mark: s
     tracemalloc.start()
     copied = json.loads(json.dumps(items))
     read(copied, known)
-    read([*copied, RULES], known)
+    if is_again:
+        read([*copied, RULES], known)
     del copied
     gc.collect()
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
     assert 0.4 * known.weight < taken <= known.weight
+
+
+def test_a_list_that_is_given_again_counts_with_its_copies() -> None:
+    """They take more than the bytes of before, so that another list may have to go."""
+    known = KnownLists()
+    first, second = text(100), text(100, "that")
+    read(first, known)
+    read(second, known)
+    bounded = KnownLists(known.weight)
+    read(first, bounded)
+    read(second, bounded)
+    before = len(bounded)
+    bounded.find(second, None)
+
+    assert (before, len(bounded)) == (2, 1)
+    assert bounded.find(second, None) is not None
 
 
 def test_what_is_remembered_goes_with_the_reducer() -> None:

@@ -11,7 +11,7 @@ from time import monotonic
 
 import pytest
 
-from foldline.agent.portal import Portal
+from foldline.agent.portal import Portal, finished
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import BlockingCallError
 from foldline.providers.digest.summarizer import DigestSummarizer
@@ -47,6 +47,17 @@ async def work():
     tasks.append(asyncio.create_task(asyncio.sleep(60)))
 
 PORTAL.run(work)
+"""
+
+
+DROPPING = """
+import threading
+from foldline import HistoryReducer, HistoryReductionConfig, Message
+
+config = HistoryReductionConfig(enabled=True, strategy="message_counting", target_count=4)
+talk = [Message.user(f"{number} was said") for number in range(90)]
+assert HistoryReducer(config).reduce_sync(talk).event.status == "performed"
+assert threading.active_count() == 1
 """
 
 
@@ -145,3 +156,16 @@ async def test_inside_a_loop_a_blocking_call_waits_for_no_summarizer() -> None:
     assert reducer().reduce_sync(talk(9), overrides=counting).event.status == "performed"
     by_code = HistoryReducer(CONFIG, summarizer=DigestSummarizer())
     assert by_code.reduce_sync(talk(9)).event.status == "performed"
+
+
+def test_a_fold_that_asks_nobody_needs_no_loop() -> None:
+    """What is dropped is dropped in place; only a summary is written in the loop of the process."""
+    done = run_alone(DROPPING)
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_waits_is_not_finished_in_place() -> None:
+    """It is refused where no loop would go on with it."""
+    with pytest.raises(BlockingCallError):
+        finished(double(2))

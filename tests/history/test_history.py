@@ -274,6 +274,27 @@ def test_a_counter_that_fails_is_named_as_it_is() -> None:
         History([Message.user("hi")], counter=Broken())
 
 
+@given(MESSAGES)
+def test_many_at_once_are_held_as_one_by_one(messages: list[Message]) -> None:
+    """However messages come, the history knows the same of them."""
+    grown = History()
+    for message in messages:
+        grown.append(message)
+
+    assert vars(History(messages)) == vars(grown)
+
+
+def test_messages_of_tools_are_found() -> None:
+    """Calls and what tools say are known by place and size."""
+    call = Message.assistant("so", tool_calls=[ToolCallPart("c", "find", "{}")])
+    printed = Message(role="tool", parts=(TextPart("printed"),))
+    history = History([Message.user("so"), call, Message.tool("c", "word " * 90), printed])
+
+    assert history.tools(0, 0) == [1, 2, 3]
+    assert history.tools(50, 0) == [2]
+    assert history.tools(0, 2) == [2, 3]
+
+
 def test_a_copy_grows_on_its_own() -> None:
     """What is appended to a copy, also the answer to a call, leaves the first history as it was."""
     call = Message.assistant(tool_calls=[ToolCallPart("c", "f", "{}")])

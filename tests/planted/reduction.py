@@ -461,8 +461,8 @@ a message that is quoted already cannot be pinned
 
 reduction/fitting.py: agent/test_pins.py
 a pinned result is cleared
-- history.of_size(_LEAST_RESULT, cut) if at not in whole)
-+ history.of_size(_LEAST_RESULT, cut))
+- history.tools(_LEAST_RESULT, cut) if at not in whole)
++ history.tools(_LEAST_RESULT, cut))
 
 reduction/verdict.py: agent/test_pins.py
 a pin shows in the next fold only

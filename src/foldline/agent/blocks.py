@@ -2,8 +2,8 @@
 Blocks of the items of a list, which tell whether it is still the same.
 
 A caller may change a dictionary in place, so a block has copies of its items, and the bytes of those
-with numbers, which tell `1`, `True` and `1.0` apart. What cannot be copied is bytes alone. The order
-of keys is no difference.
+with numbers, which tell `1`, `True` and `1.0` apart. What cannot be copied is bytes alone, and so is
+at first what was given once. The order of keys is no difference.
 """
 
 import marshal
@@ -22,11 +22,14 @@ __all__ = [
     "BLOCK",
     "Block",
     "Copies",
+    "SeenOnce",
     "are_blocks",
     "blocks_of",
     "copies_in",
     "held_by",
     "is_block",
+    "seen_again",
+    "seen_once",
     "size_of",
     "written",
 ]
@@ -44,6 +47,10 @@ class Copies(Struct, frozen=True, kw_only=True):
     numbers: bytes
     weight: int
     """About how many bytes the copies take with their texts, which the messages share."""
+
+
+class SeenOnce(bytes):
+    """The items of a block that were given in one call: the next one makes copies of them."""
 
 
 Block: TypeAlias = Copies | bytes
@@ -76,6 +83,7 @@ def _seen(value: object) -> object:
 
 
 _ENCODER = msgspec.msgpack.Encoder(enc_hook=_seen, uuid_format="bytes")
+_SORTED = msgspec.msgpack.Encoder(order="deterministic").encode
 _UNENCODED = (
     FormatError,
     msgspec.MsgspecError,
@@ -92,6 +100,8 @@ _MARSHAL_VERSION = 2
 
 def is_block(block: Block, items: Sequence[object]) -> bool:
     """Whether *items* are those that *block* was made of."""
+    if isinstance(block, SeenOnce):
+        return _sorted(items) == block
     buffer = bytearray()
     if isinstance(block, bytes):
         return written(items, buffer) and bytes(buffer) == block
@@ -137,6 +147,44 @@ def blocks_of(items: Sequence[object], known: Sequence[Block] = ()) -> list[Bloc
             blocks.append(bytes(buffer))
         copies = _NO_COPIES
     return blocks
+
+
+def seen_once(items: Sequence[object]) -> tuple[Sequence[Block], list[object]] | None:
+    """
+    Return the blocks of *items* for now, and copies to read; None if they are not mere dictionaries.
+
+    Copies that are kept cost several times as much, and many lists are given but once.
+    """
+    try:
+        copies: list[object] = msgspec.to_builtins(items)
+        # An object is no equal of its copy.
+        is_plain = copies == items and {*map(type, items)} == {dict}
+    except (TypeError, RecursionError):
+        return None
+    held = [_sorted(copies[at : at + BLOCK]) for at in range(0, len(copies), BLOCK)]
+    blocks = [SeenOnce(one) for one in held if one is not None]
+    return (blocks, copies) if is_plain and len(blocks) == len(held) else None
+
+
+def _sorted(items: Sequence[object]) -> bytes | None:
+    """Return *items* as bytes, whatever the order of their keys; None if these are not all of them."""
+    try:
+        return _SORTED(items)
+    except _UNENCODED:
+        return None
+
+
+def seen_again(blocks: Sequence[Block], items: Sequence[object]) -> list[Block]:
+    """Return *blocks*, those that *items* begin with, with copies for what was seen once."""
+    found = [*blocks]
+    for number, block in enumerate(blocks):
+        if isinstance(block, SeenOnce):
+            some = items[number * BLOCK : (number + 1) * BLOCK]
+            (made,) = blocks_of(some) or (block,)
+            # Another thread may have edited them meanwhile.
+            if is_block(block, made.items if isinstance(made, Copies) else some):
+                found[number] = made
+    return found
 
 
 def _copies(items: Sequence[object], known: Copies) -> Copies:

@@ -10,14 +10,18 @@ from threading import Lock
 from typing import TypeAlias, TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from foldline.agent.blocks import (
     BLOCK,
     Block,
     Copies,
+    SeenOnce,
     are_blocks,
     blocks_of,
     copies_in,
+    seen_again,
+    seen_once,
     size_of,
     written,
 )
@@ -177,21 +181,36 @@ class KnownLists:
             for number in (self._grown.get(last.number), last.number, last.grown_from):
                 known = None if number is None else self._lists.get(number)
                 if known is not None and known.head[0] == format and known.begins(items):
-                    return self._used(known)
+                    return self._used(known, items)
         head = _head(items, format)
         if head is None:
             return None
         with self._lock:
             alike = sorted(self._alike.get(head, ()), key=_SIZE, reverse=True)
         found = next((one for one in alike if one.begins(items)), None)
-        return None if found is None else self._used(found)
+        return None if found is None else self._used(found, items)
 
-    def _used(self, known: KnownList) -> KnownList:
+    def _used(self, known: KnownList, items: Sequence[object]) -> KnownList:
+        blocks = known.blocks
+        if isinstance(blocks[0], SeenOnce):
+            # It is given again, so it is worth copies, which are compared faster.
+            blocks = seen_again(blocks, items[: known.size])
         with self._lock:
-            if known.number in self._lists:
+            if self._lists.get(known.number) is known:
                 self._lists.move_to_end(known.number)
+                if blocks is not known.blocks:
+                    known = self._with_blocks(known, blocks)
                 self._last = known
+                self._keep_bound()
         return known
+
+    def _with_blocks(self, known: KnownList, blocks: Sequence[Block]) -> KnownList:
+        more = sum(map(size_of, blocks)) - sum(map(size_of, known.blocks))
+        made = replace(known, blocks=blocks, weight=known.weight + more)
+        alike = self._alike[known.head]
+        alike[alike.index(known)] = self._lists[known.number] = made
+        self._weigh(made, self._weights[known.number] + more)
+        return made
 
     def keeping(
         self,
@@ -216,8 +235,8 @@ class KnownLists:
         head = _head(items, format) if grown_from is None else grown_from.head
         kept = size // BLOCK
         rest = items[kept * BLOCK :]
-        blocks = blocks_of(rest, before[kept:])
-        copies = None if blocks is None else copies_in(blocks, size - kept * BLOCK)
+        once = seen_once(rest) if grown_from is None else None
+        blocks, copies = once or _blocks(rest, before[kept:], size - kept * BLOCK)
         made = read(copies)
         if made is None or head is None or blocks is None:
             return made
@@ -251,6 +270,9 @@ class KnownLists:
             self._drop_number(self._grown.get(grown_from.number))
             self._grown[grown_from.number] = known.number
             self._weigh(grown_from, _ROW_BYTES * grown_from.size)
+        self._keep_bound()
+
+    def _keep_bound(self) -> None:
         while self._weight > self._most_bytes:
             oldest = next(iter(self._lists.values()))
             self._drop(oldest)
@@ -286,6 +308,14 @@ def _head(items: Sequence[object], format: object) -> _Head | None:
     return (format, bytes(buffer)) if written(items[:_HEAD], buffer) else None
 
 
+def _blocks(
+    items: Sequence[object], known: Sequence[Block], start: int
+) -> tuple[Sequence[Block] | None, list[object] | None]:
+    """Return the blocks of *items*, of which *start* are *known*, and the copies of the others."""
+    blocks = blocks_of(items, known)
+    return blocks, None if blocks is None else copies_in(blocks, start)
+
+
 def _weight(
     blocks: Sequence[Block], kept: int, conversion: Conversion, before: KnownList | None
 ) -> int:
@@ -303,16 +333,17 @@ def _weight(
     for one in new:
         if one.native is not None:
             weight += getsizeof(one.native.item)
-        for said in map(_said, one.parts):
+        for part in one.parts:
+            said = part.content if type(part) is TextPart else _said(part)
             weight += 0 if said.isascii() else getsizeof(said)
     return weight
 
 
 def _said(part: Part) -> str:
     """Return the long text of *part*, which takes up to five times its length if it is not ASCII."""
-    if type(part) is TextPart or type(part) is ReasoningPart:
+    if isinstance(part, ReasoningPart):
         return part.content
-    if type(part) is ToolCallPart:
+    if isinstance(part, ToolCallPart):
         return part.arguments
     if isinstance(part, ToolCallResponsePart) and isinstance(part.response, str):
         return part.response

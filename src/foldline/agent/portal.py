@@ -19,7 +19,7 @@ from msgspec import Struct
 from foldline.errors import BlockingCallError
 
 
-__all__ = ["PORTAL", "Portal"]
+__all__ = ["PORTAL", "Portal", "finished"]
 
 
 _Result = TypeVar("_Result")
@@ -89,6 +89,17 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         # A task may raise these; whatever awaits it gets them too.
         with suppress(KeyboardInterrupt, SystemExit):
             loop.run_forever()
+
+
+def finished(work: Coroutine[object, object, _Result]) -> _Result:
+    """Return what *work* returns, which waits for nothing, so that it needs no loop."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        result: _Result = end.value
+        return result
+    work.close()
+    raise BlockingCallError
 
 
 async def _outcome(

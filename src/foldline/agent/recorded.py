@@ -13,7 +13,7 @@ from foldline.reduction.record import SummaryRecord
 from foldline.reduction.request import Summary, SummaryRequest, Written
 
 
-__all__ = ["RecordedSummarizer", "digest_of", "recorded", "waits", "written_by_code"]
+__all__ = ["RecordedSummarizer", "asks", "digest_of", "recorded", "waits", "written_by_code"]
 
 
 class RecordedSummarizer:
@@ -80,11 +80,15 @@ def written_by_code(chain: Iterable[object]) -> frozenset[int]:
     return frozenset(at for at, one in enumerate(chain) if _is_code(one))
 
 
+def asks(call: ReducerCall, config: HistoryReductionConfig) -> bool:
+    """Whether the fold of *call* asks a summarizer; another one waits for nothing."""
+    how = config_of_run(config, call.overrides)
+    return how.strategy == "summarizing" and not call.verdict.is_batch
+
+
 def waits(call: ReducerCall, config: HistoryReductionConfig, given: Iterable[Summarizer]) -> bool:
     """Whether the fold of *call* may have to wait for one of the summarizers that were *given*."""
-    how = config_of_run(config, call.overrides)
-    reads = how.strategy == "summarizing" and not call.verdict.is_batch
-    return reads and not all(map(_is_code, given))
+    return asks(call, config) and not all(map(_is_code, given))
 
 
 def _is_code(one: object) -> bool:

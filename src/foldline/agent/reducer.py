@@ -205,8 +205,7 @@ class HistoryReducer:
         """
         Take back *state*, what the last call returned, and return the reduction before it.
 
-        That is None if it was the first one: the next call then begins with the whole history. It
-        folds again if a fold is due, as it was with this one.
+        That is None if it was the first one. The next call folds again if a fold is due.
 
         Args:
             state: The reduction to take back; the cache forgets it.
@@ -232,7 +231,7 @@ class HistoryReducer:
         """
         Do the same as `reduce`, for callers who cannot await.
 
-        All folds run in one loop that lives as long as the process, so a summarizer may keep
+        All that ask a summarizer run in one loop that lives as long as the process, so it may keep
         connections. It must not block.
 
         Raises:
@@ -243,10 +242,12 @@ class HistoryReducer:
         call = self._begin(messages, state, overrides, format, scope, given)
         if not call.verdict.folds:
             return self._served(call)
-        # A hit does without.
-        from foldline.agent.portal import PORTAL  # noqa: PLC0415
-        from foldline.agent.recorded import waits  # noqa: PLC0415
+        from foldline.agent.portal import PORTAL, finished  # noqa: PLC0415 - a hit does without
+        from foldline.agent.recorded import asks, waits  # noqa: PLC0415
 
+        if not asks(call, self.config):
+            import_module(_FOLDING)
+            return finished(self._made(call))
         may_block = not waits(call, self.config, self._given)
         return PORTAL.run(self._settled, call, blocks_loop=may_block)
 
@@ -306,9 +307,7 @@ class HistoryReducer:
         keep: int | None = None,
         **request: Unpack[RequestOptions],
     ) -> ReducedHistory[_Item]:
-        """
-        Do the same as `fold`, for callers who cannot await; see `reduce_sync`.
-        """
+        """Do the same as `fold`, for callers who cannot await; see `reduce_sync`."""
         request["overrides"] = by_hand(
             request.get("overrides"), self.config, focus=focus, keep=keep
         )
@@ -438,8 +437,7 @@ class HistoryReducer:
 
     async def _settled(self, call: ReducerCall) -> ReducedHistory[Any]:
         """Fold as *call* asks; if the same fold is being made already, wait for it and look again."""
-        cache = call.cache
-        if cache is None:
+        if (cache := call.cache) is None:
             return await self._made(call)
         while call.verdict.folds:
             place = self._place(call)
@@ -451,13 +449,12 @@ class HistoryReducer:
 
     def _place(self, call: ReducerCall) -> tuple[str, str, str]:
         """Return the same key for two calls that would make the same fold."""
-        prefix = hash_of(call.items.history, call.verdict.cut)
-        return call.scope, self.config_fingerprint, prefix
+        return call.scope, self.config_fingerprint, hash_of(call.items.history, call.verdict.cut)
 
     async def _made(self, call: ReducerCall) -> ReducedHistory[Any]:
-        import asyncio  # noqa: PLC0415 - a hit does without
-
         if _FOLDING not in modules:
+            import asyncio  # noqa: PLC0415 - a hit does without
+
             # It takes as long as many hits, and would hold up all tasks of the loop.
             await asyncio.to_thread(import_module, _FOLDING)
         from foldline.agent.folding import Means, made  # noqa: PLC0415

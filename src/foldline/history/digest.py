@@ -19,7 +19,7 @@ of assistant rows. Version 1, which older stores hold, had one step for each mes
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from hashlib import sha256
 from math import isfinite
@@ -37,6 +37,7 @@ __all__ = [
     "EMPTY_DIGEST",
     "chain_digest",
     "chain_digest_1",
+    "chain_digests",
     "follows",
     "message_digest",
     "prefix_digest",
@@ -84,22 +85,43 @@ def message_digest(message: Message) -> bytes:
 
 def chain_digest(previous: bytes, message: Message) -> bytes:
     """Return the digest of a prefix that ends with *message*, *previous* being that before it."""
-    parts, role = message.parts, message.role
-    # Most messages are one text or one result, which is one step.
-    if len(parts) != 1:
+    form = _one_form(message)
+    if form is None:
         return _chained(previous, message, _steps)
+    return sha256(previous + sha256(form).digest()).digest()
+
+
+def chain_digests(previous: bytes, messages: Sequence[Message]) -> list[bytes]:
+    """Return the digest after each of *messages*, *previous* being that before; see `chain_digest`."""
+    digests: list[bytes] = []
+    # To encode all first takes less time than all of it for each message.
+    forms = [None if one.role == "system" else _one_form(one) for one in messages]
+    steps = [None if form is None else sha256(form).digest() for form in forms]
+    for message, step in zip(messages, steps, strict=True):
+        if step is not None:
+            previous = sha256(previous + step).digest()
+        elif message.role != "system":
+            previous = _chained(previous, message, _steps)
+        digests.append(previous)
+    return digests
+
+
+def _one_form(message: Message) -> bytes | None:
+    """Return the one step of *message* if it is one text or one result, as most are; else None."""
+    parts, role = message.parts, message.role
+    if len(parts) != 1:
+        return None
     part, name = parts[0], message.name
     if type(part) is TextPart and part.content and role != "tool":
         said: tuple[Part] = parts if part.content.isascii() else (_text(part),)
     elif type(part) is ToolCallResponsePart and role in _RESULT_ROLES:
         role, name, said = "tool", None, (_result(part),)
     else:
-        return _chained(previous, message, _steps)
+        return None
     try:
-        form = _encode((_VERSION, role, name, said))
+        return _encode((_VERSION, role, name, said))
     except UnicodeEncodeError:
-        return _chained(previous, message, _steps)
-    return sha256(previous + sha256(form).digest()).digest()
+        return None
 
 
 def _chained(previous: bytes, message: Message, steps: Callable[[Message], list[_Step]]) -> bytes:
@@ -158,10 +180,13 @@ def _steps(message: Message) -> list[_Step]:
     steps: list[_Step] = []
     said: list[Any] | None = None
     for part in message.parts:
-        if isinstance(part, TextPart) and part.content == "":
-            continue
-        projection = _projection(part, _ARGUMENTS)
-        if isinstance(part, ToolCallResponsePart) and role in _RESULT_ROLES:
+        if type(part) is TextPart:
+            if not part.content:
+                continue
+            projection = _text(part)
+        else:
+            projection = _projection(part, _ARGUMENTS)
+        if type(part) is ToolCallResponsePart and role in _RESULT_ROLES:
             steps.append((_VERSION, "tool", None, [projection]))
             said = None
         elif said is None or role == "assistant":
@@ -174,10 +199,10 @@ def _steps(message: Message) -> list[_Step]:
 
 
 def _projection(part: Part, decoder: msgspec.json.Decoder[Any]) -> Any:
-    if isinstance(part, ToolCallPart):
-        return _call(part, decoder)
     if isinstance(part, TextPart):
         return _text(part)
+    if isinstance(part, ToolCallPart):
+        return _call(part, decoder)
     return _result(part) if isinstance(part, ToolCallResponsePart) else part
 
 

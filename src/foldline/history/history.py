@@ -3,16 +3,15 @@
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from typing import Literal, TypeAlias, get_args, overload
 
 from foldline.errors import FormatError, MessagesNotLoadedError
 from foldline.history.codec import not_a_message
-from foldline.history.digest import DIGEST_SIZE, chain_digest
+from foldline.history.digest import DIGEST_SIZE, chain_digest, chain_digests
 from foldline.history.messages import Message
 from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.history.prefix import NO_PREFIX, Prefix
-from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter, TokenEstimator, count_message
+from foldline.history.tokens import TokenCounter, TokenEstimator, count_message
 
 
 __all__ = ["COUNTING_UNITS", "CountingUnit", "History"]
@@ -68,14 +67,12 @@ class History(Sequence[Message]):
         self._head = prefix.digest
         self._tokens = array("q", (prefix.tokens,))
         # Places take four bytes each.
-        self._reach = array("I")
+        self._reach, self._users, self._tools = array("I"), array("I"), array("I")
         self._whole = array("I", (prefix.length,))
-        self._users = array("I")
         self._peaks: list[tuple[int, int]] = []
         self._calls: dict[str, list[int]] = {}
         self._open: dict[int, int] = {}
-        self._asked: set[str] = set()
-        self._call_ids: set[str] = set()
+        self._asked, self._call_ids = set[str](), set[str]()
         self._last_damage = self._last_reasoning = -1
         self._system: list[Message] = list(prefix.system)
         self._system_at = array("I", prefix.system_at)
@@ -90,24 +87,14 @@ class History(Sequence[Message]):
             FormatError: It is no message, or a field of it has a value of another type.
         """
         try:
-            parts = message.parts
-            # Most messages are one text: this saves the call of `count_message`.
-            if len(parts) == 1 and type(parts[0]) is TextPart and message.name is None:
-                tokens = MESSAGE_TOKENS + self._counter.count(parts[0].content)
-            else:
-                tokens = count_message(message, self._counter)
-            is_system = message.role == "system"
-            digest = b"" if is_system else chain_digest(self._head, message)
+            tokens = count_message(message, self._counter)
+            digest = b"" if message.role == "system" else chain_digest(self._head, message)
         except (TypeError, AttributeError, AssertionError) as error:
-            refusal = not_a_message(message)
-            if refusal is None:
+            if (refusal := not_a_message(message)) is None:
                 # It is the counter that failed.
                 raise
             raise refusal from error
-        if is_system:
-            self._hold_system(message, tokens)
-        else:
-            self._hold(message, tokens, digest)
+        self._hold(((message, tokens, digest),))
 
     def copy(self) -> "History":
         """Return a history of the same messages that grows on its own."""
@@ -147,10 +134,7 @@ class History(Sequence[Message]):
 
         The digest is that of the prefix that it ends; of a system message it is not used.
         """
-        if message.role == "system":
-            self._hold_system(message, tokens)
-        else:
-            self._hold(message, tokens, digest)
+        self._hold(((message, tokens, digest),))
 
     def _hold_system(self, message: Message, tokens: int) -> None:
         if self._asked:
@@ -159,59 +143,70 @@ class History(Sequence[Message]):
         self._system_at.append(self._length)
         self._system_tokens += tokens
 
-    def _hold(self, message: Message, tokens: int, digest: bytes) -> None:
-        position = self._length
-        role = message.role
-        messages = self._messages
-        self._length = position + 1
-        self._head = digest
-        self._chain += digest
-        messages.append(message)
-        self._tokens.append(self._tokens[-1] + tokens)
-        peaks = self._peaks
-        while peaks and peaks[-1][1] <= tokens:
-            peaks.pop()
-        peaks.append((position, tokens))
-        if role == "user":
-            self._users.append(position)
-            self._open.clear()
-        parts, reach, whole = message.parts, position, self._whole
-        if len(parts) != 1 or type(parts[0]) is not TextPart:
-            reach = self._pair(message, position)
-        elif self._asked:
-            self._follow(message, (), ())
-        self._reach.append(reach)
-        # A result tears every index between its call and itself, for good, and the next piece
-        # of an answer the one between the two.
-        if role == "assistant" and len(messages) > 1:
-            before = messages[-2]
-            if before.role == role and reach == position and not message.begins_after(before):
-                reach = position - 1
-        while whole[-1] > reach:
-            whole.pop()
-        whole.append(position + 1)
+    def _hold(self, rows: Iterable[tuple[Message, int, bytes]]) -> None:
+        held, sums, peaks, whole = self._messages, self._tokens, self._peaks, self._whole
+        position, total = self._length, sums[-1]
+        before, chain = held[-1] if held else None, self._chain
+        for message, size, digest in rows:
+            role, parts = message.role, message.parts
+            if role == "system":
+                self._hold_system(message, size)
+                continue
+            self._length, self._head = position + 1, digest
+            chain += digest
+            held.append(message)
+            total += size
+            sums.append(total)
+            while peaks and peaks[-1][1] <= size:
+                peaks.pop()
+            peaks.append((position, size))
+            if role == "user":
+                self._users.append(position)
+                self._open.clear()
+            reach = position
+            if len(parts) != 1 or type(parts[0]) is not TextPart or role == "tool":
+                reach = self._pair(message, position)
+            elif self._asked:
+                self._follow(message, (), ())
+            self._reach.append(reach)
+            # A result tears every index between its call and itself, for good, and the next piece
+            # of an answer the one between the two.
+            if before is not None and role == before.role == "assistant" and reach == position:
+                reach -= not message.begins_after(before)
+            while whole[-1] > reach:
+                whole.pop()
+            position += 1
+            whole.append(position)
+            before = message
 
     def extend(self, messages: Iterable[Message]) -> None:
         """Append *messages* in order."""
-        for place, message in enumerate(messages):
-            try:
-                self.append(message)
-            except FormatError as error:
-                text = f"messages[{place}]: {error}".replace(": message must", " must", 1)
-                raise FormatError(text) from error
+        given = messages if isinstance(messages, list) else [*messages]
+        try:
+            tokens = [count_message(one, self._counter) for one in given]
+            digests = chain_digests(self._head, given)
+        except (TypeError, AttributeError, AssertionError):
+            for place, message in enumerate(given):
+                try:
+                    self.append(message)
+                except FormatError as error:
+                    text = f"messages[{place}]: {error}".replace(": message must", " must", 1)
+                    raise FormatError(text) from error
+        else:
+            self._hold(zip(given, tokens, digests, strict=True))
 
     def _pair(self, message: Message, position: int) -> int:
         """Return the position of the earliest call that *message* answers, or its own."""
-        reach = position
+        reach, role = position, message.role
         calls: list[str] = []
         answers: list[str] = []
         for part in message.parts:
-            if isinstance(part, TextPart):
+            if type(part) is TextPart:
                 continue
             if isinstance(part, ToolCallPart):
                 calls.append(part.id)
                 # A call by anybody else is damage, which no view keeps: nothing answers it.
-                if message.role == "assistant":
+                if role == "assistant":
                     self._calls.setdefault(part.id, []).append(position)
                     self._open[position] = self._open.get(position, 0) + 1
             elif isinstance(part, ToolCallResponsePart):
@@ -219,6 +214,8 @@ class History(Sequence[Message]):
                 reach = min(reach, self._answered(part.id, position))
             elif isinstance(part, ReasoningPart):
                 self._last_reasoning = position
+        if calls or role == "tool":
+            self._tools.append(position)
         if calls or answers or self._asked:
             self._follow(message, calls, answers)
         return reach
@@ -381,11 +378,12 @@ class History(Sequence[Message]):
         at = bisect_left(self._peaks, (start, 0))
         return self._peaks[at][1] if at < len(self._peaks) else 0
 
-    def of_size(self, least: int, start: int) -> list[int]:
-        """Return the indexes of the messages in memory from *start* on of at least *least* tokens."""
-        first = max(start, self._first)
-        sums = pairwise(self._tokens[first - self._first :])
-        return [at for at, (before, after) in enumerate(sums, first) if after - before >= least]
+    def tools(self, least: int, start: int) -> list[int]:
+        """Return where in memory, from *start* on, calls and tools' messages of *least* tokens are."""
+        found, sums, first = bisect_left(self._tools, start), self._tokens, self._first - 1
+        return [
+            at for at in self._tools[found:] if sums[at - first] - sums[at - first - 1] >= least
+        ]
 
     def exchanges(self, start: int = 0) -> int:
         """Return how many exchanges the messages from *start* on are, on their own."""

@@ -10,7 +10,7 @@ subclass of it: that becomes one, and any other value is an error on the spot.
 
 import json
 from collections.abc import Sequence
-from typing import TypeAlias, cast
+from typing import TypeAlias, cast, get_args
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
@@ -150,6 +150,8 @@ class GenericPart(_Opacity, frozen=True, gc=False, tag_field="type", tag="generi
 ResponseContent: TypeAlias = TextPart | BlobPart | UriPart | FilePart | GenericPart
 """What a tool may answer with, where it answers with more than text."""
 
+_CONTENTS = frozenset(get_args(ResponseContent))
+
 
 class ToolCallResponsePart(
     Struct, frozen=True, gc=False, tag_field="type", tag="tool_call_response"
@@ -167,7 +169,10 @@ class ToolCallResponsePart(
     """
 
     def __post_init__(self) -> None:
-        if type(self.response) is not str:
+        said = self.response
+        if type(said) is not str and not (
+            type(said) is tuple and _CONTENTS.issuperset(map(type, said))
+        ):
             force_setattr(self, "response", as_result(self.response))
         if type(self.id) is not str:
             expect("id of a tool_call_response part", self.id, str)

@@ -11,7 +11,6 @@ from functools import partial
 from itertools import product
 
 from foldline.history.history import History
-from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import HistoryReductionConfig
@@ -88,10 +87,8 @@ def clearable(
     arguments repeats, and for tools whose rule says so. Those at *whole* stay too.
     """
     known = {one.index: one for one in entries}
-    large = (at for at in history.of_size(_LEAST_RESULT, cut) if at not in whole)
-    # Most of what is large is words, which are never cleared.
-    tools = (at for at in large if _has_tools(history[at]))
-    found = [at for at in tools if not _is_cleared(known.get(at))]
+    large = (at for at in history.tools(_LEAST_RESULT, cut) if at not in whole)
+    found = [at for at in large if not _is_cleared(known.get(at))]
     if not found:
         return {}
     old = history.index_keeping("tokens", keep)
@@ -198,10 +195,6 @@ def _is_open_call(history: History, at: int) -> bool:
     """Whether the newest exchange calls tools at *at*: its vendor may want that item back."""
     user = history.last_user()
     return (user is None or at > user) and bool(history[at].tool_calls)
-
-
-def _has_tools(message: Message) -> bool:
-    return message.role == "tool" or ToolCallPart in map(type, message.parts)
 
 
 def _is_cleared(entry: Shortened | None) -> bool:

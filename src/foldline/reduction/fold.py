@@ -174,10 +174,9 @@ def _reduction(
 
 def _sealed(task: FoldTask) -> tuple[Message | None, int | None]:
     """Return the newest compaction before the cut that only its vendor can read, and its index."""
-    before = task.history[task.start : task.cut]
-    for at in range(task.cut - 1, task.start - 1, -1):
-        message = before.pop()
-        if message.native is not None and (found := only_sealed(message)) is not None:
+    aged = enumerate(task.history[task.start : task.cut], task.start)
+    for at, message in reversed([(at, one) for at, one in aged if one.native is not None]):
+        if (found := only_sealed(message)) is not None:
             return found, at
     base = task.base
     return (None, None) if base is None else (base.sealed_item, base.sealed_index)

@@ -99,12 +99,9 @@ def quoted(
     again = {at for at, one in known.items() if at >= history.start and not one.text}
     for at in again:
         taken.setdefault(at, (known[at].kind, history[at]))
-    # Where nothing but pins is quoted, most messages are not read further.
-    is_read = config.strategy != "message_counting"
-    for at in aged:
-        message = history[at]
-        if (is_read or message.metadata is not None) and (kind := _kind(history, at, config, pins)):
-            taken.setdefault(at, (kind, message))
+    for at in _quotable(history, aged, pins) if config.strategy == "message_counting" else aged:
+        if kind := _kind(history, at, config, pins):
+            taken.setdefault(at, (kind, history[at]))
     new = {at for at, (kind, _) in taken.items() if kind == "pin" or at not in known or at in again}
     room = budget.beside
     for at in sorted(filter(cut.__gt__, new.union(known)), reverse=True):
@@ -118,6 +115,13 @@ def quoted(
             )
         room -= known[at].tokens if known[at].kind == "user" else 0
     return within([known[at] for at in sorted(known)], budget.beside, "user")
+
+
+def _quotable(history: History, aged: Sequence[int], pins: Pins | None) -> Sequence[int]:
+    """Return those of *aged* that may be quoted where nothing but pins is."""
+    start = history.start
+    pinned = pins_after(history, start, None) if pins is None else ()
+    return [at for at in aged if at in pinned or at < start] if pinned or start else ()
 
 
 def _unpinned(

@@ -17,7 +17,8 @@ a short mark; names of speakers are dropped.
 from typing import Any
 
 from foldline.errors import FormatError
-from foldline.history.formats.converter import Converter, is_same
+from foldline.history.codec import decode_json
+from foldline.history.formats.converter import Converter
 from foldline.history.formats.wire import (
     FAILED,
     Object,
@@ -86,38 +87,46 @@ def _usual(item: Object) -> Message | None:
     if role == "user":
         answer = _usual_result(blocks[0]) if len(blocks) == 1 else None
         return None if answer is None else Message(role="tool", parts=(answer,))
-    parts = (_usual_text(one) or _usual_call(one) for one in blocks)
-    known = tuple(part for part in parts if part is not None)
-    return Message(role=role, parts=known) if len(known) == len(blocks) else None
+    parts: list[Part] = []
+    for one in blocks:
+        part = _usual_text(one) or _usual_call(one)
+        if part is None:
+            return None
+        parts.append(part)
+    return Message(role=role, parts=tuple(parts))
 
 
 def _usual_text(block: object) -> TextPart | None:
-    if type(block) is not dict or tuple(block) != _TEXT_KEYS or block["type"] != "text":
+    if type(block) is not dict or tuple(block) != _TEXT_KEYS:
         return None
-    return TextPart(block["text"]) if are_texts(block["text"]) else None
+    kind, said = block.values()
+    return TextPart(said) if kind == "text" and are_texts(said) else None
 
 
 def _usual_call(block: object) -> ToolCallPart | None:
-    if type(block) is not dict or tuple(block) != _CALL_KEYS or block["type"] != "tool_use":
+    if type(block) is not dict or tuple(block) != _CALL_KEYS:
         return None
-    _, call_id, name, given = block.values()
-    if type(given) is not dict or not are_texts(call_id, name):
+    kind, call_id, name, given = block.values()
+    if kind != "tool_use" or type(given) is not dict or not are_texts(call_id, name):
         return None
     try:
         arguments = json_text(given)
-    except FormatError:
+        # Without an escape these are the bytes of *given*, which equals write again.
+        is_whole = "\\u" not in arguments and decode_json(arguments) == given
+    except (FormatError, RecursionError):
         return None
-    is_whole = is_same(object_from_json(arguments), given)
     return ToolCallPart(call_id, name, arguments) if is_whole else None
 
 
 def _usual_result(block: object) -> ToolCallResponsePart | None:
-    if type(block) is not dict or tuple(block) != _RESULT_KEYS or block["type"] != "tool_result":
+    if type(block) is not dict or tuple(block) != _RESULT_KEYS:
         return None
-    _, call_id, said = block.values()
-    if are_texts(call_id, said):
+    kind, call_id, said = block.values()
+    if kind != "tool_result" or not are_texts(call_id):
+        return None
+    if are_texts(said):
         return ToolCallResponsePart(call_id, said)
-    if type(said) is not list or not said or not are_texts(call_id):
+    if type(said) is not list or not said:
         return None
     parts = [part for one in said if (part := _usual_text(one)) is not None]
     return ToolCallResponsePart(call_id, tuple(parts)) if len(parts) == len(said) else None

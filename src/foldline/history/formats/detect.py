@@ -114,7 +114,7 @@ def witnesses_in(items: Iterable[Mapping[str, Any]], before: Witnesses = _NONE) 
     Raises:
         FormatError: The items contradict each other.
     """
-    possible, has_rules = before.possible, before.has_rules
+    possible, has_rules, known = before.possible, before.has_rules, None
     for index, item in enumerate(items):
         role = item.get("role")
         # Most items of a long history are exactly this.
@@ -122,8 +122,10 @@ def witnesses_in(items: Iterable[Mapping[str, Any]], before: Witnesses = _NONE) 
             found = _VENDORS
         else:
             found = _formats_of(item)
-        if not possible <= found:
-            possible = _narrowed(possible, found, index)
+        if found is not known:
+            if not possible <= found:
+                possible = _narrowed(possible, found, index)
+            known = found
         # A role that nobody has is reported with the roles of OpenAI Chat, which has the most.
         has_rules = has_rules or role not in _TURNS
     return Witnesses(possible=possible, has_rules=has_rules)
@@ -156,7 +158,7 @@ def _formats_of(item: Mapping[str, Any]) -> _Formats:
     content = item.get("content")
     if is_list(content):
         for block in content:
-            kind = block.get("type") if isinstance(block, Mapping) else None
-            if (found := BLOCKS.get(str(kind))) is not None:
+            kind = block.get("type") if isinstance(block, dict | Mapping) else None
+            if kind != "text" and (found := BLOCKS.get(str(kind))) is not None:
                 formats &= found
     return formats

@@ -86,8 +86,8 @@ def json_text(value: Any) -> str:
 def native_of(item: Object, format: NativeFormat) -> Native | None:
     """Return *item* as what is kept beside a message; None if it is no JSON."""
     try:
-        return Native(format=format, item=json_text(item))
-    except FormatError:
+        return Native(format=format, item=encode_json(item).decode())
+    except _ENDLESS:
         return None
 
 
