@@ -197,6 +197,8 @@ def _count_response(
         return counter.count(part.response)
     total = 0
     for said in part.response:
-        is_text = type(said) is TextPart
-        total += counter.count(said.content) if is_text else _count_part(said, counter, native)
+        if type(said) is TextPart:
+            total += counter.count(said.content)
+        else:
+            total += _count_part(said, counter, native)
     return total

@@ -80,10 +80,10 @@ def _usual(item: Object) -> Message | None:
     role, blocks = item.values()
     if type(blocks) is not list or not blocks or role not in _SPEAKERS:
         return None
-    if len(blocks) == 1 and (part := _usual_text(blocks[0])) is not None:
+    if len(blocks) == 1 and (text := _usual_text(blocks[0])) is not None:
         # Of the part one str would be written.
         native = native_of(item, NativeFormat.ANTHROPIC)
-        return None if native is None else Message(role=role, parts=(part,), native=native)
+        return None if native is None else Message(role=role, parts=(text,), native=native)
     if role == "user":
         answer = _usual_result(blocks[0]) if len(blocks) == 1 else None
         return None if answer is None else Message(role="tool", parts=(answer,))
