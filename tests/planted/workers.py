@@ -16,6 +16,11 @@ a job whose delivery was lost stays with a worker that lives
 -             self._may_have_lost = True
 +             self._may_have_lost = False
 
+workers/news.py: workers/test_news.py::test_closing_ends_the_listening
+a program that is woken while it closes its workers never ends
+-         while listening is not None and not listening.done():
++         if listening is not None:
+
 workers/workers.py: workers/test_takeover.py::test_a_dead_worker_is_followed_by_another
 nobody takes over from the dead
 -                     await self.sweep()

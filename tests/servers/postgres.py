@@ -111,7 +111,8 @@ class PostgresServer(Server):
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             connection.execute(end, [name])
             connection.execute(f"ALTER DATABASE {name} RESET ALL".encode())
-        with psycopg.connect(dsn) as connection:
+        # Each by itself: a transaction that drops hundreds of schemas runs out of locks.
+        with psycopg.connect(dsn, autocommit=True) as connection:
             for (schema,) in connection.execute(schemas).fetchall():
                 connection.execute(f'DROP SCHEMA "{schema}" CASCADE'.encode())
             connection.execute("CREATE SCHEMA public")

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from typing import Literal
 
 import pytest
 
@@ -198,6 +200,37 @@ async def test_a_reader_may_leave() -> None:
     may_answer.set()
 
     assert (await work).text == "hello"
+
+
+class Heard(asyncio.Event):
+    """News of which somebody waits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_awaited = asyncio.Event()
+
+    async def wait(self) -> Literal[True]:
+        self.is_awaited.set()
+        return await super().wait()
+
+
+async def test_a_reader_may_leave_while_there_is_news() -> None:
+    """A reader that goes at the moment in which it is woken does not wait for the end of the turn."""
+    store, news = MemoryStore(), Heard()
+    turn = await post_turn(store, "t", "hi")
+
+    def wakes(key: ThreadKey, turn_id: str) -> AbstractContextManager[asyncio.Event]:
+        del key, turn_id
+        return nullcontext(news)
+
+    watched = PostedTurn(store, KEY, turn, wakes=wakes)
+    reader = asyncio.create_task(anext(watched.stream()))
+    await news.is_awaited.wait()
+    news.set()
+    reader.cancel()
+    done, _ = await asyncio.wait([reader], timeout=30)
+
+    assert done == {reader}
 
 
 async def test_a_worker_that_stops_leaves_no_half_answer() -> None:

@@ -15,7 +15,7 @@ from foldline.workers.post import Post, nothing_posted
 from foldline.workers.turns import ended_turn
 
 
-__all__ = ["LOOKS", "PostedTurn", "Wakes"]
+__all__ = ["LOOKS", "PostedTurn", "Wakes", "pause"]
 
 
 LOOKS = 1.0
@@ -120,8 +120,7 @@ class PostedTurn:
                     name = f"turn {self.turn_id!r} of thread {self.key.id!r}"
                     message = f"{name} has not ended within {seconds or 0:g} seconds"
                     raise TurnPendingError(message)
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(news.wait(), left)
+                await pause(news, left)
 
     async def _look(self, seen: Callable[[str], None]) -> TurnResult | None:
         # The post first: it goes after the turn has ended, so what is missing then has an answer.
@@ -141,3 +140,11 @@ class PostedTurn:
             raise TurnFailedError(message, reason=code)
         seen(post.text)
         return None
+
+
+async def pause(event: asyncio.Event, seconds: float) -> None:
+    """Wait so many *seconds*, or until *event* is set."""
+    with suppress(TimeoutError):
+        # Before Python 3.12 `wait_for` loses a cancellation that comes with the event.
+        async with asyncio.timeout(seconds):
+            await event.wait()

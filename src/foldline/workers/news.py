@@ -78,9 +78,10 @@ class News:
 
     async def close(self) -> None:
         """Stop listening."""
-        tasks = [*self._telling, *([self._listening] if self._listening else [])]
-        if self._listening is not None:
-            self._listening.cancel()
-            self._listening = None
-        if tasks:
-            await asyncio.wait(tasks)
+        listening, self._listening = self._listening, None
+        while listening is not None and not listening.done():
+            # Before Python 3.12 a cancellation that comes with a notification is lost in the driver.
+            listening.cancel()
+            await asyncio.wait([listening], timeout=_PAUSE)
+        if self._telling:
+            await asyncio.wait(self._telling)

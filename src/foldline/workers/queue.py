@@ -20,6 +20,7 @@ from foldline.errors import ConfigError, StoreError
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.postgres.link import try_again
 from foldline.threads.stores.postgres.store import PostgresStorage
+from foldline.workers.handle import pause
 
 
 __all__ = [
@@ -33,7 +34,6 @@ __all__ = [
     "make_tables",
     "own_app",
     "patient_app",
-    "pause",
 ]
 
 
@@ -163,12 +163,6 @@ def is_open(app: App) -> bool:
 def is_outage(error: ConnectorException) -> bool:
     """Whether *error* says that the server was away, and not that it refused a statement."""
     return isinstance(error.__cause__, _AWAY)
-
-
-async def pause(event: asyncio.Event, seconds: float) -> None:
-    """Wait so many *seconds*, or until *event* is set."""
-    with suppress(TimeoutError):
-        await asyncio.wait_for(event.wait(), seconds)
 
 
 def check_cancelled() -> None:

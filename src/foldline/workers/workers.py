@@ -26,7 +26,7 @@ from foldline.checks import expect, expect_seconds, expect_whole
 from foldline.errors import ConfigError, ExternalError, StoreError
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey, check_tenant, key_of
 from foldline.threads.store import ThreadStore
-from foldline.workers.handle import LOOKS, PostedTurn
+from foldline.workers.handle import LOOKS, PostedTurn, pause
 from foldline.workers.metrics import WorkerMetrics
 from foldline.workers.news import News
 from foldline.workers.queue import (
@@ -36,7 +36,6 @@ from foldline.workers.queue import (
     make_tables,
     own_app,
     patient_app,
-    pause,
 )
 from foldline.workers.retries import Retries
 from foldline.workers.status import (

@@ -1,0 +1,38 @@
+"""Who waits for news of a turn, and how waiting ends."""
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+
+from procrastinate import PsycopgConnector
+from procrastinate.connector import Notify
+
+from foldline.threads.key import ThreadKey
+from foldline.workers.news import News
+
+
+class ForgetfulConnector(PsycopgConnector):
+    """A driver that loses its first cancellation, as one does that comes with a notification."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.listens = asyncio.Event()
+
+    async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
+        del on_notification, channels
+        self.listens.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        await asyncio.Event().wait()
+
+
+async def test_closing_ends_the_listening() -> None:
+    """A notification that comes while a program closes its workers does not keep it from ending."""
+    connector = ForgetfulConnector()
+    news = News(connector, "foldline")
+    with news.waiting(ThreadKey("default", "t"), "turn"):
+        await connector.listens.wait()
+    closing = asyncio.create_task(news.close())
+    done, _ = await asyncio.wait([closing], timeout=30)
+
+    assert done == {closing}
