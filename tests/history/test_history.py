@@ -274,6 +274,24 @@ def test_a_counter_that_fails_is_named_as_it_is() -> None:
         History([Message.user("hi")], counter=Broken())
 
 
+def test_a_counter_that_fails_once_keeps_nothing_out() -> None:
+    """Messages that come together are then counted one by one, and each is held once."""
+
+    class Flaky(Letters):
+        def count(self, text: str) -> int:
+            if text not in tried:
+                tried.add(text)
+                raise TypeError(text)
+            return super().count(text)
+
+    tried: set[str] = set()
+    messages = [Message.user("hi")]
+
+    assert vars(History(messages, counter=Flaky())) | {"_counter": COUNTER} == vars(
+        History(messages, counter=COUNTER)
+    )
+
+
 @given(MESSAGES)
 def test_many_at_once_are_held_as_one_by_one(messages: list[Message]) -> None:
     """However messages come, the history knows the same of them."""

@@ -56,8 +56,8 @@ cut counted over system messages
 - index = len(self) - size
 + index = self.total - size
 one answer is cut in two
-- if before.role == role and reach == position and not message.begins_after(before):
-+ if False:
+- reach -= not message.begins_after(before)
++ pass
 a call that was given up holds the cut
 - self._open.clear()
 + self._open.copy()

@@ -10,7 +10,7 @@ from tests.workers.storm import Plan, storm
 
 pytestmark = pytest.mark.posix
 
-SMALL = Plan(threads=20, turns=5, restarts=1)
+SMALL = Plan(threads=20, turns=10, restarts=1, kill_every=1.0)
 LARGE = Plan(threads=500, turns=10, restarts=3, kill_every=5.0)
 
 

@@ -206,7 +206,7 @@ class History(Sequence[Message]):
             if isinstance(part, ToolCallPart):
                 calls.append(part.id)
                 # A call by anybody else is damage, which no view keeps: nothing answers it.
-                if role == "assistant":
+                if message.role == "assistant":
                     self._calls.setdefault(part.id, []).append(position)
                     self._open[position] = self._open.get(position, 0) + 1
             elif isinstance(part, ToolCallResponsePart):

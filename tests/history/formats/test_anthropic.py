@@ -170,6 +170,11 @@ READ: list[tuple[dict[str, Any], str, tuple[Part, ...]]] = [
             GenericPart("image", '{"type":"image"}'),
         ),
     ),
+    (
+        {"role": "user", "content": [{"type": "other", "tool_use_id": "c", "content": "x"}]},
+        "user",
+        (GenericPart("other", '{"type":"other","tool_use_id":"c","content":"x"}'),),
+    ),
 ]
 
 WRONG: list[tuple[Any, str]] = [
