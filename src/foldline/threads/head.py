@@ -1,9 +1,7 @@
 """What a thread is at one revision: its head, its documents and its kept moments."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
-from functools import partial
 from itertools import pairwise
 from typing import Final
 
@@ -26,7 +24,6 @@ from foldline.threads.due import USUAL_MARK, FoldMark
 from foldline.threads.key import ThreadKey
 from foldline.threads.lease import Lease
 from foldline.threads.loop_state import AgentLoopState, Checkpoint
-from foldline.threads.recent import Recent
 from foldline.threads.row import (
     ORIGIN_SIZE,
     SEAL_SIZE,
@@ -226,20 +223,14 @@ encode_head: Final = msgspec.msgpack.Encoder().encode
 def decode_head(data: bytes) -> Head:
     """Read what `encode_head` wrote; raise StoreVersionError or StoreCorruptError."""
     try:
-        head = _HEAD.decode(data)
-    except (msgspec.MsgspecError, RecursionError) as error:
         # A newer head may have another shape.
-        with suppress(msgspec.MsgspecError, RecursionError):
-            _check_format(_FORMAT.decode(data).format)
+        found = _FORMAT.decode(data).format
+        if found > HEAD_FORMAT:
+            raise StoreVersionError(what="a thread", found=found, known=HEAD_FORMAT)
+        return _HEAD.decode(data)
+    except (msgspec.MsgspecError, RecursionError) as error:
         message = f"the head of a thread cannot be read: {DAMAGE_ADVICE}"
         raise StoreCorruptError(message) from error
-    _check_format(head.format)
-    return head
-
-
-def _check_format(found: int) -> None:
-    if found > HEAD_FORMAT:
-        raise StoreVersionError(what="a thread", found=found, known=HEAD_FORMAT)
 
 
 def open_head(vault: Vault, stored: StoredThread) -> Head:
@@ -356,12 +347,10 @@ def _opened(vault: Vault, key: ThreadKey, stored: Document) -> object:
         raise StoreCorruptError(message) from error
 
 
-def decode_record(
-    stored: StoredThread, vault: Vault, *, recent: Recent | None = None
-) -> ThreadRecord:
+def decode_record(stored: StoredThread, vault: Vault) -> ThreadRecord:
     """Return the thread in *stored*; raise StoreCorruptError or StoreVersionError."""
     head = open_head(vault, stored)
-    record = record_of(vault, stored.key, head, stored.documents, tail=stored.tail, recent=recent)
+    record = record_of(vault, stored.key, head, stored.documents, tail=stored.tail)
     return record if stored.lease is None else replace(record, lease=stored.lease)
 
 
@@ -372,17 +361,13 @@ def record_of(
     documents: Iterable[Document],
     *,
     tail: Sequence[StoredRow] = (),
-    recent: Recent | None = None,
 ) -> ThreadRecord:
     """Return the thread with *head* and *documents*; raise StoreCorruptError or StoreVersionError."""
     about, execution = _Metadata(), None
     reduction, name = None, ""
     tools: list[ToolRun] = []
     for one in documents:
-        if recent is not None and one.kind == "reduction":
-            found = recent.reduction(key, one, partial(_opened, vault, key))
-        else:
-            found = _opened(vault, key, one)
+        found = _opened(vault, key, one)
         if isinstance(found, AgentLoopState):
             execution = found
         elif isinstance(found, HistoryReductionState):

@@ -32,6 +32,7 @@ from foldline.threads.row import (
     MessageRow,
     StoredRow,
     check_chain,
+    extend_history,
     read_body,
     read_chain,
     read_row,
@@ -213,21 +214,18 @@ class ThreadReader:
         """Return the history that a turn needs: all of it, or what follows the cut."""
         count, cut = self._head.count, 0 if reduction is None else reduction.read_up_to
         if reduction is None or not 0 < cut <= self._head.length:
-            return self._history(NO_PREFIX, await self._known(0, count))
+            return extend_history(
+                History(counter=self.context.counter), await self._known(0, count)
+            )
         system = await self._system_rows()
         first = _seq_of(cut - 1, system)
         rows = await self._known(first, count)
         self._expect(rows[0], cut - 1)
-        if system:
-            await self._check_apart([row for row in system if row.seq < first])
+        await self._check_apart([row for row in system if row.seq < first])
         opening = await self._prefix(rows, system, reduction.pinned_index)
         # A system message is in the prefix wherever it stands, since a view has it in front.
         tail = [known for known in rows[1:] if not known.row.system]
-        return self._history(opening, tail)
-
-    def _history(self, prefix: Prefix, rows: Sequence[KnownRow]) -> History:
-        context = self.context
-        return context.recent.history(self._key, prefix, rows, context.counter)
+        return extend_history(History(counter=self.context.counter, prefix=opening), tail)
 
     async def _prefix(
         self, rows: Sequence[KnownRow], system: Sequence[StoredRow], pinned: int | None
@@ -237,7 +235,7 @@ class ThreadReader:
         user = None
         if pinned is not None and 0 <= pinned < length:
             user = await self._message_at(pinned, system)
-        elif counts.users and "user" not in [known.message.role for known in rows[1:]]:
+        elif counts.users and not any(known.message.role == "user" for known in rows[1:]):
             user = await self._last_user(_seq_of(length - 1, system) + 1)
         before = None if user is None else await self._counts_at(user.counts.position - 1, system)
         before_user = 0 if before is None else before.tokens
@@ -251,8 +249,8 @@ class ThreadReader:
             user=None if user is None else user.message,
             user_tokens=0 if user is None else user.counts.tokens - before_user,
             tokens_before_user=before_user,
-            system=tuple([known.message for known in instructions]),
-            system_at=tuple([known.counts.position for known in instructions]),
+            system=tuple(known.message for known in instructions),
+            system_at=tuple(known.counts.position for known in instructions),
             system_tokens=self._head.system_tokens,
         )
 
@@ -282,11 +280,7 @@ class ThreadReader:
 
     async def _known(self, start: int, stop: int) -> list[KnownRow]:
         rows, before = await self._fetched(start, stop)
-        key, vault, head = self._key, self._vault, self._head
-        if stop == head.count and len(rows) <= _NEAR:
-            known, bad = self.context.recent.read_chain(key, rows, vault, before, head.runs)
-        else:
-            known, bad = read_chain(rows, vault, before, head.runs)
+        known, bad = read_chain(rows, self._vault, before, self._head.runs)
         if bad is not None:
             raise self._damaged(rows[bad].seq)
         return known

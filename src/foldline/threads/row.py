@@ -17,7 +17,6 @@ other is the JSON of `encode_message`.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from hashlib import sha256
 from operator import itemgetter
 from types import MappingProxyType
@@ -45,7 +44,6 @@ __all__ = [
     "check_chain",
     "extend_history",
     "origin_of",
-    "own_rows",
     "read_body",
     "read_chain",
     "read_row",
@@ -113,9 +111,6 @@ class KnownRow(Struct, frozen=True, gc=False):
 
 _ENCODER = msgspec.msgpack.Encoder()
 _decode = msgspec.msgpack.Decoder(MessageRow).decode
-_decode_all = msgspec.msgpack.Decoder(list[MessageRow]).decode
-# What MessagePack begins a long list with; its length follows.
-_LIST = b"\xdd"
 
 _LETTERS: Mapping[Role, bytes] = MappingProxyType(
     {"system": b"s", "user": b"u", "assistant": b"a", "tool": b"t"}
@@ -166,29 +161,31 @@ def write_row(
 
 def read_row(row: StoredRow, vault: Vault) -> MessageRow:
     """Return the payload of *row*; `StoreCorruptError` if it cannot be read or decrypted."""
-    payload = row.data[_HEADER:]
+    data = row.data
+    payload = data[_HEADER:]
+    if vault.encrypts:
+        payload = vault.open_row(payload, data[:ORIGIN_SIZE], row.seq, system=row.system)
+    return _unpacked(payload, row.seq)
+
+
+def _unpacked(payload: bytes, seq: int) -> MessageRow:
     try:
-        return _decode(_opened(row, payload, vault) if vault.encrypts else payload)
+        return _decode(payload)
     except (msgspec.MsgspecError, RecursionError) as error:
-        message = f"message row {row.seq} cannot be read: {DAMAGE_ADVICE}"
-        raise StoreCorruptError(message) from error
+        raise _unreadable(seq) from error
 
 
-def _opened(row: StoredRow, payload: bytes, vault: Vault) -> bytes:
-    return vault.open_row(payload, row.data[:ORIGIN_SIZE], row.seq, system=row.system)
+def _unreadable(seq: int) -> StoreCorruptError:
+    return StoreCorruptError(f"message row {seq} cannot be read: {DAMAGE_ADVICE}")
 
 
 def read_rows(rows: Iterable[StoredRow], vault: Vault) -> list[KnownRow]:
     """Return *rows* with their messages, if each is a row and marked with the role it has."""
-    return [_known(row, read_row(row, vault)) for row in rows]
-
-
-def _known(row: StoredRow, counts: MessageRow) -> KnownRow:
-    message = read_body(counts.body)
-    if (message.role == "system") != row.system:
-        text = f"message row {row.seq} is marked with another role than its own: {DAMAGE_ADVICE}"
-        raise StoreCorruptError(text)
-    return KnownRow(row, counts, message)
+    encrypts = vault.encrypts
+    return [
+        _known(row, read_row(row, vault) if encrypts else _unpacked(row.data[_HEADER:], row.seq))
+        for row in rows
+    ]
 
 
 def read_chain(
@@ -197,23 +194,59 @@ def read_chain(
     """
     Return *rows* as `read_rows` does, up to the first that does not fit, and the place of that.
 
-    What fits is what fits for `check_chain`. Without *before* the first row is the one before, and
-    is not returned.
+    What fits is what fits for `check_chain`; both are done in one pass, since most of what reading a
+    thread takes is here. Without *before* the first row is the one before, and is not returned.
     """
-    payloads, bad = _payloads(rows, before, runs)
-    news = rows[before is None : bad]
-    if vault.encrypts:
-        payloads = [_opened(row, one, vault) for row, one in zip(news, payloads, strict=True)]
-    # All at once; one by one only to name the row that cannot be read.
-    with suppress(msgspec.MsgspecError, RecursionError):
-        counts = _decode_all(_LIST + len(payloads).to_bytes(4, "big") + b"".join(payloads))
-        return [*map(_known, news, counts)], bad
-    return read_rows(news, vault), bad
+    found: list[KnownRow] = []
+    try:
+        return found, _read_on(found, rows, vault, before, runs)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise _unreadable(rows[len(found) + (before is None)].seq) from error
 
 
-def own_rows(known: Sequence[KnownRow]) -> list[KnownRow]:
-    """Return *known*, each message with metadata read again, since a caller may change those."""
-    return [one if one.message.metadata is None else _known(one.row, one.counts) for one in known]
+def _read_on(
+    found: list[KnownRow],
+    rows: Sequence[StoredRow],
+    vault: Vault,
+    before: bytes | None,
+    runs: Runs | None,
+) -> int | None:
+    encrypts, origin, change = vault.encrypts, b"", 0
+    for place, row in enumerate(rows):
+        data, seq = row.data, row.seq
+        # A damaged file may return a value of any type.
+        if type(data) is not bytes:
+            return place
+        if runs is None:
+            origin = data[:ORIGIN_SIZE]
+        elif seq >= change:
+            origin, change = origin_of(runs, seq)
+        if before is None:
+            if data[:ORIGIN_SIZE] != origin:
+                return place
+            before = row.seal
+            continue
+        payload = data[_HEADER:]
+        hashed = before + origin + seq.to_bytes(_SEQ_SIZE, "big") + payload
+        before = sha256(hashed).digest()[:SEAL_SIZE]
+        if data[:_HEADER] != origin + before:
+            return place
+        found.append(_known(row, read_row(row, vault) if encrypts else _decode(payload)))
+    return None
+
+
+def _known(row: StoredRow, counts: MessageRow) -> KnownRow:
+    body = counts.body
+    # As `read_body` does, without the call for what nearly every row is.
+    role = _role_of(body[0]) if body.isascii() and body else None
+    if role is None:
+        message = read_body(body)
+    else:
+        message = Message(role=role, parts=(TextPart(body[1:].decode()),))
+    if (message.role == "system") != row.system:
+        text = f"message row {row.seq} is marked with another role than its own: {DAMAGE_ADVICE}"
+        raise StoreCorruptError(text)
+    return KnownRow(row, counts, message)
 
 
 def extend_history(history: History, rows: Iterable[KnownRow]) -> History:
@@ -240,34 +273,24 @@ def check_chain(
     rows: Sequence[StoredRow], before: bytes | None, runs: Runs | None = None
 ) -> int | None:
     """Return the place of the first of *rows* that does not fit; without *before* the first one does."""
-    return _payloads(rows, before, runs)[1]
-
-
-def _payloads(
-    rows: Sequence[StoredRow], before: bytes | None, runs: Runs | None
-) -> tuple[list[bytes], int | None]:
-    """Return what *rows* hold as it is stored, up to the first that does not fit, and its place."""
-    found: list[bytes] = []
     origin, change = b"", 0
     # Most of what reading a thread takes is here, so it does what `seal_of` does by itself.
     for place, row in enumerate(rows):
         data, seq = row.data, row.seq
         if type(data) is not bytes:
             # A damaged file may return a value of any type.
-            return found, place
+            return place
         if runs is None:
             origin = data[:ORIGIN_SIZE]
         elif seq >= change:
             origin, change = origin_of(runs, seq)
+        if not data.startswith(origin):
+            return place
         if before is None:
-            if not data.startswith(origin):
-                return found, place
             before = row.seal
             continue
-        payload = data[_HEADER:]
-        hashed = before + origin + seq.to_bytes(_SEQ_SIZE, "big") + payload
+        hashed = before + origin + seq.to_bytes(_SEQ_SIZE, "big") + data[_HEADER:]
         before = sha256(hashed).digest()[:SEAL_SIZE]
-        if not data.startswith(origin + before):
-            return found, place
-        found.append(payload)
-    return found, None
+        if not data.startswith(before, ORIGIN_SIZE):
+            return place
+    return None

@@ -421,7 +421,6 @@ def is_expired(context: StoreContext, record: ThreadRecord) -> bool:
 async def delete_expired(context: StoreContext, stored: StoredThread) -> bool:
     """Delete *stored* as it was read; False if somebody was faster."""
     try:
-        context.recent.forget(stored.key)
         return await context.storage.delete(stored.key, expected=stored)
     except ThreadConflictError:
         # It was prolonged or made again in the meantime.

@@ -229,12 +229,10 @@ class ThreadStore:
         Raises:
             StoreCorruptError: The stored thread is damaged.
         """
-        key = key_of(thread_id, tenant)
-        stored = await self.context.storage.load(key)
+        stored = await self.context.storage.load(key_of(thread_id, tenant))
         if stored is None:
-            self.context.recent.forget(key)
             return None
-        record = decode_record(stored, self.context.vault, recent=self.context.recent)
+        record = decode_record(stored, self.context.vault)
         if is_expired(self.context, record):
             # Reading deletes nothing: the clock of this reader may be ahead.
             return None
@@ -379,9 +377,7 @@ class ThreadStore:
 
     async def delete(self, thread_id: str | ThreadKey, *, tenant: str = DEFAULT_TENANT) -> bool:
         """Delete a thread with everything stored for it; False if there is none."""
-        key = key_of(thread_id, tenant)
-        self.context.recent.forget(key)
-        return await self.context.storage.delete(key)
+        return await self.context.storage.delete(key_of(thread_id, tenant))
 
     async def purge_expired(self) -> int:
         """
