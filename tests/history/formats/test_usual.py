@@ -80,6 +80,7 @@ CLAUDE = [
         for one in ("said", "half \ud83d", [], [BLOCKS[0]], BLOCKS[:2], [BLOCKS[0]] * 2)
     ),
     {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1"}]},
+    {"role": "user", "content": [{"type": "other", "tool_use_id": "c1", "content": "said"}]},
     *(
         {"role": "assistant", "content": [*front, one]}
         for front in ([], [BLOCKS[0]], [BLOCKS[4]])
