@@ -78,7 +78,7 @@ _WAITING: Final = (
 )
 _USUAL: Final = (None, "wait", "leave")
 
-# Who waits for longer than so many seconds says it.
+# After so many seconds of waiting a warning is logged.
 _QUIET: Final = 1.0
 
 # Programs with leases of their own length differ by less; more left is a clock that was put back.
@@ -242,7 +242,7 @@ class Admission:
         left = self._thread.turn_wait - self.waited
         while True:
             place.clear()
-            # Who is not the first has to know only whether somebody else has run his turn.
+            # One that is not the first has to know only whether its turn was run by another.
             if self._turn_id or place.is_first:
                 self._is_stale, self._is_fresh = True, False
                 await self._refresh()

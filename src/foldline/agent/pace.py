@@ -2,9 +2,10 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from time import monotonic
-from typing import Final
+from types import MappingProxyType
+from typing import Final, Never
 
 from msgspec import Struct
 
@@ -12,8 +13,11 @@ from foldline.checks import expect_whole
 from foldline.errors import ConfigError
 
 
-__all__ = ["Pace", "RateLimit", "Spent"]
+__all__ = ["NO_LIMITS", "Pace", "RateLimit", "Spent"]
 
+
+NO_LIMITS: Mapping[str, Never] = MappingProxyType({})
+"""What limits no vendor."""
 
 _MINUTE: Final = 60.0
 

@@ -19,12 +19,11 @@ started again, from the beginning or behind the threads that it has looked at.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from hashlib import sha256
-from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, TypedDict
 
 from msgspec import Struct
 
-from foldline.agent.pace import Pace, RateLimit, Spent
+from foldline.agent.pace import NO_LIMITS, Pace, RateLimit, Spent
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect, expect_whole
@@ -61,7 +60,6 @@ rewound, folded or deleted meanwhile. `failed`: the summarizers failed, or it is
 _Given: TypeAlias = AsyncIterator[tuple[str, ConversationThread]]
 """Threads, each with its place in their order."""
 
-_NO_LIMITS: Mapping[str, RateLimit | Pace] = MappingProxyType({})
 _USUAL_AT_ONCE: Final = 4
 _USUAL_FAILURES: Final = 5
 
@@ -124,7 +122,7 @@ async def refold(  # noqa: PLR0913 - one name for each thing that bounds it
     budget: Budget | None = None,
     shard: tuple[int, int] = (0, 1),
     at_once: int = _USUAL_AT_ONCE,
-    limits: Mapping[str, RateLimit | Pace] = _NO_LIMITS,
+    limits: Mapping[str, RateLimit | Pace] = NO_LIMITS,
     most_failures: int = _USUAL_FAILURES,
     on_step: Callable[[FoldStep], None] = lambda _: None,
 ) -> Refolded:

@@ -7,10 +7,10 @@ from threading import Lock
 from foldline.threads.key import ThreadKey
 
 
-__all__ = ["Waiter", "Waiters"]
+__all__ = ["Waiter", "Waiters", "pause"]
 
 
-# So often one looks whether who is before him is still there, in seconds.
+# How many seconds pass between two looks at whether those in front are still there.
 _PAUSE = 0.5
 
 
@@ -31,7 +31,7 @@ class Waiter:
 
     @property
     def is_first(self) -> bool:
-        """Whether nobody is before it who can use his place."""
+        """Whether it is the first of those that can use their places."""
         line = self._line
         return line[0] is self or next(one for one in tuple(line) if one.is_alive) is self
 
@@ -51,10 +51,7 @@ class Waiter:
 
     async def wait(self, seconds: float) -> None:
         """Wait until a turn has ended or somebody has left, but no longer than *seconds*."""
-        # `wait_for` loses a cancellation that comes together with a wake, before Python 3.12.
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._event.wait()
+        await pause(self._event, seconds)
 
     def wake(self) -> None:
         """End the waiting, from whichever thread."""
@@ -93,3 +90,11 @@ class Waiters:
         """Tell those in the line for the thread *key* to look again."""
         for one in tuple(self._lines.get(key, ())):
             one.wake()
+
+
+async def pause(event: asyncio.Event, seconds: float) -> None:
+    """Wait until *event* is set, but no longer than *seconds*."""
+    # `wait_for` loses a cancellation that comes together with the event, before Python 3.12.
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from time import monotonic
 from typing import Protocol
 
@@ -11,11 +11,12 @@ from foldline.checks import expect_seconds
 from foldline.errors import RunStartError, TurnFailedError, TurnPendingError
 from foldline.threads.key import ThreadKey
 from foldline.threads.store import ThreadStore
+from foldline.threads.waiters import pause
 from foldline.workers.post import Post, nothing_posted
 from foldline.workers.turns import ended_turn
 
 
-__all__ = ["LOOKS", "PostedTurn", "Wakes", "pause"]
+__all__ = ["LOOKS", "PostedTurn", "Wakes"]
 
 
 LOOKS = 1.0
@@ -140,11 +141,3 @@ class PostedTurn:
             raise TurnFailedError(message, reason=code)
         seen(post.text)
         return None
-
-
-async def pause(event: asyncio.Event, seconds: float) -> None:
-    """Wait so many *seconds*, or until *event* is set."""
-    with suppress(TimeoutError):
-        # Before Python 3.12 `wait_for` loses a cancellation that comes with the event.
-        async with asyncio.timeout(seconds):
-            await event.wait()

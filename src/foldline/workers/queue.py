@@ -20,7 +20,7 @@ from foldline.errors import ConfigError, StoreError
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.postgres.link import try_again
 from foldline.threads.stores.postgres.store import PostgresStorage
-from foldline.workers.handle import pause
+from foldline.threads.waiters import pause
 
 
 __all__ = [

@@ -11,12 +11,11 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from os import urandom
-from types import MappingProxyType
 
 from foldline.agent.admission import check_turn_id
 from foldline.agent.agent import Agent
 from foldline.agent.events import AgentEvent, RequestSentEvent, TextDeltaEvent
-from foldline.agent.pace import RateLimit
+from foldline.agent.pace import NO_LIMITS, RateLimit
 from foldline.agent.refold import Refolded
 from foldline.agent.result import TurnResult, stored_result
 from foldline.agent.turn_input import TurnInput, checked_input
@@ -51,7 +50,6 @@ __all__ = [
 ]
 
 
-_NO_LIMITS: Mapping[str, RateLimit] = MappingProxyType({})
 _UNSENDABLE = re.compile(r"[\0\ud800-\udfff]")
 
 
@@ -235,7 +233,7 @@ async def refold_tenant(
     *,
     shard: tuple[int, int] = (0, 1),
     due_only: bool = False,
-    limits: Mapping[str, RateLimit] = _NO_LIMITS,
+    limits: Mapping[str, RateLimit] = NO_LIMITS,
 ) -> Refolded:
     """
     Fold the threads of *tenant* as *agent* would at the next turn of each; see `Agent.refold`.

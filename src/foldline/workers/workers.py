@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from time import monotonic
-from types import MappingProxyType
 from typing import Final, Self
 
 import psycopg
@@ -20,13 +19,14 @@ from procrastinate.types import JSONValue
 from procrastinate.worker import Worker
 
 from foldline.agent.agent import Agent
-from foldline.agent.pace import RateLimit
+from foldline.agent.pace import NO_LIMITS, RateLimit
 from foldline.agent.turn_input import TurnInput
 from foldline.checks import expect, expect_seconds, expect_whole
 from foldline.errors import ConfigError, ExternalError, StoreError
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey, check_tenant, key_of
 from foldline.threads.store import ThreadStore
-from foldline.workers.handle import LOOKS, PostedTurn, pause
+from foldline.threads.waiters import pause
+from foldline.workers.handle import LOOKS, PostedTurn
 from foldline.workers.metrics import WorkerMetrics
 from foldline.workers.news import News
 from foldline.workers.queue import (
@@ -55,12 +55,11 @@ __all__ = ["Workers"]
 
 _LOG = logging.getLogger("foldline")
 _QUEUE = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
-_NO_LIMITS: Mapping[str, RateLimit] = MappingProxyType({})
 _RETRIES: Final = Retries()
 _POLLS: Final = 0.5
 _ROUND: Final = 1.0
 _SHOWS: Final = 0.4
-# What a worker of procrastinate needs to tell its signs of life every ten seconds.
+# Workers of procrastinate give a sign of life every ten seconds.
 _THEIR_LEASE: Final = 30.0
 
 
@@ -249,7 +248,7 @@ class Workers:
         *,
         shards: int = 1,
         due_only: bool = False,
-        limits: Mapping[str, RateLimit] = _NO_LIMITS,
+        limits: Mapping[str, RateLimit] = NO_LIMITS,
     ) -> None:
         """
         Let workers fold the threads of *tenant* as their agent would, each at most once.
