@@ -124,6 +124,14 @@ async def test_a_part_that_is_none_is_refused(shard: tuple[int, int]) -> None:
             await refold(store, reducer(), shard=shard)
 
 
+async def test_limits_are_checked() -> None:
+    """What is no limit is refused by the name of its vendor, before a thread is read."""
+    wrong: Any = {"openai": 5}
+    async with MemoryStore() as store:
+        with pytest.raises(ConfigError, match=r"limits\['openai'\] must be a RateLimit"):
+            await refold(store, reducer(), limits=wrong)
+
+
 async def test_only_what_is_due_is_read() -> None:
     """Among the threads that are listed as due, the oldest come first, and the list is empty then."""
     steps: list[FoldStep] = []

@@ -37,4 +37,4 @@ def test_a_thread_without_a_summary_says_so(run: Run, chat: Path) -> None:
     refused = run("threads", "summary", "t")
 
     assert refused.code == 2
-    assert "thread 't' has 0 reductions with a summary" in refused.err
+    assert "thread 't' has no summary yet" in refused.err

@@ -102,7 +102,16 @@ def test_errors_of_theirs_may_pass() -> None:
     assert retries.pause(TypeError(), tried=0) is None
 
 
-@pytest.mark.parametrize("wrong", [{"most": 0}, {"first": -1.0}, {"longest": float("nan")}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"most": 0},
+        {"first": -1.0},
+        {"longest": float("nan")},
+        {"passing": KeyError},
+        {"passing": ("KeyError",)},
+    ],
+)
 def test_a_policy_is_checked(wrong: dict[str, Any]) -> None:
     """No worker finds out that it tries nothing."""
     with pytest.raises(ConfigError, match=next(iter(wrong))):

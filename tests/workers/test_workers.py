@@ -1,6 +1,7 @@
 """Workers on a real PostgreSQL: what is posted is answered, in order, and once."""
 
 import asyncio
+from typing import Any
 
 import psycopg
 import pytest
@@ -343,6 +344,25 @@ def test_the_queue_needs_a_postgresql() -> None:
 
     with pytest.raises(ConfigError, match="PostgresStore"):
         Workers(agent, MemoryStore())
+
+
+async def test_workers_that_are_not_open_say_so() -> None:
+    """Whatever is asked of them then is refused with what to do."""
+    agent, _ = agent_of()
+    workers = Workers(agent, PostgresStore("postgresql://"))
+
+    for ask in (workers.status, workers.failed, workers.refold):
+        with pytest.raises(StoreError, match="the workers are not open: use `async with`"):
+            await ask()
+
+
+async def test_a_limit_of_a_refold_is_a_rate_limit() -> None:
+    """Anything else is refused by the name of its vendor."""
+    agent, _ = agent_of()
+    wrong: Any = {"openai": 5}
+
+    with pytest.raises(ConfigError, match=r"limits\['openai'\] must be a RateLimit, got int"):
+        await Workers(agent, PostgresStore("postgresql://")).refold(limits=wrong)
 
 
 @pytest.mark.parametrize("name", ["", "Two Words", "a" * 41, "1st"])

@@ -4,16 +4,16 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from time import monotonic
-from types import MappingProxyType
+from types import MappingProxyType, UnionType
 from typing import Final, Never
 
 from msgspec import Struct
 
-from foldline.checks import expect_whole
+from foldline.checks import expect, expect_whole
 from foldline.errors import ConfigError
 
 
-__all__ = ["NO_LIMITS", "Pace", "RateLimit", "Spent"]
+__all__ = ["NO_LIMITS", "Pace", "RateLimit", "Spent", "check_limits"]
 
 
 NO_LIMITS: Mapping[str, Never] = MappingProxyType({})
@@ -110,3 +110,10 @@ class Pace:
         if limit.tokens is not None and known and known + tokens > limit.tokens:
             is_full = True
         return spent[0].at + _MINUTE - now if is_full and spent else 0.0
+
+
+def check_limits(limits: Mapping[str, object], kind: type | UnionType) -> None:
+    """Raise ConfigError unless *limits* has one of *kind* for each vendor."""
+    expect("limits", limits, Mapping)
+    for vendor, one in limits.items():
+        expect(f"limits[{vendor!r}]", one, kind)

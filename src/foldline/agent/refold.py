@@ -23,7 +23,7 @@ from typing import Final, Literal, TypeAlias, TypedDict
 
 from msgspec import Struct
 
-from foldline.agent.pace import NO_LIMITS, Pace, RateLimit, Spent
+from foldline.agent.pace import NO_LIMITS, Pace, RateLimit, Spent, check_limits
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect, expect_whole
@@ -156,7 +156,7 @@ async def refold(  # noqa: PLR0913 - one name for each thing that bounds it
     expect("reducer", reducer, HistoryReducer)
     expect_whole("at_once", at_once, 1)
     expect_whole("most_failures", most_failures, 1)
-    _check_shard(shard)
+    _check(shard, limits)
     budget = budget or budget_of(reducer.config, window=reducer.window)
     run = _Run(store, reducer, budget, limits, most_failures=most_failures, on_step=on_step)
     given = (_due if due_only else _every)(store, tenant, after)
@@ -164,7 +164,8 @@ async def refold(  # noqa: PLR0913 - one name for each thing that bounds it
     return run.outcome()
 
 
-def _check_shard(shard: tuple[int, int]) -> None:
+def _check(shard: tuple[int, int], limits: Mapping[str, object]) -> None:
+    check_limits(limits, RateLimit | Pace)
     if not 0 <= shard[0] < shard[1]:
         message = f"shard must be (part, of how many), the part from 0 up, got {shard}"
         raise ConfigError(message)

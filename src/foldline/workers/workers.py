@@ -19,7 +19,7 @@ from procrastinate.types import JSONValue
 from procrastinate.worker import Worker
 
 from foldline.agent.agent import Agent
-from foldline.agent.pace import NO_LIMITS, RateLimit
+from foldline.agent.pace import NO_LIMITS, RateLimit, check_limits
 from foldline.agent.turn_input import TurnInput
 from foldline.checks import expect, expect_seconds, expect_whole
 from foldline.errors import ConfigError, ExternalError, StoreError
@@ -268,6 +268,7 @@ class Workers:
         """
         check_tenant(tenant)
         expect_whole("shards", shards, 1)
+        check_limits(limits, RateLimit)
         shares = {vendor: to_builtins(one.share(shards)) for vendor, one in limits.items()}
         for part in range(shards):
             ids: dict[str, JSONValue] = {"tenant": tenant, "part": part, "parts": shards}
@@ -285,20 +286,26 @@ class Workers:
         return lock
 
     async def _defer(self, task: str, lock: str, ids: Mapping[str, JSONValue]) -> None:
-        put = self.app.configure_task(f"{self.queue}:{task}", lock=lock, queue=self.queue)
+        put = self._opened().configure_task(f"{self.queue}:{task}", lock=lock, queue=self.queue)
         try:
             await put.defer_async(**ids)
         except (ConnectorException, psycopg.Error) as error:
             raise _away(error) from None
 
+    def _opened(self) -> App:
+        if not is_open(self.app):
+            message = "the workers are not open: use `async with`, or await `open()`"
+            raise StoreError(message)
+        return self.app
+
     async def status(self) -> QueueStatus:
         """Return how the queue stands."""
         store = self.store if self._is_own else None
-        return await queue_status(self.app, self.queue, lease=self.lease, store=store)
+        return await queue_status(self._opened(), self.queue, lease=self.lease, store=store)
 
     async def failed(self, *, limit: int = 20) -> list[FailedJob]:
         """Return the newest jobs that were given up."""
-        return await failed_jobs(self.app, self.queue, limit=limit, store=self.store)
+        return await failed_jobs(self._opened(), self.queue, limit=limit, store=self.store)
 
     async def run(
         self, *, concurrency: int = 10, patience: float = 30.0, wait: bool = True

@@ -44,6 +44,7 @@ async def _inspected(store: ThreadStore, options: _SummaryOptions) -> Inspection
     thread = await found_thread(store, options)
     kept = [one for one in await thread.reductions() if one.front_messages()]
     if len(kept) <= options.back:
-        message = f"thread {options.id!r} has {counted(len(kept), 'reduction')} with a summary"
+        has = f"{counted(len(kept), 'fold')} with a summary" if kept else "no summary yet"
+        message = f"thread {options.id!r} has {has}"
         raise UsageError(message)
     return inspect_summary(History(await thread.get_messages()), kept[options.back])
