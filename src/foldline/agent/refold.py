@@ -13,7 +13,7 @@ A thread whose counts leave no fold due by the new rule is passed by with its he
 are read, and the verdict decides, prices included. The offline digest stands behind every
 summarizer in a turn, which has to go on. Here nobody waits, so what the digest wrote in the place of a
 model that failed is not stored, and after some failures of models in a row the run ends: it may be
-started again, from the beginning or behind the threads that it has looked at.
+started again, from the beginning or after the threads that it has looked at.
 """
 
 import asyncio
@@ -90,7 +90,7 @@ class Refolded(Struct, frozen=True, kw_only=True):
     """Whether every thread was looked at; not if the summarizers failed too often in a row."""
 
     next: str = ""
-    """The `after` of a run that goes on behind what was looked at; empty if all was."""
+    """The `after` of a run that continues after what was looked at; empty if all was."""
 
 
 def shard_of(key: ThreadKey, shards: int) -> int:
@@ -137,7 +137,7 @@ async def refold(  # noqa: PLR0913 - one name for each thing that bounds it
         reducer: What folds: another configuration, summarizer or model makes another reduction.
         tenant: Whose threads.
         due_only: Whether only threads in `ThreadStore.folds_due` are looked at, the oldest first.
-        after: The `next` of an earlier run with the same *due_only*, to begin behind it.
+        after: The `next` of an earlier run with the same *due_only*, to begin after it.
         budget: What a request may hold, its instructions and tools included; by default that of the
             configuration and the model's window.
         shard: Which part of the threads, from 0, and of how many; see `shard_of`.

@@ -12,7 +12,7 @@ _Object = TypeVar("_Object")
 
 def opened(view: list[_Object], role: Callable[[_Object], object], note: _Object) -> list[_Object]:
     """
-    Return *view* with *note* behind its rules if the model speaks first in it.
+    Return *view* with *note* after its system messages if the model would speak first.
 
     Some vendors refuse a request in which the model speaks first, and a guest does not say which
     vendor answers.

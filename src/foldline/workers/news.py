@@ -25,7 +25,7 @@ class News:
     """
     Says, and hears, of which turn there is something new to read.
 
-    It only saves time: who waits looks at the store now and then anyway.
+    It only saves time: those who wait look at the store now and then anyway.
     """
 
     def __init__(self, connector: PsycopgConnector, channel: str) -> None:

@@ -191,7 +191,7 @@ async def give_up_turn(
     tenant: str = DEFAULT_TENANT,
 ) -> None:
     """
-    Note that no worker tries a turn again because of *error*, so that who waits for it is told.
+    Note that no worker tries a turn again because of *error*, so that waiting for it ends.
 
     Of an error that is not foldline's only the class is kept, since its text may quote anything.
     """

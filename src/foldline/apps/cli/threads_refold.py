@@ -84,7 +84,7 @@ class _RefoldOptions(TenantOptions, frozen=True, kw_only=True):
         bool, typer.Option("--due", help="Only the threads that `foldline threads due` lists.")
     ] = False
     after: Annotated[
-        str, typer.Option(metavar="CURSOR", help="Begin behind this; an earlier run prints it.")
+        str, typer.Option(metavar="CURSOR", help="Begin after this; an earlier run prints it.")
     ] = ""
     shard: Annotated[
         str,
@@ -185,9 +185,7 @@ def _tell(options: _RefoldOptions, found: Refolded) -> None:
         spent = f"; {read:,} tokens read and {written:,} written" if read or written else ""
         say(f"{counted(sum(counts.values()), 'thread')}: {shown or 'none'}{spent}")
         if not found.is_complete:
-            note(
-                "ended after several failures in a row: run it again to go on, or behind them with"
-            )
+            note("ended after several failures in a row: run it again to go on, or after them with")
             note(f"--after {found.next}")
     if counts.get("failed"):
         raise typer.Exit(DAMAGED)
