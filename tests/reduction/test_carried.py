@@ -1,5 +1,6 @@
 """How far back the record of a library caller reaches: after an edit little is read again."""
 
+import asyncio
 from datetime import UTC, datetime
 
 import msgspec
@@ -10,8 +11,8 @@ from foldline.history.messages import Message
 from foldline.reduction.budget import budget_of
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.draft import FoldOptions
-from foldline.reduction.fold import FoldResult, fold
-from foldline.reduction.request import Flow
+from foldline.reduction.fold import fold
+from foldline.reduction.request import SummaryRequest, run_flow
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.stride import is_kept
 from foldline.reduction.verdict import decide
@@ -44,19 +45,14 @@ class Caller:
             budget=budget_of(self.config),
             summary_budget=1500,
         )
-        made = self._run(fold(history, verdict, self.config, options, given=state)).state
+        flow = fold(history, verdict, self.config, options, given=state)
+        made = asyncio.run(run_flow(flow, self._summary, asyncio.to_thread)).state
         assert made is not None
         self.record = made.to_json()
 
-    def _run(self, flow: Flow[FoldResult]) -> FoldResult:
-        try:
-            request = next(flow)
-            while True:
-                self.read += len(request.messages)
-                request = flow.send("They talked about the weather.")
-        except StopIteration as end:
-            result: FoldResult = end.value
-            return result
+    async def _summary(self, request: SummaryRequest) -> str:
+        self.read += len(request.messages)
+        return "They talked about the weather."
 
 
 def said(number: int) -> Message:

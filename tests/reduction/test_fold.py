@@ -94,7 +94,8 @@ def attempt(
         "summary_budget": 1500,
     }
     given = FoldOptions(**(fields | options))  # type: ignore[arg-type]
-    return asyncio.run(run_flow(fold(history, verdict, config, given, given=state), ask))
+    flow = fold(history, verdict, config, given, given=state)
+    return asyncio.run(run_flow(flow, ask, asyncio.to_thread))
 
 
 def make(
@@ -109,6 +110,27 @@ def make(
     result = attempt(history, config, ask, state, force=force, **options)
     assert result.state is not None
     return Made(result.state, result.reason, result.writing)
+
+
+async def test_a_text_is_reviewed_aside() -> None:
+    """What reads a whole source to judge a text is handed to a thread, once for each text."""
+    history, handed = talk(4), list[object]()
+
+    async def in_thread(work: Callable[[], None]) -> None:
+        handed.append(work)
+        work()
+
+    verdict = decide(history, ROLLING, None, config_fingerprint="f")
+    options = FoldOptions(
+        created_at=NOW,
+        config_fingerprint="f",
+        summarizers=1,
+        budget=budget_of(ROLLING),
+        summary_budget=1500,
+    )
+    result = await run_flow(fold(history, verdict, ROLLING, options), Asked(), in_thread)
+
+    assert result.writing.calls == len(handed) == 1
 
 
 def texts(messages: Iterable[Message]) -> list[str]:

@@ -237,7 +237,7 @@ def test_a_batch_keeps_the_stopgap(config: HistoryReductionConfig) -> None:
     )
     flow = fold(history, pinned, config, options, given=state)
     asked = Reader()
-    made = asyncio.run(run_flow(flow, asked)).state
+    made = asyncio.run(run_flow(flow, asked, asyncio.to_thread)).state
 
     assert (made is not None, asked.requests) == (True, [])
     assert made is not None

@@ -71,7 +71,7 @@ class Folding:
             summary_budget=budget.summary,
         )
         flow = fold(history, decided, config, options, given=state, overrides=overrides)
-        made = asyncio.run(run_flow(flow, self._ask)).state
+        made = asyncio.run(run_flow(flow, self._ask, asyncio.to_thread)).state
         assert made is not None
         return made
 

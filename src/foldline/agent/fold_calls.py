@@ -1,5 +1,6 @@
 """Asking summarizers within one time limit for the whole fold."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from time import monotonic
@@ -129,7 +130,7 @@ class FoldCalls:
         """Run *flow* to its end."""
         is_whole = False
         try:
-            result = await run_flow(flow, self._ask)
+            result = await run_flow(flow, self._ask, asyncio.to_thread)
             self._judge(is_refused=False)
             is_whole = not self._is_late
         finally:

@@ -140,7 +140,7 @@ def _tasks(
         # The agent keeps a list of its own, which has no ids of ours.
         return [*record.lines(Section.OPEN)], [*record.lines(Section.DONE)]
     number, opened, done = _known(before)
-    evidence = [*_evidence(messages)]
+    evidence = [*_evidence(messages)] if written.get(Section.DONE) else []
     for section in (Section.OPEN, Section.DONE):
         for line in written.get(section, ()):
             match = _ID.match(line)

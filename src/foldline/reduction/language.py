@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -216,33 +217,41 @@ class Profile(Struct, frozen=True, kw_only=True):
 
 def words(text: str) -> list[str]:
     """Return the words of *text*, folded; where no spaces are written, its characters."""
-    return [word.replace("’", "'") for word in _WORD.findall(text.casefold())]
+    return _WORD.findall(text.casefold().replace("’", "'"))
 
 
 def content(found: Iterable[str]) -> set[str]:
     """Return what carries the meaning among the words of a text: stems, or pairs of characters."""
-    stems: set[str] = set()
-    before = ""
-    for word in found:
-        if _IS_UNSPACED(word):
-            if before:
-                stems.add(before + word)
-            before = word
-            continue
-        before = ""
-        least = _LEAST_LETTERS if word < "\u0500" else _LEAST_LETTERS_ELSEWHERE
-        if len(word) >= least and word not in FUNCTION_WORDS:
-            stems.add(word[:_LETTERS_OF_A_STEM])
-    return stems
+    found = list(found)
+    # A long text says the same few thousand words again and again.
+    different = set(found)
+    characters = set(filter(_IS_UNSPACED, different))
+    if characters:
+        pairs = {one + other for one, other in pairwise(found) if {one, other} <= characters}
+        return _stems(different - characters) | pairs
+    return _stems(different)
+
+
+def _stems(different: Iterable[str]) -> set[str]:
+    return {
+        word[:_LETTERS_OF_A_STEM]
+        for word in different
+        if len(word) >= (_LEAST_LETTERS if word < "\u0500" else _LEAST_LETTERS_ELSEWHERE)
+        and word not in FUNCTION_WORDS
+    }
 
 
 def profile(found: Sequence[str]) -> Profile:
     """Return how much of each script and language the words *found* of a text have."""
-    scripts: Counter[str] = Counter()
-    for character, count in Counter("".join(found)).items():
-        scripts[_script(character)] += count
-    letters = max(1, scripts.total())
     counts = Counter(found)
+    scripts: Counter[str] = Counter()
+    for word, count in counts.items():
+        if word.isascii():
+            scripts["LATIN"] += count * len(word)
+        else:
+            for character in word:
+                scripts[_script(character)] += count
+    letters = max(1, scripts.total())
     total = max(1, len(found))
     return Profile(
         count=len(found),

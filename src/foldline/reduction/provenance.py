@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from itertools import chain
 
 from foldline.reduction.dates import Day, days_of
 from foldline.reduction.request import SummaryRequest
@@ -98,7 +99,7 @@ class Source:
     def __init__(self, request: SummaryRequest) -> None:
         """Read what *request* gives to read, and what its instruction names."""
         given = (request.prompt, request.focus, *request.earlier, *request.shown)
-        self._text = _read(folded("\n".join((*given, *texts_of(request.messages)))))
+        self._text = _read("\n".join(map(folded, chain(given, texts_of(request.messages)))))
 
     def lacking(self, statements: Iterable[str]) -> frozenset[str]:
         """Return those of *statements* with a name, a number or a day that was never said."""

@@ -3,7 +3,8 @@ What a strategy asks of a summarizer, and how a strategy is run.
 
 A strategy is a generator: it yields `SummaryRequest`s, is sent the texts, and returns its result. It
 knows no model and no event loop. `run_flow` awaits the summarizers, and sends in a
-`SummaryFailure` if one failed: what follows a failure is decided in one place, the strategy.
+`SummaryFailure` if one failed: what follows a failure is decided in one place, the strategy. What
+would hold up a loop, it yields as `Aside`.
 """
 
 from collections.abc import Awaitable, Callable, Generator
@@ -17,6 +18,7 @@ from foldline.reduction.record import SummaryRecord
 
 __all__ = [
     "DEFAULT_PROMPT",
+    "Aside",
     "Flow",
     "Remembered",
     "Reply",
@@ -24,6 +26,7 @@ __all__ = [
     "SummaryFailure",
     "SummaryRequest",
     "Written",
+    "aside",
     "run_flow",
 ]
 
@@ -139,18 +142,46 @@ class Remembered(Struct, frozen=True, kw_only=True):
 Reply: TypeAlias = str | Written | Remembered | SummaryFailure
 """What is sent into a strategy: a text, alone or with a record, or a failure."""
 
-Flow: TypeAlias = Generator[SummaryRequest, Reply, _Result]
+
+class Aside(Struct, frozen=True):
+    """Work that takes as long as a text is, and that any thread may do."""
+
+    work: Callable[[], None]
+
+
+Flow: TypeAlias = Generator[SummaryRequest | Aside, Reply, _Result]
 """A running strategy."""
 
 
+def aside(work: Callable[[], _Result]) -> Flow[_Result]:
+    """Have *work* done where it holds up no event loop, and return what it returns."""
+    results: list[_Result] = []
+    yield Aside(lambda: results.append(work()))
+    return results[0]
+
+
 async def run_flow(
-    flow: Flow[_Result], ask: Callable[[SummaryRequest], Awaitable[Reply]]
+    flow: Flow[_Result],
+    ask: Callable[[SummaryRequest], Awaitable[Reply]],
+    in_thread: Callable[[Callable[[], None]], Awaitable[None]],
 ) -> _Result:
-    """Run *flow* to its end, awaiting *ask* for each text, and return its result."""
+    """
+    Run *flow* to its end, and return its result.
+
+    Args:
+        flow: The strategy.
+        ask: Awaited for each text.
+        in_thread: Awaited for work that would hold up the event loop, such as `asyncio.to_thread`.
+    """
+    reply: Reply = ""
     try:
-        request = next(flow)
+        step = next(flow)
         while True:
-            request = flow.send(await ask(request))
+            if isinstance(step, Aside):
+                await in_thread(step.work)
+            else:
+                reply = await ask(step)
+            step = flow.send(reply)
     except StopIteration as end:
         result: _Result = end.value
         return result

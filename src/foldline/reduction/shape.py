@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from foldline.reduction.language import (
     DANGLING,
     TELLING,
+    Profile,
     content,
     is_foreign,
     names_language,
@@ -68,8 +69,9 @@ def shape_defects(text: str, request: SummaryRequest) -> Iterator[str]:
     if len(own) < min(_LEAST_CONTENT, _SHARE_OF_SHORT * len(source)):
         yield "The text says too little to stand for the conversation."
         return
-    yield from _language_defects(found, parts, request)
-    if not is_foreign(profile(found), *map(profile, parts)):
+    own_profile, profiles = profile(found), [profile(one) for one in parts]
+    yield from _language_defects(own_profile, profiles, request)
+    if not is_foreign(own_profile, *profiles):
         if len(own & source) < _LEAST_OVERLAP * len(own):
             yield "The text is about something else than the conversation."
         elif (missing := _missing_part(own, meant)) is not None:
@@ -91,12 +93,12 @@ def _without_headings(text: str) -> str:
 
 
 def _language_defects(
-    found: Sequence[str], parts: Sequence[list[str]], request: SummaryRequest
+    own: Profile, known: Sequence[Profile], request: SummaryRequest
 ) -> Iterator[str]:
     instruction = f"{request.prompt}\n{request.focus}"
     if names_language(instruction):
         return
-    if is_foreign(profile(found), profile(words(instruction)), *map(profile, parts)):
+    if is_foreign(own, profile(words(instruction)), *known):
         yield "The text is in another language than the conversation and its instruction."
 
 

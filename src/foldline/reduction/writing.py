@@ -1,6 +1,7 @@
 """One text of a fold: the summarizers are asked in turn until one keeps the contract."""
 
 from collections.abc import Callable
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,6 +15,7 @@ from foldline.reduction.request import (
     SummaryFailure,
     SummaryRequest,
     Written,
+    aside,
 )
 
 
@@ -100,7 +102,10 @@ def write(
             failures += (reply.defect or reply.reason,)
             faults = (reply.defect,) if reply.defect else known
         else:
-            review = _reviewed(reply, request, count, room, by_code=summarizer in by_code)
+            is_code = summarizer in by_code
+            review = yield from aside(
+                partial(_reviewed, reply, request, count, room, by_code=is_code)
+            )
             faults = review.defects
             if not faults:
                 cost = Writing(calls=calls, tokens_read=calls * source, failures=failures)
