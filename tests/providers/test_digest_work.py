@@ -8,15 +8,24 @@ import pytest
 
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
+from foldline.history.tokens import TokenEstimator
 from foldline.providers.digest.identifiers import Finder
+from foldline.providers.digest.material import read_material
 from foldline.providers.digest.outline import lay_out
 from foldline.providers.digest.span import read_span
-from foldline.providers.digest.summarizer import DigestSummarizer, read_record, write_digest
+from foldline.providers.digest.summarizer import (
+    DigestSummarizer,
+    read_record,
+    write_digest,
+)
 from foldline.providers.digest.trail import offer_trail, trail_of
 from foldline.providers.digest.work import EXTRACTORS, Extractor, Facts, ToolUse, facts_of, uses_of
 from foldline.reduction.record import Artefact, Counts, Section, SummaryRecord
 from foldline.reduction.request import SummaryRequest
 from tests.linearity import is_linear
+
+
+COUNT = TokenEstimator().count
 
 
 def used(name: str, arguments: dict[str, object], result: str = "ok") -> list[Message]:
@@ -334,7 +343,9 @@ async def test_an_extractor_of_ones_own() -> None:
 
     assert "## Open tasks\n- Ticket T-77" in text
     assert " -> filed" in text
-    assert (await digest.record(request)).lines(Section.OPEN) == ("Ticket T-77",)
+    assert (await digest.record(await digest.material(request))).lines(Section.OPEN) == (
+        "Ticket T-77",
+    )
     assert "## Open tasks" not in write_digest(request)
 
 
@@ -343,7 +354,9 @@ def test_code_adds_nothing_to_a_small_talk() -> None:
     talk = (Message.user("Hello there"), Message.assistant("Hello"))
     request = SummaryRequest(messages=talk, prompt="", budget=600)
 
-    assert read_record(request) == SummaryRecord(Counts(user=1, assistant=1), {})
+    assert read_record(read_material(request, count=COUNT, extractors=EXTRACTORS)) == SummaryRecord(
+        Counts(user=1, assistant=1), {}
+    )
 
 
 def test_older_commits_keep_their_hash() -> None:
@@ -384,8 +397,9 @@ def test_a_record_has_what_the_text_of_a_model_leaves() -> None:
     """Beside a short text of a model code has more of the budget than before it was written."""
     calls = [one for number in range(99) for one in used("look", {"id": f"ORDER-{number:05}"})]
     request = SummaryRequest(messages=tuple(calls), prompt="", budget=600)
-    before, after = read_record(request), read_record(request, text="They looked at orders.")
-    long = read_record(request, text="They looked at orders. " * 100)
+    material = read_material(request, count=COUNT, extractors=EXTRACTORS)
+    before, after = read_record(material), read_record(material, text="They looked at orders.")
+    long = read_record(material, text="They looked at orders. " * 100)
     assert len(after.identifiers) > len(before.identifiers) == len(long.identifiers)
 
 

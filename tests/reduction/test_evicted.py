@@ -11,7 +11,9 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart, ToolCallResponsePart
 from foldline.history.tokens import TokenEstimator
+from foldline.providers.digest.material import read_material
 from foldline.providers.digest.summarizer import read_record, write_digest
+from foldline.providers.digest.work import EXTRACTORS
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.delta import merged
 from foldline.reduction.evicted import LEAST_BUDGET, evicted, noted, sizes
@@ -93,7 +95,7 @@ def test_nothing_is_said_without_need() -> None:
 def test_a_record_beside_a_model_says_it_too() -> None:
     """What gives way to the model's text is counted like what never had room."""
     request = asked(work(90), budget=600)
-    record = read_record(request, count=COUNT)
+    record = read_record(read_material(request, count=COUNT, extractors=EXTRACTORS), count=COUNT)
     text = merged(record, "## Narrative\n" + "It went on. " * 60, request, count=COUNT, most=420)
     known = listed(record) + record.left_out
 

@@ -6,6 +6,7 @@ from typing import cast
 from msgspec.structs import replace
 
 from foldline.agent.reduced import ReducerCall
+from foldline.providers.digest.material import Material
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.model import Summarizer
 from foldline.reduction.config import HistoryReductionConfig, config_of_run
@@ -22,7 +23,7 @@ class RecordedSummarizer:
     def __init__(self, summarizer: Summarizer, digest: DigestSummarizer) -> None:
         """Have *summarizer* write, and *digest* read what code can."""
         self._summarizer, self._digest = summarizer, digest
-        self._read: tuple[SummaryRequest, SummaryRecord] | None = None
+        self._read: tuple[Material, SummaryRecord] | None = None
 
     @property
     def name(self) -> str:
@@ -42,7 +43,7 @@ class RecordedSummarizer:
         Raises:
             Exception: What the summarizer raises.
         """
-        record = await self._known(request)
+        material, record = await self._known(request)
         tokens = self._digest.counter.count(record.render()) if record.sections else 0
         budget = max(1, request.budget - tokens)
         given = replace(request, budget=budget)
@@ -53,15 +54,16 @@ class RecordedSummarizer:
         if not isinstance(text, str):
             return text
         # What the text leaves of its part is for what code has read.
-        record = await self._digest.record(request, text=text)
+        record = await self._digest.record(material, text=text)
         return Written(text=text, record=record, budget=budget, sealed=sealed)
 
-    async def _known(self, request: SummaryRequest) -> SummaryRecord:
+    async def _known(self, request: SummaryRequest) -> tuple[Material, SummaryRecord]:
         # Another attempt reads the same messages.
         same = replace(request, defects=(), summarizer=0)
-        if self._read is None or self._read[0] != same:
-            self._read = same, await self._digest.record(same)
-        return self._read[1]
+        if self._read is None or self._read[0].request != same:
+            material = await self._digest.material(same)
+            self._read = material, await self._digest.record(material)
+        return self._read
 
 
 def recorded(summarizer: Summarizer, digest: DigestSummarizer) -> Summarizer | RecordedSummarizer:

@@ -8,17 +8,14 @@ merged item by item, so an identifier survives many folds.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
-from itertools import chain
 
 from msgspec import Struct
 
-from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter, TokenEstimator
+from foldline.history.tokens import TokenCounter, TokenEstimator
 from foldline.providers.digest import DIGEST
-from foldline.providers.digest.calls import offer_calls
-from foldline.providers.digest.identifiers import Finder
-from foldline.providers.digest.ledger import build_ledger, offer_entries
+from foldline.providers.digest.material import SMALL, Material, read_material
 from foldline.providers.digest.outline import (
     CountTokens,
     Earlier,
@@ -29,11 +26,9 @@ from foldline.providers.digest.outline import (
 )
 from foldline.providers.digest.prose import focused, offer_quotes, offer_sentences, words_of
 from foldline.providers.digest.requests import offer_requests, offer_tail
-from foldline.providers.digest.rules import offer_rules
-from foldline.providers.digest.span import Span, read_span
-from foldline.providers.digest.text import ELLIPSIS, clean, one_line
-from foldline.providers.digest.trail import offer_trail, trail_of
-from foldline.providers.digest.work import EXTRACTORS, Extractor, facts_of, uses_of
+from foldline.providers.digest.span import Span
+from foldline.providers.digest.text import ELLIPSIS
+from foldline.providers.digest.work import EXTRACTORS, Extractor
 from foldline.reduction.evicted import LEAST_BUDGET, Lines, evicted, noted
 from foldline.reduction.record import Counts, Section, SummaryRecord, brief, header
 from foldline.reduction.request import SummaryRequest
@@ -45,19 +40,10 @@ __all__ = ["DigestSummarizer", "read_record", "write_digest"]
 _LEAST_DETAIL = 80
 _MOST_DETAIL = 600
 _WORD_FOR_WORD = 32
-_SMALL = 64
 _IDENTIFIERS = 800
-# Per cent of a budget that code has beside a model, and the sections that it writes there.
+# Per cent of a budget that code has beside a model.
 _BESIDE = 60
 _LEAST_BESIDE = 120
-_BY_CODE = frozenset(Section) - {
-    Section.DECISIONS,
-    Section.FAILED,
-    Section.EARLIER,
-    Section.NARRATIVE,
-    Section.SAID,
-    Section.LAST,
-}
 # What only a model writes; a digest keeps it.
 _WRITTEN = (Section.DECISIONS, Section.FAILED, Section.NARRATIVE)
 _FACTS = (Section.RULES, Section.USED, Section.SEEN, Section.TOOLS)
@@ -91,11 +77,15 @@ class DigestSummarizer(Struct, frozen=True, kw_only=True):
             write_digest, request, count=self.counter.count, extractors=self.extractors
         )
 
-    async def record(self, request: SummaryRequest, *, text: str | None = None) -> SummaryRecord:
-        """Return what code reads from *request*, to stand beside the *text* of a model."""
+    async def material(self, request: SummaryRequest) -> Material:
+        """Return what code reads from *request*, for records that stand beside a model's text."""
         return await asyncio.to_thread(
-            read_record, request, text=text, count=self.counter.count, extractors=self.extractors
+            read_material, request, count=self.counter.count, extractors=self.extractors
         )
+
+    async def record(self, material: Material, *, text: str | None = None) -> SummaryRecord:
+        """Return the record of *material* that stands beside the *text* of a model."""
+        return await asyncio.to_thread(read_record, material, text=text, count=self.counter.count)
 
 
 def write_digest(
@@ -111,63 +101,50 @@ def write_digest(
     Everything but headings and counts is in the sources verbatim.
     """
     count = cache(count)
-    earlier = read_earlier(request.earlier)
-    if not request.messages and len(request.earlier) == len(earlier.records) == 1:
-        text = earlier.records[0].render()
-        if count(text) <= request.budget:
-            return text
-    finder = Finder()
-    span = read_span(request.messages, finder, request.earlier)
-    counts = sum((record.counts for record in earlier.records), span.roles)
-    budget = _worthwhile(span, earlier, count, most=request.budget)
-    offers = _offer(request, span, earlier, extractors, finder, budget=budget, count=count)
+    if not request.messages and len(request.earlier) == 1:
+        texts = [record.render() for record in read_earlier(request.earlier).records]
+        if texts and count(texts[0]) <= request.budget:
+            return texts[0]
+    material = read_material(request, count=count, extractors=extractors)
+    counts, budget = material.counts, material.most
+    offers = _offer(material, budget=budget, count=count)
     if count(header(counts)) * _ROLES_PART > budget:
         counts = brief(counts)
     text = _word_for_word(counts, offers, budget=budget, count=count)
-    shared = partial(_shared, offers, request, earlier, budget=budget, count=count)
+    shared = partial(_shared, offers, material, budget=budget, count=count)
     if not text and (record := _fit(counts, shared, budget=budget, count=count)):
         text = record.render()
     return text or _shortest(header(counts), budget=request.budget, count=count)
 
 
 def read_record(
-    request: SummaryRequest,
-    *,
-    text: str | None = None,
-    count: CountTokens = _ESTIMATOR.count,
-    extractors: Sequence[Extractor] = EXTRACTORS,
+    material: Material, *, text: str | None = None, count: CountTokens = _ESTIMATOR.count
 ) -> SummaryRecord:
     """
-    Return what code reads from *request*; without sections if there is no room.
+    Return what code has read as *material*; without sections if there is no room.
 
     It takes what the *text* of a model leaves of the budget; before there is one, a part of it.
     """
     count = cache(count)
-    earlier = read_earlier(request.earlier)
-    finder = Finder()
-    span = read_span(request.messages, finder, request.earlier)
-    counts = sum((record.counts for record in earlier.records), span.roles)
-    most = _worthwhile(span, earlier, count, most=request.budget)
-    kept = [line for section in _WRITTEN for line in earlier.lines(section)]
+    counts, most = material.counts, material.most
+    kept = [line for section in _WRITTEN for line in material.earlier.lines(section)]
     budget = most * _BESIDE // 100
     if text is not None:
-        budget = max(budget, most - count("\n".join([text, *kept])) * 9 // 8 - _SMALL)
+        budget = max(budget, most - count("\n".join([text, *kept])) * 9 // 8 - SMALL)
     if budget < _LEAST_BESIDE:
         return SummaryRecord(counts, {})
-    offers = _offer(request, span, earlier, extractors, finder, budget=budget, count=count)
-    offers = {section: items for section, items in offers.items() if section in _BY_CODE}
-    if not request.shown:
-        # A view that quotes no request is not meant to.
-        offers[Section.REQUESTS] = ()
-    shared = partial(_shared, offers, request, earlier, budget=budget, count=count)
+    # A view that quotes no request is not meant to.
+    is_quoted = bool(material.request.shown)
+    requests = _requests(material, budget=budget, count=count) if is_quoted else ()
+    offers = _focused({**material.sections, Section.REQUESTS: requests}, material.request)
+    shared = partial(_shared, offers, material, budget=budget, count=count)
     found = _fit(counts, shared, budget=budget, count=count) if any(offers.values()) else None
     return found or SummaryRecord(counts, {})
 
 
 def _shared(
     offers: Mapping[Section, Sequence[Item]],
-    request: SummaryRequest,
-    earlier: Earlier,
+    material: Material,
     limit: int,
     *,
     budget: int,
@@ -175,52 +152,46 @@ def _shared(
 ) -> Lines:
     """Return what *limit* tokens are shared out to, and how much was left out."""
     lines = share_out(offers, budget=limit, count=count)
-    gone = evicted(offers, lines, before=earlier.records)
-    return noted(lines, gone, request.recallable if budget >= LEAST_BUDGET else None)
+    gone = evicted(offers, lines, before=material.earlier.records)
+    return noted(lines, gone, material.request.recallable if budget >= LEAST_BUDGET else None)
 
 
 def _offer(
-    request: SummaryRequest,
-    span: Span,
-    earlier: Earlier,
-    extractors: Iterable[Extractor],
-    finder: Finder,
-    *,
-    budget: int,
-    count: CountTokens,
-) -> dict[Section, Sequence[Item]]:
-    focus, prior = words_of(request.focus), earlier.lines
-    shown = frozenset(one_line(clean(text)) for text in request.shown)
-    # What the view shows is not repeated. Rules are: they hold when it is shown no longer.
-    speeches = [one for one in span.speeches if not shown or one_line(one.text) not in shown]
-    uses = uses_of(span)
-    facts = facts_of(uses, extractors)
-    trail = trail_of(earlier.records, facts)
-    ledger = build_ledger(span, earlier, finder, shown="\n".join(sorted(shown)), listed=trail.files)
-    asked = [line for line in prior(Section.REQUESTS) if line not in shown]
-    requests = offer_requests(speeches, prior=asked, room=_room(span, earlier, budget), count=count)
+    material: Material, *, budget: int, count: CountTokens
+) -> Mapping[Section, Sequence[Item]]:
+    prior, speeches = material.earlier.lines, material.speeches
+    requests = _requests(material, budget=budget, count=count)
     detail = min(max(budget * 2 // 3, _LEAST_DETAIL), _MOST_DETAIL)
     tail = offer_tail(speeches, prior=prior(Section.LAST), detail=detail)
-    rules = offer_rules(span.speeches, prior=prior(Section.RULES), asked=asked)
+    rules = material.sections[Section.RULES]
     known = [item.text for item in (*requests[:2], *rules[:4], *tail[:2])]
     said = [*prior(Section.SAID), *prior(Section.LAST)]
+    focus = words_of(material.request.focus)
     offers: dict[Section, Sequence[Item]] = {
+        **material.sections,
         Section.REQUESTS: requests,
-        Section.RULES: rules,
-        Section.USED: offer_entries(ledger.used),
-        Section.SEEN: offer_entries(ledger.seen),
-        **offer_trail(trail),
         **{section: _kept(prior(section)) for section in _WRITTEN},
-        Section.TOOLS: offer_calls(uses, facts, prior=prior(Section.TOOLS)),
-        Section.EARLIER: offer_quotes(earlier.foreign, prior=prior(Section.EARLIER)),
+        Section.EARLIER: offer_quotes(material.earlier.foreign, prior=prior(Section.EARLIER)),
         Section.SAID: offer_sentences(
             speeches, prior=said, shown=known, budget=budget, focus=focus
         ),
         Section.LAST: tail,
     }
-    return (
-        {section: focused(items, focus) for section, items in offers.items()} if focus else offers
-    )
+    return _focused(offers, material.request)
+
+
+def _focused(
+    offers: Mapping[Section, Sequence[Item]], request: SummaryRequest
+) -> Mapping[Section, Sequence[Item]]:
+    focus = words_of(request.focus)
+    if not focus:
+        return offers
+    return {section: focused(items, focus) for section, items in offers.items()}
+
+
+def _requests(material: Material, *, budget: int, count: CountTokens) -> Sequence[Item]:
+    room = _room(material.span, material.earlier, budget)
+    return offer_requests(material.speeches, prior=material.asked, room=room, count=count)
 
 
 def _kept(lines: Sequence[str]) -> list[Item]:
@@ -235,28 +206,11 @@ def _room(span: Span, earlier: Earlier, budget: int) -> int:
     return most
 
 
-def _worthwhile(span: Span, earlier: Earlier, count: CountTokens, *, most: int) -> int:
-    """Return how many tokens, at most *most*, a digest may have to be worth more than its sources."""
-    known = sum(map(count, earlier.texts))
-    arguments = (argument.value for call in span.calls for argument in call.arguments)
-    said = (speech.text for speech in span.speeches)
-    told = (result.text for result in span.results)
-    new = 0
-    for text in chain(said, told, arguments):
-        new += count(text)
-        if known + new * 3 // 4 >= most:
-            # A long source is not counted to its end.
-            return most
-    # A short source may be worth keeping whole.
-    whole = new + MESSAGE_TOKENS * span.roles.total() - 1
-    return min(most, known + max(new * 3 // 4, min(whole, _SMALL)))
-
-
 def _word_for_word(
     counts: Counts, offers: Mapping[Section, Sequence[Item]], *, budget: int, count: CountTokens
 ) -> str:
     """Return what was asked verbatim, if it is so short that headings would cost more."""
-    if budget > _SMALL:
+    if budget > SMALL:
         return ""
     asked = lay_out(offers[Section.REQUESTS])
     text = SummaryRecord(counts, {Section.REQUESTS: asked}).render()

@@ -1,0 +1,100 @@
+"""What code reads of a request, before it is known how much room there is for it."""
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+from msgspec import Struct
+
+from foldline.history.tokens import MESSAGE_TOKENS
+from foldline.providers.digest.calls import offer_calls
+from foldline.providers.digest.identifiers import Finder
+from foldline.providers.digest.ledger import build_ledger, offer_entries
+from foldline.providers.digest.outline import CountTokens, Earlier, Item, read_earlier
+from foldline.providers.digest.rules import offer_rules
+from foldline.providers.digest.span import Span, Speech, read_span
+from foldline.providers.digest.text import clean, one_line
+from foldline.providers.digest.trail import offer_trail, trail_of
+from foldline.providers.digest.work import Extractor, facts_of, uses_of
+from foldline.reduction.record import Counts, Section
+from foldline.reduction.request import SummaryRequest
+
+
+__all__ = ["SMALL", "Material", "read_material"]
+
+
+SMALL = 64
+"""A budget of so many tokens or fewer, or a source, has room for little but what was said."""
+
+
+class Material(Struct, frozen=True, kw_only=True):
+    """What code has read from a request, before it is known how much room there is for it."""
+
+    request: SummaryRequest
+    span: Span
+    earlier: Earlier
+    counts: Counts
+
+    most: int
+    """How many tokens a text may have to be worth more than its sources."""
+
+    speeches: Sequence[Speech]
+    """What was said and is not shown word for word beside the text."""
+
+    asked: Sequence[str]
+    """The requests in earlier records that are not shown either."""
+
+    sections: Mapping[Section, Sequence[Item]]
+    """What is offered for the sections of code, the requests apart."""
+
+
+def read_material(
+    request: SummaryRequest,
+    *,
+    count: CountTokens,
+    extractors: Sequence[Extractor],
+) -> Material:
+    """Return what code reads from *request*, however much of it there will be room for."""
+    finder = Finder()
+    earlier = read_earlier(request.earlier)
+    span = read_span(request.messages, finder, request.earlier)
+    prior = earlier.lines
+    shown = frozenset(one_line(clean(text)) for text in request.shown)
+    uses = uses_of(span)
+    facts = facts_of(uses, extractors)
+    trail = trail_of(earlier.records, facts)
+    ledger = build_ledger(span, earlier, finder, shown="\n".join(sorted(shown)), listed=trail.files)
+    asked = tuple(line for line in prior(Section.REQUESTS) if line not in shown)
+    return Material(
+        request=request,
+        span=span,
+        earlier=earlier,
+        counts=sum((record.counts for record in earlier.records), span.roles),
+        most=_worthwhile(span, earlier, count, most=request.budget),
+        # What the view shows is not repeated. Rules are: they hold when it is shown no longer.
+        speeches=[one for one in span.speeches if not shown or one_line(one.text) not in shown],
+        asked=asked,
+        sections={
+            Section.RULES: offer_rules(span.speeches, prior=prior(Section.RULES), asked=asked),
+            Section.USED: offer_entries(ledger.used),
+            Section.SEEN: offer_entries(ledger.seen),
+            **offer_trail(trail),
+            Section.TOOLS: offer_calls(uses, facts, prior=prior(Section.TOOLS)),
+        },
+    )
+
+
+def _worthwhile(span: Span, earlier: Earlier, count: CountTokens, *, most: int) -> int:
+    """Return how many tokens, at most *most*, a digest may have to be worth more than its sources."""
+    known = sum(map(count, earlier.texts))
+    arguments = (argument.value for call in span.calls for argument in call.arguments)
+    said = (speech.text for speech in span.speeches)
+    told = (result.text for result in span.results)
+    new = 0
+    for text in chain(said, told, arguments):
+        new += count(text)
+        if known + new * 3 // 4 >= most:
+            # A long source is not counted to its end.
+            return most
+    # A short source may be worth keeping whole.
+    whole = new + MESSAGE_TOKENS * span.roles.total() - 1
+    return min(most, known + max(new * 3 // 4, min(whole, SMALL)))
