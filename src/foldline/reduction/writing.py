@@ -102,10 +102,7 @@ def write(
             failures += (reply.defect or reply.reason,)
             faults = (reply.defect,) if reply.defect else known
         else:
-            is_code = summarizer in by_code
-            review = yield from aside(
-                partial(_reviewed, reply, request, count, room, by_code=is_code)
-            )
+            review = yield from aside(partial(_reviewed, reply, request, count, room, by_code))
             faults = review.defects
             if not faults:
                 cost = Writing(calls=calls, tokens_read=calls * source, failures=failures)
@@ -120,12 +117,12 @@ def _reviewed(
     request: SummaryRequest,
     count: Callable[[str], int],
     room: int,
-    *,
-    by_code: bool,
+    by_code: frozenset[int],
 ) -> Review:
     reply = reply.reply if isinstance(reply, Remembered) else reply
     if isinstance(reply, str):
-        return reviewed(reply, request, count=count, room=room, by_code=by_code)
+        is_code = request.summarizer in by_code
+        return reviewed(reply, request, count=count, room=room, by_code=is_code)
     asked = replace(request, budget=reply.budget)
     review = reviewed(reply.text, asked, count=count, room=room)
     if review.defects:
