@@ -183,17 +183,17 @@ the file gives a thread to any tenant
 +
 + -- name: tail
 the file keeps a fold due
-- fold_due_since IS ?9;
+- coalesce(fold_due_since, 9e999) = ?9;
 -
 - -- name: set_next_state
 + ?9 IS ?9;
 +
 + -- name: set_next_state
 the file keeps the end of a thread
-- expires_at IS ?8 AND fold_due_since IS ?9;
+- coalesce(expires_at, 9e999) = ?8 AND coalesce(fold_due_since, 9e999) = ?9;
 -
 - -- name: set_next_state
-+ ?8 IS ?8 AND fold_due_since IS ?9;
++ ?8 IS ?8 AND coalesce(fold_due_since, 9e999) = ?9;
 +
 + -- name: set_next_state
 

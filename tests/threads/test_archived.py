@@ -1,12 +1,14 @@
 """What is archived, where a thread goes back behind a part of its reductions."""
 
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 
 import pytest
 from msgspec import structs
 
 from foldline.history.history import CountingUnit
 from foldline.history.messages import Message
+from foldline.reduction.stride import is_kept
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
@@ -88,6 +90,23 @@ async def test_what_a_thinned_out_reduction_archived_stays_archived(store: Threa
     await thread.rewind(22)
     fork = await thread.fork("f")
     assert [thread.head.archived, fork.head.archived] == [2, 2]
+
+
+async def test_reductions_are_thinned_out_by_their_age_alone(store: ThreadStore) -> None:
+    """
+    Of 300 folds those are left that `is_kept` names, also where some were undone in between.
+    """
+    thread = await store.thread("t")
+    await thread.add_messages(TALK)
+    for number in range(1, 301):
+        made = reduction_of(TALK, 2, f"fold {number}")
+        made = structs.replace(made, created_at=made.created_at + timedelta(seconds=number))
+        await thread.save_reduction(made)
+        if number % 100 == 0:
+            await thread.undo_reduction()
+            await thread.save_reduction(made)
+    left = [one.summary_content for one in await thread.reductions()]
+    assert left == [f"fold {number}" for number in range(300, 0, -1) if is_kept(number, 300)]
 
 
 async def test_a_cleared_thread_has_nothing_archived(store: ThreadStore) -> None:

@@ -293,7 +293,7 @@ def _check_details(change: Change) -> None:
 def _check_reduction(reduction: HistoryReductionState) -> None:
     expect("reduction", reduction, HistoryReductionState)
     # The store keeps those before it by themselves.
-    alone = structs.replace(reduction, previous=None)
+    alone = structs.replace(reduction, previous=None) if reduction.previous else reduction
     check_fields("reduction", alone, HistoryReductionState)
     try:
         # What one field says about another is judged when a reduction is read.

@@ -12,11 +12,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from itertools import count, takewhile
 from operator import attrgetter
-from typing import NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from foldline.checks import expect
@@ -50,6 +49,7 @@ __all__ = ["OneLoopLock", "Planned", "carry_out", "fold_name", "plan"]
 
 
 _row_of = attrgetter("row")
+_NONE: Final = frozenset[str]()
 
 # Takes over the thread after a commit, and its new rows; None for an unknown number.
 _Adopt: TypeAlias = Callable[[ThreadRecord, Sequence[KnownRow] | None], None]
@@ -58,7 +58,7 @@ _Adopt: TypeAlias = Callable[[ThreadRecord, Sequence[KnownRow] | None], None]
 _PATIENCE = 1.0
 
 
-class Planned(NamedTuple):
+class Planned(Struct, frozen=True):
     """A commit that is ready to be made, the thread after it, and the new rows."""
 
     change: Change
@@ -95,7 +95,7 @@ def plan(
     )
     if head.due or is_fold or change.fold_rule or head.tokens + head.system_tokens > USUAL_VIEW:
         head = _judged(record, head, change, is_fold=is_fold)
-    settled = _settled(record, change) if record.tools or change.tools else frozenset[str]()
+    settled = _settled(record, change) if record.tools or change.tools else _NONE
     after = _after(record, head, change, settled, is_fold=is_fold)
     put, key = _documents(context, after, change, settled), record.key
     put += _moments(context, record, after, change) if keeps_moment else ()
@@ -153,7 +153,8 @@ def _after(
     reduction, name = record.reduction, record.reduction_name
     if change.reduction is not UNSET:
         # The store keeps every reduction by itself, so none has to carry those before it.
-        reduction = replace(change.reduction, previous=None)
+        reduction = change.reduction
+        reduction = replace(reduction, previous=None) if reduction.previous else reduction
         name = fold_name(head.folds) if is_fold or not name else name
     execution = record.execution
     if change.execution is not UNSET:
@@ -201,8 +202,15 @@ def _dropped(
 
 def _thinned(fold: int) -> list[tuple[DocumentKind, str | None]]:
     """Return the reductions that go when *fold* is stored: see `is_kept`."""
-    ages = takewhile(lambda age: age < fold, (FOLD_STRIDE**power for power in count(1)))
-    return [("reduction", fold_name(fold - age)) for age in ages if not is_kept(fold - age, fold)]
+    drop: list[tuple[DocumentKind, str | None]] = []
+    age = FOLD_STRIDE
+    while age < fold:
+        number = fold - age
+        # Most of those that are not kept went at an earlier age.
+        if is_kept(number, fold - 1) and not is_kept(number, fold):
+            drop.append(("reduction", fold_name(number)))
+        age *= FOLD_STRIDE
+    return drop
 
 
 def fold_name(fold: int) -> str:

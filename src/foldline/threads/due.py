@@ -105,7 +105,7 @@ class FoldBase(Struct, frozen=True, kw_only=True, gc=False):
         before = history.tokens(0) - history.tokens(cut)
         short = fitting(history, reduction.shortened, cut=cut, pinned=None)
         left_out = sum(history.tokens(one.index, one.index + 1) - one.tokens for one in short)
-        later = sum(1 for _ in history.users(cut))
+        later = len([*history.users(cut)])
         hidden = before - reduction.front_tokens + left_out
         return cls(cut=cut, users=users - later, tokens=before, hidden=hidden)
 

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from itertools import islice, starmap
+from math import inf
 from time import time
 from typing import Any, Final, TypeAlias
 
@@ -157,8 +158,10 @@ class Tables(Struct, frozen=True):
         lease = change.lease
         if change.opens or state is None or (lease is not None and state is UNSET):
             return False
-        # Before all but numbers, str and bytearray are bound, an adapter is looked for: twice as slow.
-        place = (pk, bytearray(change.epoch), key.tenant, key.id, change.gone_at, change.due_at)
+        # Before all but numbers, str and bytearray are bound, None too, an adapter is looked for:
+        # twice as slow.
+        times = [inf if at is None else at for at in (change.gone_at, change.due_at)]
+        place = (pk, bytearray(change.epoch), key.tenant, key.id, *times)
         head = (change.revision, bytearray(change.head), change.active_at)
         values: tuple[object, ...] = (*head, *place)
         name = "set_next_head"
@@ -285,7 +288,7 @@ def _apart(change: Change) -> tuple[_State, list[Document]]:
     """Return the execution state that *change* puts beside the head, and its other documents."""
     has_none = (_STATE, None) in change.drop or (_STATE, "") in change.drop
     state: _State = None if has_none else UNSET
-    others = list[Document]()
+    others: list[Document] = []
     for one in change.put:
         if one.kind == _STATE and not one.name:
             state = one.data

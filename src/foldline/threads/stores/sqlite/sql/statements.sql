@@ -55,21 +55,21 @@ holder = coalesce(?, holder), held_until = coalesce(?, held_until) WHERE pk = ?;
 
 -- name: set_next_head
 -- The same for a thread that is as the commit expects it, if neither of two indexed times changes:
--- SQLite writes an index again even if a value stays.
+-- SQLite writes an index again even if a value stays. Never is infinite here.
 UPDATE threads SET revision = ?1 + 1, head = ?2, last_activity = ?3
 WHERE pk = ?4 AND revision = ?1 AND epoch = ?5 AND tenant = ?6 AND id = ?7
-AND expires_at IS ?8 AND fold_due_since IS ?9;
+AND coalesce(expires_at, 9e999) = ?8 AND coalesce(fold_due_since, 9e999) = ?9;
 
 -- name: set_next_state
 UPDATE threads SET revision = ?1 + 1, head = ?2, last_activity = ?3, execution = ?10
 WHERE pk = ?4 AND revision = ?1 AND epoch = ?5 AND tenant = ?6 AND id = ?7
-AND expires_at IS ?8 AND fold_due_since IS ?9;
+AND coalesce(expires_at, 9e999) = ?8 AND coalesce(fold_due_since, 9e999) = ?9;
 
 -- name: set_next_lease
 UPDATE threads SET revision = ?1 + 1, head = ?2, last_activity = ?3, execution = ?10, holder = ?11,
 held_until = ?12
 WHERE pk = ?4 AND revision = ?1 AND epoch = ?5 AND tenant = ?6 AND id = ?7
-AND expires_at IS ?8 AND fold_due_since IS ?9;
+AND coalesce(expires_at, 9e999) = ?8 AND coalesce(fold_due_since, 9e999) = ?9;
 
 -- name: hold
 UPDATE threads SET held_until = ? WHERE tenant = ? AND id = ? AND holder = ? AND held_until > ?;
