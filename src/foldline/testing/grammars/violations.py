@@ -116,19 +116,11 @@ def check_sendable(index: int, item: Any) -> Iterator[Violation]:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether *value* is what every encoder writes; to write it takes six times as long."""
+    """Whether *value* is what every encoder writes; to write it takes four times as long."""
     kind = type(value)
     if kind is str:
         # What UTF-8 cannot hold raises here as it would when it is written.
         return value.isascii() or bool(value.encode())
     if kind is dict:
-        for key in value:
-            if not _is_plain(key):
-                return False
-        value = value.values()
-    elif kind is not list:
-        return kind in _PLAIN
-    for item in value:
-        if not _is_plain(item):
-            return False
-    return True
+        return all(map(_is_plain, (*value, *value.values())))
+    return kind in _PLAIN or (kind is list and all(map(_is_plain, value)))
