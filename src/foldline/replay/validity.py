@@ -57,14 +57,11 @@ def settled(before: Sequence[Message], request: Sequence[Message]) -> tuple[Mess
 
     A shortened message is made for each view; by this it is one object in all of them.
     """
+    pairs = zip(before, request, strict=False)
     return (
-        *(old if _is_same(old, new) else new for old, new in zip(before, request, strict=False)),
+        *(old if old is new or old == new else new for old, new in pairs),
         *request[len(before) :],
     )
-
-
-def _is_same(old: Message, new: Message) -> bool:
-    return old is new or (old.native is new.native and old == new)
 
 
 class Judge:
