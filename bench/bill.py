@@ -103,7 +103,7 @@ def ours(tape: Tape, charged: Terms, fields: Mapping[str, Any]) -> tuple[float, 
     bill, breaks = 0.0, 0
     tools = [{"name": "tools", "description": "word " * FIXED}]
     for number, position in enumerate(tape.calls):
-        history.extend(tape.messages[history.total : position])
+        tape.fill(history, position)
         made = asyncio.run(reducer.reduce(history, state=state, tools=tools))
         state, event, reading = made.state, made.event, meter.read(made.messages)
         breaks += reading.broke

@@ -32,7 +32,7 @@ OURS = "foldline"
 PEERS = ("openai", "langgraph", "pydantic_ai")
 MODES = ("whole", "newest")
 REDUCED = (*MODES, "summary")
-ROUNDS = {10: 5, 1_000: 5, 10_000: 3}
+ROUNDS = 5
 # A fold comes with each third plain turn, so ours are the turns of two folds.
 TURNS, PEER_TURNS = 6, {10: 6, 1_000: 6, 10_000: 2}
 
@@ -71,20 +71,32 @@ def run() -> dict[str, Any]:
         field |= peers({name: f"bench.turn_{name}" for name in PEERS}, folder)
         others = [name for name in field if name != OURS]
         figures: dict[str, Any] = {"sizes": list(SIZES)}
+        taken = _taken(field, heats(others))
         for size in SIZES:
-            for name, value in _at(size, field, heats(others)):
+            for name, value in _figures(size, field, taken[size]):
                 figures.setdefault(name, []).append(value)
         for child in field.values():
             child.close()
     return figures | growth(figures, heats(others))
 
 
-def _at(size: int, field: dict[str, Child], all_heats: list[Heat]) -> Iterator[tuple[str, float]]:
-    """Yield each figure behind *size* messages under its name."""
-    taken: dict[Heat, list[dict[str, float]]] = {heat: [] for heat in all_heats}
-    for _, heat in product(range(ROUNDS[size]), all_heats):
+def _taken(
+    field: dict[str, Child], all_heats: list[Heat]
+) -> dict[int, dict[Heat, list[dict[str, float]]]]:
+    """Return what each round of *all_heats* took, by size; sizes alternate, or drift would be growth."""
+    taken: dict[int, dict[Heat, list[dict[str, float]]]] = {
+        size: {heat: [] for heat in all_heats} for size in SIZES
+    }
+    for _, heat, size in product(range(ROUNDS), all_heats, SIZES):
         found = field[heat.name].ask("timed", size, heat.kind, heat.mode, heat.turns(size))
-        taken[heat].append(found)
+        taken[size][heat].append(found)
+    return taken
+
+
+def _figures(
+    size: int, field: dict[str, Child], taken: dict[Heat, list[dict[str, float]]]
+) -> Iterator[tuple[str, float]]:
+    """Yield each figure behind *size* messages under its name."""
     for heat, rounds in taken.items():
         for what in ("cpu_ms", "wall_ms", "seen"):
             yield f"{heat}_{what}", statistics.median(one[what] for one in rounds)

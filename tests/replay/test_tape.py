@@ -2,6 +2,7 @@
 
 import pytest
 
+from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.logs.importer import Session
 from foldline.reduction.config import HistoryReductionConfig
@@ -44,3 +45,16 @@ def test_a_log_that_tells_its_calls_is_believed() -> None:
 
     assert [[call.position for call in report.calls] for report in reports] == [[4, 4]] * 2
     assert Tape(Session(format="test", messages=messages)).calls == (2, 4)
+
+
+def test_a_history_is_filled_as_if_it_counted_itself() -> None:
+    """What the tape knows of each message is what a history finds: tokens, digests and places."""
+    messages = (SYSTEM, USER, REPLY, TOOL, SYSTEM, REPLY)
+    tape, filled = Tape(Session(format="test", messages=messages)), History()
+
+    for position in (2, 5, 6):
+        tape.fill(filled, position)
+        counted = History(messages[:position])
+        assert filled.everything() == counted.everything()
+        assert filled.digest() == counted.digest()
+        assert (filled.tokens(), filled.system_tokens) == (counted.tokens(), counted.system_tokens)

@@ -13,7 +13,7 @@ from foldline.history.parts import ToolCallPart
 from foldline.reduction.spans import SummaryLayer
 from foldline.reduction.state import HistoryReductionState
 from foldline.replay import validity
-from foldline.replay.validity import Judge, losses, violations
+from foldline.replay.validity import Judge, losses, settled, violations
 
 
 CALL = Message.assistant(tool_calls=[ToolCallPart("one", "look_up", "{}")])
@@ -38,6 +38,7 @@ def test_damage_is_found_wherever_it_stands(damage: list[Message], place: int) -
     judge = Judge()
     request = [*GOOD, Message.assistant("yes"), Message.user("and")]
     assert judge.violations(request) == ()
+    assert judge.violations(request[:2])
 
     damaged = [*request[:place], *damage, *request[place:]]
     found = judge.violations(damaged)
@@ -57,12 +58,12 @@ def test_an_equal_message_of_another_vendor_is_judged() -> None:
     item = b'{"role": "user", "content": [{"type": "video"}]}'
     changed = structs.replace(said, native=structs.replace(said.native, item=item))
 
-    assert judge.violations([changed]) == violations([changed]) != ()
+    assert judge.violations(settled([said], [changed])) == violations([changed]) != ()
 
 
 def test_equal_messages_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A shortened message, which is made for each view, is not judged for each."""
-    judge, asked = Judge(), list[int]()
+    judge, asked, request = Judge(), list[int](), tuple[Message, ...]()
 
     def counted(request: Sequence[Message]) -> tuple[str, ...]:
         asked.append(len(request))
@@ -70,7 +71,8 @@ def test_equal_messages_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(validity, "violations", counted)
     for _ in range(3):
-        judge.violations([*GOOD[:2], Message.tool("one", "found"), *GOOD[3:]])
+        request = settled(request, [*GOOD[:2], Message.tool("one", "found"), *GOOD[3:]])
+        judge.violations(request)
 
     assert asked == [1, 2, 2]
 

@@ -6,7 +6,7 @@ on. So messages are compared whole, by digest, from the front; the first that di
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate, takewhile
+from itertools import takewhile
 
 from msgspec import Struct
 
@@ -68,7 +68,6 @@ class PrefixMeter:
         """Measure messages with *size*, in tokens."""
         self._size = size
         self._request: Sequence[Message] = ()
-        self._tokens: list[int] = [0]
         self.mark = _NO_REQUEST
         """The mark of the last request."""
 
@@ -85,11 +84,10 @@ class PrefixMeter:
             if _chained(known) != mark.system:
                 known = ()
         self._request, self.mark = known, mark
-        self._tokens = [*accumulate(map(self._size, known), initial=0)]
 
     def read(self, request: Sequence[Message]) -> PrefixReading:
         """Return what *request* has in common with the one that was read before it."""
-        before, sums, prior = self._request, self._tokens, self.mark
+        before, prior = self._request, self.mark
         kept = 0
         for one, other in zip(before, request, strict=False):
             if one is not other and message_digest(one) != message_digest(other):
@@ -101,14 +99,12 @@ class PrefixMeter:
         for message in request[0 if broke else kept :]:
             digest = chain_digest(digest, message)
         self._request = request
-        self._tokens = [
-            *sums[:kept],
-            *accumulate(map(self._size, request[kept:]), initial=sums[kept]),
-        ]
-        tokens = self._tokens[-1]
+        # Nothing is counted again but what a break has left of the request before.
+        held = sum(map(self._size, request[:kept])) if broke else prior.tokens
+        tokens = held + sum(map(self._size, request[kept:]))
         self.mark = PrefixMark(count=len(request), tokens=tokens, digest=digest, system=system)
         return PrefixReading(
-            tokens=tokens, kept=sums[kept], kept_messages=kept, prior=prior.tokens, broke=broke
+            tokens=tokens, kept=held, kept_messages=kept, prior=prior.tokens, broke=broke
         )
 
 

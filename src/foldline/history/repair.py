@@ -20,7 +20,8 @@ are nowhere else. The stored history is never touched.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias, TypeVar
+from operator import is_
+from typing import TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
@@ -36,13 +37,12 @@ NO_RESPONSE = "[no result of this tool call was recorded]"
 """What a view says if a call was never answered."""
 
 
+_TOOL_PARTS = (ToolCallPart, ToolCallResponsePart)
 _ToolPart = TypeVar("_ToolPart", ToolCallPart, ToolCallResponsePart)
 
 
-class _Place(NamedTuple):
-    message: int
-    part: int
-
+_Place: TypeAlias = tuple[int, int]
+"""The index of a message, and that of one of its parts."""
 
 _Answers: TypeAlias = dict[_Place, _Place]
 """The place of the result of a call, by the place of the call."""
@@ -54,17 +54,9 @@ _Taken: TypeAlias = dict[str, int]
 def repair(messages: Sequence[Message]) -> tuple[Message, ...]:
     """Return *messages* with each tool call followed by its one result, and no other results."""
     parts = (part for message in messages for part in message.parts)
-    if not any(_is_call(part) or _is_response(part) for part in parts):
+    if not any(isinstance(part, _TOOL_PARTS) for part in parts):
         return tuple(messages)
     return tuple(_repaired(messages, _pair(messages)))
-
-
-def _is_call(part: Part) -> bool:
-    return type(part) is ToolCallPart
-
-
-def _is_response(part: Part) -> bool:
-    return type(part) is ToolCallResponsePart
 
 
 def _pair(messages: Sequence[Message]) -> _Answers:
@@ -73,18 +65,17 @@ def _pair(messages: Sequence[Message]) -> _Answers:
     for index, message in enumerate(messages):
         parts = () if message.role == "system" else message.parts
         for number, part in enumerate(parts):
-            place = _Place(index, number)
             if isinstance(part, ToolCallPart) and message.role == "assistant":
-                waiting.setdefault(part.id, []).append(place)
+                waiting.setdefault(part.id, []).append((index, number))
             elif isinstance(part, ToolCallResponsePart) and waiting.get(part.id):
-                of_call[_take(waiting[part.id])] = place
+                of_call[_take(waiting[part.id])] = index, number
     return of_call
 
 
 def _take(waiting: list[_Place]) -> _Place:
     """Take the first waiting call of the newest message that has one."""
-    newest, first = waiting[-1].message, len(waiting) - 1
-    while first and waiting[first - 1].message == newest:
+    newest, first = waiting[-1][0], len(waiting) - 1
+    while first and waiting[first - 1][0] == newest:
         first -= 1
     return waiting.pop(first)
 
@@ -115,17 +106,17 @@ def _block(
         parts: list[Part | None] = []
         for number, part in enumerate(messages[index].parts):
             if not isinstance(part, ToolCallPart):
-                parts.append(None if _is_response(part) else part)
+                parts.append(None if isinstance(part, ToolCallResponsePart) else part)
                 continue
             call = _with_id(part, _new_id(part.id, taken))
             parts.append(call)
-            answer = answers.get(_Place(index, number))
+            answer = answers.get((index, number))
             count += 1
             if answer is None:
                 missing.append((count, call))
             else:
-                given.setdefault(answer.message, {})[answer.part] = call.id
-                firsts.setdefault(answer.message, count)
+                given.setdefault(answer[0], {})[answer[1]] = call.id
+                firsts.setdefault(answer[0], count)
         if any(parts) or not parts:
             yield _with_parts(messages[index], parts)
     # Answers keep their order; a missing one comes before the first answer to a later call.
@@ -161,7 +152,7 @@ def _without_tools(message: Message) -> Iterator[Message]:
 
     Results come after their calls or nowhere; calls are not its to make.
     """
-    rest = [None if _is_response(part) or _is_call(part) else part for part in message.parts]
+    rest = [None if isinstance(part, _TOOL_PARTS) else part for part in message.parts]
     if message.role == "system" or None not in rest:
         yield message
     elif any(rest):
@@ -170,7 +161,7 @@ def _without_tools(message: Message) -> Iterator[Message]:
 
 def _with_parts(message: Message, parts: Sequence[Part | None]) -> Message:
     """Return *message* with *parts*, one for each of its own; None leaves that one out."""
-    if all(new is old for new, old in zip(parts, message.parts, strict=True)):
+    if all(map(is_, parts, message.parts)):
         return message
     native = message.native
     if native is not None and native.item:

@@ -346,19 +346,29 @@ def _shortened(case: Case, facts: set[Fact]) -> tuple[Shortened, ...]:
     if found != entries:
         facts.add("clipped")
     is_due = "full" in facts or ("due" in facts and config.strategy == "clearing")
-    may_pay = case.costs is not None and not is_due and _may_clear(case)
-    if not config.clear_tool_results or not (is_due or may_pay):
-        return found
-    cut, keep = case.cut, budget.results
-    names = clearable(history, found, cut=cut, keep=keep, whole=case.whole, config=config)
-    if may_pay and not _notes_may_pay(case, names):
+    if config.clear_tool_results and (is_due or (case.costs is not None and _may_clear(case))):
+        return _cleared(case, found, facts, is_due=is_due)
+    return found
+
+
+def _cleared(
+    case: Case, found: tuple[Shortened, ...], facts: set[Fact], *, is_due: bool
+) -> tuple[Shortened, ...]:
+    """Return *found* with old results cleared, where that is enough for what *is_due*, or pays."""
+    history, config, budget = case.history, case.config, case.budget
+    names = clearable(
+        history, found, cut=case.cut, keep=budget.results, whole=case.whole, config=config
+    )
+    view = case.view - saved(history, found) + saved(history, case.entries)
+    # Notes take a while to write, so it is asked first if they had no tokens.
+    least = view - sum(history.tokens(at, at + 1) for at in names)
+    if not (_is_enough(case, least) if is_due else _notes_may_pay(case, names)):
         return found
     short = cleared(history, found, names, budget)
-    if may_pay:
-        is_enough = _clearing_pays(case, found, short, facts)
+    if is_due:
+        is_enough = _is_enough(case, view + saved(history, found) - saved(history, short))
     else:
-        after = case.view - saved(history, short) + saved(history, case.entries)
-        is_enough = _is_enough(case, after)
+        is_enough = _clearing_pays(case, found, short, facts)
     if not is_enough:
         return found
     if short != found:
@@ -375,7 +385,7 @@ def _may_clear(case: Case) -> bool:
 
 
 def _notes_may_pay(case: Case, names: Iterable[int]) -> bool:
-    """Whether clearing the messages at *names* would pay if notes had no tokens: they take a while."""
+    """Whether clearing the messages at *names* would pay if notes had no tokens."""
     history, holding = case.history, case.holding
     sizes = {at: history.tokens(at, at + 1) for at in names}
     rest = history.tokens(min(sizes)) - sum(sizes.values()) if sizes else 0

@@ -152,7 +152,7 @@ def _calls(tape: Tape) -> Iterator[CallRecord]:
     history, before = History(counter=tape.counter), 0
     for number, position in enumerate(tape.calls, start=1):
         system = history.system_tokens
-        history.extend(tape.messages[history.total : position])
+        tape.fill(history, position)
         tokens = history.system_tokens + history.tokens()
         kept = before if system == history.system_tokens else min(before, system)
         yield _call(tape, number, tokens=tokens, full=tokens, kept=kept, prior=before)

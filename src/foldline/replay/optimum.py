@@ -90,7 +90,7 @@ def optimal_calls(
     """Yield each call of *tape*, with the fold that *config* would make before it."""
     history = History(counter=tape.counter)
     for number, position in enumerate(tape.calls, start=1):
-        history.extend(tape.messages[history.total : position])
+        tape.fill(history, position)
         limits = config.limits
         budget = budget_of(config, tools=terms.overhead, system=history.system_tokens)
         unit = "tokens" if limits is None else config.unit

@@ -21,7 +21,7 @@ from foldline.reduction.request import SummaryRequest
 from foldline.reduction.state import HistoryReductionState
 from foldline.replay.record import CallRecord, ConfigRecord, FoldRecord, ReplayReport, Totals
 from foldline.replay.tape import Tape
-from foldline.replay.validity import Judge, losses, violations
+from foldline.replay.validity import Judge, losses, settled, violations
 
 
 __all__ = ["ReadingLog", "Replay", "Stretch", "play", "spans"]
@@ -129,11 +129,11 @@ class _Player:
         """Make the model call before which *position* messages had been said."""
         for message in self._tape.messages[self._history.total : position]:
             self._log.follow(message)
-            self._history.append(message)
+        self._tape.fill(self._history, position)
         first = reduced = self._reduce()
         if reduced.termination_reason is not None:
             reduced = self._reduce()
-        request = tuple(reduced.messages)
+        request = settled(self._request, reduced.messages)
         reading = self._meter.read(request)
         found = self._check_request(request, reading)
         self._request = request

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
+from foldline.history.digest import EMPTY_DIGEST, chain_digests
 from foldline.history.history import History
 from foldline.history.messages import Message, Usage
 from foldline.history.tokens import TokenCounter, TokenEstimator, count_message
@@ -30,7 +31,9 @@ class Tape:
         self._sizes = {
             id(message): count_message(message, self.counter) for message in session.messages
         }
-        history = History(session.messages, counter=self.counter)
+        self._digests = chain_digests(EMPTY_DIGEST, session.messages)
+        history = History(counter=self.counter)
+        self.fill(history, len(session.messages))
         self.session = SessionRecord(
             id=session.id,
             format=session.format,
@@ -39,6 +42,12 @@ class Tape:
             exchanges=history.exchanges(),
             tokens=history.system_tokens + history.tokens(),
         )
+
+    def fill(self, history: History, position: int) -> None:
+        """Append to *history*, which begins as the session does, what was said up to *position*."""
+        for at in range(history.total, position):
+            message = self.messages[at]
+            history.append_known(message, tokens=self.size(message), digest=self._digests[at])
 
     def size(self, message: Message) -> int:
         """Return the tokens of *message*, which need not be one of the session."""

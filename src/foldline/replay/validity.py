@@ -8,8 +8,10 @@ that ids are given once, and that reasoning may have to come before. The last re
 prefix breaks holds all of those before it; it is checked whole.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, pairwise
+from itertools import chain, compress, count, pairwise
+from operator import is_not
 
 from foldline.history.formats.renderings import (
     render_anthropic,
@@ -28,7 +30,7 @@ from foldline.testing.grammars import (
 )
 
 
-__all__ = ["Judge", "losses", "violations"]
+__all__ = ["Judge", "losses", "settled", "violations"]
 
 
 _INPUT = frozenset({"user", "tool"})
@@ -49,28 +51,47 @@ def violations(request: Sequence[Message]) -> tuple[str, ...]:
     )
 
 
+def settled(before: Sequence[Message], request: Sequence[Message]) -> tuple[Message, ...]:
+    """
+    Return *request* with the messages of *before* that say the same at the same place.
+
+    A shortened message is made for each view; by this it is one object in all of them.
+    """
+    pairs = zip(before, request, strict=False)
+    return (
+        *(old if old is new or old == new else new for old, new in pairs),
+        *request[len(before) :],
+    )
+
+
 class Judge:
-    """Judges the requests of one session, one after the other."""
+    """Judges the requests of one session, one after the other; what is the same is `settled`."""
 
     def __init__(self) -> None:
         # By the identities of the messages, which are kept alive so that no other gets them.
         self._judged: dict[tuple[int, ...], tuple[Sequence[Message], tuple[str, ...]]] = {}
         self._last: Sequence[Message] = ()
+        # Where each piece of the last request ends, and what is wrong in it.
+        self._pieces: list[tuple[int, tuple[str, ...]]] = []
 
     def violations(self, request: Sequence[Message]) -> tuple[str, ...]:
         """Return what is wrong with *request*, wherever it stands, inside of a piece of it."""
-        found: list[str] = []
-        # A shortened message is made for each view, so it is recognized by what is in it.
-        pairs = zip(self._last, request, strict=False)
-        begun = [new if old is new else _known(old, new) for old, new in pairs]
-        self._last = said = [*begun, *request[len(begun) :]]
-        for start, end in pairwise((0, *_divisions(said), len(said))):
-            piece = said[start:end]
+        pieces = self._pieces
+        common = min(len(self._last), len(request))
+        same = next(compress(count(), map(is_not, self._last, request)), common)
+        # A piece goes on up to the next division.
+        while pieces and pieces[-1][0] >= same:
+            pieces.pop()
+        start = pieces[-1][0] if pieces else 0
+        ends = [start + at for at in _divisions(request[start:])]
+        for begin, end in pairwise((start, *ends, len(request))):
+            piece = request[begin:end]
             key = tuple(map(id, piece))
             if key not in self._judged:
                 self._judged[key] = piece, violations(piece)
-            found += self._judged[key][1]
-        return tuple(found)
+            pieces.append((end, self._judged[key][1]))
+        self._last = request
+        return tuple(chain.from_iterable(found for _, found in pieces))
 
 
 def losses(
@@ -92,32 +113,28 @@ def _unaccounted(
 ) -> Iterator[str]:
     """Give each message that is neither in *request* as it was said nor in exactly one span."""
     # By how much the number of spans over a message differs from that over the one before.
-    steps = [0] * (len(history) + 1)
+    steps = Counter[int]()
     for span in () if state is None else state.spans:
         steps[span.start] += 1
         steps[span.end] -= 1
     shown = {id(message) for message in request}
     is_damaged = history.is_damaged(0 if state is None else state.summarized_up_to_index)
-    for index, count in enumerate(accumulate(steps[:-1])):
+    spans = 0
+    for start, end in pairwise(sorted({0, *steps, len(history)})):
+        spans += steps[start]
         # Most messages are in one span, or in the request itself.
-        if count == 1:
-            continue
-        message = history[index]
-        if not count and id(message) in shown:
-            continue
-        if count:
-            yield f"view: {count} spans cover message {index}"
-        elif not (is_damaged or _is_bound(message)) and message not in request:
-            yield f"view: message {index} is missing, and no span covers it"
+        for index, message in enumerate(() if spans == 1 else history[start:end], start):
+            if spans:
+                yield f"view: {spans} spans cover message {index}"
+            elif id(message) in shown or is_damaged or _is_bound(message):
+                continue
+            elif message not in request:
+                yield f"view: message {index} is missing, and no span covers it"
 
 
 def _is_bound(message: Message) -> bool:
     """Whether a view may leave out some of *message* since a vendor binds it to another view."""
     return without_signed(message) is not message
-
-
-def _known(old: Message, new: Message) -> Message:
-    return old if old.native is new.native and old == new else new
 
 
 def _divisions(request: Sequence[Message]) -> Iterator[int]:

@@ -12,7 +12,7 @@ from foldline.providers.digest.ledger import build_ledger, offer_entries
 from foldline.providers.digest.outline import CountTokens, Earlier, Item, read_earlier
 from foldline.providers.digest.rules import offer_rules
 from foldline.providers.digest.span import Span, Speech, read_span
-from foldline.providers.digest.text import clean, one_line
+from foldline.providers.digest.text import one_line
 from foldline.providers.digest.trail import offer_trail, trail_of
 from foldline.providers.digest.work import Extractor, facts_of, uses_of
 from foldline.reduction.record import Counts, Section
@@ -58,7 +58,7 @@ def read_material(
     earlier = read_earlier(request.earlier)
     span = read_span(request.messages, finder, request.earlier)
     prior = earlier.lines
-    shown = frozenset(one_line(clean(text)) for text in request.shown)
+    shown = frozenset(map(one_line, finder.clean(request.shown)))
     uses = uses_of(span)
     facts = facts_of(uses, extractors)
     trail = trail_of(earlier.records, facts)

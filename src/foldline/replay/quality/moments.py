@@ -119,7 +119,7 @@ def moments(
     )
     history, state = History(counter=tape.counter), None
     for number, position in enumerate(model_turns(tape), start=1):
-        history.extend(tape.messages[history.total : position])
+        tape.fill(history, position)
         reduced = reducer.reduce_sync(history, state=state)
         folded = reduced.event.status == "performed"
         if reduced.termination_reason is not None:

@@ -8,6 +8,7 @@ vendor's SDK, read on 2026-11-22.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from foldline.testing.grammars.violations import (
@@ -48,9 +49,10 @@ def check_anthropic(
         found.extend(_message(index, item, is_last=index == len(messages) - 1))
     if messages and not _opens(messages[0]):
         found.append(Violation(0, Rule.FIRST_ROLE, "the first message is not the user's"))
-    found.extend(_pairs(messages))
+    content = [*map(_blocks, messages)]
+    found.extend(_pairs(content))
     found.extend(_compactions(messages, said))
-    blocks = _objects(system or ()) + [block for item in messages for block in _blocks(item)]
+    blocks = chain(_objects(system or ()), *content)
     marked = [block for block in blocks if block.get("cache_control") is not None]
     if any(block.get("type") in _UNMARKABLE for block in marked):
         found.append(Violation(-1, Rule.CACHE_MARKS, "a thinking block carries a cache mark"))
@@ -203,25 +205,25 @@ def _result(index: int, field: str, block: dict[str, Any]) -> Iterator[Violation
             yield from _text(index, f"{field}.content[{place}]", part)
 
 
-def _pairs(messages: Sequence[Any]) -> Iterator[Violation]:
+def _pairs(content: Sequence[list[dict[str, Any]]]) -> Iterator[Violation]:
     """The message after one with calls answers exactly those, each once; no id is given twice."""
-    given: set[str] = set()
-    for index, item in enumerate(messages):
-        calls = _ids(item, "tool_use", "id")
+    given, before = set[str](), set[str]()
+    for index, blocks in enumerate([*content, []]):
+        results = _ids(blocks, "tool_result", "tool_use_id")
+        if not before.issubset(results):
+            text = "a call is not answered in the next message"
+            yield Violation(index - 1, Rule.UNANSWERED, text)
+        calls = _ids(blocks, "tool_use", "id")
         for call_id in calls:
             if call_id in given:
                 yield Violation(index, Rule.DUPLICATE_ID, "a call's id is given twice")
             given.add(call_id)
-        before = _ids(messages[index - 1], "tool_use", "id") if index else []
-        results = _ids(item, "tool_result", "tool_use_id")
         if len(set(results)) != len(results):
             yield Violation(index, Rule.DUPLICATE_ID, "a call is answered twice")
-        if not set(results) <= set(before):
+        if not before.issuperset(results):
             yield Violation(index, Rule.ORPHAN, "a result answers no call of the message before")
-        behind = messages[index + 1] if index + 1 < len(messages) else None
-        if not set(calls) <= set(_ids(behind, "tool_result", "tool_use_id")):
-            yield Violation(index, Rule.UNANSWERED, "a call is not answered in the next message")
+        before = set(calls)
 
 
-def _ids(item: Any, kind: str, key: str) -> list[str]:
-    return [str(block.get(key)) for block in _blocks(item) if block.get("type") == kind]
+def _ids(blocks: list[dict[str, Any]], kind: str, key: str) -> list[str]:
+    return [str(block.get(key)) for block in blocks if block.get("type") == kind]
