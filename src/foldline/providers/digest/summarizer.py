@@ -136,7 +136,7 @@ def read_record(
     # A view that quotes no request is not meant to.
     is_quoted = bool(material.request.shown)
     requests = _requests(material, budget=budget, count=count) if is_quoted else ()
-    offers = _focused({**material.sections, Section.REQUESTS: requests}, material.request)
+    offers = _focused({Section.REQUESTS: requests, **material.sections}, material.request)
     shared = partial(_shared, offers, material, budget=budget, count=count)
     found = _fit(counts, shared, budget=budget, count=count) if any(offers.values()) else None
     return found or SummaryRecord(counts, {})
@@ -168,8 +168,8 @@ def _offer(
     said = [*prior(Section.SAID), *prior(Section.LAST)]
     focus = words_of(material.request.focus)
     offers: dict[Section, Sequence[Item]] = {
-        **material.sections,
         Section.REQUESTS: requests,
+        **material.sections,
         **{section: _kept(prior(section)) for section in _WRITTEN},
         Section.EARLIER: offer_quotes(material.earlier.foreign, prior=prior(Section.EARLIER)),
         Section.SAID: offer_sentences(
