@@ -54,11 +54,7 @@ def read_material(
     extractors: Sequence[Extractor],
     rest: Callable[[], None] | None = None,
 ) -> Material:
-    """
-    Return what code reads from *request*, however much of it there will be room for.
-
-    *rest* is called now and then.
-    """
+    """Return what code reads from *request* for any room; *rest* is called now and then."""
     finder = Finder(rest)
     earlier = read_earlier(request.earlier)
     span = read_span(request.messages, finder, request.earlier)
