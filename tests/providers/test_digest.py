@@ -323,3 +323,18 @@ def test_does_not_depend_on_the_hash_seed() -> None:
 
     assert texts[0] == texts[1]
     assert b"AA-5977" in texts[0]
+
+
+def test_a_digest_rests_after_each_stretch_of_text() -> None:
+    """It rests when texts are cleaned and when identifiers are looked for, and in a short one never."""
+    rests: list[None] = []
+    words = " ".join(f"word {number}" for number in range(2_000))
+
+    def digest(*messages: Message) -> int:
+        rests.clear()
+        request = SummaryRequest(messages=messages, prompt="", budget=600)
+        write_digest(request, rest=lambda: rests.append(None))
+        return len(rests)
+
+    assert digest(*(Message.user(f"{number} {words}") for number in range(10))) == 20
+    assert digest(calling("", '{"password": "hunter2abc"}')) == 0

@@ -6,10 +6,11 @@ for all texts, since most words come again and again. What JSON writes as a key 
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import filterfalse
 
 from foldline.providers.digest.text import (
+    PIECE,
     batches,
     hints_in,
     is_printable,
@@ -82,8 +83,10 @@ def is_identifier(value: str) -> bool:
 class Finder:
     """Finds secrets and identifiers in many texts, and looks at each distinct word and text once."""
 
-    def __init__(self) -> None:
-        """Begin without words."""
+    def __init__(self, rest: Callable[[], None] | None = None) -> None:
+        """Begin without words; *rest* is called whenever a `PIECE` of text or more was read."""
+        self._rest = rest
+        self._read = 0
         self._plain: set[str] = set()
         # What a word names is looked for when it is asked.
         self._special: dict[str, Sequence[str] | None] = {_BETWEEN: ()}
@@ -108,6 +111,7 @@ class Finder:
         if not is_printable(joined, nulls=len(texts) - 1):
             texts = list(map(printable, texts))
             joined = _JOINT.join(texts)
+        self._go_on(len(joined))
         special = [*self._special_words(joined), _BETWEEN]
         is_hinted = not self._hints.keys().isdisjoint(special)
         # Every word with a digit is special.
@@ -129,8 +133,10 @@ class Finder:
 
     def find(self, text: str) -> dict[str, str]:
         """Return the identifiers of *text* and their labels, `"name": "value"` pairs first."""
+        self._go_on(len(text))
         found: dict[str, str] = {}
-        if '":' in text or '" :' in text:
+        # Most texts have no quote, which is seen at once.
+        if '"' in text and ('":' in text or '" :' in text):
             for label, written, number in _PAIR.findall(text):
                 value = written or number
                 if value not in found and (is_identifier(value) or label.lower().endswith("id")):
@@ -150,6 +156,12 @@ class Finder:
     def has_hint(self, text: str) -> bool:
         """Whether something in *text* hints at a secret; card numbers have no hint."""
         return not self._hints.keys().isdisjoint(self._words_of(text))
+
+    def _go_on(self, size: int) -> None:
+        self._read += size
+        if self._rest and self._read >= PIECE:
+            self._read = 0
+            self._rest()
 
     def _words_of(self, text: str) -> Sequence[str]:
         words = self._words.get(text)

@@ -1,6 +1,6 @@
 """What code reads of a request, before it is known how much room there is for it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 
 from msgspec import Struct
@@ -52,9 +52,10 @@ def read_material(
     *,
     count: CountTokens,
     extractors: Sequence[Extractor],
+    rest: Callable[[], None] | None = None,
 ) -> Material:
-    """Return what code reads from *request*, however much of it there will be room for."""
-    finder = Finder()
+    """Return what code reads from *request* for any room; *rest* is called now and then."""
+    finder = Finder(rest)
     earlier = read_earlier(request.earlier)
     span = read_span(request.messages, finder, request.earlier)
     prior = earlier.lines

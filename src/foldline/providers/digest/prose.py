@@ -117,10 +117,8 @@ def most_telling(texts: Sequence[str], *, known: Iterable[str] = (), most: int) 
     What says nothing that the ones before it, and the *known* words, do not say, is left out.
     """
     lacking = [_content(text) for text in texts]
-    uses: Counter[str] = Counter()
-    for words in lacking:
-        # One by one: what goes over all of them at once holds up the other threads.
-        uses.update(words)
+    # One by one: what goes over all of them at once holds up the other threads.
+    uses = Counter(chain.from_iterable(words for words in lacking))
     weights = {
         word: n.bit_length() * min(len(word), _LONG_WORD) if len(word) >= _SHORTEST_WORD else 0
         for word, n in uses.items()
