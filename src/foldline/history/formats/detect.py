@@ -158,7 +158,9 @@ def _formats_of(item: Mapping[str, Any]) -> _Formats:
     content = item.get("content")
     if is_list(content):
         for block in content:
-            kind = block.get("type") if isinstance(block, dict | Mapping) else None
+            # Most are dictionaries, and to ask for a mapping takes much longer.
+            is_object = type(block) is dict or isinstance(block, Mapping)
+            kind = block.get("type") if is_object else None
             if kind != "text" and (found := BLOCKS.get(str(kind))) is not None:
                 formats &= found
     return formats
