@@ -26,6 +26,7 @@ from foldline.history.formats.wire import (
     as_object,
     checked_messages,
     is_list,
+    is_object,
     json_text,
     listed_blocks,
 )
@@ -37,6 +38,7 @@ __all__ = ["Converter", "is_same"]
 
 
 _ANSWERS = ("assistant", "assistant")
+_FIRST_KEYS = ("role", "type")
 _TOOL_PARTS = (ToolCallPart, ToolCallResponsePart)
 _encode = msgspec.json.Encoder().encode
 
@@ -270,7 +272,7 @@ class Converter(Struct, frozen=True, kw_only=True):
 
     def _kept(self, message: Message, items: list[Object], start: int | None = None) -> Message:
         """Return *message* with its *items* beside it, unless its parts give the same JSON."""
-        if is_same(self.build(message), items):
+        if all(map(_begins_as_written, items)) and is_same(self.build(message), items):
             return message
         texts: list[str] = []
         for item in items:
@@ -282,6 +284,15 @@ class Converter(Struct, frozen=True, kw_only=True):
                 raise FormatError(text) from error
         text = texts[0] if len(texts) == 1 else f"[{','.join(texts)}]"
         return replace(message, native=Native(format=self.format, item=text))
+
+
+def _begins_as_written(item: Object) -> bool:
+    """Whether *item* begins as those do that are built; what an SDK dumps begins otherwise."""
+    content = item.get("content")
+    block = content[0] if is_list(content) and content else None
+    return next(iter(item), "") in _FIRST_KEYS and (
+        not is_object(block) or next(iter(block), "") == "type"
+    )
 
 
 def is_same(built: object, items: object) -> bool:
