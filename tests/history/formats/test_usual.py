@@ -27,7 +27,11 @@ from foldline.history.parts import (
 
 TEXTS = ("said", "", "caf\xe9", "half \ud83d", "\ud83d\ude00", None, 7, {"a": 1}, ["a"])
 PLAIN = [
-    *({"role": role, "content": said} for role in ("user", "assistant", "tool") for said in TEXTS[:3]),
+    *(
+        {"role": role, "content": said}
+        for role in ("user", "assistant", "tool")
+        for said in TEXTS[:3]
+    ),
     {"role": "user", "content": None},
     {"content": "said", "role": "user"},
     {"content": "said", "role": "assistant"},
@@ -163,7 +167,9 @@ def test_an_item_is_read_as_with_a_comparison(converter: Converter, item: dict[s
 def test_what_is_built_is_read_without_a_copy(converter: Converter, part: Part) -> None:
     """An item is kept beside its message only if that would be written otherwise."""
     roles: tuple[Role, ...] = ("user", "assistant", "tool")
-    messages = [Message(role=role, parts=parts) for role in roles for parts in ((part,), (part,) * 2)]
+    messages = [
+        Message(role=role, parts=parts) for role in roles for parts in ((part,), (part,) * 2)
+    ]
     for item in chain.from_iterable(map(converter.build, messages)):
         read = converter.message(item)
         assert (read.native is None) == (converter.build(read) == [item])

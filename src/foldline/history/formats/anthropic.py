@@ -23,7 +23,6 @@ from foldline.history.codec import decode_json
 from foldline.history.formats.converter import Converter
 from foldline.history.formats.wire import (
     FAILED,
-    Object,
     are_texts,
     as_text,
     as_text_or_none,
@@ -91,10 +90,11 @@ def _usual(item: object) -> Message | None:
         # Of the part one str would be written.
         said = text.content
         if said.isascii() and "\x7f" not in said:
-            native = Native(format=_FORMAT, item=_encode(item).decode())
-        elif (native := native_of(item, _FORMAT)) is None:
-            return None
-        return Message(role=role, parts=(text,), native=native)
+            # There is one way to write it.
+            native: Native | None = Native(format=_FORMAT, item=_encode(item).decode())
+        else:
+            native = native_of(item, _FORMAT)
+        return None if native is None else Message(role=role, parts=(text,), native=native)
     if role == "user":
         answer = _usual_result(blocks[0]) if len(blocks) == 1 else None
         return None if answer is None else Message(role="tool", parts=(answer,))
@@ -130,8 +130,10 @@ def _usual_result(block: object) -> ToolCallResponsePart | None:
     call_id, said = block["tool_use_id"], block["content"]
     if not are_texts(call_id):
         return None
-    if type(said) is not list or not said:
+    if type(said) is str:
         return ToolCallResponsePart(call_id, said) if are_texts(said) else None
+    if type(said) is not list or not said:
+        return None
     parts = [part for one in said if (part := _usual_text(one)) is not None]
     return ToolCallResponsePart(call_id, tuple(parts)) if len(parts) == len(said) else None
 
