@@ -30,14 +30,14 @@ from foldline.history.formats.wire import (
     json_text,
     listed_blocks,
 )
-from foldline.history.messages import Message, Native, NativeFormat
+from foldline.history.messages import Message, Native, NativeFormat, Role
 from foldline.history.parts import Part, ToolCallPart, ToolCallResponsePart
 
 
 __all__ = ["Converter", "is_same"]
 
 
-_ANSWERS = ("assistant", "assistant")
+_ANSWERS: tuple[Role, Role] = ("assistant", "assistant")
 _FIRST_KEYS = ("role", "type")
 _TOOL_PARTS = (ToolCallPart, ToolCallResponsePart)
 _encode = msgspec.json.Encoder().encode
