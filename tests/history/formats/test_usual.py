@@ -106,6 +106,10 @@ CLAUDE = [
         for one in ("said", "half \ud83d", [], [BLOCKS[0]], BLOCKS[:2], [BLOCKS[0]] * 2)
     ),
     {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1"}]},
+    {
+        "role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": "half \ud83d", "content": "said"}],
+    },
     {"role": "user", "content": [{"type": "other", "tool_use_id": "c1", "content": "said"}]},
     *(
         {"role": "assistant", "content": [*front, one]}
