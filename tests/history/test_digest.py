@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import product
+from sys import getsizeof
 
 import msgspec
 import pytest
@@ -17,6 +18,7 @@ from foldline.history.digest import (
     EMPTY_DIGEST,
     chain_digest,
     chain_digest_1,
+    chain_digests,
     follows,
     message_digest,
     prefix_digest,
@@ -311,3 +313,13 @@ def test_different_prefixes_have_different_digests(left: list[str], right: list[
 def test_other_arguments_have_digests_of_their_own(one: str, other: str) -> None:
     """Each value counts, also fractions that a float would round alike and keys that occur twice."""
     assert message_digest(_with_arguments(one)) != message_digest(_with_arguments(other))
+
+
+@pytest.mark.parametrize("text", ["caf\xe9", "\u2019", "a \U0001f600"])
+def test_a_hashed_text_takes_no_more_memory(text: str) -> None:
+    """The UTF-8 form that is hashed is not kept in the text."""
+    said = " ".join([text] * 3)
+    before = getsizeof(said)
+    results = Message.tool("c1", said)
+    chain_digests(EMPTY_DIGEST, [Message.user(said), Message.user(said, name="a"), results])
+    assert getsizeof(said) == before

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from foldline.history.history import History
 from foldline.history.messages import Message
+from foldline.history.parts import CompactionPart
 from foldline.history.signed import is_signed, only_sealed
 from foldline.history.tokens import TokenCounter
 from foldline.reduction.active import known_of
@@ -174,10 +175,16 @@ def _reduction(
 
 def _sealed(task: FoldTask) -> tuple[Message | None, int | None]:
     """Return the newest compaction before the cut that only its vendor can read, and its index."""
-    aged = enumerate(task.history[task.start : task.cut], task.start)
-    for at, message in reversed([(at, one) for at, one in aged if one.native is not None]):
-        if (found := only_sealed(message)) is not None:
-            return found, at
+    aged = task.history[task.start : task.cut]
+    # Most messages are one part.
+    kept = [
+        at
+        for at, one in enumerate(aged)
+        if one.native is not None and (len(one.parts) != 1 or type(one.parts[0]) is CompactionPart)
+    ]
+    for at in reversed(kept):
+        if (found := only_sealed(aged[at])) is not None:
+            return found, task.start + at
     base = task.base
     return (None, None) if base is None else (base.sealed_item, base.sealed_index)
 

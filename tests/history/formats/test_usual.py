@@ -1,5 +1,6 @@
 """Items of the usual shapes, which are read without a comparison."""
 
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -10,11 +11,35 @@ from foldline.history.formats.anthropic import ANTHROPIC
 from foldline.history.formats.converter import Converter
 from foldline.history.formats.openai_chat import OPENAI_CHAT
 from foldline.history.formats.openai_responses import OPENAI_RESPONSES
+from foldline.history.messages import Message, Role
+from foldline.history.parts import (
+    BlobPart,
+    CompactionPart,
+    FilePart,
+    GenericPart,
+    Part,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+    UriPart,
+)
 
 
 TEXTS = ("said", "", "caf\xe9", "half \ud83d", "\ud83d\ude00", None, 7, {"a": 1}, ["a"])
+PLAIN = [
+    *(
+        {"role": role, "content": said}
+        for role in ("user", "assistant", "tool")
+        for said in TEXTS[:3]
+    ),
+    {"role": "user", "content": None},
+    {"content": "said", "role": "user"},
+    {"content": "said", "role": "assistant"},
+]
 BLOCKS = [
     {"type": "text", "text": "one"},
+    {"type": "text", "text": "null \x7f"},
+    {"type": "text", "text": "null caf\xe9"},
     {"text": "one", "type": "text"},
     {"type": "text", "text": "half \ud83d"},
     {"type": "text", "text": "one", "cache_control": {"type": "ephemeral"}},
@@ -74,16 +99,21 @@ CLAUDE = [
     {"role": "system", "content": [BLOCKS[0]]},
     {"role": "user", "content": []},
     {"role": "user", "content": BLOCKS[:2]},
+    {"role": "user", "content": BLOCKS[2:4]},
     {"content": [BLOCKS[0]], "role": "user"},
     *(
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": one}]}
         for one in ("said", "half \ud83d", [], [BLOCKS[0]], BLOCKS[:2], [BLOCKS[0]] * 2)
     ),
     {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1"}]},
+    {
+        "role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": "half \ud83d", "content": "said"}],
+    },
     {"role": "user", "content": [{"type": "other", "tool_use_id": "c1", "content": "said"}]},
     *(
         {"role": "assistant", "content": [*front, one]}
-        for front in ([], [BLOCKS[0]], [BLOCKS[4]])
+        for front in ([], [BLOCKS[0]], [BLOCKS[-1]])
         for one in (
             _use(),
             _use(id="half \ud83d"),
@@ -92,6 +122,21 @@ CLAUDE = [
             _use(cache_control={"type": "ephemeral"}),
         )
     ),
+]
+
+
+PARTS = [
+    TextPart("said"),
+    ToolCallPart("c1", "read", "{}"),
+    ToolCallResponsePart("c1", "found"),
+    ToolCallResponsePart("c1", (TextPart("found"), BlobPart("image", "image/png", "aa"))),
+    BlobPart("image", "image/png", "aa"),
+    BlobPart("audio", "audio/wav", "aa"),
+    BlobPart("document", "application/pdf", "aa"),
+    UriPart("image", "https://a.example/b.png"),
+    FilePart("document", "f1"),
+    CompactionPart("before"),
+    GenericPart("other", '{"type":"other"}'),
 ]
 
 
@@ -107,9 +152,9 @@ def _read(converter: Converter, items: list[dict[str, Any]]) -> object:
     [
         (converter, item)
         for converter, items in (
-            (OPENAI_CHAT, CHAT),
-            (OPENAI_RESPONSES, RESPONSES),
-            (ANTHROPIC, CLAUDE),
+            (OPENAI_CHAT, PLAIN + CHAT),
+            (OPENAI_RESPONSES, PLAIN + RESPONSES),
+            (ANTHROPIC, PLAIN + CLAUDE),
         )
         for item in items
     ],
@@ -119,6 +164,19 @@ def test_an_item_is_read_as_with_a_comparison(converter: Converter, item: dict[s
     compared = replace(converter, usual=lambda _: None)
     for items in ([item], [item, item], [{"role": "assistant", "content": "so"}, item]):
         assert _read(converter, items) == _read(compared, items)
+
+
+@pytest.mark.parametrize("converter", [OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC])
+@pytest.mark.parametrize("part", PARTS)
+def test_what_is_built_is_read_without_a_copy(converter: Converter, part: Part) -> None:
+    """An item is kept beside its message only if that would be written otherwise."""
+    roles: tuple[Role, ...] = ("user", "assistant", "tool")
+    messages = [
+        Message(role=role, parts=parts) for role in roles for parts in ((part,), (part,) * 2)
+    ]
+    for item in chain.from_iterable(map(converter.build, messages)):
+        read = converter.message(item)
+        assert (read.native is None) == (converter.build(read) == [item])
 
 
 @pytest.mark.parametrize(

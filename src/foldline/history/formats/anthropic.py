@@ -16,12 +16,13 @@ a short mark; names of speakers are dropped.
 
 from typing import Any
 
+import msgspec
+
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json
 from foldline.history.formats.converter import Converter
 from foldline.history.formats.wire import (
     FAILED,
-    Object,
     are_texts,
     as_text,
     as_text_or_none,
@@ -34,7 +35,7 @@ from foldline.history.formats.wire import (
     speaker,
     written_blocks,
 )
-from foldline.history.messages import Message, NativeFormat, Role
+from foldline.history.messages import Message, Native, NativeFormat, Role
 from foldline.history.parts import (
     BlobPart,
     CompactionPart,
@@ -58,6 +59,7 @@ __all__ = [
 ]
 
 
+_FORMAT = NativeFormat.ANTHROPIC
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 _SPEAKERS = ("user", "assistant")
 _KEYS = ("role", "content")
@@ -68,39 +70,43 @@ _MEDIA = frozenset({"image", "document"})
 _ABOUT = ("title", "context")
 """What a document says beside its pages."""
 
+_encode = msgspec.json.Encoder().encode
+
 
 def _message(fields: dict[str, Any]) -> Message:
     parts = _parts(fields.get("content"))
     return Message(role=_role(fields.get("role"), parts), parts=parts)
 
 
-def _usual(item: Object) -> Message | None:
-    if tuple(item) != _KEYS:
+def _usual(item: object) -> Message | None:
+    if type(item) is not dict or tuple(item) != _KEYS or item["role"] not in _SPEAKERS:
         return None
-    role, blocks = item.values()
-    if type(blocks) is not list or not blocks or role not in _SPEAKERS:
+    role, blocks = item["role"], item["content"]
+    if type(blocks) is str:
+        return Message(role=role, parts=(TextPart(blocks),))
+    if type(blocks) is not list or not blocks:
         return None
     if len(blocks) == 1 and (text := _usual_text(blocks[0])) is not None:
         # Of the part one str would be written.
-        native = native_of(item, NativeFormat.ANTHROPIC)
+        said = text.content
+        if said.isascii() and "\x7f" not in said:
+            # There is one way to write it.
+            native: Native | None = Native(format=_FORMAT, item=_encode(item).decode())
+        else:
+            native = native_of(item, _FORMAT)
         return None if native is None else Message(role=role, parts=(text,), native=native)
     if role == "user":
         answer = _usual_result(blocks[0]) if len(blocks) == 1 else None
         return None if answer is None else Message(role="tool", parts=(answer,))
-    parts: list[Part] = []
-    for one in blocks:
-        part = _usual_text(one) or _usual_call(one)
-        if part is None:
-            return None
-        parts.append(part)
-    return Message(role=role, parts=tuple(parts))
+    parts = [part for one in blocks if (part := _usual_text(one) or _usual_call(one)) is not None]
+    return Message(role=role, parts=tuple(parts)) if len(parts) == len(blocks) else None
 
 
 def _usual_text(block: object) -> TextPart | None:
-    if type(block) is not dict or tuple(block) != _TEXT_KEYS:
+    if type(block) is not dict or tuple(block) != _TEXT_KEYS or block["type"] != "text":
         return None
-    kind, said = block.values()
-    return TextPart(said) if kind == "text" and are_texts(said) else None
+    said = block["text"]
+    return TextPart(said) if type(said) is str and (said.isascii() or are_texts(said)) else None
 
 
 def _usual_call(block: object) -> ToolCallPart | None:
@@ -119,13 +125,13 @@ def _usual_call(block: object) -> ToolCallPart | None:
 
 
 def _usual_result(block: object) -> ToolCallResponsePart | None:
-    if type(block) is not dict or tuple(block) != _RESULT_KEYS:
+    if type(block) is not dict or tuple(block) != _RESULT_KEYS or block["type"] != "tool_result":
         return None
-    kind, call_id, said = block.values()
-    if kind != "tool_result" or not are_texts(call_id):
+    call_id, said = block["tool_use_id"], block["content"]
+    if not are_texts(call_id):
         return None
-    if are_texts(said):
-        return ToolCallResponsePart(call_id, said)
+    if type(said) is str:
+        return ToolCallResponsePart(call_id, said) if are_texts(said) else None
     if type(said) is not list or not said:
         return None
     parts = [part for one in said if (part := _usual_text(one)) is not None]
@@ -280,12 +286,11 @@ def _id_key(block: dict[str, Any]) -> str | None:
 
 
 ANTHROPIC = Converter(
-    format=NativeFormat.ANTHROPIC,
+    format=_FORMAT,
     parse=_message,
     build=_built,
     usual=_usual,
     id_key=_id_key,
-    plain_roles=("user", "assistant"),
     list_key="content",
     result_type="tool_result",
 )

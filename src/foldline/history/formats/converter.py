@@ -10,8 +10,8 @@ is written again from its parts, and only if that gives other bytes, the items t
 beside the parts as JSON text.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, pairwise
 from typing import Any
 
 import msgspec
@@ -26,22 +26,24 @@ from foldline.history.formats.wire import (
     as_object,
     checked_messages,
     is_list,
+    is_object,
     json_text,
     listed_blocks,
 )
-from foldline.history.messages import Message, Native, NativeFormat
-from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.history.messages import Message, Native, NativeFormat, Role
+from foldline.history.parts import Part, ToolCallPart, ToolCallResponsePart
 
 
 __all__ = ["Converter", "is_same"]
 
 
-_PLAIN_KEYS = ("role", "content")
+_ANSWERS: tuple[Role, Role] = ("assistant", "assistant")
+_FIRST_KEYS = ("role", "type")
 _TOOL_PARTS = (ToolCallPart, ToolCallResponsePart)
 _encode = msgspec.json.Encoder().encode
 
 
-def _unusual(_: Object) -> None:
+def _unusual(_: object) -> None:
     """Read nothing."""
 
 
@@ -57,15 +59,12 @@ class Converter(Struct, frozen=True, kw_only=True):
     build: Callable[[Message], list[Object]]
     """Writes a message from its parts: as several items, or none, if the format has it so."""
 
-    usual: Callable[[Object], Message | None] = _unusual
+    usual: Callable[[object], Message | None] = _unusual
     """
-    Reads an item of the shapes that most have; None for any other.
+    Reads an item of the shapes that most have; None for any other, or what is no object.
 
     It knows without a comparison whether the parts write the item again, and keeps it if not.
     """
-
-    plain_roles: Collection[str] = ()
-    """The roles whose items of one str are written as they were read, which needs no check."""
 
     id_key: Callable[[Object], str | None]
     """Names the field with the id of a call in what is a call or a result; None for all else."""
@@ -135,12 +134,17 @@ class Converter(Struct, frozen=True, kw_only=True):
         Raises:
             FormatError: An item has the wrong shape; the error names its place and the field.
         """
-        messages: list[Message] = []
+        given = [*items]
+        usual = [*map(self.usual, given)]
+        messages = [one for one in usual if one is not None]
+        if len(messages) == len(given) and _ANSWERS not in pairwise(one.role for one in messages):
+            return messages, [*range(len(given))]
+        messages = []
         pieces: list[Object] = []
         places: list[int] = []
         # Where the last answer begins, and whether its items have to be looked at together.
         start, is_open = -1, False
-        for place, message, item, is_plain in self._pieces(items):
+        for place, message, item, is_plain in self._pieces(given, usual):
             is_answer = message.role == "assistant"
             goes_on = is_answer and start >= 0 and not message.begins_after(messages[-1])
             if goes_on and messages[start].name == message.name:
@@ -222,18 +226,13 @@ class Converter(Struct, frozen=True, kw_only=True):
                 edited.append(item)
         return edited
 
-    def _pieces(self, items: Iterable[Any]) -> Iterator[tuple[int, Message, Object, bool]]:
+    def _pieces(
+        self, items: Iterable[Any], usual: Iterable[Message | None]
+    ) -> Iterator[tuple[int, Message, Object, bool]]:
         """Yield each piece of an item: its place, message, itself, and whether all is compared."""
-        roles, read = self.plain_roles, self.usual
-        for place, item in enumerate(items):
-            is_object = type(item) is dict
-            if is_object and tuple(item) == _PLAIN_KEYS:
-                role, content = item.values()
-                if type(content) is str and role in roles:
-                    yield place, Message(role=role, parts=(TextPart(content),)), item, True
-                    continue
-            if is_object and (usual := read(item)) is not None:
-                yield place, usual, item, True
+        for place, (item, read) in enumerate(zip(items, usual, strict=True)):
+            if read is not None:
+                yield place, read, item, True
                 continue
             try:
                 for message, piece in self._parsed(as_object(item, "the message")):
@@ -273,7 +272,7 @@ class Converter(Struct, frozen=True, kw_only=True):
 
     def _kept(self, message: Message, items: list[Object], start: int | None = None) -> Message:
         """Return *message* with its *items* beside it, unless its parts give the same JSON."""
-        if is_same(self.build(message), items):
+        if all(map(_begins_as_written, items)) and is_same(self.build(message), items):
             return message
         texts: list[str] = []
         for item in items:
@@ -285,6 +284,15 @@ class Converter(Struct, frozen=True, kw_only=True):
                 raise FormatError(text) from error
         text = texts[0] if len(texts) == 1 else f"[{','.join(texts)}]"
         return replace(message, native=Native(format=self.format, item=text))
+
+
+def _begins_as_written(item: Object) -> bool:
+    """Whether *item* begins as those do that are built; what an SDK dumps begins otherwise."""
+    content = item.get("content")
+    block = content[0] if is_list(content) and content else None
+    return next(iter(item), "") in _FIRST_KEYS and (
+        not is_object(block) or next(iter(block), "") == "type"
+    )
 
 
 def is_same(built: object, items: object) -> bool:

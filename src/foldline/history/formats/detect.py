@@ -116,10 +116,10 @@ def witnesses_in(items: Iterable[Mapping[str, Any]], before: Witnesses = _NONE) 
     """
     possible, has_rules, known = before.possible, before.has_rules, None
     for index, item in enumerate(items):
-        role = item.get("role")
+        role, content = item.get("role"), item.get("content")
         # Most items of a long history are exactly this.
-        if len(item) == _PLAIN_SIZE and role in _PLAIN_ROLES and type(item.get("content")) is str:
-            found = _VENDORS
+        if len(item) == _PLAIN_SIZE and role in _PLAIN_ROLES and content is not None:
+            found = _VENDORS if type(content) is str else _of_blocks(content, _VENDORS)
         else:
             found = _formats_of(item)
         if found is not known:
@@ -155,10 +155,16 @@ def _formats_of(item: Mapping[str, Any]) -> _Formats:
     if "type" in item:
         # The answers of both SDKs call themselves messages; all else has a type in one of them.
         formats &= _RESPONSES | _ANTHROPIC if item["type"] == "message" else _RESPONSES
-    content = item.get("content")
+    return _of_blocks(item.get("content"), formats)
+
+
+def _of_blocks(content: object, formats: _Formats) -> _Formats:
+    """Return those of *formats* that have all blocks of *content*."""
     if is_list(content):
         for block in content:
-            kind = block.get("type") if isinstance(block, dict | Mapping) else None
+            # Most are dictionaries, and to ask for a mapping takes much longer.
+            is_object = type(block) is dict or isinstance(block, Mapping)
+            kind = block.get("type") if is_object else None
             if kind != "text" and (found := BLOCKS.get(str(kind))) is not None:
                 formats &= found
     return formats

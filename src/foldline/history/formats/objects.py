@@ -17,6 +17,7 @@ __all__ = ["dumped", "plain", "plain_items"]
 
 # What the content of an answer consists of; those of the Responses API have other types.
 _ANTHROPIC_BLOCKS = frozenset({"redacted_thinking", "text", "thinking", "tool_use"})
+_HIDDEN = "__api_exclude__"
 _SCALARS = frozenset({str, int, float, bool, NoneType})
 # Messages of frameworks dump themselves too, in forms of their own.
 _FRAMEWORKS = MappingProxyType(
@@ -108,7 +109,9 @@ def dumped(value: Any) -> Any:
     if dump is None:
         text = f"{type(value).__name__} is no JSON"
         raise TypeError(text)
-    hidden = getattr(value, "__api_exclude__", None)
+    # To ask a model of pydantic for a name that it lacks takes longer than to dump it.
+    hides = any(_HIDDEN in vars(one) for one in type(value).__mro__)
+    hidden = getattr(value, _HIDDEN, None) if hides else None
     try:
         return dump(mode="json", by_alias=True, exclude_unset=True, exclude=hidden, warnings=False)
     except ValueError as error:

@@ -65,6 +65,8 @@ _ROLES: dict[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
+_SPEAKERS = ("user", "assistant", "system")
+_PLAIN_KEYS = ("role", "content")
 _RESULT_KEYS = ("role", "tool_call_id", "content")
 _ANSWER_KEYS = ("role", "content", "tool_calls")
 _CALL_KEYS = ("id", "type", "function")
@@ -83,9 +85,15 @@ def _message(fields: dict[str, Any]) -> Message:
     return Message(role=role, parts=parts, name=as_text_or_none(fields.get("name"), "name"))
 
 
-def _usual(item: Object) -> Message | None:
+def _usual(item: object) -> Message | None:
+    if type(item) is not dict:
+        return None
     keys = tuple(item)
-    if keys == _RESULT_KEYS:
+    if keys == _PLAIN_KEYS:
+        role, said = item["role"], item["content"]
+        if type(said) is str and role in _SPEAKERS:
+            return Message(role=role, parts=(TextPart(said),))
+    elif keys == _RESULT_KEYS:
         role, call_id, said = item.values()
         if role == "tool" and are_texts(call_id, said):
             return Message(role=role, parts=(ToolCallResponsePart(call_id, said),))
@@ -284,7 +292,6 @@ OPENAI_CHAT = Converter(
     usual=_usual,
     id_key=_id_key,
     list_key="tool_calls",
-    plain_roles=("user", "assistant", "system"),
 )
 """The converter of this format."""
 

@@ -64,6 +64,8 @@ _ROLES: dict[str, Role] = {
     "user": "user",
     "assistant": "assistant",
 }
+_SPEAKERS = ("user", "assistant", "system")
+_PLAIN_KEYS = ("role", "content")
 _CALL_KEYS = ("type", "call_id", "name", "arguments")
 _OUTPUT_KEYS = ("type", "call_id", "output")
 _TEXT_KINDS = frozenset({"input_text", "output_text", "text", "summary_text", "refusal"})
@@ -89,9 +91,15 @@ def _message(fields: dict[str, Any]) -> Message:
     return Message(role="assistant", parts=(_model_part(fields, kind),), id=message_id)
 
 
-def _usual(item: Object) -> Message | None:
+def _usual(item: object) -> Message | None:
+    if type(item) is not dict:
+        return None
     keys, kind = tuple(item), item.get("type")
-    if kind == "function_call" and keys == _CALL_KEYS:
+    if keys == _PLAIN_KEYS:
+        role, said = item["role"], item["content"]
+        if type(said) is str and role in _SPEAKERS:
+            return Message(role=role, parts=(TextPart(said),))
+    elif kind == "function_call" and keys == _CALL_KEYS:
         _, call_id, name, arguments = item.values()
         if are_texts(call_id, name, arguments):
             return Message(role="assistant", parts=(ToolCallPart(call_id, name, arguments),))
@@ -294,7 +302,6 @@ OPENAI_RESPONSES = Converter(
     build=_built,
     usual=_usual,
     id_key=_id_key,
-    plain_roles=("user", "assistant", "system"),
 )
 """The converter of this format."""
 
