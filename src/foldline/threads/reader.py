@@ -225,7 +225,7 @@ class ThreadReader:
         opening = await self._prefix(rows, system, reduction.pinned_index)
         # A system message is in the prefix wherever it stands, since a view has it in front.
         tail = [known for known in rows[1:] if not known.row.system]
-        return extend_history(History(counter=self.context.counter, prefix=opening), tail)
+        return self.context.recent.history(self._key, opening, tail, self.context.counter)
 
     async def _prefix(
         self, rows: Sequence[KnownRow], system: Sequence[StoredRow], pinned: int | None
@@ -280,7 +280,11 @@ class ThreadReader:
 
     async def _known(self, start: int, stop: int) -> list[KnownRow]:
         rows, before = await self._fetched(start, stop)
-        known, bad = read_chain(rows, self._vault, before, self._head.runs)
+        vault, runs = self._vault, self._head.runs
+        if start < stop == self._head.count and len(rows) <= _NEAR:
+            known, bad = self.context.recent.read_chain(self._key, rows, vault, before, runs)
+        else:
+            known, bad = read_chain(rows, vault, before, runs)
         if bad is not None:
             raise self._damaged(rows[bad].seq)
         return known
