@@ -1,6 +1,6 @@
 """The newest rows of threads that a process reads again and again."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -10,6 +10,7 @@ from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.prefix import Prefix
 from foldline.history.tokens import TokenCounter
+from foldline.threads.change import Document
 from foldline.threads.cipher import Vault
 from foldline.threads.key import ThreadKey
 from foldline.threads.row import KnownRow, Runs, StoredRow, extend_history, read_chain
@@ -32,6 +33,7 @@ class _Checked(Struct, frozen=True):
     known: list[KnownRow] = []
     runs: Runs | None = None
     window: tuple[Prefix, Sequence[KnownRow], History] | None = None
+    reduction: tuple[Document, object] | None = None
 
 
 _READ_ONCE = _Checked()
@@ -89,6 +91,18 @@ class Recent:
             window = prefix, rows, history.copy()
             self._threads[key] = replace(checked, window=window)
         return history
+
+    def reduction(
+        self, key: ThreadKey, stored: Document, read: Callable[[Document], object]
+    ) -> object:
+        """Return what *read* makes of *stored*, the newest reduction of the thread *key*."""
+        checked = self._threads.get(key, _READ_ONCE)
+        if checked.reduction is not None and checked.reduction[0] == stored:
+            return checked.reduction[1]
+        found = read(stored)
+        if checked.rows and len(stored.data) <= MOST_BYTES:
+            self._threads[key] = replace(checked, reduction=(stored, found))
+        return found
 
     def forget(self, key: ThreadKey) -> None:
         """Remember nothing of the thread *key*."""
