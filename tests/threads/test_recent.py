@@ -166,20 +166,19 @@ def test_where_many_threads_are_read_in_turn_nothing_is_kept() -> None:
     """A thread that is read again after 64 others is read as if for the first time."""
     for others, is_known in ((MOST_THREADS - 1, True), (MOST_THREADS, False)):
         recent, rows = Recent(), _rows(5)
-        for _ in range(2):
-            known = _known(recent, KEY, rows)
+        _, second = [_known(recent, KEY, rows) for _ in range(2)]
         for number in range(others):
             _known(recent, ThreadKey("default", f"{number}"), rows)
 
-        assert (_known(recent, KEY, rows)[0] is known[0]) == is_known
+        assert (_known(recent, KEY, rows)[0] is second[0]) == is_known
 
 
 def test_rows_that_are_large_are_not_kept() -> None:
     """Of a thread whose newest rows have more than 64 KiB nothing is remembered."""
     for size, is_known in ((MOST_BYTES - 200, True), (MOST_BYTES, False)):
         recent, rows = Recent(), _rows(1, text="x" * size)
-        first = [_known(recent, KEY, rows) for _ in range(2)][1]
-        assert (_known(recent, KEY, rows)[0] is first[0]) == is_known
+        _, second = [_known(recent, KEY, rows) for _ in range(2)]
+        assert (_known(recent, KEY, rows)[0] is second[0]) == is_known
 
 
 async def _deleted(store: ThreadStore) -> None:

@@ -17,6 +17,7 @@ other is the JSON of `encode_message`.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from operator import itemgetter
 from types import MappingProxyType
@@ -46,6 +47,7 @@ __all__ = [
     "origin_of",
     "read_body",
     "read_chain",
+    "read_messages",
     "read_row",
     "read_rows",
     "seal_of",
@@ -117,7 +119,6 @@ _LETTERS: Mapping[Role, bytes] = MappingProxyType(
 )
 _ROLES: Mapping[int, Role] = MappingProxyType({key[0]: role for role, key in _LETTERS.items()})
 _role_of = _ROLES.get
-_UNREADABLE = (msgspec.MsgspecError, RecursionError, FormatError, IndexError, UnicodeDecodeError)
 
 
 def write_body(message: Message) -> bytes:
@@ -134,17 +135,13 @@ def write_body(message: Message) -> bytes:
 def read_body(body: bytes) -> Message:
     """Return the message in *body*; `StoreCorruptError` if it is none."""
     try:
-        return _message(body)
-    except _UNREADABLE as error:
+        role = _role_of(body[0])
+        if role is None:
+            return decode_message(body)
+        return Message(role=role, parts=(TextPart(body[1:].decode()),))
+    except (FormatError, IndexError, UnicodeDecodeError) as error:
         message = f"a message of {len(body)} bytes cannot be read"
         raise StoreCorruptError(message) from error
-
-
-def _message(body: bytes) -> Message:
-    role = _role_of(body[0])
-    if role is None:
-        return decode_message(body)
-    return Message(role=role, parts=(TextPart(body[1:].decode()),))
 
 
 def seal_of(before: bytes, origin: bytes, seq: int, payload: bytes) -> bytes:
@@ -180,22 +177,44 @@ def _unreadable(row: StoredRow) -> StoreCorruptError:
     return StoreCorruptError(f"message row {row.seq} cannot be read: {DAMAGE_ADVICE}")
 
 
-def read_rows(rows: Iterable[StoredRow], vault: Vault) -> list[KnownRow]:
+def read_rows(rows: Sequence[StoredRow], vault: Vault) -> list[KnownRow]:
     """Return *rows* with their messages, if each is a row and marked with the role it has."""
-    encrypts = vault.encrypts
-    found: list[KnownRow] = []
-    for row in rows:
+    counts = _read_counts(rows, vault)
+    return [*map(KnownRow, rows, counts, _messages(rows, counts))]
+
+
+def read_messages(rows: Sequence[StoredRow], vault: Vault) -> list[Message]:
+    """Return the messages alone that `read_rows` returns."""
+    return _messages(rows, _read_counts(rows, vault))
+
+
+def _read_counts(rows: Sequence[StoredRow], vault: Vault) -> list[MessageRow]:
+    if not vault.encrypts:
+        # One by one only to name the row that cannot be read.
+        with suppress(msgspec.MsgspecError, RecursionError):
+            return [_decode(row.data[_HEADER:]) for row in rows]
+    return [read_row(row, vault) for row in rows]
+
+
+def _messages(rows: Sequence[StoredRow], counts: Sequence[MessageRow]) -> list[Message]:
+    found: list[Message] = []
+    for row, one in zip(rows, counts, strict=True):
+        body = one.body
         try:
-            counts = read_row(row, vault) if encrypts else _decode(row.data[_HEADER:])
-            message = _message(counts.body)
-        except _UNREADABLE as error:
+            role = _role_of(body[0])
+            # As `read_body` does, without the call for what nearly every row is.
+            if role is None:
+                message = decode_message(body)
+            else:
+                message = Message(role=role, parts=(TextPart(body[1:].decode()),))
+        except (FormatError, IndexError, UnicodeDecodeError) as error:
             raise _unreadable(row) from error
         if (message.role == "system") != row.system:
             text = (
                 f"message row {row.seq} is marked with another role than its own: {DAMAGE_ADVICE}"
             )
             raise StoreCorruptError(text)
-        found.append(KnownRow(row, counts, message))
+        found.append(message)
     return found
 
 
