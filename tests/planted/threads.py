@@ -189,6 +189,9 @@ two callers share a window
 two callers share the metadata of a message
 - return any(one.metadata is not None for one in messages)
 + return False
+a reduction is known by its thread alone
+- and checked.reduction[0] == stored:
++ and stored:
 every thread is remembered
 - self._threads.clear()
 + pass

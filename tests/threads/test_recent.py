@@ -63,7 +63,9 @@ def _known(recent: Recent, key: ThreadKey, rows: list[StoredRow]) -> list[KnownR
 
 
 async def test_a_thread_that_is_read_again_is_known_from_then_on() -> None:
-    """Messages are made again for the second reading, and not for those after it."""
+    """
+    Messages and the reduction are made again for the second reading, and not for those after it.
+    """
     store = await _begun(MemoryStorage())
     first, second = await (await _found(store)).get_messages(last=12), await _read(store)
     third = await _read(store)
@@ -72,6 +74,7 @@ async def test_a_thread_that_is_read_again_is_known_from_then_on() -> None:
     assert second[:12] == first
     assert not any(one is other for one, other in zip(first, second, strict=False))
     assert all(one is other for one, other in zip(second, third, strict=True))
+    assert (await _found(store)).last_reduction is (await _found(store)).last_reduction
 
 
 @pytest.mark.parametrize("field", ["data", "system", "seq"])
@@ -149,7 +152,10 @@ async def test_a_known_thread_reads_like_an_unknown_one() -> None:
         else:
             news = [Message.user(f"{random.random()}") for _ in range(random.randrange(1, 40))]
             await thread.add_messages(news)
-        assert await _read(store) == await _read(ThreadStore(storage))
+        unknown = ThreadStore(storage)
+        assert await _read(store) == await _read(unknown)
+        known, fresh = await _found(store), await _found(unknown)
+        assert known.last_reduction == fresh.last_reduction
 
 
 def test_a_row_is_known_for_its_origin_only() -> None:
