@@ -12,6 +12,8 @@ floor where it is not flushed, and where it is at most 3 times the floor and no 
 one flush a commit, and at most 1.2 times the bytes written; the file at most 1.35 times the messages
 as JSON; with all seals checked the state and the last 20 messages at most 2.5 times the floor, what a
 turn reads 3 times, the whole thread 1.8 times and 0.9 times the session; each message counted once.
+Threads are loaded again and again, as by a process that serves them; `first` is a load of one that
+the process has not read shortly before.
 """
 
 import asyncio
@@ -154,6 +156,16 @@ class Kept:
         """Return what it took to read what a turn needs, each time in a new object."""
         return self._runner.run(awaited(self._window, times=times))
 
+    def first(self, times: int, *, window: bool) -> Took:
+        """Return what a load takes, or a *window*, in a process that remembers nothing of it."""
+        read = self._window if window else self._load
+
+        async def first() -> None:
+            self._store.context.recent.forget(self._thread.key)
+            await read()
+
+        return self._runner.run(awaited(first, times=times))
+
     async def _window(self) -> None:
         await (await self._store.thread("t")).window()
 
@@ -215,6 +227,8 @@ class Field:
         found["sealed_load"] = lambda: self.sealed.loads(LOADS)
         found["foldline_load"] = lambda: self.kept.loads(LOADS)
         found["foldline_window"] = lambda: self.kept.windows(LOADS)
+        found["foldline_first_load"] = lambda: self.kept.first(LOADS, window=False)
+        found["foldline_first_window"] = lambda: self.kept.first(LOADS, window=True)
         session, graph = self.session, self.graph
         if session is not None:
             found["openai"] = lambda: session.ask("turns", TURNS, WARM)
@@ -279,6 +293,8 @@ def _ratios(figures: dict[str, Any]) -> dict[str, Any]:
         "full_times_langgraph": ("foldline_full", "langgraph"),
         "load_times_floor": ("foldline_load", "floor_load"),
         "window_times_floor": ("foldline_window", "floor_load"),
+        "first_load_times_floor": ("foldline_first_load", "floor_load"),
+        "first_window_times_floor": ("foldline_first_window", "floor_load"),
         "load_times_openai": ("foldline_load", "openai_load"),
         "whole_times_floor": ("foldline_whole", "floor_whole"),
         "whole_times_openai": ("foldline_whole", "openai_whole"),

@@ -66,31 +66,39 @@ def _make(path: Path) -> None:
     asyncio.run(make())
 
 
-def _read(path: Path) -> tuple[object, ...]:
-    """Return all that a fresh program sees of the thread: each message, the window, the state."""
+def _read(path: Path, damage: Callable[[], None] | None = None) -> tuple[object, ...]:
+    """Return what a program sees of the thread: a fresh one, or one that read it before *damage*."""
 
     async def read() -> tuple[object, ...]:
         async with SQLiteStore(path, durability="relaxed") as store:
-            thread = await store.find("a")
-            assert thread is not None
-            everything = await thread.get_messages()
-            again = await store.find("a")
-            assert again is not None
-            window = await again.window()
-            history = window.history
-            return (
-                everything,
-                history[history.start :],
-                history.system,
-                (history.digest(), history.tokens(), history.system_tokens),
-                window.reduction,
-                await thread.reductions(),
-                thread.execution_state,
-                thread.pending_tools,
-                (dict(thread.metadata), thread.display_name, thread.head.archived),
-            )
+            if damage is not None:
+                await _seen(store)
+                damage()
+            return await _seen(store)
 
     return asyncio.run(read())
+
+
+async def _seen(store: SQLiteStore) -> tuple[object, ...]:
+    """Return all of the thread: each message, the window, the state."""
+    thread = await store.find("a")
+    assert thread is not None
+    everything = await thread.get_messages()
+    again = await store.find("a")
+    assert again is not None
+    window = await again.window()
+    history = window.history
+    return (
+        everything,
+        history[history.start :],
+        history.system,
+        (history.digest(), history.tokens(), history.system_tokens),
+        window.reduction,
+        await thread.reductions(),
+        thread.execution_state,
+        thread.pending_tools,
+        (dict(thread.metadata), thread.display_name, thread.head.archived),
+    )
 
 
 def _flipped(data: bytes, random: Random) -> bytes:
@@ -232,9 +240,10 @@ DAMAGES: dict[Damage, int] = {
 }
 
 
+@pytest.mark.parametrize("is_known", [False, True], ids=["unknown", "known"])
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__.strip("_"))
-def test_damage_is_never_served(damage: Damage, tmp_path: Path) -> None:
-    """Whatever was changed in the file, reading it again is refused or gives what was written."""
+def test_damage_is_never_served(damage: Damage, is_known: bool, tmp_path: Path) -> None:
+    """Whatever was changed in the file, reading it is refused or gives what was written."""
     path = tmp_path / "a.db"
     _make(path)
     whole = _read(path)
@@ -243,15 +252,19 @@ def test_damage_is_never_served(damage: Damage, tmp_path: Path) -> None:
     connection.close()
     original, refused, random = path.read_bytes(), 0, Random(damage.__name__)
     cases = by_depth(1 + DAMAGES[damage] // 8, DAMAGES[damage])
-    for _ in range(cases):
-        path.write_bytes(original)
-        with sqlite3.connect(path) as connection:
+
+    def do_damage() -> None:
+        with closing(sqlite3.connect(path)) as connection:
             damage(connection, random)
             connection.commit()
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        connection.close()
+
+    for _ in range(cases):
+        path.write_bytes(original)
+        if not is_known:
+            do_damage()
         try:
-            seen = _read(path)
+            seen = _read(path, do_damage if is_known else None)
         except StoreCorruptError as error:
             refused += not any(word in str(error) for word in ("rules", "three", "summary"))
         else:

@@ -124,17 +124,19 @@ class History(Sequence[Message]):
             system_tokens=self._system_tokens,
         )
         made = History(counter=self._counter, prefix=prefix)
-        for at in range(index, len(self)):
-            made.append_known(self[at], tokens=self.tokens(at, at + 1), digest=self.digest(at + 1))
+        made.extend_known(
+            (self[at], self.tokens(at, at + 1), self.digest(at + 1))
+            for at in range(index, len(self))
+        )
         return made
 
-    def append_known(self, message: Message, *, tokens: int, digest: bytes) -> None:
+    def extend_known(self, rows: Iterable[tuple[Message, int, bytes]]) -> None:
         """
-        Append *message*, whose tokens and digest are known, without counting and hashing it again.
+        Append messages with their tokens and digests, without counting and hashing them again.
 
-        The digest is that of the prefix that it ends; of a system message it is not used.
+        A digest is that of the prefix that the message ends; of a system message it is not used.
         """
-        self._hold(((message, tokens, digest),))
+        self._hold(rows)
 
     def _hold_system(self, message: Message, tokens: int) -> None:
         if self._asked:

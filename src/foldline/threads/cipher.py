@@ -27,6 +27,7 @@ KEY_ID_SIZE: Final = 8
 _PLAIN = b"fold"
 _ENCRYPTED = b"AEAD"
 _MARK_SIZE = 4
+_HEADER = _MARK_SIZE + _CHECK_SIZE
 
 
 @runtime_checkable
@@ -129,14 +130,11 @@ class Vault:
             raise _damaged(place) from None
         if type(stored) is not bytes:
             raise _damaged(place)
-        mark, rest = stored[:_MARK_SIZE], stored[_MARK_SIZE:]
-        if mark == _ENCRYPTED:
-            return self._decrypted(rest, place, context)
-        if mark != _PLAIN:
-            raise _damaged(place)
-        check, data = rest[:_CHECK_SIZE], rest[_CHECK_SIZE:]
+        if stored.startswith(_ENCRYPTED):
+            return self._decrypted(stored[_MARK_SIZE:], place, context)
+        data = stored[_HEADER:]
         checked = b"%d\0%b%b" % (len(context), context, data)
-        if check != sha256(checked).digest()[:_CHECK_SIZE]:
+        if stored[:_HEADER] != _PLAIN + sha256(checked).digest()[:_CHECK_SIZE]:
             raise _damaged(place)
         if self._cipher is not None:
             message = f"{_named(place)} is not encrypted: open this store without a key"

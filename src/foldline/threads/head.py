@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import pairwise
 from typing import Final
 
@@ -24,6 +25,7 @@ from foldline.threads.due import USUAL_MARK, FoldMark
 from foldline.threads.key import ThreadKey
 from foldline.threads.lease import Lease
 from foldline.threads.loop_state import AgentLoopState, Checkpoint
+from foldline.threads.recent import Recent
 from foldline.threads.row import (
     ORIGIN_SIZE,
     SEAL_SIZE,
@@ -347,10 +349,12 @@ def _opened(vault: Vault, key: ThreadKey, stored: Document) -> object:
         raise StoreCorruptError(message) from error
 
 
-def decode_record(stored: StoredThread, vault: Vault) -> ThreadRecord:
+def decode_record(
+    stored: StoredThread, vault: Vault, *, recent: Recent | None = None
+) -> ThreadRecord:
     """Return the thread in *stored*; raise StoreCorruptError or StoreVersionError."""
     head = open_head(vault, stored)
-    record = record_of(vault, stored.key, head, stored.documents, tail=stored.tail)
+    record = record_of(vault, stored.key, head, stored.documents, tail=stored.tail, recent=recent)
     return record if stored.lease is None else replace(record, lease=stored.lease)
 
 
@@ -361,13 +365,18 @@ def record_of(
     documents: Iterable[Document],
     *,
     tail: Sequence[StoredRow] = (),
+    recent: Recent | None = None,
 ) -> ThreadRecord:
     """Return the thread with *head* and *documents*; raise StoreCorruptError or StoreVersionError."""
     about, execution = _Metadata(), None
     reduction, name = None, ""
     tools: list[ToolRun] = []
+    opened = partial(_opened, vault, key)
     for one in documents:
-        found = _opened(vault, key, one)
+        if recent is not None and one.kind == "reduction":
+            found = recent.reduction(key, one, opened)
+        else:
+            found = opened(one)
         if isinstance(found, AgentLoopState):
             execution = found
         elif isinstance(found, HistoryReductionState):

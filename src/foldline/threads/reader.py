@@ -35,6 +35,7 @@ from foldline.threads.row import (
     extend_history,
     read_body,
     read_chain,
+    read_messages,
     read_row,
     read_rows,
     write_body,
@@ -94,10 +95,13 @@ class ThreadReader:
 
     async def messages(self, start: int, stop: int) -> list[Message]:
         """Return the messages with the row numbers from *start* up to *stop*."""
+        if 0 < stop - start < _NEAR:
+            return [one.message for one in await self._known(start, stop)]
         found: list[Message] = []
         # In pieces, so that other tasks run in between and not everything is held twice.
         for first in range(start, stop, _PAGE):
-            found += [one.message for one in await self._known(first, min(stop, first + _PAGE))]
+            rows = await self._rows(first, min(stop, first + _PAGE))
+            found += read_messages(rows, self._vault)
         return found
 
     async def same(self, messages: Sequence[Message]) -> int:
@@ -225,7 +229,7 @@ class ThreadReader:
         opening = await self._prefix(rows, system, reduction.pinned_index)
         # A system message is in the prefix wherever it stands, since a view has it in front.
         tail = [known for known in rows[1:] if not known.row.system]
-        return extend_history(History(counter=self.context.counter, prefix=opening), tail)
+        return self.context.recent.history(self._key, opening, tail, self.context.counter)
 
     async def _prefix(
         self, rows: Sequence[KnownRow], system: Sequence[StoredRow], pinned: int | None
@@ -280,7 +284,11 @@ class ThreadReader:
 
     async def _known(self, start: int, stop: int) -> list[KnownRow]:
         rows, before = await self._fetched(start, stop)
-        known, bad = read_chain(rows, self._vault, before, self._head.runs)
+        vault, runs = self._vault, self._head.runs
+        if start < stop == self._head.count and len(rows) <= _NEAR:
+            known, bad = self.context.recent.read_chain(self._key, rows, vault, before, runs)
+        else:
+            known, bad = read_chain(rows, vault, before, runs)
         if bad is not None:
             raise self._damaged(rows[bad].seq)
         return known

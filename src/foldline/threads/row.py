@@ -16,7 +16,8 @@ other is the JSON of `encode_message`.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from operator import itemgetter
 from types import MappingProxyType
@@ -46,6 +47,7 @@ __all__ = [
     "origin_of",
     "read_body",
     "read_chain",
+    "read_messages",
     "read_row",
     "read_rows",
     "seal_of",
@@ -165,27 +167,55 @@ def read_row(row: StoredRow, vault: Vault) -> MessageRow:
     payload = data[_HEADER:]
     if vault.encrypts:
         payload = vault.open_row(payload, data[:ORIGIN_SIZE], row.seq, system=row.system)
-    return _unpacked(payload, row.seq)
-
-
-def _unpacked(payload: bytes, seq: int) -> MessageRow:
     try:
         return _decode(payload)
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise _unreadable(seq) from error
+        raise _unreadable(row) from error
 
 
-def _unreadable(seq: int) -> StoreCorruptError:
-    return StoreCorruptError(f"message row {seq} cannot be read: {DAMAGE_ADVICE}")
+def _unreadable(row: StoredRow) -> StoreCorruptError:
+    return StoreCorruptError(f"message row {row.seq} cannot be read: {DAMAGE_ADVICE}")
 
 
-def read_rows(rows: Iterable[StoredRow], vault: Vault) -> list[KnownRow]:
+def read_rows(rows: Sequence[StoredRow], vault: Vault) -> list[KnownRow]:
     """Return *rows* with their messages, if each is a row and marked with the role it has."""
-    encrypts = vault.encrypts
-    return [
-        _known(row, read_row(row, vault) if encrypts else _unpacked(row.data[_HEADER:], row.seq))
-        for row in rows
-    ]
+    counts = _read_counts(rows, vault)
+    return [*map(KnownRow, rows, counts, _messages(rows, counts))]
+
+
+def read_messages(rows: Sequence[StoredRow], vault: Vault) -> list[Message]:
+    """Return the messages alone that `read_rows` returns."""
+    return _messages(rows, _read_counts(rows, vault))
+
+
+def _read_counts(rows: Sequence[StoredRow], vault: Vault) -> list[MessageRow]:
+    if not vault.encrypts:
+        # One by one only to name the row that cannot be read.
+        with suppress(msgspec.MsgspecError, RecursionError):
+            return [_decode(row.data[_HEADER:]) for row in rows]
+    return [read_row(row, vault) for row in rows]
+
+
+def _messages(rows: Sequence[StoredRow], counts: Sequence[MessageRow]) -> list[Message]:
+    found: list[Message] = []
+    for row, one in zip(rows, counts, strict=True):
+        body = one.body
+        try:
+            role = _role_of(body[0])
+            # As `read_body` does, without the call for what nearly every row is.
+            if role is None:
+                message = decode_message(body)
+            else:
+                message = Message(role=role, parts=(TextPart(body[1:].decode()),))
+        except (FormatError, IndexError, UnicodeDecodeError) as error:
+            raise _unreadable(row) from error
+        if (message.role == "system") != row.system:
+            text = (
+                f"message row {row.seq} is marked with another role than its own: {DAMAGE_ADVICE}"
+            )
+            raise StoreCorruptError(text)
+        found.append(message)
+    return found
 
 
 def read_chain(
@@ -194,72 +224,29 @@ def read_chain(
     """
     Return *rows* as `read_rows` does, up to the first that does not fit, and the place of that.
 
-    What fits is what fits for `check_chain`; both are done in one pass, since most of what reading a
-    thread takes is here. Without *before* the first row is the one before, and is not returned.
+    What fits is what fits for `check_chain`. Without *before* the first row is the one before, and
+    is not returned.
     """
-    found: list[KnownRow] = []
-    try:
-        return found, _read_on(found, rows, vault, before, runs)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise _unreadable(rows[len(found) + (before is None)].seq) from error
-
-
-def _read_on(
-    found: list[KnownRow],
-    rows: Sequence[StoredRow],
-    vault: Vault,
-    before: bytes | None,
-    runs: Runs | None,
-) -> int | None:
-    encrypts, origin, change = vault.encrypts, b"", 0
-    for place, row in enumerate(rows):
-        data, seq = row.data, row.seq
-        # A damaged file may return a value of any type.
-        if type(data) is not bytes:
-            return place
-        if runs is None:
-            origin = data[:ORIGIN_SIZE]
-        elif seq >= change:
-            origin, change = origin_of(runs, seq)
-        if before is None:
-            if data[:ORIGIN_SIZE] != origin:
-                return place
-            before = row.seal
-            continue
-        payload = data[_HEADER:]
-        hashed = before + origin + seq.to_bytes(_SEQ_SIZE, "big") + payload
-        before = sha256(hashed).digest()[:SEAL_SIZE]
-        if data[:_HEADER] != origin + before:
-            return place
-        found.append(_known(row, read_row(row, vault) if encrypts else _decode(payload)))
-    return None
-
-
-def _known(row: StoredRow, counts: MessageRow) -> KnownRow:
-    body = counts.body
-    # As `read_body` does, without the call for what nearly every row is.
-    role = _role_of(body[0]) if body.isascii() and body else None
-    if role is None:
-        message = read_body(body)
-    else:
-        message = Message(role=role, parts=(TextPart(body[1:].decode()),))
-    if (message.role == "system") != row.system:
-        text = f"message row {row.seq} is marked with another role than its own: {DAMAGE_ADVICE}"
-        raise StoreCorruptError(text)
-    return KnownRow(row, counts, message)
+    bad = check_chain(rows, before, runs)
+    return read_rows(rows[before is None : bad], vault), bad
 
 
 def extend_history(history: History, rows: Iterable[KnownRow]) -> History:
     """Append the messages of *rows* to *history*, without counting and hashing them again."""
-    tokens, system_tokens = history.tokens(), history.system_tokens
+    history.extend_known(_own_tokens(rows, history.tokens(), history.system_tokens))
+    return history
+
+
+def _own_tokens(
+    rows: Iterable[KnownRow], tokens: int, system_tokens: int
+) -> Iterator[tuple[Message, int, bytes]]:
     for known in rows:
         counts = known.counts
         if known.row.system:
             own, system_tokens = counts.tokens - system_tokens, counts.tokens
         else:
             own, tokens = counts.tokens - tokens, counts.tokens
-        history.append_known(known.message, tokens=own, digest=counts.digest)
-    return history
+        yield known.message, own, counts.digest
 
 
 def origin_of(runs: Runs, seq: int) -> tuple[bytes, int]:
@@ -284,13 +271,13 @@ def check_chain(
             origin = data[:ORIGIN_SIZE]
         elif seq >= change:
             origin, change = origin_of(runs, seq)
-        if not data.startswith(origin):
-            return place
         if before is None:
+            if not data.startswith(origin):
+                return place
             before = row.seal
             continue
-        hashed = before + origin + seq.to_bytes(_SEQ_SIZE, "big") + data[_HEADER:]
+        hashed = b"".join((before, origin, seq.to_bytes(_SEQ_SIZE, "big"), data[_HEADER:]))
         before = sha256(hashed).digest()[:SEAL_SIZE]
-        if not data.startswith(before, ORIGIN_SIZE):
+        if data[:_HEADER] != origin + before:
             return place
     return None

@@ -420,6 +420,7 @@ def is_expired(context: StoreContext, record: ThreadRecord) -> bool:
 
 async def delete_expired(context: StoreContext, stored: StoredThread) -> bool:
     """Delete *stored* as it was read; False if somebody was faster."""
+    context.recent.forget(stored.key)
     try:
         return await context.storage.delete(stored.key, expected=stored)
     except ThreadConflictError:

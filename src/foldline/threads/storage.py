@@ -14,6 +14,7 @@ from foldline.threads.change import Change, Document, DocumentKind
 from foldline.threads.cipher import Vault
 from foldline.threads.key import ThreadKey
 from foldline.threads.lease import TURN_LEASE, TURN_WAIT, Lease
+from foldline.threads.recent import Recent
 from foldline.threads.row import StoredRow
 from foldline.threads.waiters import Waiters
 
@@ -231,3 +232,4 @@ class StoreContext(Struct, frozen=True, kw_only=True):
     turn_lease: float = TURN_LEASE
     turn_wait: float = TURN_WAIT
     waiters: Waiters = field(default_factory=Waiters)
+    recent: Recent = field(default_factory=Recent)

@@ -229,10 +229,12 @@ class ThreadStore:
         Raises:
             StoreCorruptError: The stored thread is damaged.
         """
-        stored = await self.context.storage.load(key_of(thread_id, tenant))
+        key = key_of(thread_id, tenant)
+        stored = await self.context.storage.load(key)
         if stored is None:
+            self.context.recent.forget(key)
             return None
-        record = decode_record(stored, self.context.vault)
+        record = decode_record(stored, self.context.vault, recent=self.context.recent)
         if is_expired(self.context, record):
             # Reading deletes nothing: the clock of this reader may be ahead.
             return None
@@ -377,7 +379,9 @@ class ThreadStore:
 
     async def delete(self, thread_id: str | ThreadKey, *, tenant: str = DEFAULT_TENANT) -> bool:
         """Delete a thread with everything stored for it; False if there is none."""
-        return await self.context.storage.delete(key_of(thread_id, tenant))
+        key = key_of(thread_id, tenant)
+        self.context.recent.forget(key)
+        return await self.context.storage.delete(key)
 
     async def purge_expired(self) -> int:
         """

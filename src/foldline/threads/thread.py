@@ -126,7 +126,7 @@ class ConversationThread(ReadOnlyThread):
             stored = await self._context.storage.load(self.key)
             if stored is None:
                 raise ThreadNotFoundError(thread_id=self.id)
-            record = decode_record(stored, self._context.vault)
+            record = decode_record(stored, self._context.vault, recent=self._context.recent)
             if created_at not in {None, record.head.created_at}:
                 # It was deleted, and another one made with its id.
                 raise ThreadNotFoundError(thread_id=self.id)
@@ -136,6 +136,9 @@ class ConversationThread(ReadOnlyThread):
         """Show *record*, which has the new rows *known*, or any if that is None."""
         before, head = self._record.head, record.head
         self._record = record
+        if head.epoch != before.epoch:
+            # What was taken back is not kept in memory.
+            self._context.recent.forget(self.key)
         if head.epoch != before.epoch or (known is None and head.seal != before.seal):
             self._history = None
         elif self._history is not None:

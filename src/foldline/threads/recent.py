@@ -1,0 +1,126 @@
+"""The newest rows of threads that a process reads again and again."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.history.prefix import Prefix
+from foldline.history.tokens import TokenCounter
+from foldline.threads.change import Document
+from foldline.threads.cipher import Vault
+from foldline.threads.key import ThreadKey
+from foldline.threads.row import KnownRow, Runs, StoredRow, extend_history, read_chain
+
+
+__all__ = ["MOST_BYTES", "MOST_THREADS", "Recent"]
+
+
+MOST_THREADS: Final = 64
+"""A thread is remembered if it is read again before so many others."""
+
+MOST_BYTES: Final = 65_536
+"""How many stored bytes of a thread are remembered."""
+
+
+class _Checked(Struct, frozen=True):
+    """Rows, what all of them say but perhaps the first, and a window that was made of that."""
+
+    rows: Sequence[StoredRow] = ()
+    known: list[KnownRow] = []
+    runs: Runs | None = None
+    window: tuple[Prefix, Sequence[KnownRow], History] | None = None
+    reduction: tuple[Document, object] | None = None
+
+
+_READ_ONCE = _Checked()
+
+
+class Recent:
+    """
+    What was checked of threads that were read a second time shortly after.
+
+    It saves no reading: rows come from the storage all the same, and if their bytes are those that
+    were checked, what they say is known. Where many threads are read in turn, nothing is kept.
+    """
+
+    def __init__(self) -> None:
+        self._threads: dict[ThreadKey, _Checked] = {}
+
+    def read_chain(
+        self,
+        key: ThreadKey,
+        rows: Sequence[StoredRow],
+        vault: Vault,
+        before: bytes | None,
+        runs: Runs | None,
+    ) -> tuple[list[KnownRow], int | None]:
+        """Return what `read_chain` returns for *rows*, the newest of the thread *key*."""
+        checked, skip = self._threads.get(key), before is None
+        if checked is None:
+            if len(self._threads) >= MOST_THREADS:
+                self._threads.clear()
+            self._threads[key] = _READ_ONCE
+            return read_chain(rows, vault, before, runs)
+        known = _known(checked, rows, skip=skip) if checked.runs == runs else []
+        done = len(known) + skip if known else 0
+        if done == len(rows):
+            return known, None
+        news, bad = read_chain(rows[done:], vault, rows[done - 1].seal if done else before, runs)
+        known += news
+        if bad is not None:
+            return known, done + bad
+        size = sum(len(row.data) for row in rows)
+        if size <= MOST_BYTES and not _have_metadata(one.message for one in news):
+            self._threads[key] = replace(checked, rows=rows, known=known, runs=runs)
+        return known, None
+
+    def history(
+        self, key: ThreadKey, prefix: Prefix, rows: Sequence[KnownRow], counter: TokenCounter
+    ) -> History:
+        """Return the history of *rows*, the newest of the thread *key*, after *prefix*."""
+        checked = self._threads.get(key, _READ_ONCE)
+        if checked.window is not None and checked.window[:2] == (prefix, rows):
+            return checked.window[2].copy()
+        history = extend_history(History(counter=counter, prefix=prefix), rows)
+        front = filter(None, (prefix.user, *prefix.system))
+        if rows and checked.known and rows[-1] is checked.known[-1] and not _have_metadata(front):
+            window = prefix, rows, history.copy()
+            self._threads[key] = replace(checked, window=window)
+        return history
+
+    def reduction(
+        self, key: ThreadKey, stored: Document, read: Callable[[Document], object]
+    ) -> object:
+        """Return what *read* makes of *stored*, the newest reduction of the thread *key*."""
+        checked = self._threads.get(key, _READ_ONCE)
+        if checked.reduction is not None and checked.reduction[0] == stored:
+            return checked.reduction[1]
+        found = read(stored)
+        if checked.rows and len(stored.data) <= MOST_BYTES:
+            self._threads[key] = replace(checked, reduction=(stored, found))
+        return found
+
+    def forget(self, key: ThreadKey) -> None:
+        """Remember nothing of the thread *key*."""
+        self._threads.pop(key, None)
+
+
+def _have_metadata(messages: Iterable[Message]) -> bool:
+    # A caller may change it.
+    return any(one.metadata is not None for one in messages)
+
+
+def _known(checked: _Checked, rows: Sequence[StoredRow], *, skip: bool) -> list[KnownRow]:
+    """Return what is known of the first of *rows*, after the one before if that is to *skip*."""
+    if not checked.rows:
+        return []
+    place = rows[0].seq - checked.rows[0].seq
+    first = place + skip - (len(checked.rows) - len(checked.known))
+    same = checked.rows[max(0, place) : place + len(rows)]
+    if place < 0 or first < 0 or rows[: len(same)] != same:
+        return []
+    return checked.known[first : first + len(same) - skip]
