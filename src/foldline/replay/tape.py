@@ -45,9 +45,11 @@ class Tape:
 
     def fill(self, history: History, position: int) -> None:
         """Append to *history*, which begins as the session does, what was said up to *position*."""
-        for at in range(history.total, position):
-            message = self.messages[at]
-            history.append_known(message, tokens=self.size(message), digest=self._digests[at])
+        new = slice(history.total, position)
+        messages = self.messages[new]
+        history.extend_known(
+            zip(messages, map(self.size, messages), self._digests[new], strict=True)
+        )
 
     def size(self, message: Message) -> int:
         """Return the tokens of *message*, which need not be one of the session."""
