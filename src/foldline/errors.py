@@ -483,8 +483,16 @@ class CommitUnknownError(StoreError):
 
     code = "commit_unknown"
 
-    def __init__(self, message: str | None = None, *, commit_id: bytes | None = None) -> None:
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        commit_id: bytes | None = None,
+        may_arrive: bool = False,
+    ) -> None:
         self.commit_id = commit_id
+        # Whether a server may still make it, although the storage ends what it has begun.
+        self.may_arrive = may_arrive
         super().__init__(message)
 
 

@@ -384,8 +384,8 @@ async def _settle(
         raise _unknown(planned, error, reason, is_forgotten=True)
     if actual != expected:
         raise ThreadConflictError(thread_id=name, expected=expected, actual=actual)
-    if context.storage.ends_commits:
-        # None can be under way; a cause says that the storage could not undo what has failed.
+    if context.storage.ends_commits and not error.may_arrive:
+        # A cause says that the storage could not undo what has failed.
         if error.__cause__ is not None:
             raise _unknown(planned, error, f"it could not be undone ({error.__cause__})")
     elif record is None:

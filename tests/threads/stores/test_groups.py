@@ -50,7 +50,7 @@ def on_postgres(postgres: PostgresServer, dsn: str) -> Place:
         address = f"{dsn.partition('?')[0]}?host={folder}"
         return PostgresStore(address, pool_size=2, max_waiting=most).context.storage
 
-    return Place(postgres.folder / ".s.PGSQL.5432", 1, make)
+    return Place(postgres.folder / ".s.PGSQL.5432", 0, make)
 
 
 @pytest.fixture(params=["postgres", "redis"])
