@@ -482,17 +482,10 @@ class CommitUnknownError(StoreError):
     """
 
     code = "commit_unknown"
+    may_arrive = False  # Set where a storage that ends its commits has lost sight of a server.
 
-    def __init__(
-        self,
-        message: str | None = None,
-        *,
-        commit_id: bytes | None = None,
-        may_arrive: bool = False,
-    ) -> None:
+    def __init__(self, message: str | None = None, *, commit_id: bytes | None = None) -> None:
         self.commit_id = commit_id
-        # Whether a server may still make it, although the storage ends what it has begun.
-        self.may_arrive = may_arrive
         super().__init__(message)
 
 

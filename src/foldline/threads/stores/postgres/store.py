@@ -299,7 +299,9 @@ class PostgresStorage:
         found = await self.link.settle(broken, "outcomes", keys_of(keys))
         reason = f"the connection broke: {broken.reason}"
         if found is None:
-            raise CommitUnknownError(reason, may_arrive=True)
+            unknown = CommitUnknownError(reason)
+            unknown.may_arrive = True
+            raise unknown
         known = {place: (revision, head) for place, revision, head in found}
         return [known.get(place, (0, b"")) for place in range(1, len(keys) + 1)], reason
 
