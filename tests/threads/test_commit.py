@@ -5,7 +5,12 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from foldline.errors import CommitUnknownError, StoreError, ThreadNotFoundError
+from foldline.errors import (
+    CommitUnknownError,
+    StoreError,
+    ThreadConflictError,
+    ThreadNotFoundError,
+)
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.change import Change
@@ -27,10 +32,12 @@ ONE, TWO = Message.user("one"), Message.user("two")
 class Doubtful(MemoryStorage):
     """A storage whose connection breaks in the next commit, and which is then asked about it."""
 
-    def __init__(self, *, steady: bool = False, makes: bool = False) -> None:
+    def __init__(self, *, steady: bool = False, makes: bool = False, is_slow: bool = False) -> None:
         super().__init__()
         self.ends_commits = steady
         self._makes = makes
+        self._is_slow = is_slow
+        self.late: list[tuple[ThreadKey, Change]] = []
         self.breaks = False
         self.blinds = False
         self.others: Callable[[], Awaitable[object]] | None = None
@@ -45,8 +52,10 @@ class Doubtful(MemoryStorage):
                 await self.others()
             if self.blinds:
                 self.on_second_look = _broken
-            message = "the connection broke"
-            raise CommitUnknownError(message)
+            self.late.append((key, change))
+            unknown = CommitUnknownError("the connection broke")
+            unknown.may_arrive = self._is_slow
+            raise unknown
 
     async def load(self, key: ThreadKey) -> StoredThread | None:
         if self.on_second_look is not None:
@@ -98,6 +107,21 @@ async def test_what_was_not_made_can_be_tried_again_at_once() -> None:
     with pytest.raises(StoreError, match="was not made"):
         await thread.add_message(TWO)
     await thread.add_message(TWO)
+    assert await stored(store) == ["one", "two"]
+
+
+@pytest.mark.parametrize("steady", [False, True], ids=["shielded", "steady"])
+async def test_a_commit_that_was_not_made_is_refused_if_it_arrives(steady: bool) -> None:
+    """What a server may still make is refused by it once the caller was told that it was not made."""
+    storage = Doubtful(steady=steady, is_slow=True)
+    store, thread = await begun(storage)
+    with pytest.raises(StoreError, match="was not made"):
+        await thread.add_message(TWO)
+    (late,) = storage.late
+    with pytest.raises(ThreadConflictError):
+        await storage.commit(*late)
+    await thread.add_message(TWO)
+
     assert await stored(store) == ["one", "two"]
 
 

@@ -99,7 +99,7 @@ class Copy(Struct, frozen=True):
     """How many rows are copied, from the first on."""
 
 
-class Change(Struct, frozen=True, kw_only=True):
+class Change(Struct, frozen=True, kw_only=True, gc=False):
     """What a commit changes; omitted fields are unchanged."""
 
     messages: Sequence[Message] = ()

@@ -107,8 +107,8 @@ def plan(
         epoch=change.epoch or head.epoch,
         head=vault.close_up(encode_head(head), "head", key.tenant, key.id, str(head.revision)),
         rows=tuple(map(_row_of, known)),
-        put=put,
-        drop=_dropped(record, change, settled, is_fold=is_fold),
+        put=tuple(put),
+        drop=tuple(_dropped(record, change, settled, is_fold=is_fold)),
         active_at=head.last_activity.timestamp(),
         gone_at=None if head.expires_at is None else head.expires_at.timestamp(),
         due_at=None if head.due is None or head.due.since is None else head.due.since.timestamp(),
@@ -384,8 +384,8 @@ async def _settle(
         raise _unknown(planned, error, reason, is_forgotten=True)
     if actual != expected:
         raise ThreadConflictError(thread_id=name, expected=expected, actual=actual)
-    if context.storage.ends_commits:
-        # None can be under way; a cause says that the storage could not undo what has failed.
+    if context.storage.ends_commits and not error.may_arrive:
+        # A cause says that the storage could not undo what has failed.
         if error.__cause__ is not None:
             raise _unknown(planned, error, f"it could not be undone ({error.__cause__})")
     elif record is None:

@@ -71,7 +71,7 @@ REMEMBERED_COMMITS: Final = 8
 """How many of the last commits a head knows by their ids."""
 
 
-class Head(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Head(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """The counts, the digest and the times of a thread at one revision."""
 
     # The name from the time when a thread had branches: what is stored stays readable.
@@ -253,7 +253,7 @@ class StoredReduction(Struct, frozen=True):
         return self.state.summarized_up_to_index
 
 
-class ThreadRecord(Struct, frozen=True, kw_only=True):
+class ThreadRecord(Struct, frozen=True, kw_only=True, gc=False):
     """Everything about a thread but its messages, at one revision."""
 
     key: ThreadKey

@@ -81,8 +81,8 @@ class ThreadStorage(Protocol):
     """
     Whether a commit that has begun ends even if the task is cancelled.
 
-    The `CancelledError` is then raised after the end, with a cause if the commit failed. For any
-    other storage a thread makes each commit in a task of its own.
+    The `CancelledError` is then raised after the end, with a cause if the commit was not made. For
+    any other storage a thread makes each commit in a task of its own.
     """
 
     async def open(self) -> None:
@@ -107,7 +107,8 @@ class ThreadStorage(Protocol):
                 `change.epoch`: it was deleted and made again. Or the thread of `change.copies` is
                 missing, does not have that epoch, or has fewer rows.
             StoreError: The storage failed; nothing was written.
-            CommitUnknownError: It failed, and whether it was written is unknown.
+            CommitUnknownError: It failed, and whether it was written is unknown. A storage that ends
+                commits sets `may_arrive` if a server may still write it.
         """
         ...
 

@@ -8,7 +8,12 @@ from typing import NamedTuple
 
 import pytest
 
-from foldline.errors import StoreBusyError, StoreError, ThreadConflictError
+from foldline.errors import (
+    CommitUnknownError,
+    StoreBusyError,
+    StoreError,
+    ThreadConflictError,
+)
 from foldline.testing.storage.check import Lab, Scribe
 from foldline.threads.change import Change, Document
 from foldline.threads.storage import ThreadStorage
@@ -50,7 +55,7 @@ def on_postgres(postgres: PostgresServer, dsn: str) -> Place:
         address = f"{dsn.partition('?')[0]}?host={folder}"
         return PostgresStore(address, pool_size=2, max_waiting=most).context.storage
 
-    return Place(postgres.folder / ".s.PGSQL.5432", 1, make)
+    return Place(postgres.folder / ".s.PGSQL.5432", 0, make)
 
 
 @pytest.fixture(params=["postgres", "redis"])
@@ -201,6 +206,18 @@ async def test_a_connection_lost_in_the_middle(place: Place, fault: Fault) -> No
     together = [one for place, one in enumerate(done) if place not in {0, 1, len(done) - 2}]
     assert {type(one) for one in together} == {type(None) if is_made else StoreError}
     assert isinstance(done[-2], ThreadConflictError)
+
+
+async def test_what_may_still_be_made_is_said(place: Place) -> None:
+    """Where a store that ends commits cannot say whether one was made, it says that it may be yet."""
+    async with group(place) as them:
+        storage, scribe = them.lab.storage, them.scribes[0]
+        await them.wire.strike(Fault.LOST_ANSWER, lasts=True)
+        with pytest.raises(CommitUnknownError) as caught:
+            await storage.commit(scribe.key, scribe.change(scribe.drawn(1)))
+        await them.wire.heal()
+
+    assert caught.value.may_arrive == storage.ends_commits
 
 
 async def test_a_full_line(place: Place) -> None:

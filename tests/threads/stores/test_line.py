@@ -13,13 +13,18 @@ from foldline.threads.stores.patience import PARTS, Patience
 class Desk:
     """A line with one worker, which notes what it is given and waits until it may go on."""
 
-    def __init__(self, *, most_waiting: int = 100) -> None:
+    def __init__(self, *, most_waiting: int = 100, ends: bool = False) -> None:
         self.open = asyncio.Event()
         self.begun = asyncio.Event()
         self.taken: list[list[str]] = []
         self.alone: set[str] = set()
         self.line = Line(
-            self._serve, workers=1, most_jobs=3, most_size=30, most_waiting=most_waiting
+            self._serve,
+            workers=1,
+            most_jobs=3,
+            most_size=30,
+            most_waiting=most_waiting,
+            ends=ends,
         )
 
     async def _serve(self, jobs: Sequence[Job[str]]) -> Iterable[Job[str]]:
@@ -113,6 +118,94 @@ async def test_cancelled_callers() -> None:
 
     assert [isinstance(one, asyncio.CancelledError) for one in done] == [True, True, False, True]
     assert desk.taken == [["a"], ["d", "c"]]
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["done", "failed"])
+@pytest.mark.parametrize("times", [1, 3])
+async def test_a_begun_job_is_waited_for(times: int, fails: bool) -> None:
+    """A line that ends jobs lets a cancelled caller wait for the end, and a cause says why not."""
+    desk = Desk(ends=True)
+    (task,) = desk.put("away" if fails else "a")
+    await desk.begun.wait()
+    for _ in range(times):
+        task.cancel()
+        for _ in range(3):
+            await asyncio.sleep(0)
+    was_waiting = not task.done()
+    desk.open.set()
+    with pytest.raises(asyncio.CancelledError) as caught:
+        await task
+
+    assert was_waiting
+    assert str(caught.value.__cause__) == ("away" if fails else "None")
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+async def test_a_job_that_ends_as_its_caller_is_cancelled(steps: int) -> None:
+    """A caller cancelled right before or after the end of its job waits for no other one."""
+    desk = Desk(ends=True)
+    (task,) = desk.put("a")
+    await desk.begun.wait()
+    desk.open.set()
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    task.cancel()
+    async with asyncio.timeout(10):
+        await asyncio.wait([task])
+
+    with pytest.raises(asyncio.CancelledError) as caught:
+        await task
+    assert caught.value.__cause__ is None
+
+
+async def test_a_job_not_begun_is_not_waited_for() -> None:
+    """A caller cancelled before its job was begun goes at once, and the cause says so."""
+    desk = Desk(ends=True)
+    (first,) = desk.put("a")
+    await desk.begun.wait()
+    (second,) = desk.put("b")
+    await asyncio.sleep(0)
+    second.cancel()
+    with pytest.raises(asyncio.CancelledError) as caught:
+        await second
+    desk.open.set()
+    await first
+    last = await desk.line.put("c")
+
+    assert isinstance(caught.value.__cause__, StoreError)
+    assert desk.taken == [["a"], ["c"]]
+    assert last == "c"
+
+
+async def test_a_job_is_not_tried_again_for_nobody() -> None:
+    """A job that was not done with others is not tried alone if its caller is cancelled just then."""
+    desk = Desk(ends=True)
+    desk.alone.add("b")
+    tasks = desk.put(*"ab")
+    await desk.begun.wait()
+    desk.open.set()
+    tasks[1].cancel()
+    async with asyncio.timeout(10):
+        await asyncio.wait(tasks)
+    with pytest.raises(asyncio.CancelledError) as caught:
+        await tasks[1]
+
+    assert isinstance(caught.value.__cause__, StoreError)
+    assert desk.taken == [["a", "b"]]
+
+
+def test_a_loop_that_ends_keeps_no_caller() -> None:
+    """When an event loop is closed, those who wait for the end of jobs go with it."""
+    desks = list[Desk]()
+
+    async def live() -> None:
+        desks.append(Desk(ends=True))
+        desks[0].put("a", "b", "c", "d")
+        await desks[0].begun.wait()
+
+    asyncio.run(live())
+
+    assert desks[0].taken == [["a", "b", "c"]]
 
 
 async def test_a_server_that_is_away() -> None:

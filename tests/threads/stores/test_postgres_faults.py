@@ -185,6 +185,30 @@ def test_cancelled_calls_return_their_connections(postgres_dsn: str) -> None:
     assert asyncio.run(live()) in {0, 1}
 
 
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_thread_knows_its_cancelled_commits(postgres_dsn: str, times: int) -> None:
+    """After a commit that was cancelled, at any time, a thread object stands where the store does."""
+
+    async def live() -> list[tuple[int, int]]:
+        counts = list[tuple[int, int]]()
+        async with PostgresStore(postgres_dsn, pool_size=2) as store:
+            for waits in range(12):
+                thread = await store.thread(f"t{waits}")
+                writing = asyncio.create_task(thread.add_message(Message.user("x")))
+                for _ in range(waits):
+                    await asyncio.sleep(0)
+                for _ in range(times):
+                    writing.cancel()
+                    await asyncio.sleep(0)
+                await asyncio.wait([writing])
+                known = thread.count
+                await thread.refresh()
+                counts.append((known, thread.count))
+        return counts
+
+    assert {known == there for known, there in asyncio.run(live())} == {True}
+
+
 @pytest.mark.parametrize(
     ("error", "kind", "text"),
     [

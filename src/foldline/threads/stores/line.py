@@ -8,12 +8,13 @@ counted only while the server is really asked. A call that finds the line full i
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
 from copy import copy
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from foldline.errors import StoreBusyError
+from foldline.errors import StoreBusyError, StoreError
 
 
 __all__ = ["MOST_WAITING", "Job", "Line", "Serve"]
@@ -43,16 +44,41 @@ class Job(Struct, Generic[_Given], eq=False):
     size: int
     """How large it is, or 0 if it must be done alone."""
 
+    following: "Job[_Given] | None" = None
+    """The job that is taken after this one has ended."""
+
+    is_begun: bool = False
+    """Whether it was taken."""
+
+    is_over: bool = False
+    """Whether it has ended."""
+
+    error: BaseException | None = None
+    """Why it has failed."""
+
     def succeed(self, result: object = None) -> None:
         """Give the caller *result*."""
+        self.is_over = True
         if not self.future.done():
             self.future.set_result(result)
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: BaseException) -> None:
         """Let the caller's call raise *error*."""
-        if not self.future.done():
+        if not self.is_over:
             # Each caller adds its own traceback.
-            self.future.set_exception(copy(error))
+            self.is_over, self.error = True, copy(error)
+            if not self.future.done():
+                self.future.set_exception(self.error)
+
+    async def ended(self) -> BaseException | None:
+        """Wait for the end, however often the task is cancelled; return why it has failed."""
+        if not self.is_begun:
+            return StoreError("not begun when its caller was cancelled")
+        while not self.is_over:
+            self.future = asyncio.get_running_loop().create_future()
+            with suppress(asyncio.CancelledError, Exception):
+                await self.future
+        return self.error
 
 
 Serve: TypeAlias = Callable[[Sequence[Job[_Given]]], Awaitable[Iterable[Job[_Given]]]]
@@ -76,15 +102,17 @@ class Line(Generic[_Given]):
         most_jobs: int,
         most_size: int,
         most_waiting: int,
+        ends: bool = False,
     ) -> None:
         self._serve = serve
         self._workers = workers
         self._most_jobs = most_jobs
         self._most_size = most_size
         self._most_waiting = most_waiting
+        self._ends = ends
         self._ready = deque[Job[_Given]]()
-        # The keys of jobs that are ready or taken, with the jobs that wait for their end.
-        self._behind: dict[Hashable, deque[Job[_Given]]] = {}
+        # The newest job of each key.
+        self._newest: dict[Hashable, Job[_Given]] = {}
         self._waiting = 0
         self._count = 0
         self._busy = 0
@@ -98,16 +126,24 @@ class Line(Generic[_Given]):
         self._count += 1
         future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         job = Job(given, key, future, self._count, size)
-        is_behind = key is not None and key in self._behind
-        if key is not None and not is_behind:
-            self._behind[key] = deque()
-        if not self._ready and not is_behind and self._busy < self._workers:
-            await self._lead(job)
-        else:
+        before = None
+        if key is not None:
+            before, self._newest[key] = self._newest.get(key), job
+        if before is not None:
             self._waiting += 1
-            (self._behind[key] if is_behind else self._ready).append(job)
+            before.following = job
+        elif self._ends or self._ready or self._busy >= self._workers:
+            self._waiting += 1
+            self._ready.append(job)
             self._wake()
-        return await future
+        else:
+            await self._lead(job)
+        try:
+            return await future
+        except asyncio.CancelledError as cancelled:
+            if not self._ends:
+                raise
+            raise cancelled from await job.ended()
 
     async def _lead(self, job: Job[_Given]) -> None:
         self._busy += 1
@@ -159,6 +195,7 @@ class Line(Generic[_Given]):
             self._ready.popleft()
             self._waiting -= 1
             if job.future.done():
+                job.fail(StoreError("its caller was cancelled"))
                 self._free(job)
                 continue
             job.number = self._count
@@ -168,6 +205,8 @@ class Line(Generic[_Given]):
 
     async def _do(self, jobs: Sequence[Job[_Given]]) -> None:
         again = set[Job[_Given]]()
+        for job in jobs:
+            job.is_begun = True
         try:
             again.update(await self._serve(jobs))
         except Exception as error:  # noqa: BLE001 - the callers must get it, whatever it is
@@ -175,7 +214,7 @@ class Line(Generic[_Given]):
                 job.fail(error)
         except BaseException:
             for job in jobs:
-                job.future.cancel()
+                job.fail(asyncio.CancelledError())
             raise
         finally:
             for job in jobs:
@@ -190,9 +229,8 @@ class Line(Generic[_Given]):
         """Let the next job with the key of *job* be taken."""
         if job.key is None:
             return
-        behind = self._behind[job.key]
-        if behind:
-            self._ready.append(behind.popleft())
+        if job.following is not None:
+            self._ready.append(job.following)
             self._wake()
         else:
-            del self._behind[job.key]
+            del self._newest[job.key]

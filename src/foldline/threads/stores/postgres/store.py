@@ -57,7 +57,7 @@ class PostgresStorage:
     one statement, if they only append and change documents; a read of a few rows is too.
     """
 
-    ends_commits = False
+    ends_commits = True
     """Whether a commit that has begun ends even if its task is cancelled."""
 
     def __init__(self, link: PostgresLink, *, max_waiting: int) -> None:
@@ -75,6 +75,7 @@ class PostgresStorage:
             most_jobs=_MOST_COMMITS,
             most_size=_MOST_BYTES,
             most_waiting=self._max_waiting,
+            ends=True,
         )
         reads = Line(
             self._read_all,
@@ -298,7 +299,9 @@ class PostgresStorage:
         found = await self.link.settle(broken, "outcomes", keys_of(keys))
         reason = f"the connection broke: {broken.reason}"
         if found is None:
-            raise CommitUnknownError(reason)
+            unknown = CommitUnknownError(reason)
+            unknown.may_arrive = True
+            raise unknown
         known = {place: (revision, head) for place, revision, head in found}
         return [known.get(place, (0, b"")) for place in range(1, len(keys) + 1)], reason
 
