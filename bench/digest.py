@@ -4,8 +4,8 @@ What writing a digest costs, and how long another task of the event loop waits m
 Messages have 300 bytes: plain talk, or the calls of an agent with their answers. One digest stands for
 2,000 of them, and all that a summarizer does is in its time. What waits is a task that sleeps for a
 millisecond at a time while a history is folded: how late it wakes up, on all processors and by the
-clock, so that it moves with whatever else the machine does. It is measured in a fresh process: in one
-that holds the heaps of other benchmarks, what delays it most is the collection of their garbage.
+clock, so that it moves with whatever else the machine does. All is measured in a fresh process: in one
+that holds the heaps of other benchmarks, the collection of their garbage is a part of every figure.
 
 Goals: at most 25 microseconds of processor time a message, each byte counted once; of 100 delays 99 are
 at most 20 ms, beside messages of 300 bytes and beside a few texts of 100,000.
@@ -131,10 +131,13 @@ def _waits(messages: Sequence[Message]) -> tuple[float, float, int]:
     return statistics.quantiles(found, n=100)[WAITS - 1], max(found), len(found)
 
 
-def all_delays() -> dict[str, Any]:
-    """Measure the delays, here."""
+def measured() -> dict[str, Any]:
+    """Measure the time of a digest, and the delays beside it, here."""
     kinds = {"talk": talk(), "work": work(), "long_texts": talk(LONG_COUNT, LONG_SIZE)}
-    figures: dict[str, Any] = {}
+    figures: dict[str, Any] = {"messages": COUNT, "bytes_each": SIZE}
+    for name in ("talk", "work"):
+        figures[f"{name}_us_a_message"] = _microseconds(kinds[name])
+        figures[f"{name}_counted_times_said"] = _times_counted(kinds[name])
     with measure.all_processors():
         for name, messages in kinds.items():
             most, longest, count = _waits(messages)
@@ -145,16 +148,11 @@ def all_delays() -> dict[str, Any]:
 
 
 def run() -> dict[str, Any]:
-    """Measure the time of a digest here, and the delays beside it in a process of their own."""
-    both = {"talk": talk(), "work": work()}
-    figures: dict[str, Any] = {"messages": COUNT, "bytes_each": SIZE}
-    for name, messages in both.items():
-        figures[f"{name}_us_a_message"] = _microseconds(messages)
-        figures[f"{name}_counted_times_said"] = _times_counted(messages)
+    """Measure in a process of its own."""
     done = subprocess.run(
         [sys.executable, "-m", "bench.digest"], capture_output=True, check=True, cwd=ROOT, text=True
     )
-    figures |= json.loads(done.stdout)
+    figures: dict[str, Any] = json.loads(done.stdout)
     return figures
 
 
@@ -171,4 +169,4 @@ def goals(figures: dict[str, Any]) -> list[tuple[str, float, float]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(all_delays()))
+    print(json.dumps(measured()))
