@@ -482,10 +482,10 @@ class CommitUnknownError(StoreError):
     """
 
     code = "commit_unknown"
-    may_arrive = False  # Set where a storage that ends its commits has lost sight of a server.
 
     def __init__(self, message: str | None = None, *, commit_id: bytes | None = None) -> None:
         self.commit_id = commit_id
+        self.may_arrive = False  # Set if a server that was lost sight of may still make it.
         super().__init__(message)
 
 

@@ -311,8 +311,8 @@ the fold after it loses a sealed compaction
 - return (None, None) if base is None else (base.sealed_item, base.sealed_index)
 + return None, None
 an older compaction is kept instead of the newest
-- for at, message in reversed([(at, one) for at, one in aged if one.native is not None]):
-+ for at, message in [(at, one) for at, one in aged if one.native is not None]:
+- for at in reversed(kept):
++ for at in kept:
 
 reduction/fold.py: reduction/test_fold_fits.py
 the sealed compaction before the newest is forgotten

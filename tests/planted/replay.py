@@ -8,14 +8,14 @@ __all__ = ["BUGS"]
 BUGS = bugs_in(r"""
 replay/validity.py: replay/test_validity.py
 a piece that was judged is not reported again
-- found += self._judged[key][1]
-+ found += self._judged[key][1] if piece is self._judged[key][0] else ()
+- pieces.append((end, self._judged[key][1]))
++ pieces.append((end, self._judged[key][1] if piece is self._judged[key][0] else ()))
 a message counts as known whatever its vendor sent
-- old.native is new.native and old == new
-+ old.parts == new.parts
+- old if old is new or old == new else new
++ old if old.parts == new.parts else new
 what stands in front is not judged
-- pairwise((0, *_divisions(said), len(said)))
-+ pairwise((*_divisions(said), len(said)))
+- pairwise((start, *ends, len(request)))
++ pairwise((*ends, len(request)))
 
 replay/bill.py: replay/test_bill.py
 instructions and tools are never read from the cache

@@ -16,7 +16,7 @@ other is the JSON of `encode_message`.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from operator import itemgetter
@@ -233,20 +233,17 @@ def read_chain(
 
 def extend_history(history: History, rows: Iterable[KnownRow]) -> History:
     """Append the messages of *rows* to *history*, without counting and hashing them again."""
-    history.extend_known(_own_tokens(rows, history.tokens(), history.system_tokens))
-    return history
-
-
-def _own_tokens(
-    rows: Iterable[KnownRow], tokens: int, system_tokens: int
-) -> Iterator[tuple[Message, int, bytes]]:
+    tokens, system_tokens = history.tokens(), history.system_tokens
+    own: list[tuple[Message, int, bytes]] = []
     for known in rows:
         counts = known.counts
         if known.row.system:
-            own, system_tokens = counts.tokens - system_tokens, counts.tokens
+            size, system_tokens = counts.tokens - system_tokens, counts.tokens
         else:
-            own, tokens = counts.tokens - tokens, counts.tokens
-        yield known.message, own, counts.digest
+            size, tokens = counts.tokens - tokens, counts.tokens
+        own.append((known.message, size, counts.digest))
+    history.extend_known(own)
+    return history
 
 
 def origin_of(runs: Runs, seq: int) -> tuple[bytes, int]:

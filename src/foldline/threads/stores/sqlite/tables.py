@@ -160,8 +160,9 @@ class Tables(Struct, frozen=True):
             return False
         # Before all but numbers, str and bytearray are bound, None too, an adapter is looked for:
         # twice as slow.
-        times = [inf if at is None else at for at in (change.gone_at, change.due_at)]
-        place = (pk, bytearray(change.epoch), key.tenant, key.id, *times)
+        gone_at = inf if change.gone_at is None else change.gone_at
+        due_at = inf if change.due_at is None else change.due_at
+        place = (pk, bytearray(change.epoch), key.tenant, key.id, gone_at, due_at)
         head = (change.revision, bytearray(change.head), change.active_at)
         values: tuple[object, ...] = (*head, *place)
         name = "set_next_head"
