@@ -1,6 +1,7 @@
 """Calls that wait for a few workers, and time limits that a busy event loop does not use up."""
 
 import asyncio
+import threading
 from collections.abc import Iterable, Sequence
 
 import pytest
@@ -206,6 +207,31 @@ def test_a_loop_that_ends_keeps_no_caller() -> None:
     asyncio.run(live())
 
     assert desks[0].taken == [["a", "b", "c"]]
+
+
+def test_a_loop_that_ends_keeps_no_caller_of_a_second_try() -> None:
+    """When an event loop is closed, those whose jobs wait to be tried alone go with it, too."""
+    taken = list[list[str]]()
+
+    async def serve(jobs: Sequence[Job[str]]) -> Iterable[Job[str]]:
+        taken.append([job.given for job in jobs])
+        if len(jobs) == 1:
+            await asyncio.Event().wait()
+        return jobs
+
+    async def live() -> None:
+        line = Line(serve, workers=1, most_jobs=3, most_size=30, most_waiting=9, ends=True)
+        tasks = [asyncio.create_task(line.put(name, size=1)) for name in "abc"]
+        await asyncio.wait(tasks, timeout=0)
+        while len(taken) < 2:
+            await asyncio.sleep(0)
+
+    runner = threading.Thread(target=asyncio.run, args=(live(),), daemon=True)
+    runner.start()
+    runner.join(10)
+
+    assert not runner.is_alive()
+    assert taken == [["a", "b", "c"], ["a"]]
 
 
 async def test_a_server_that_is_away() -> None:

@@ -213,8 +213,10 @@ class Line(Generic[_Given]):
             for job in jobs:
                 job.fail(error)
         except BaseException:
-            for job in jobs:
-                job.fail(asyncio.CancelledError())
+            # No worker may be left for those that wait to be tried again.
+            for job in (*jobs, *self._ready):
+                if job.is_begun:
+                    job.fail(asyncio.CancelledError())
             raise
         finally:
             for job in jobs:
