@@ -65,10 +65,10 @@ class Job(Struct, Generic[_Given], eq=False):
     def fail(self, error: BaseException) -> None:
         """Let the caller's call raise *error*."""
         if not self.is_over:
-            # Each caller adds its own traceback.
-            self.is_over, self.error = True, copy(error)
+            self.is_over, self.error = True, error
             if not self.future.done():
-                self.future.set_exception(self.error)
+                # Each caller adds its own traceback.
+                self.future.set_exception(copy(error))
 
     async def ended(self) -> BaseException | None:
         """Wait for the end, however often the task is cancelled; return why it has failed."""
