@@ -1,6 +1,7 @@
 """The newest rows of threads that a process reads again and again."""
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from typing import Final
 
 from msgspec import Struct
@@ -10,6 +11,7 @@ from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.prefix import Prefix
 from foldline.history.tokens import TokenCounter
+from foldline.reduction.state import HistoryReductionState
 from foldline.threads.change import Document
 from foldline.threads.cipher import Vault
 from foldline.threads.key import ThreadKey
@@ -98,10 +100,11 @@ class Recent:
         """Return what *read* makes of *stored*, the newest reduction of the thread *key*."""
         checked = self._threads.get(key, _READ_ONCE)
         if checked.reduction is not None and checked.reduction[0] == stored:
-            return checked.reduction[1]
+            # A caller may change what it has worked out, such as the labels of its summaries.
+            return copy(checked.reduction[1])
         found = read(stored)
-        if checked.rows and len(stored.data) <= MOST_BYTES:
-            self._threads[key] = replace(checked, reduction=(stored, found))
+        if checked.rows and len(stored.data) <= MOST_BYTES and _is_constant(found):
+            self._threads[key] = replace(checked, reduction=(stored, copy(found)))
         return found
 
     def forget(self, key: ThreadKey) -> None:
@@ -112,6 +115,11 @@ class Recent:
 def _have_metadata(messages: Iterable[Message]) -> bool:
     # A caller may change it.
     return any(one.metadata is not None for one in messages)
+
+
+def _is_constant(reduction: object) -> bool:
+    is_alone = isinstance(reduction, HistoryReductionState) and reduction.previous is None
+    return is_alone and not _have_metadata(filter(None, (reduction.sealed_item,)))
 
 
 def _known(checked: _Checked, rows: Sequence[StoredRow], *, skip: bool) -> list[KnownRow]:
