@@ -118,8 +118,9 @@ def _have_metadata(messages: Iterable[Message]) -> bool:
 
 
 def _is_constant(reduction: object) -> bool:
-    is_alone = isinstance(reduction, HistoryReductionState) and reduction.previous is None
-    return is_alone and not _have_metadata(filter(None, (reduction.sealed_item,)))
+    if not isinstance(reduction, HistoryReductionState) or reduction.previous is not None:
+        return False
+    return reduction.sealed_item is None or not _have_metadata((reduction.sealed_item,))
 
 
 def _known(checked: _Checked, rows: Sequence[StoredRow], *, skip: bool) -> list[KnownRow]:

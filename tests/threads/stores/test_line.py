@@ -1,6 +1,7 @@
 """Calls that wait for a few workers, and time limits that a busy event loop does not use up."""
 
 import asyncio
+import gc
 import threading
 from collections.abc import Iterable, Sequence
 
@@ -213,18 +214,20 @@ def test_a_loop_that_ends_keeps_no_caller_of_a_second_try() -> None:
     """When an event loop is closed, those whose jobs wait to be tried alone go with it, too."""
     taken = list[list[str]]()
 
-    async def serve(jobs: Sequence[Job[str]]) -> Iterable[Job[str]]:
-        taken.append([job.given for job in jobs])
-        if len(jobs) == 1:
-            await asyncio.Event().wait()
-        return jobs
-
     async def live() -> None:
+        is_alone = asyncio.Event()
+
+        async def serve(jobs: Sequence[Job[str]]) -> Iterable[Job[str]]:
+            taken.append([job.given for job in jobs])
+            if len(jobs) == 1:
+                is_alone.set()
+                await asyncio.Event().wait()
+            return jobs
+
         line = Line(serve, workers=1, most_jobs=3, most_size=30, most_waiting=9, ends=True)
         tasks = [asyncio.create_task(line.put(name, size=1)) for name in "abc"]
-        await asyncio.wait(tasks, timeout=0)
-        while len(taken) < 2:
-            await asyncio.sleep(0)
+        await is_alone.wait()
+        assert not any(task.done() for task in tasks)
 
     runner = threading.Thread(target=asyncio.run, args=(live(),), daemon=True)
     runner.start()
@@ -232,6 +235,22 @@ def test_a_loop_that_ends_keeps_no_caller_of_a_second_try() -> None:
 
     assert not runner.is_alive()
     assert taken == [["a", "b", "c"], ["a"]]
+
+
+async def test_a_caller_cancelled_in_its_own_job_leaves_no_error() -> None:
+    """The event loop reports nothing of a caller that did its own job when it was cancelled."""
+    desk, reports = Desk(), list[object]()
+    asyncio.get_running_loop().set_exception_handler(lambda _, report: reports.append(report))
+    (task,) = desk.put("a")
+    await desk.begun.wait()
+    task.cancel()
+    await asyncio.wait([task])
+    was_cancelled = task.cancelled()
+    del task
+    gc.collect()
+
+    assert was_cancelled
+    assert reports == []
 
 
 async def test_a_server_that_is_away() -> None:

@@ -66,7 +66,10 @@ class Job(Struct, Generic[_Given], eq=False):
         """Let the caller's call raise *error*."""
         if not self.is_over:
             self.is_over, self.error = True, error
-            if not self.future.done():
+            if isinstance(error, asyncio.CancelledError):
+                # As an exception it would be logged if nobody waits for it.
+                self.future.cancel()
+            elif not self.future.done():
                 # Each caller adds its own traceback.
                 self.future.set_exception(copy(error))
 
