@@ -1,5 +1,6 @@
 """The judges of requests: each rule accepts the right and reports the wrong."""
 
+import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -67,6 +68,7 @@ CHAT_RIGHT: list[list[Any]] = [
         USER,
     ],
     [chat_call(), CHAT_RESULT, chat_call(), CHAT_RESULT],
+    [{**USER, "n": json.loads("[" * 600 + "]" * 600)}],
 ]
 
 CHAT_WRONG: list[tuple[list[Any], list[Rule]]] = [
@@ -77,6 +79,7 @@ CHAT_WRONG: list[tuple[list[Any], list[Rule]]] = [
     ([{"role": "user", "content": "\ud800"}], [Rule.ENCODING]),
     ([{"role": "user", "content": "x", "n": math.nan}], [Rule.ENCODING]),
     ([{"role": "user", "content": "x", "n": object()}], [Rule.ENCODING]),
+    ([{"role": "user", "content": "x", "n": 10**5000}], [Rule.ENCODING]),
     ([{"role": "user"}], [Rule.CONTENT]),
     ([{"role": "assistant", "content": None}], [Rule.CONTENT]),
     ([{"role": "user", "content": []}], [Rule.CONTENT]),

@@ -103,7 +103,8 @@ class TokenCounter(Protocol):
     """
     Counts the tokens of a str: the estimator, or an exact tokenizer.
 
-    It is not promised that the counts of two texts add up to the count of both together.
+    It is not promised that the counts of two texts add up to the count of both together. Folds
+    count in worker threads, several at the same time.
     """
 
     def count(self, text: str) -> int:

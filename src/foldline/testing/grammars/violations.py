@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from enum import Enum
 from typing import Any, TypeGuard
 
@@ -87,7 +88,8 @@ class Violation(Struct, frozen=True):
 
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
-_PLAIN = frozenset({int, bool, type(None)})
+_PLAIN = frozenset({bool, type(None)})
+_MOST_BITS = 64
 _written = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
@@ -109,8 +111,11 @@ def is_name(value: Any, *, limit: int) -> bool:
 def check_sendable(index: int, item: Any) -> Iterator[Violation]:
     """Report whether *item* can be written as JSON in UTF-8."""
     try:
-        if not _is_plain(item):
-            _written(item).encode()
+        # What is nested too deep for this may still be written.
+        with suppress(RecursionError):
+            if _is_plain(item):
+                return
+        _written(item).encode()
     except (TypeError, ValueError, RecursionError):
         yield Violation(index, Rule.ENCODING, "the item cannot be written as JSON in UTF-8")
 
@@ -121,6 +126,9 @@ def _is_plain(value: Any) -> bool:
     if kind is str:
         # What UTF-8 cannot hold raises here as it would when it is written.
         return value.isascii() or bool(value.encode())
+    if kind is int:
+        # Python writes no number of thousands of digits.
+        return value.bit_length() <= _MOST_BITS
     if kind is dict:
         return all(map(_is_plain, (*value, *value.values())))
     return kind in _PLAIN or (kind is list and all(map(_is_plain, value)))
