@@ -1,6 +1,7 @@
 """Folds that were cancelled, or late: what summarizers have read for them is not read again."""
 
 import asyncio
+import threading
 from datetime import UTC, datetime
 
 import pytest
@@ -15,7 +16,14 @@ from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import Reason
-from foldline.reduction.request import Flow, Remembered, Reply, SummaryFailure, SummaryRequest
+from foldline.reduction.request import (
+    Flow,
+    Remembered,
+    Reply,
+    SummaryFailure,
+    SummaryRequest,
+    aside,
+)
 
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -213,6 +221,31 @@ async def test_a_text_that_was_refused_is_not_remembered() -> None:
     replies = await calls_of(asked, [0.0] * 9, unfinished).run(known)
 
     assert [isinstance(one, Remembered) for one in replies] == [True, False, False]
+
+
+async def test_a_text_whose_review_is_cancelled_is_remembered() -> None:
+    """A fold that is cancelled while a text is reviewed in a thread does not ask for it again."""
+    begun, may_end = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def review() -> None:
+        loop.call_soon_threadsafe(begun.set)
+        may_end.wait(10)
+
+    def reviewing() -> Flow[None]:
+        yield request(1)
+        yield from aside(review)
+
+    asked, unfinished = Reader(), UnfinishedFolds()
+    fold = asyncio.create_task(calls_of(asked, [0.0] * 9, unfinished).run(reviewing()))
+    await begun.wait()
+    fold.cancel()
+    await asyncio.wait([fold])
+    may_end.set()
+    replies = await calls_of(asked, [0.0] * 9, unfinished).run(asking(request(1)))
+
+    assert fold.cancelled()
+    assert [type(one) for one in replies] == [Remembered]
 
 
 def test_the_oldest_texts_are_forgotten() -> None:

@@ -130,13 +130,22 @@ class FoldCalls:
         """Run *flow* to its end."""
         is_whole = False
         try:
-            result = await run_flow(flow, self._ask, asyncio.to_thread)
+            result = await run_flow(flow, self._ask, self._in_thread)
             self._judge(is_refused=False)
             is_whole = not self._is_late
         finally:
             if not is_whole:
                 self._unfinished.keep(self._texts)
         return result
+
+    async def _in_thread(self, work: Callable[[], None]) -> None:
+        try:
+            await asyncio.to_thread(work)
+        except asyncio.CancelledError:
+            # The text that was being reviewed is reviewed again when the fold is made again.
+            if self._last is not None:
+                self._texts[self._last[0]] = self._last[1]
+            raise
 
     async def _ask(self, request: SummaryRequest) -> Reply:
         # The request that follows a text shows whether it was good.
