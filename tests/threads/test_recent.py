@@ -14,6 +14,8 @@ from foldline.threads.head import extended
 from foldline.threads.key import ThreadKey
 from foldline.threads.recent import MOST_BYTES, MOST_THREADS, Recent
 from foldline.threads.row import KnownRow, StoredRow
+from foldline.threads.start import delete_expired
+from foldline.threads.storage import StoredThread
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage
 from foldline.threads.thread import ConversationThread
@@ -214,6 +216,12 @@ async def _deleted(store: ThreadStore) -> None:
     await store.delete(KEY)
 
 
+async def _deleted_as_expired(store: ThreadStore) -> None:
+    stored = await store.context.storage.load(KEY)
+    assert stored is not None
+    await delete_expired(store.context, stored)
+
+
 async def _cleared(store: ThreadStore) -> None:
     await (await _found(store)).clear()
 
@@ -227,7 +235,9 @@ async def _deleted_by_others(store: ThreadStore) -> None:
     assert await store.find(KEY) is None
 
 
-@pytest.mark.parametrize("act", [_deleted, _cleared, _rewound, _deleted_by_others])
+@pytest.mark.parametrize(
+    "act", [_deleted, _deleted_as_expired, _cleared, _rewound, _deleted_by_others]
+)
 async def test_what_was_taken_back_is_forgotten(
     act: Callable[[ThreadStore], Awaitable[None]],
 ) -> None:
@@ -238,6 +248,32 @@ async def test_what_was_taken_back_is_forgotten(
         await _read(store)
     rows = await store.context.storage.rows(KEY, thread.head.epoch, 17, 30)
 
+    await act(store)
+
+    known = [store.context.recent.read_chain(KEY, rows, Vault(), None, None) for _ in range(2)]
+    assert known[0][0][0].message is not known[1][0][0].message
+
+
+class _ReadFirst(MemoryStorage):
+    """A memory that deletes a thread when others have read it twice."""
+
+    reader: ThreadStore
+
+    async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
+        for _ in range(2):
+            await _read(self.reader)
+        return await super().delete(key, expected=expected)
+
+
+@pytest.mark.parametrize("act", [_deleted, _deleted_as_expired])
+async def test_what_is_read_until_it_is_deleted_is_forgotten(
+    act: Callable[[ThreadStore], Awaitable[None]],
+) -> None:
+    """Of a thread that others read while it is deleted nothing is remembered."""
+    storage = _ReadFirst()
+    storage.reader = store = await _begun(storage)
+    thread = await _found(store)
+    rows = await storage.rows(KEY, thread.head.epoch, 17, 30)
     await act(store)
 
     known = [store.context.recent.read_chain(KEY, rows, Vault(), None, None) for _ in range(2)]

@@ -420,12 +420,13 @@ def is_expired(context: StoreContext, record: ThreadRecord) -> bool:
 
 async def delete_expired(context: StoreContext, stored: StoredThread) -> bool:
     """Delete *stored* as it was read; False if somebody was faster."""
-    context.recent.forget(stored.key)
     try:
         return await context.storage.delete(stored.key, expected=stored)
     except ThreadConflictError:
         # It was prolonged or made again in the meantime.
         return False
+    finally:
+        context.recent.forget(stored.key)
 
 
 async def make_room(context: StoreContext, key: ThreadKey) -> None:

@@ -380,8 +380,11 @@ class ThreadStore:
     async def delete(self, thread_id: str | ThreadKey, *, tenant: str = DEFAULT_TENANT) -> bool:
         """Delete a thread with everything stored for it; False if there is none."""
         key = key_of(thread_id, tenant)
-        self.context.recent.forget(key)
-        return await self.context.storage.delete(key)
+        try:
+            return await self.context.storage.delete(key)
+        finally:
+            # It may have been read in the meantime.
+            self.context.recent.forget(key)
 
     async def purge_expired(self) -> int:
         """
