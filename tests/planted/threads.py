@@ -191,18 +191,9 @@ a row is known for any origin
 two callers share a window
 - return checked.window[2].copy()
 + return checked.window[2]
-two callers share the labels of a summary
-- return copy(checked.reduction[1])
-+ return checked.reduction[1]
-two callers share a sealed item
-- and _is_constant(found):
-+ and found is not None:
 two callers share the metadata of a message
 - return any(one.metadata is not None for one in messages)
 + return False
-a reduction is known by its thread alone
-- and checked.reduction[0] == stored:
-+ and stored:
 every thread is remembered
 - self._threads.clear()
 + pass

@@ -145,11 +145,13 @@ def test_a_page_is_small_whatever_was_said(chat_tape: Callable[..., Tape]) -> No
 
 
 def test_summaries_give_way_to_newer_ones(tool_tape: Callable[..., Tape]) -> None:
-    """If there is no room for all, the newest summaries are written."""
+    """If there is no room for all, the newest summaries are written, after the older stretches."""
     spoken, _ = _spoken(tool_tape(30))
 
     page = "\n".join(telling(spoken, room=20_000))
+    firsts = [int(one) for one in re.findall(r'class="stretch" data-first="(\d+)"', page)]
 
+    assert firsts == sorted(firsts)
     assert "Its text is left out" in page
     assert page.rindex("Its text is left out") < page.rindex('<th scope="col">line</th>')
 

@@ -65,9 +65,7 @@ def _known(recent: Recent, key: ThreadKey, rows: list[StoredRow]) -> list[KnownR
 
 
 async def test_a_thread_that_is_read_again_is_known_from_then_on() -> None:
-    """
-    Messages and the reduction are made again for the second reading, and not for those after it.
-    """
+    """Messages are made again for the second reading, and not for those after it."""
     store = await _begun(MemoryStorage())
     first, second = await (await _found(store)).get_messages(last=12), await _read(store)
     third = await _read(store)
@@ -76,10 +74,6 @@ async def test_a_thread_that_is_read_again_is_known_from_then_on() -> None:
     assert second[:12] == first
     assert not any(one is other for one, other in zip(first, second, strict=False))
     assert all(one is other for one, other in zip(second, third, strict=True))
-    one, other = [(await _found(store)).last_reduction for _ in range(2)]
-    assert one is not None
-    assert other is not None
-    assert one.summary_content is other.summary_content
 
 
 @pytest.mark.parametrize("field", ["data", "system", "seq"])
@@ -135,26 +129,6 @@ async def test_what_a_caller_does_to_metadata_stays_with_the_caller() -> None:
             assert message.metadata == {"n": [1]}
             assert isinstance(message.metadata, dict)
             message.metadata["n"] = []
-
-
-async def test_what_a_caller_does_to_a_summary_stays_with_the_caller() -> None:
-    """Labels that a caller changes in messages of a reduction are read as they were made."""
-    store = await _begun(MemoryStorage())
-    sealed = Message.assistant("sealed", pin=True)
-    for item in (None, sealed):
-        thread = await _found(store)
-        made = reduction_of(await thread.get_messages(), 22, "summary")
-        await thread.save_reduction(replace(made, sealed_item=item, sealed_index=item and 3))
-        front = made.summary_messages()
-        for _ in range(4):
-            found = await _found(store)
-            await found.window()
-            assert found.last_reduction is not None
-            shown = found.last_reduction.front_messages()
-            assert shown == [*([] if item is None else [item]), *front]
-            for message in shown:
-                assert isinstance(message.metadata, dict)
-                message.metadata.clear()
 
 
 async def test_a_known_thread_reads_like_an_unknown_one() -> None:

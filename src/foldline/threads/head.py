@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from itertools import pairwise
 from typing import Final
 
@@ -25,7 +24,6 @@ from foldline.threads.due import USUAL_MARK, FoldMark
 from foldline.threads.key import ThreadKey
 from foldline.threads.lease import Lease
 from foldline.threads.loop_state import AgentLoopState, Checkpoint
-from foldline.threads.recent import Recent
 from foldline.threads.row import (
     ORIGIN_SIZE,
     SEAL_SIZE,
@@ -349,12 +347,10 @@ def _opened(vault: Vault, key: ThreadKey, stored: Document) -> object:
         raise StoreCorruptError(message) from error
 
 
-def decode_record(
-    stored: StoredThread, vault: Vault, *, recent: Recent | None = None
-) -> ThreadRecord:
+def decode_record(stored: StoredThread, vault: Vault) -> ThreadRecord:
     """Return the thread in *stored*; raise StoreCorruptError or StoreVersionError."""
     head = open_head(vault, stored)
-    record = record_of(vault, stored.key, head, stored.documents, tail=stored.tail, recent=recent)
+    record = record_of(vault, stored.key, head, stored.documents, tail=stored.tail)
     return record if stored.lease is None else replace(record, lease=stored.lease)
 
 
@@ -365,18 +361,13 @@ def record_of(
     documents: Iterable[Document],
     *,
     tail: Sequence[StoredRow] = (),
-    recent: Recent | None = None,
 ) -> ThreadRecord:
     """Return the thread with *head* and *documents*; raise StoreCorruptError or StoreVersionError."""
     about, execution = _Metadata(), None
     reduction, name = None, ""
     tools: list[ToolRun] = []
-    opened = partial(_opened, vault, key)
     for one in documents:
-        if recent is not None and one.kind == "reduction":
-            found = recent.reduction(key, one, opened)
-        else:
-            found = opened(one)
+        found = _opened(vault, key, one)
         if isinstance(found, AgentLoopState):
             execution = found
         elif isinstance(found, HistoryReductionState):

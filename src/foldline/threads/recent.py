@@ -1,7 +1,6 @@
 """The newest rows of threads that a process reads again and again."""
 
-from collections.abc import Callable, Iterable, Sequence
-from copy import copy
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -11,8 +10,6 @@ from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.prefix import Prefix
 from foldline.history.tokens import TokenCounter
-from foldline.reduction.state import HistoryReductionState
-from foldline.threads.change import Document
 from foldline.threads.cipher import Vault
 from foldline.threads.key import ThreadKey
 from foldline.threads.row import KnownRow, Runs, StoredRow, extend_history, read_chain
@@ -35,7 +32,6 @@ class _Checked(Struct, frozen=True):
     known: list[KnownRow] = []
     runs: Runs | None = None
     window: tuple[Prefix, Sequence[KnownRow], History] | None = None
-    reduction: tuple[Document, object] | None = None
 
 
 _READ_ONCE = _Checked()
@@ -94,19 +90,6 @@ class Recent:
             self._threads[key] = replace(checked, window=window)
         return history
 
-    def reduction(
-        self, key: ThreadKey, stored: Document, read: Callable[[Document], object]
-    ) -> object:
-        """Return what *read* makes of *stored*, the newest reduction of the thread *key*."""
-        checked = self._threads.get(key, _READ_ONCE)
-        if checked.reduction is not None and checked.reduction[0] == stored:
-            # A caller may change what it has worked out, such as the labels of its summaries.
-            return copy(checked.reduction[1])
-        found = read(stored)
-        if checked.rows and len(stored.data) <= MOST_BYTES and _is_constant(found):
-            self._threads[key] = replace(checked, reduction=(stored, copy(found)))
-        return found
-
     def forget(self, key: ThreadKey) -> None:
         """Remember nothing of the thread *key*."""
         self._threads.pop(key, None)
@@ -115,12 +98,6 @@ class Recent:
 def _have_metadata(messages: Iterable[Message]) -> bool:
     # A caller may change it.
     return any(one.metadata is not None for one in messages)
-
-
-def _is_constant(reduction: object) -> bool:
-    if not isinstance(reduction, HistoryReductionState) or reduction.previous is not None:
-        return False
-    return reduction.sealed_item is None or not _have_metadata((reduction.sealed_item,))
 
 
 def _known(checked: _Checked, rows: Sequence[StoredRow], *, skip: bool) -> list[KnownRow]:
