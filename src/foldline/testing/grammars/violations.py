@@ -128,7 +128,7 @@ def _is_plain(value: Any) -> bool:
         return value.isascii() or bool(value.encode())
     if kind is int:
         # Python writes no number of thousands of digits.
-        return value.bit_length() <= _MOST_BITS
+        return bool(value.bit_length() <= _MOST_BITS)
     if kind is dict:
         return all(map(_is_plain, (*value, *value.values())))
     return kind in _PLAIN or (kind is list and all(map(_is_plain, value)))
