@@ -47,7 +47,8 @@ ADVICE = {
     "CheckpointStaleError": "Start from the thread itself, or load the moment with `load_at` and fork it.",
     "CommitUnknownError": (
         "`await thread.refresh()`, then look at what is there. If it has a `commit_id`, the same "
-        "call with that one may simply be repeated: it is stored once."
+        "call with that one may simply be repeated: it is stored once. `may_arrive` is for storages: it "
+        "tells a thread to make an empty commit, which keeps a late one out."
     ),
     "ConfigError": "Correct the field that is named; [every field](configuration.md) has its default.",
     "ContextOverflowError": (

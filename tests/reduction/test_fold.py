@@ -1,7 +1,7 @@
 """Making reductions: what is asked, in which order, and what happens after failures."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
 from itertools import cycle, pairwise
 from typing import NamedTuple
@@ -81,6 +81,7 @@ def attempt(
     state: HistoryReductionState | None = None,
     *,
     force: bool = False,
+    in_thread: Callable[[Callable[[], None]], Awaitable[None]] = asyncio.to_thread,
     **options: object,
 ) -> FoldResult:
     run = AgentRunConfig(trigger_history_reduction=force)
@@ -95,7 +96,7 @@ def attempt(
     }
     given = FoldOptions(**(fields | options))  # type: ignore[arg-type]
     flow = fold(history, verdict, config, given, given=state)
-    return asyncio.run(run_flow(flow, ask, asyncio.to_thread))
+    return asyncio.run(run_flow(flow, ask, in_thread))
 
 
 def make(
@@ -107,30 +108,33 @@ def make(
     force: bool = False,
     **options: object,
 ) -> Made:
-    result = attempt(history, config, ask, state, force=force, **options)
+    result = attempt(history, config, ask, state, force=force, **options)  # type: ignore[arg-type]
     assert result.state is not None
     return Made(result.state, result.reason, result.writing)
 
 
-async def test_a_text_is_reviewed_aside() -> None:
+def test_a_text_is_reviewed_aside() -> None:
     """What reads a whole source to judge a text is handed to a thread, once for each text."""
-    history, handed = talk(4), list[object]()
+    handed = list[object]()
 
     async def in_thread(work: Callable[[], None]) -> None:
         handed.append(work)
         work()
 
-    verdict = decide(history, ROLLING, None, config_fingerprint="f")
-    options = FoldOptions(
-        created_at=NOW,
-        config_fingerprint="f",
-        summarizers=1,
-        budget=budget_of(ROLLING),
-        summary_budget=1500,
-    )
-    result = await run_flow(fold(history, verdict, ROLLING, options), Asked(), in_thread)
+    result = attempt(talk(4), ROLLING, Asked(), in_thread=in_thread)
 
     assert result.writing.calls == len(handed) == 1
+
+
+def test_what_code_wrote_is_judged_at_once() -> None:
+    """A text of which only the size is looked at needs no thread."""
+
+    async def in_thread(work: Callable[[], None]) -> None:
+        raise AssertionError(work)
+
+    result = attempt(talk(4), ROLLING, Asked(), in_thread=in_thread, by_code=frozenset({0}))
+
+    assert result.writing.calls == 1
 
 
 def texts(messages: Iterable[Message]) -> list[str]:

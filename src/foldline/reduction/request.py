@@ -144,7 +144,7 @@ Reply: TypeAlias = str | Written | Remembered | SummaryFailure
 
 
 class Aside(Struct, frozen=True):
-    """Work that takes as long as a text is, and that any thread may do."""
+    """Work that takes longer the longer a text is; any thread may do it."""
 
     work: Callable[[], None]
 

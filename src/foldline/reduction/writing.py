@@ -102,7 +102,8 @@ def write(
             failures += (reply.defect or reply.reason,)
             faults = (reply.defect,) if reply.defect else known
         else:
-            review = yield from aside(partial(_reviewed, reply, request, count, room, by_code))
+            is_code = summarizer in by_code
+            review = yield from _review(reply, request, count, room, by_code=is_code)
             faults = review.defects
             if not faults:
                 cost = Writing(calls=calls, tokens_read=calls * source, failures=failures)
@@ -112,17 +113,30 @@ def write(
     return Writing(calls=calls, tokens_read=calls * source, failures=failures)
 
 
+def _review(
+    reply: str | Written | Remembered,
+    request: SummaryRequest,
+    count: Callable[[str], int],
+    room: int,
+    *,
+    by_code: bool,
+) -> Flow[Review]:
+    reviewing = partial(_reviewed, reply, request, count, room, by_code=by_code)
+    # Of what code wrote only the size is looked at.
+    return reviewing() if by_code else (yield from aside(reviewing))
+
+
 def _reviewed(
     reply: str | Written | Remembered,
     request: SummaryRequest,
     count: Callable[[str], int],
     room: int,
-    by_code: frozenset[int],
+    *,
+    by_code: bool,
 ) -> Review:
     reply = reply.reply if isinstance(reply, Remembered) else reply
     if isinstance(reply, str):
-        is_code = request.summarizer in by_code
-        return reviewed(reply, request, count=count, room=room, by_code=is_code)
+        return reviewed(reply, request, count=count, room=room, by_code=by_code)
     asked = replace(request, budget=reply.budget)
     review = reviewed(reply.text, asked, count=count, room=room)
     if review.defects:

@@ -1,6 +1,7 @@
 """What a thread is at one revision: its head, its documents and its kept moments."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from itertools import pairwise
 from typing import Final
@@ -223,14 +224,20 @@ encode_head: Final = msgspec.msgpack.Encoder().encode
 def decode_head(data: bytes) -> Head:
     """Read what `encode_head` wrote; raise StoreVersionError or StoreCorruptError."""
     try:
-        # A newer head may have another shape.
-        found = _FORMAT.decode(data).format
-        if found > HEAD_FORMAT:
-            raise StoreVersionError(what="a thread", found=found, known=HEAD_FORMAT)
-        return _HEAD.decode(data)
+        head = _HEAD.decode(data)
     except (msgspec.MsgspecError, RecursionError) as error:
+        # A newer head may have another shape.
+        with suppress(msgspec.MsgspecError, RecursionError):
+            _check_format(_FORMAT.decode(data).format)
         message = f"the head of a thread cannot be read: {DAMAGE_ADVICE}"
         raise StoreCorruptError(message) from error
+    _check_format(head.format)
+    return head
+
+
+def _check_format(found: int) -> None:
+    if found > HEAD_FORMAT:
+        raise StoreVersionError(what="a thread", found=found, known=HEAD_FORMAT)
 
 
 def open_head(vault: Vault, stored: StoredThread) -> Head:

@@ -225,7 +225,8 @@ class ThreadReader:
         first = _seq_of(cut - 1, system)
         rows = await self._known(first, count)
         self._expect(rows[0], cut - 1)
-        await self._check_apart([row for row in system if row.seq < first])
+        if system:
+            await self._check_apart([row for row in system if row.seq < first])
         opening = await self._prefix(rows, system, reduction.pinned_index)
         # A system message is in the prefix wherever it stands, since a view has it in front.
         tail = [known for known in rows[1:] if not known.row.system]

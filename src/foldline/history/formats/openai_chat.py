@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from foldline.history.formats.converter import Converter
 from foldline.history.formats.wire import (
+    PLAIN_KEYS,
     Object,
     are_texts,
     as_list,
@@ -29,6 +30,7 @@ from foldline.history.formats.wire import (
     json_text,
     maybe_object,
     media_from_url,
+    plain_message,
     speaker,
     written_blocks,
 )
@@ -65,8 +67,6 @@ _ROLES: dict[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
-_SPEAKERS = ("user", "assistant", "system")
-_PLAIN_KEYS = ("role", "content")
 _RESULT_KEYS = ("role", "tool_call_id", "content")
 _ANSWER_KEYS = ("role", "content", "tool_calls")
 _CALL_KEYS = ("id", "type", "function")
@@ -89,11 +89,9 @@ def _usual(item: object) -> Message | None:
     if type(item) is not dict:
         return None
     keys = tuple(item)
-    if keys == _PLAIN_KEYS:
-        role, said = item["role"], item["content"]
-        if type(said) is str and role in _SPEAKERS:
-            return Message(role=role, parts=(TextPart(said),))
-    elif keys == _RESULT_KEYS:
+    if keys == PLAIN_KEYS:
+        return plain_message(item["role"], item["content"])
+    if keys == _RESULT_KEYS:
         role, call_id, said = item.values()
         if role == "tool" and are_texts(call_id, said):
             return Message(role=role, parts=(ToolCallResponsePart(call_id, said),))

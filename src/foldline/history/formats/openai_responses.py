@@ -18,6 +18,7 @@ from typing import Any
 from foldline.errors import FormatError
 from foldline.history.formats.converter import Converter
 from foldline.history.formats.wire import (
+    PLAIN_KEYS,
     Object,
     are_texts,
     as_list,
@@ -31,6 +32,7 @@ from foldline.history.formats.wire import (
     json_text,
     media_from_url,
     native_of,
+    plain_message,
     speaker,
     written_blocks,
 )
@@ -64,8 +66,6 @@ _ROLES: dict[str, Role] = {
     "user": "user",
     "assistant": "assistant",
 }
-_SPEAKERS = ("user", "assistant", "system")
-_PLAIN_KEYS = ("role", "content")
 _CALL_KEYS = ("type", "call_id", "name", "arguments")
 _OUTPUT_KEYS = ("type", "call_id", "output")
 _TEXT_KINDS = frozenset({"input_text", "output_text", "text", "summary_text", "refusal"})
@@ -95,11 +95,9 @@ def _usual(item: object) -> Message | None:
     if type(item) is not dict:
         return None
     keys, kind = tuple(item), item.get("type")
-    if keys == _PLAIN_KEYS:
-        role, said = item["role"], item["content"]
-        if type(said) is str and role in _SPEAKERS:
-            return Message(role=role, parts=(TextPart(said),))
-    elif kind == "function_call" and keys == _CALL_KEYS:
+    if keys == PLAIN_KEYS:
+        return plain_message(item["role"], item["content"])
+    if kind == "function_call" and keys == _CALL_KEYS:
         _, call_id, name, arguments = item.values()
         if are_texts(call_id, name, arguments):
             return Message(role="assistant", parts=(ToolCallPart(call_id, name, arguments),))

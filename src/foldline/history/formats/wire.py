@@ -28,6 +28,7 @@ from foldline.history.parts import (
 
 __all__ = [
     "FAILED",
+    "PLAIN_KEYS",
     "Object",
     "are_texts",
     "as_list",
@@ -53,6 +54,7 @@ __all__ = [
     "media_from_url",
     "native_of",
     "object_from_json",
+    "plain_message",
     "readable_text",
     "scalars",
     "speaker",
@@ -70,6 +72,10 @@ FAILED = GenericPart("is_error", '{"type":"is_error"}')
 _MILLISECONDS = 1e11
 """As seconds this is a time thousands of years away; a larger number counts milliseconds."""
 
+PLAIN_KEYS = ("role", "content")
+"""What most messages of both formats of OpenAI have, in this order."""
+
+_SPEAKERS = ("user", "assistant", "system")
 _ROLE_SHOWN = 32
 _ENDLESS = (TypeError, ValueError, OverflowError, RecursionError)
 
@@ -89,6 +95,13 @@ def native_of(item: Object, format: NativeFormat) -> Native | None:
         return Native(format=format, item=encode_json(item).decode())
     except _ENDLESS:
         return None
+
+
+def plain_message(role: Any, said: Any) -> Message | None:
+    """Return what one of OpenAI's formats says with a role and a str; None if that is no such item."""
+    if type(said) is not str or role not in _SPEAKERS:
+        return None
+    return Message(role=role, parts=(TextPart(said),))
 
 
 def are_texts(*values: object) -> bool:

@@ -52,7 +52,7 @@ _FACTS = (Section.RULES, Section.USED, Section.SEEN, Section.TOOLS)
 _ROLES_PART = 8
 
 
-# Seconds that the thread of a digest sleeps after each stretch of text: a tenth more time on the clock.
+# Seconds that the thread of a digest sleeps after each stretch of text, a twentieth of its time.
 _REST = 0.00005
 _ESTIMATOR = TokenEstimator()
 
