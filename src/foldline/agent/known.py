@@ -2,9 +2,8 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from itertools import count
-from operator import attrgetter, is_
+from operator import attrgetter
 from sys import getsizeof
 from threading import Lock
 from typing import TypeAlias, TypeVar
@@ -25,13 +24,14 @@ from foldline.agent.blocks import (
     size_of,
     written,
 )
+from foldline.agent.written_view import WrittenView
 from foldline.history.formats.detect import Witnesses
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.parts import Part, ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
 
 
-__all__ = ["KNOWN_BYTES", "Conversion", "KnownList", "KnownLists", "WrittenView", "fresh"]
+__all__ = ["KNOWN_BYTES", "Conversion", "KnownList", "KnownLists"]
 
 
 KNOWN_BYTES = 256 * 1024 * 1024
@@ -52,36 +52,6 @@ _ROW_BYTES = 120
 
 _FORMAT = NativeFormat | str | None
 _Head: TypeAlias = tuple[_FORMAT, bytes]
-
-
-class WrittenView(Struct, frozen=True, eq=False):
-    """A view as it was written: runs of the caller's own items, and what was made beside them."""
-
-    view: Sequence[Message]
-    steps: Sequence[range | dict[str, object]]
-    size: int
-    """The number of items of the list."""
-
-    def of(self, view: Sequence[Message], given: Sequence[object]) -> list[object] | None:
-        """
-        Return the beginning of *view*, which is this one, in the items *given*; None if it is not.
-
-        The first *size* of these are the same list.
-        """
-        if len(view) < len(self.view) or not all(map(is_, self.view, view)):
-            return None
-        shown: list[object] = []
-        for one in self.steps:
-            if isinstance(one, range):
-                shown += given[one.start : one.stop]
-            else:
-                shown.append(fresh(one))
-        return shown
-
-
-def fresh(item: dict[str, object]) -> dict[str, object]:
-    """Return a copy of *item*, which its caller may change; most are a role and a text."""
-    return {key: one if isinstance(one, str) else deepcopy(one) for key, one in item.items()}
 
 
 class Conversion(Struct, frozen=True, kw_only=True, eq=False):

@@ -61,7 +61,9 @@ class _Turn(Struct):
     """The item that is exactly this turn, as long as it is."""
 
 
-def render_anthropic(view: Iterable[Message], *, original: Original | None = None) -> AnthropicView:
+def render_anthropic(
+    view: Iterable[Message], *, original: Original | None = None, opens: bool = True
+) -> AnthropicView:
     """
     Write *view*, in which every call is directly followed by its result, as the vendor accepts it.
 
@@ -70,7 +72,8 @@ def render_anthropic(view: Iterable[Message], *, original: Original | None = Non
     in it has to change. The rendering of a longer view begins with that of a shorter one, the
     last message of which may be extended; of more than four cache marks the older ones go.
 
-    A signed compaction of the vendor represents all messages before it and has to come first, so
+    A view that goes on with another does not open it: what it begins with is left as it is. A signed
+    compaction of the vendor represents all messages before it and has to come first, so
     the rendering begins with the newest one, verbatim.
     """
     ids = CallIds(_CALL_ID)
@@ -88,7 +91,7 @@ def render_anthropic(view: Iterable[Message], *, original: Original | None = Non
             if turn.blocks:
                 _append(turns, turn, continues=continues)
     turns = _from_compaction(turns)
-    if not turns or not _opens(turns[0]):
+    if opens and (not turns or not _opens(turns[0])):
         note = {"role": "user", "content": OPENING_NOTE}
         turns.insert(0, _Turn("user", [text_block(OPENING_NOTE)], note))
     for turn in turns:

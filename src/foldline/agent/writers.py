@@ -1,0 +1,112 @@
+"""Writing a view in each format that a caller may have, or going on with one."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, takewhile
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from foldline.history.formats.detect import detect_items
+from foldline.history.formats.renderings.anthropic import render_anthropic
+from foldline.history.formats.renderings.openai_chat import render_openai_chat
+from foldline.history.formats.renderings.openai_responses import render_openai_responses
+from foldline.history.messages import Message, NativeFormat
+
+
+__all__ = ["Original", "Writer", "Written", "writer_of"]
+
+
+_Dict: TypeAlias = dict[str, Any]
+
+Original: TypeAlias = Callable[[Message], Sequence[_Dict] | None]
+"""Returns the caller's own items for a message that is unchanged, else None."""
+
+
+class Writer(Protocol):
+    """Writes views in one format."""
+
+    def __call__(self, view: Sequence[Message], /, *, original: Original, opens: bool) -> "Written":
+        """Write *view*, with which a request begins if it *opens* one."""
+        ...
+
+
+class Written(NamedTuple):
+    """What was written of a view, and who goes on with it."""
+
+    items: list[_Dict]
+
+    writer: Writer
+    """Goes on from one of the *front* messages."""
+
+    front: int
+    """How many messages *writer* has written."""
+
+    later: Writer
+    """Goes on from any other one."""
+
+
+def _anthropic_messages(view: Sequence[Message], *, original: Original, opens: bool) -> Written:
+    rendered = render_anthropic(view, original=original, opens=opens)
+    # The vendor has a field for system messages; a caller who has them here gets them here.
+    front = [original(message) or () for message in view if message.role == "system"]
+    return _by(_anthropic_messages, [*chain.from_iterable(front), *rendered.messages])
+
+
+def _chat_messages(
+    view: Sequence[Message],
+    *,
+    original: Original,
+    opens: bool,  # noqa: ARG001 - any may
+) -> Written:
+    return _by(_chat_messages, render_openai_chat(view, original=original))
+
+
+def _response_items(
+    view: Sequence[Message],
+    *,
+    original: Original,
+    opens: bool,  # noqa: ARG001 - any may
+) -> Written:
+    return _by(_response_items, render_openai_responses(view, original=original))
+
+
+def _by(writer: Writer, items: list[_Dict]) -> Written:
+    return Written(items, writer, 0, writer)
+
+
+def _detected_chat_messages(view: Sequence[Message], *, original: Original, opens: bool) -> Written:
+    """
+    Write *view* as OpenAI Chat, but the plain text in front so that it fits either vendor.
+
+    Until its first tool call such a conversation was taken for Anthropic's. What was sent then must
+    be sent again, byte for byte, or the vendor's prompt cache starts over without a fold.
+    """
+    head = list(takewhile(lambda message: _is_either(message, original), view))
+    if not head:
+        return _chat_messages(view, original=original, opens=opens)
+    items = render_anthropic(head, original=original, opens=opens).messages
+    if rest := view[len(head) :]:
+        items += render_openai_chat(rest, original=original)
+    return Written(items, _detected_chat_messages, len(head), _chat_messages)
+
+
+def _is_either(message: Message, original: Original) -> bool:
+    if message.is_summary:
+        return True
+    items = original(message)
+    return items is not None and detect_items(items) is NativeFormat.ANTHROPIC
+
+
+_WRITERS: Mapping[NativeFormat, Writer] = MappingProxyType(
+    {
+        NativeFormat.ANTHROPIC: _anthropic_messages,
+        NativeFormat.OPENAI_CHAT: _chat_messages,
+        NativeFormat.OPENAI_RESPONSES: _response_items,
+    }
+)
+
+
+def writer_of(wire: NativeFormat, *, is_detected: bool) -> Writer:
+    """Return the writer of the format *wire*; a caller who names a format knows what is to come."""
+    if is_detected and wire is NativeFormat.OPENAI_CHAT:
+        return _detected_chat_messages
+    return _WRITERS[wire]
