@@ -289,6 +289,9 @@ a commit in place leaves what was deleted in the log
 + >= self._most_pages
 
 threads/stores/sqlite/pace.py: threads/stores/test_sqlite_pace.py
+tasks of a crowd do not share a turn
+- if self.is_turn_over and self._started < self._ended + _TURN:
++ if self._started < 0:
 a busy machine is taken for a slow disk
 - elif not self._long or self._waits() > self._waited:
 + else:
@@ -298,7 +301,7 @@ a commit in place that was refused is acknowledged
 -                 if made.error is not None:
 -                     raise made.error
 a commit in place lets nobody else run
-- if self.pace.take_turn():
+- if self.pace.is_turn_over:
 + if self.pace is None:
 
 threads/stores/sqlite/store.py: threads/test_cancellation.py::test_a_step_is_whole_or_not_there

@@ -37,7 +37,7 @@ class InlineReader:
 
     def __init__(self, file: StoreFile, *, pace: Pace | None = None) -> None:
         self._file = file
-        self._pace = pace or Pace()
+        self.pace = pace or Pace()
         self._home = Home()
         self._connection: sqlite3.Connection | None = None
         self._one_at_a_time = threading.Lock()
@@ -64,11 +64,11 @@ class InlineReader:
         if not self._home.is_same_process or not self._one_at_a_time.acquire(blocking=False):
             return None
         try:
-            if self._connection is None or not self._pace.begin():
+            if self._connection is None or not self.pace.begin():
                 return None
             found = self._read(self._connection, job)
             if found is not None:
-                self._pace.end()
+                self.pace.end()
             return found
         finally:
             self._one_at_a_time.release()
@@ -90,10 +90,6 @@ class InlineReader:
             if self._connection is not None:
                 with suppress(sqlite3.Error):
                     connection.rollback()
-
-    def take_turn(self) -> bool:
-        """Whether the event loop should run other tasks now, since inline reads do not suspend."""
-        return self._pace.take_turn()
 
     def close(self) -> None:
         """Give no more answers; harmless when repeated, and in another process."""

@@ -1,6 +1,5 @@
 """The store that needs nothing but a file."""
 
-import asyncio
 import os
 import sqlite3
 import threading
@@ -146,8 +145,8 @@ class SQLiteStorage:
             return job(Tables(connection, sql, clock))
 
         if is_small:
-            if self._inline.take_turn():
-                await asyncio.sleep(0)
+            if self._inline.pace.is_turn_over:
+                await self._inline.pace.next_turn()
             found = self._inline.answer(_read)
             if found is not None:
                 return found[0]
@@ -213,9 +212,9 @@ class SQLiteStorage:
             if made is not None:
                 if made.error is not None:
                     raise made.error
-                if self.pace.take_turn():
+                if self.pace.is_turn_over:
                     # After the commit: a task that is cancelled here has made it.
-                    await asyncio.sleep(0)
+                    await self.pace.next_turn()
                 return
         await writer.run(_make)
         try:
