@@ -30,18 +30,18 @@ class Writer(Protocol):
 
 
 class Written(NamedTuple):
-    """What was written of a view, and who goes on with it."""
+    """What was written of a view, and who writes what comes after."""
 
     items: list[_Dict]
 
     writer: Writer
-    """Goes on from one of the *front* messages."""
+    """Writes from one of the *front* messages on."""
 
     front: int
     """How many messages *writer* has written."""
 
     later: Writer
-    """Goes on from any other one."""
+    """Writes from any other one on."""
 
 
 def _anthropic_messages(view: Sequence[Message], *, original: Original, opens: bool) -> Written:

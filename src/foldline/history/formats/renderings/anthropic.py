@@ -72,7 +72,7 @@ def render_anthropic(
     in it has to change. The rendering of a longer view begins with that of a shorter one, the
     last message of which may be extended; of more than four cache marks the older ones go.
 
-    A view that goes on with another does not open it: what it begins with is left as it is. A signed
+    What does not open a request is a later part of one, and begins with whoever speaks. A signed
     compaction of the vendor represents all messages before it and has to come first, so
     the rendering begins with the newest one, verbatim.
     """
