@@ -74,7 +74,9 @@ class SourceOptions(Struct, frozen=True, kw_only=True):
     session: Annotated[
         str | None,
         typer.Option(
-            metavar="ID|N", help="The session, by its id or number, if FILE holds several."
+            metavar="N|ID",
+            help="The session, if FILE holds several: its number in the list of `foldline formats "
+            "FILE`, which goes first, or its id.",
         ),
     ] = None
 
