@@ -140,7 +140,7 @@ from foldline.threads.loop_state import (
 from foldline.threads.read_only import (
     ThreadWindow as ThreadWindow,
 )
-from foldline.threads.stats import (
+from foldline.agent.stats import (
     reduction_stats as reduction_stats,
 )
 from foldline.threads.store import (

@@ -184,7 +184,7 @@ def test_a_number_of_the_list_goes_before_an_id(run: Run, tmp_path: Path) -> Non
     }
 
     assert "--session takes a number of this list first, else an id" in listed
-    said = {name: one.json()["messages"][0]["content"][-1] for name, one in found.items()}
+    said = {name: one.json()[0]["content"][-1] for name, one in found.items()}
     assert said == {"0": "0", "1": "0", "2": "1", "4": "9", "9": "9"}
     noted = "--session 1 is no. 1 of the list; the session with this id is no. 2"
     assert noted in " ".join(found["1"].err.split())

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from foldline.history.history import History
 from foldline.history.messages import Usage
 from foldline.reduction.balance import INSTRUCTION_TOKENS, begins_call, calls_of
+from foldline.reduction.budget import DEFAULT_WINDOW
 from foldline.reduction.prices import MILLION, Prices
 from foldline.reduction.reading import Reading
 from foldline.reduction.state import HistoryReductionState
@@ -127,15 +128,29 @@ class ReductionStats(Struct, frozen=True, kw_only=True):
     turns: tuple[TurnEntry, ...] = ()
     """The turns that called the model, oldest first."""
 
+    window: int = DEFAULT_WINDOW
+    """The window of the model, in tokens."""
+
+    too_large: int = 0
+    """How many calls without folds would have been larger than that, so that no vendor takes them."""
+
     reported_calls: int = 0
     """For how many calls the vendor's own count is known."""
+
+    reported_tokens: int = 0
+    """What the vendor counted for their requests, instructions and tools included."""
+
+    estimated_tokens: int = 0
+    """What *sent_tokens* has for these calls. It is far more if something else shortened them, as
+    the agent of an imported recording does."""
 
     cost: float | None = None
     """What calls and the folds in *entries* cost, in US dollars; None without prices. It is
     estimated for calls without a vendor's count."""
 
     savings: float | None = None
-    """What they cost less than the same calls without folds, by estimate; below 0 if more."""
+    """What they cost less than the same calls without folds, by estimate; below 0 if more. Those
+    calls that are too large have the price that they would have if they could be sent."""
 
     @property
     def unpriced_folds(self) -> int:
@@ -163,6 +178,7 @@ def stats_of(
     prices: Prices | None = None,
     *,
     summarizer: Prices | Callable[[str], Prices | None] | None = None,
+    window: int = DEFAULT_WINDOW,
 ) -> ReductionStats:
     """
     Return the figures of *history*.
@@ -173,6 +189,7 @@ def stats_of(
         prices: What the model costs; without them there are no amounts.
         summarizer: What the model that summarizes costs, or a function that says so by the name of
             the summarizer; by default, or if that gives None, the same.
+        window: The window of the model, in tokens.
     """
     rates = None if prices is None else _rates(summarizer, prices)
     prices = _as_served(history, prices)
@@ -184,6 +201,9 @@ def stats_of(
         if one is not None
     ]
     turns = tuple(_turns(history, calls, prices))
+    full = [_size(history, None, call.at) for call in calls]
+    sent = [_size(history, call.active, call.at) for call in calls]
+    usages = [_usage(history, call) for call in calls]
     made = 0 if newest is None else newest.number or len(reductions)
     cost = savings = None
     if prices is not None:
@@ -197,12 +217,16 @@ def stats_of(
         original_tokens=history.system_tokens + history.tokens(),
         reduced_tokens=view_tokens(history, newest),
         calls=len(calls),
-        sent_tokens=sum(_size(history, call.active, call.at) for call in calls),
-        full_tokens=sum(_size(history, None, call.at) for call in calls),
+        sent_tokens=sum(sent),
+        full_tokens=sum(full),
         folds=made,
         entries=tuple(entries),
         turns=turns,
-        reported_calls=sum(one.reported_calls for one in turns),
+        window=window,
+        too_large=sum(size > window for size in full),
+        reported_calls=sum(one is not None for one in usages),
+        reported_tokens=sum(one.input_tokens for one in usages if one is not None),
+        estimated_tokens=sum(size for size, one in zip(sent, usages, strict=True) if one),
         cost=cost,
         savings=savings,
     )
