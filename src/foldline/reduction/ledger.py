@@ -187,46 +187,38 @@ def stats_of(
         history: All messages.
         reductions: The reductions that are kept, oldest first.
         prices: What the model costs; without them there are no amounts.
-        summarizer: What the model that summarizes costs, or a function that says so by the name of
-            the summarizer; by default, or if that gives None, the same.
+        summarizer: What a summarizer costs, or a function of its name; for None *prices* count.
         window: The window of the model, in tokens.
     """
     rates = None if prices is None else _rates(summarizer, prices)
     prices = _as_served(history, prices)
     calls = list(_calls(history, reductions, prices))
     newest = reductions[-1] if reductions else None
-    entries = [
-        _entry(history, (before, one), calls, prices, rates)
-        for before, one in pairwise([None, *reductions])
-        if one is not None
-    ]
+    pairs = zip([None, *reductions], reductions, strict=False)
+    entries = tuple(_entry(history, pair, calls, prices, rates) for pair in pairs)
     turns = tuple(_turns(history, calls, prices))
-    full = [_size(history, None, call.at) for call in calls]
-    sent = [_size(history, call.active, call.at) for call in calls]
-    usages = [_usage(history, call) for call in calls]
-    made = 0 if newest is None else newest.number or len(reductions)
+    reported = [(one, usage) for one in calls if (usage := _usage(history, one)) is not None]
     cost = savings = None
     if prices is not None:
         paid = sum(one.price or 0.0 for one in entries)
         cost = paid + sum(one.cost or 0.0 for one in turns)
-        without = sum(_sent(history, call, None, prices) for call in calls)
-        savings = without - paid - sum(_sent(history, one, one.active, prices) for one in calls)
+        savings = _saved(history, calls, prices) - paid
     return ReductionStats(
         original_count=history.total,
         reduced_count=len(view_of(history, newest)),
         original_tokens=history.system_tokens + history.tokens(),
         reduced_tokens=view_tokens(history, newest),
         calls=len(calls),
-        sent_tokens=sum(sent),
-        full_tokens=sum(full),
-        folds=made,
-        entries=tuple(entries),
+        sent_tokens=sum(one.tokens for one in turns),
+        full_tokens=sum(one.full_tokens for one in turns),
+        folds=0 if newest is None else newest.number or len(reductions),
+        entries=entries,
         turns=turns,
         window=window,
-        too_large=sum(size > window for size in full),
-        reported_calls=sum(one is not None for one in usages),
-        reported_tokens=sum(one.input_tokens for one in usages if one is not None),
-        estimated_tokens=sum(size for size, one in zip(sent, usages, strict=True) if one),
+        too_large=sum(_size(history, None, one.at) > window for one in calls),
+        reported_calls=len(reported),
+        reported_tokens=sum(usage.input_tokens for _, usage in reported),
+        estimated_tokens=sum(_size(history, one.active, one.at) for one, _ in reported),
         cost=cost,
         savings=savings,
     )
@@ -299,6 +291,13 @@ def _sent(
     else:
         cached = size - _new(history, call.at)
     return prices.request(size, cached=cached)
+
+
+def _saved(history: History, calls: Sequence[_Call], prices: Prices) -> float:
+    """Return what *calls* cost less than without folds, whose own prices are left out."""
+    return sum(
+        _sent(history, one, None, prices) - _sent(history, one, one.active, prices) for one in calls
+    )
 
 
 def _new(history: History, at: int) -> int:
