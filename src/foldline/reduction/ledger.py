@@ -102,7 +102,7 @@ class ReductionStats(Struct, frozen=True, kw_only=True):
     """The messages of the history, system messages included."""
 
     reduced_count: int
-    """The messages of the view."""
+    """The messages of the view, with those that stand for results of tools that are missing."""
 
     original_tokens: int
     """The estimated tokens of the history."""
