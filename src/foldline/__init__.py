@@ -78,7 +78,7 @@ HOMES = MappingProxyType(
         "open_model": "foldline.providers.vendors.opening",
         "recall": "foldline.agent.recall",
         "recall_tool": "foldline.agent.recall",
-        "reduction_stats": "foldline.threads.stats",
+        "reduction_stats": "foldline.agent.stats",
         "summarizer_from": "foldline.providers.vendors.client_model",
         "tool": "foldline.agent.tools",
     }

@@ -35,6 +35,9 @@ from foldline.agent.result import (
     ReductionMetadata as ReductionMetadata,
     TurnResult as TurnResult,
 )
+from foldline.agent.stats import (
+    reduction_stats as reduction_stats,
+)
 from foldline.agent.telemetry import (
     Telemetry as Telemetry,
 )
@@ -139,9 +142,6 @@ from foldline.threads.loop_state import (
 )
 from foldline.threads.read_only import (
     ThreadWindow as ThreadWindow,
-)
-from foldline.threads.stats import (
-    reduction_stats as reduction_stats,
 )
 from foldline.threads.store import (
     MessageStore as MessageStore,

@@ -49,6 +49,19 @@ def test_the_lines_are_a_configuration(run: Run, short: Path) -> None:
     assert document["prices_of"] >= "2026-11-22"
 
 
+def test_what_outgrows_the_window_says_so(run: Run, short: Path) -> None:
+    """The bill of never folding is then what it would cost; the window belongs to what is pasted."""
+    window = ("--window", "700")
+    document = run("advise", short, *PRICES, *window, "--json").json()
+    out = " ".join(run("advise", short, *PRICES, *window).out.split())
+
+    assert document["sessions"][0]["too_large"].keys() == {"never"}
+    assert (document["window"], document["sessions"][0]["best"] == "never") == (700, False)
+    assert "context_window_size = 700" in document["lines"]
+    assert "than never folding would cost if it could be sent (" in out
+    assert "Only bills are compared: `foldline quality FILE --config CONFIG`" in out
+
+
 def test_the_prices_of_a_model_are_dated(run: Run, short: Path) -> None:
     """The model's prices are used, and the day of the list is shown."""
     out = run("advise", short, "--model", "anthropic:claude-sonnet-4-6").out

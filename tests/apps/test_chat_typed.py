@@ -116,7 +116,9 @@ def test_the_costs_are_shown(typed: Typing, tmp_path: Path) -> None:
     priced = typed("three", "/costs", options=("--config", "priced.json"))
     given = typed("/costs", options=("--prices", "input=3,output=15"))
 
-    assert re.search(r"chat: \d+ messages, .*\n.* model calls sent .* without\s+folds", out)
+    assert re.search(
+        r"chat: \d+ messages, .*; nothing is\s+folded\n.* calls sent .* by\s+estimate", out
+    )
     assert "chat.json are unknown: no amounts" in " ".join(out.split())
     for shown in (priced, given):
         assert "by the given prices" in " ".join(shown.split())

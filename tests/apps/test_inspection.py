@@ -1,5 +1,6 @@
 """`foldline inspect`, and the summaries on the page of `foldline replay`."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,21 @@ def test_without_that_fold_it_says_so(run: Run, chat: Path, options: tuple[str, 
 
     assert outcome.code == 2
     assert "with a summary in this configuration" in outcome.err
+
+
+def test_what_is_never_folded_names_options_that_do(run: Run, chat: Path, tmp_path: Path) -> None:
+    """It says that everything fits, and what has been tried; what is too short has no way out."""
+    fits = run("inspect", chat, "--token-target", "9000").err
+    how = re.search(
+        r"with (--token-target \d+ --token-threshold \d+) alone", " ".join(fits.split())
+    )
+    (tmp_path / "two.json").write_text('[{"role": "user", "content": "Hi"}]', encoding="utf-8")
+    short = run("inspect", "two.json").err
+
+    assert "tokens fit; with --token-target" in " ".join(fits.split())
+    assert how is not None
+    assert run("inspect", chat, *how[1].split()).code == 0
+    assert "tokens fit, and it is too short for a summary" in " ".join(short.split())
 
 
 def test_the_page_of_a_replay_shows_text(run: Run, chat: Path, tmp_path: Path) -> None:

@@ -169,6 +169,28 @@ def test_one_of_several_sessions_is_chosen(run: Run, tmp_path: Path) -> None:
     assert "holds 2 sessions: choose one with --session" in open_choice.err
 
 
+def test_a_number_of_the_list_goes_before_an_id(run: Run, tmp_path: Path) -> None:
+    """The list says so; where an id looks like another's number a note names both."""
+    lines = [
+        {"id": name, "messages": [{"role": "user", "content": f"I am {name}"}]} for name in "0129"
+    ]
+    text = "\n".join(json.dumps(line) for line in lines)
+    (tmp_path / "four.jsonl").write_text(text, encoding="utf-8")
+
+    listed = run("formats", "four.jsonl").out
+    found = {
+        name: run("reduce", "four.jsonl", "--session", name, "--skip", "--json")
+        for name in ("0", "1", "2", "4", "9")
+    }
+
+    assert "--session takes a number of this list first, else an id" in listed
+    said = {name: one.json()[0]["content"][-1] for name, one in found.items()}
+    assert said == {"0": "0", "1": "0", "2": "1", "4": "9", "9": "9"}
+    noted = "--session 1 is no. 1 of the list; the session with this id is no. 2"
+    assert noted in " ".join(found["1"].err.split())
+    assert "note" not in "".join(found[name].err for name in ("0", "4", "9"))
+
+
 def test_a_text_cannot_steer_the_terminal(run: Run, tmp_path: Path) -> None:
     """Escape sequences, markup and lone surrogates of a conversation are shown, not obeyed."""
     text = "\x1b[31mred\x1b]0;title\x07 [bold]not markup[/bold] \ud800 \u202eturned"

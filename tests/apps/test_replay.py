@@ -187,11 +187,33 @@ def test_prices_show_the_bill(run: Run, short: Path, option: tuple[str, str]) ->
 
 
 def test_without_prices_a_line_asks_for_them(run: Run, short: Path) -> None:
-    """The table has no bill, and a line says what it needs."""
+    """The table has no bill, and one line says what it needs."""
     outcome = run("replay", short, *SMALL)
 
-    assert "the bill needs prices: give --prices, or --model" in outcome.out
-    assert "best, $" not in outcome.out
+    assert "without prices: add --model, or --prices input=3" in " ".join(outcome.out.split())
+    assert "$" not in outcome.out
+    assert "the window is taken" not in outcome.out
+
+
+def test_what_outgrows_the_window_says_so(run: Run, short: Path, tmp_path: Path) -> None:
+    """In the table, the document and on the page, with the window where it is not given."""
+    prices = ("--prices", "input=3,output=15", "--no-check")
+    said = "calls do not fit a window of 700 tokens"
+    run("replay", short, "--window", "700", *prices, "--html", tmp_path / "page.html")
+    document = run("replay", short, "--window", "700", *prices, "--json").json()
+    said_before = [
+        {"role": role, "content": "word " * 50_000} for role in ("user", "assistant")
+    ] * 2
+    request = json.loads(short.read_bytes())
+    longer = {**request, "messages": [*said_before, *request["messages"]]}
+    (tmp_path / "long.json").write_text(json.dumps(longer), encoding="utf-8")
+
+    full, *others = document["sessions"][0]["replays"]
+    assert full["totals"]["too_large"] > 0 == sum(one["totals"]["too_large"] for one in others)
+    assert said in full["description"]
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").count(said) == 3
+    shown = run("replay", "long.json", *SMALL, *prices).out
+    assert "the window is taken to be 128,000 tokens: --model or --window gives another" in shown
 
 
 def test_the_given_prices_decide_too(run: Run, short: Path, tmp_path: Path) -> None:

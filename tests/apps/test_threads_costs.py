@@ -4,8 +4,10 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from foldline import Agent, HistoryReductionConfig
+from foldline.history.messages import Message, Usage
 from foldline.testing.model import ScriptedModel
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.apps.conftest import Run
@@ -40,10 +42,50 @@ def test_the_costs_of_a_thread(run: Run) -> None:
     assert "9 model calls sent " in plain
     assert "digest" in plain
     assert "$" not in plain
-    assert "than without folds, by the prices of openai:gpt-4o (genai-prices, or the list of" in (
-        " ".join(priced.split())
+    assert "by the prices of openai:gpt-4o (genai-prices, or the list of" in " ".join(
+        priced.split()
     )
+    assert "0 calls as the vendor reported, 9 by estimate; $" in " ".join(priced.split())
+    assert "than without folds, by estimate" in " ".join(priced.split())
+    assert "vendor counted" not in plain
+    assert "window" not in priced
     assert "$0.0000" in priced
+
+
+def test_what_would_not_fit_without_folds_is_said(run: Run) -> None:
+    """The saving reckons with requests that nobody takes; each place that shows it says how many."""
+    prices = ("--prices", "input=3,output=15", "--window", "1000")
+    said = "calls without folds would not fit a window of 1,000 tokens, priced as if sent"
+
+    found = run("threads", "costs", "t", "--json", *prices).json()
+
+    assert found["window"] == 1_000
+    assert 0 < found["too_large"] < found["calls"]
+    for words in (("t",), ()):
+        shown = " ".join(run("threads", "costs", *words, *prices).out.split())
+        assert f"{found['too_large']} {said}" in shown
+
+
+def test_an_import_shows_what_its_vendor_counted(run: Run, tmp_path: Path) -> None:
+    """Beside it stands the estimate for the same calls, which is more if its agent had compacted."""
+    said = [Message.user("Where is parcel 7? " * 50), Message.assistant("In Porto. " * 50)]
+    counted = Usage(input_tokens=200, output_tokens=9)
+
+    async def fill() -> None:
+        async with SQLiteStore(tmp_path / "a.db") as store:
+            thread = await store.thread("import")
+            await thread.append([*said, said[0], replace(said[1], usage=counted)])
+
+    asyncio.run(fill())
+    out = " ".join(run("threads", "costs", "import", "--prices", "input=3,output=15").out.split())
+    found = run("threads", "costs", "import", "--json").json()
+
+    assert "tokens; nothing is folded 2 model calls sent" in out
+    assert "the vendor counted 200 for 1 of them, instructions and tools included; " in out
+    assert f"the estimate is {found['estimated_tokens']:,}: something else shortened them" in out
+    assert "1 call as the vendor reported, 1 by estimate" in out
+    assert "without folds" not in out
+    assert found["reported_tokens"] == 200 < found["estimated_tokens"] < found["sent_tokens"]
 
 
 def test_the_costs_as_json(run: Run) -> None:

@@ -46,8 +46,11 @@ a new view is taken to be cached
 -     elif call.is_first and active is call.active and active is not None:
 +     elif False:
 a fold saves without its price
--         savings = without - paid - sum(
-+         savings = without - sum(
+- savings = _saved(history, calls, prices) - paid
++ savings = _saved(history, calls, prices)
+what would not fit is looked for with folds
+- too_large=sum(_size(history, None, one.at) > window for one in calls),
++ too_large=sum(_size(history, one.active, one.at) > window for one in calls),
 a batch costs a summarizer
 - if end <= start or not reduction.summary_content or reduction.summarizer == _FREE:
 + if not reduction.summary_content or reduction.summarizer == _FREE:

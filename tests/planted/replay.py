@@ -94,14 +94,20 @@ the optimum pays the call of a fold twice
 
 replay/advice.py: replay/test_advice.py
 the dearest is named as the best of a session
-- return min(self.bills, key=self.bills.__getitem__)
-+ return max(self.bills, key=self.bills.__getitem__)
+- return min(self.bills, key=lambda name: (name in self.too_large, self.bills[name]))
++ return max(self.bills, key=lambda name: (name in self.too_large, self.bills[name]))
+what no vendor takes is the best of a session
+- return min(self.bills, key=lambda name: (name in self.too_large, self.bills[name]))
++ return min(self.bills, key=lambda name: self.bills[name])
+what no vendor takes is recommended
+- sendable = [name for name in candidates if name not in refused] or list(candidates)
++ sendable = list(candidates)
 the dearest is recommended
-- least = min(sums.values())
-+ least = max(sums.values())
+- least = min(sums[name] for name in sendable)
++ least = max(sums[name] for name in sendable)
 the default yields to a saving of a hair
-- recommended = next(name for name, bill in sums.items() if bill <= least * _NEGLIGIBLE)
-+ recommended = next(name for name, bill in sums.items() if bill <= least)
+- recommended = next(name for name in sendable if sums[name] <= least * _NEGLIGIBLE)
++ recommended = next(name for name in sendable if sums[name] <= least)
 one session counts for all
 - sums = {name: sum(one.bills[name] for one in sessions) for name in candidates}
 + sums = {name: sessions[0].bills[name] for name in candidates}
@@ -112,10 +118,13 @@ the worst session is named last
 - return tuple(sorted(lost, key=lambda one: -one.loss(self.recommended)))
 + return tuple(sorted(lost, key=lambda one: one.loss(self.recommended)))
 candidates are played without prices
-- config = replace(config, prices=terms.prices)
-+ config = replace(config)
+- config = replace(given, prices=terms.prices, context_window_size=window)
++ config = replace(given, context_window_size=window)
 
 replay/comparison.py: replay/test_baselines.py
+requests that no vendor takes are the way out
+- bills = {one.kind: one.totals.cost for one in reports if not one.totals.too_large}
++ bills = {one.kind: one.totals.cost for one in reports}
 the reported writes are lost
 - yield replace(made, written_tokens=usage.cache_write_tokens)
 + yield made
@@ -199,8 +208,14 @@ a message has all of its text on a page
 
 replay/conclusion.py: replay/test_conclusion.py
 what hardly saves anything is recommended
-- if never <= ours[name] * _NEGLIGIBLE:
-+ if never <= ours[name]:
+- if not never.too_large and never.cost <= cost * _NEGLIGIBLE:
++ if not never.too_large and never.cost <= cost:
+what cannot be sent needs no folding
+- if not never.too_large and never.cost <= cost * _NEGLIGIBLE:
++ if never.cost <= cost * _NEGLIGIBLE:
+what cannot be sent is the measure
+- (recorded, "as recorded") if never.too_large else (never.cost, "for sending all of it")
++ (never.cost, "for sending all of it")
 
 replay/calls.py: replay/test_telling.py
 a slider does not stop at the last call

@@ -70,6 +70,21 @@ def test_a_pause_makes_the_next_call_cold() -> None:
     assert stats.cost == pytest.approx(1_000 + 2_100 + 2 * 10 * 20)
 
 
+def test_calls_that_would_not_fit_without_folds_are_counted() -> None:
+    """Beside the window the sizes without folds count, and a vendor's count has its own estimate."""
+    history = said(6, usage=Usage(input_tokens=50))
+    folded = [fold(history, 4, length=5)]
+
+    stats = stats_of(history, folded, window=320)
+    full = stats_of(history, folded)
+
+    # 100, 210 and 320 tokens fit; a folded request never has more.
+    assert (stats.window, stats.too_large) == (320, 3)
+    assert full.too_large == 0
+    assert (stats.reported_tokens, stats.estimated_tokens) == (300, stats.sent_tokens)
+    assert stats.sent_tokens < stats.full_tokens
+
+
 def test_a_fold_is_compared_with_going_on_without_it() -> None:
     """It costs its summary and the new prefix, and saves what later calls do not send."""
     history = said(6)

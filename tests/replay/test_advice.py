@@ -51,6 +51,21 @@ def test_sessions_on_which_it_loses_are_named(chat_tape: MakeTape) -> None:
     assert short.loss("often") == pytest.approx(short.bills["often"] / short.bills["never"] - 1)
 
 
+def test_what_cannot_be_sent_is_not_recommended(chat_tape: MakeTape) -> None:
+    """What outgrows the window is the best of nothing, however cheap; the others are played in it."""
+    terms = Terms(prices=Prices(input=1, output=5, cached_read=0.01))
+
+    fits = advice_on([chat_tape(30)], terms, candidates=FEW)
+    small = advice_on([chat_tape(30)], terms, candidates=FEW, window=3_000)
+
+    assert (fits.recommended, fits.too_large("never")) == ("never", 0)
+    assert (small.recommended, small.sessions[0].best) == ("often", "often")
+    assert small.sums["never"] == fits.sums["never"] < small.sums["often"]
+    assert small.too_large("never") == sum(small.sessions[0].too_large.values()) > 0
+    alone = advice_on([chat_tape(30)], terms, candidates={"never": FEW["never"]}, window=3_000)
+    assert alone.recommended == "never"
+
+
 def test_what_is_nearly_as_cheap_goes_by_place(chat_tape: MakeTape) -> None:
     """Of candidates with the same bill the first is recommended: the default before the rest."""
     same = {"first": HistoryReductionConfig(), "second": HistoryReductionConfig(loss_cost=9.0)}

@@ -10,6 +10,7 @@ from foldline.logs.importer import Session
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.prices import Prices
 from foldline.replay.bill import Terms, priced
+from foldline.replay.columns import rows
 from foldline.replay.comparison import as_recorded, compare, needs_no_folding, no_reduction
 from foldline.replay.tape import Tape
 
@@ -100,6 +101,22 @@ def test_folding_is_needless_where_cached_reads_are_cheap(
     reports = compare(chat_tape(40), configs, check=False, terms=terms).reports
 
     assert needs_no_folding(reports) is is_needless
+
+
+def test_what_cannot_be_sent_is_no_way_out(chat_tape: MakeTape) -> None:
+    """Requests beyond the window are counted, the row says so, and folding is not needless."""
+    terms = Terms(prices=PRICES, summarizer=PRICES)
+    configs = {"some": HistoryReductionConfig(context_window_size=3_000)}
+
+    reports = compare(chat_tape(40), configs, check=False, terms=terms).reports
+    full, some = rows([reports, reports])
+
+    assert full.totals.window == some.totals.window == 3_000
+    assert full.totals.too_large == 2 * sum(one.view_tokens > 3_000 for one in reports[0].calls) > 0
+    assert some.totals.too_large == 0
+    assert "of 80 calls do not fit a window of 3,000 tokens: it cannot be sent" in full.description
+    assert "window" not in some.description
+    assert not needs_no_folding(reports)
 
 
 def test_without_prices_nothing_is_said_of_bills(chat_tape: MakeTape) -> None:

@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Callable
 
+import pytest
 from msgspec.structs import replace
 
 from foldline.reduction.config import HistoryReductionConfig
@@ -11,9 +12,9 @@ from foldline.reduction.prices import Prices
 from foldline.reduction.provider import ProviderConfig
 from foldline.replay.advice import lines_of
 from foldline.replay.bill import Terms
-from foldline.replay.comparison import USUAL, compare
+from foldline.replay.comparison import RECORDED, USUAL, compare
 from foldline.replay.conclusion import conclude
-from foldline.replay.record import ReplayReport
+from foldline.replay.record import ReplayReport, Totals
 from foldline.replay.tape import Tape
 
 
@@ -39,7 +40,9 @@ def test_the_cheapest_is_named_with_what_to_paste(tool_tape: Callable[..., Tape]
     assert result.text.startswith(
         "Cheapest of the 6 compared for this session: tokens (one rolling"
     )
-    assert "), $0.5000 instead of $2.00 for sending all of it (75 % less): paste" in result.text
+    assert (
+        "), $0.5000 instead of $2.00 for sending all of it (75 % less). Only bills" in result.text
+    )
     assert config_from_mapping(tomllib.loads("\n".join(result.lines))) == USUAL["tokens"]
 
 
@@ -49,7 +52,7 @@ def test_the_default_has_nothing_to_paste(tool_tape: Callable[..., Tape]) -> Non
     reports = _billed(found, never=2.0, default=0.5)
 
     assert conclude([reports], configs=USUAL).text.endswith(
-        "so there is nothing to paste. `foldline advise` tries more."
+        "so there is nothing to paste; `foldline advise` tries more."
     )
     assert conclude([reports]).text.endswith("(75 % less).")
     assert not conclude([reports], configs=USUAL).lines
@@ -63,8 +66,60 @@ def test_what_drops_messages_is_not_recommended(tool_tape: Callable[..., Tape]) 
     result = conclude([reports], configs=USUAL)
 
     assert "tokens (one rolling summary" in result.text
-    assert "not counting what drops messages without a summary: paste this." in result.text
+    assert "not counting what drops messages without a summary. Only bills" in result.text
     assert "Cheapest of the 6 compared for this session: counting" in conclude([reports]).text
+
+
+def test_what_cannot_be_sent_is_compared_with_nothing(tool_tape: Callable[..., Tape]) -> None:
+    """Beside a window that it outgrows the full history is no choice, however cheap it would be."""
+    configs = {"small": HistoryReductionConfig(context_window_size=4_000)}
+    found = compare(tool_tape(40), configs, check=False).reports
+
+    large = found[0].totals.too_large
+    text = conclude([_billed(found, never=2.0, small=3.0)], configs=configs).text
+
+    assert 0 < large < found[0].totals.calls
+    assert "), $3.00. Sending all of it would cost $2.00 if it could be sent: " in text
+    assert f"{large} of {found[0].totals.calls} calls do not fit a window of 4,000 tokens." in text
+
+
+@pytest.mark.parametrize(("cost", "share"), [(0.5, "50 % less"), (1.5, "50 % more")])
+def test_what_was_recorded_is_the_measure_then(
+    tool_tape: Callable[..., Tape], cost: float, share: str
+) -> None:
+    """It was sent, so it is compared with, if every session has it."""
+    tape, configs = tool_tape(40), {"small": HistoryReductionConfig(context_window_size=4_000)}
+    found = _billed(compare(tape, configs, check=False).reports, never=2.0, small=cost)
+    recorded = replace(found[0], name=RECORDED, kind="recorded", totals=Totals(cost=1.0))
+
+    one, other = [found[0], recorded, *found[1:]], found
+
+    assert f"instead of $1.00 as recorded ({share})." in conclude([one]).text
+    assert "as recorded" not in conclude([one, other]).text
+
+
+def test_a_disabled_configuration_that_outgrows_the_window_fits_nothing(
+    tool_tape: Callable[..., Tape],
+) -> None:
+    """That nothing has to be folded is not said of it, and it is not recommended."""
+    off = HistoryReductionConfig(enabled=False, context_window_size=4_000)
+    small = HistoryReductionConfig(context_window_size=4_000)
+    alone = compare(tool_tape(40), {"off": off}, check=False).reports
+    both = compare(tool_tape(40), {"off": off, "small": small}, check=False).reports
+
+    assert "no folding" not in conclude([alone]).text
+    assert ": small (" in conclude([_billed(both, never=1.0, small=2.0)]).text
+
+
+def test_what_to_paste_says_that_bills_alone_decide(tool_tape: Callable[..., Tape]) -> None:
+    """Before anything is pasted the command is named that shows what is lost."""
+    reports = _billed(compare(tool_tape(40), USUAL, check=False).reports, never=2.0, tokens=0.5)
+
+    pasted = conclude([reports], configs=USUAL).text
+    default = conclude([_billed(tuple(reports), never=2.0, default=0.1)], configs=USUAL).text
+
+    assert "Only bills are compared: `foldline quality FILE --config CONFIG`, with" in pasted
+    assert "Only bills are compared: `foldline quality FILE` shows" in default
 
 
 def test_what_saves_less_than_two_percent_is_not_worth_it(tool_tape: Callable[..., Tape]) -> None:

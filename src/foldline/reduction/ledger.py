@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from foldline.history.history import History
 from foldline.history.messages import Usage
 from foldline.reduction.balance import INSTRUCTION_TOKENS, begins_call, calls_of
+from foldline.reduction.budget import DEFAULT_WINDOW
 from foldline.reduction.prices import MILLION, Prices
 from foldline.reduction.reading import Reading
 from foldline.reduction.state import HistoryReductionState
@@ -101,7 +102,7 @@ class ReductionStats(Struct, frozen=True, kw_only=True):
     """The messages of the history, system messages included."""
 
     reduced_count: int
-    """The messages of the view."""
+    """The messages of the view, with those that stand for results of tools that are missing."""
 
     original_tokens: int
     """The estimated tokens of the history."""
@@ -127,15 +128,29 @@ class ReductionStats(Struct, frozen=True, kw_only=True):
     turns: tuple[TurnEntry, ...] = ()
     """The turns that called the model, oldest first."""
 
+    window: int = DEFAULT_WINDOW
+    """The window of the model, in tokens."""
+
+    too_large: int = 0
+    """How many calls without folds would have been larger than that, so that no vendor takes them."""
+
     reported_calls: int = 0
     """For how many calls the vendor's own count is known."""
+
+    reported_tokens: int = 0
+    """What the vendor counted for their requests, instructions and tools included."""
+
+    estimated_tokens: int = 0
+    """What *sent_tokens* has for these calls. It is far more if something else shortened them, as
+    the agent of an imported recording does."""
 
     cost: float | None = None
     """What calls and the folds in *entries* cost, in US dollars; None without prices. It is
     estimated for calls without a vendor's count."""
 
     savings: float | None = None
-    """What they cost less than the same calls without folds, by estimate; below 0 if more."""
+    """What they cost less than the same calls without folds, by estimate; below 0 if more. Those
+    calls that are too large have the price that they would have if they could be sent."""
 
     @property
     def unpriced_folds(self) -> int:
@@ -163,6 +178,7 @@ def stats_of(
     prices: Prices | None = None,
     *,
     summarizer: Prices | Callable[[str], Prices | None] | None = None,
+    window: int = DEFAULT_WINDOW,
 ) -> ReductionStats:
     """
     Return the figures of *history*.
@@ -171,38 +187,38 @@ def stats_of(
         history: All messages.
         reductions: The reductions that are kept, oldest first.
         prices: What the model costs; without them there are no amounts.
-        summarizer: What the model that summarizes costs, or a function that says so by the name of
-            the summarizer; by default, or if that gives None, the same.
+        summarizer: What a summarizer costs, or a function of its name; for None *prices* count.
+        window: The window of the model, in tokens.
     """
     rates = None if prices is None else _rates(summarizer, prices)
     prices = _as_served(history, prices)
     calls = list(_calls(history, reductions, prices))
     newest = reductions[-1] if reductions else None
-    entries = [
-        _entry(history, (before, one), calls, prices, rates)
-        for before, one in pairwise([None, *reductions])
-        if one is not None
-    ]
+    pairs = zip([None, *reductions], reductions, strict=False)
+    entries = tuple(_entry(history, pair, calls, prices, rates) for pair in pairs)
     turns = tuple(_turns(history, calls, prices))
-    made = 0 if newest is None else newest.number or len(reductions)
+    reported = [(one, usage) for one in calls if (usage := _usage(history, one)) is not None]
     cost = savings = None
     if prices is not None:
         paid = sum(one.price or 0.0 for one in entries)
         cost = paid + sum(one.cost or 0.0 for one in turns)
-        without = sum(_sent(history, call, None, prices) for call in calls)
-        savings = without - paid - sum(_sent(history, one, one.active, prices) for one in calls)
+        savings = _saved(history, calls, prices) - paid
     return ReductionStats(
         original_count=history.total,
         reduced_count=len(view_of(history, newest)),
         original_tokens=history.system_tokens + history.tokens(),
         reduced_tokens=view_tokens(history, newest),
         calls=len(calls),
-        sent_tokens=sum(_size(history, call.active, call.at) for call in calls),
-        full_tokens=sum(_size(history, None, call.at) for call in calls),
-        folds=made,
-        entries=tuple(entries),
+        sent_tokens=sum(one.tokens for one in turns),
+        full_tokens=sum(one.full_tokens for one in turns),
+        folds=0 if newest is None else newest.number or len(reductions),
+        entries=entries,
         turns=turns,
-        reported_calls=sum(one.reported_calls for one in turns),
+        window=window,
+        too_large=sum(_size(history, None, one.at) > window for one in calls),
+        reported_calls=len(reported),
+        reported_tokens=sum(usage.input_tokens for _, usage in reported),
+        estimated_tokens=sum(_size(history, one.active, one.at) for one, _ in reported),
         cost=cost,
         savings=savings,
     )
@@ -275,6 +291,13 @@ def _sent(
     else:
         cached = size - _new(history, call.at)
     return prices.request(size, cached=cached)
+
+
+def _saved(history: History, calls: Sequence[_Call], prices: Prices) -> float:
+    """Return what *calls* cost less than without folds, whose own prices are left out."""
+    return sum(
+        _sent(history, one, None, prices) - _sent(history, one, one.active, prices) for one in calls
+    )
 
 
 def _new(history: History, at: int) -> int:

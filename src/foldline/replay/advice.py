@@ -14,16 +14,25 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from foldline.history.history import CountingUnit
+from foldline.reduction.budget import DEFAULT_WINDOW
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.prices import Prices
 from foldline.replay.bill import Terms, priced
 from foldline.replay.comparison import no_reduction
 from foldline.replay.player import play
-from foldline.replay.record import SessionRecord
+from foldline.replay.record import SessionRecord, Totals
 from foldline.replay.tape import Tape
 
 
-__all__ = ["CANDIDATES", "Advice", "SessionBill", "advice_on", "changes_of", "lines_of"]
+__all__ = [
+    "CANDIDATES",
+    "Advice",
+    "SessionBill",
+    "advice_on",
+    "bills_alone",
+    "changes_of",
+    "lines_of",
+]
 
 
 _NEGLIGIBLE, _NOTABLE = 1.03, 0.01
@@ -83,10 +92,13 @@ class SessionBill(Struct, frozen=True, kw_only=True):
     calls: int
     bills: Mapping[str, float]
 
+    too_large: Mapping[str, int]
+    """How many calls of a candidate do not fit the window; what has none is left out."""
+
     @property
     def best(self) -> str:
-        """The cheapest candidate of this session; the first one of several."""
-        return min(self.bills, key=self.bills.__getitem__)
+        """The cheapest candidate of this session that can be sent; the first one of several."""
+        return min(self.bills, key=lambda name: (name in self.too_large, self.bills[name]))
 
     def loss(self, name: str) -> float:
         """Return by how much *name* is dearer here than the cheapest, as a share of that."""
@@ -101,6 +113,13 @@ class Advice(Struct, frozen=True, kw_only=True):
     sums: Mapping[str, float]
     sessions: tuple[SessionBill, ...]
 
+    window: int = DEFAULT_WINDOW
+    """The window of the model, in tokens."""
+
+    def too_large(self, name: str) -> int:
+        """Return how many calls of *name* do not fit the window: what it costs is only what they would."""
+        return sum(one.too_large.get(name, 0) for one in self.sessions)
+
     @property
     def losing(self) -> tuple[SessionBill, ...]:
         """The sessions on which another candidate saves at least 1 %, the worst first."""
@@ -113,6 +132,7 @@ def advice_on(
     terms: Terms,
     *,
     candidates: Mapping[str, HistoryReductionConfig] = CANDIDATES,
+    window: int = DEFAULT_WINDOW,
     on_call: Callable[[], None] | None = None,
 ) -> Advice:
     """
@@ -122,38 +142,39 @@ def advice_on(
         tapes: The sessions.
         terms: What is charged.
         candidates: What is compared, by name.
+        window: The window of the model, in tokens.
         on_call: Is called after each model call under each candidate.
     """
-    sessions = tuple(
-        SessionBill(
-            session=tape.session,
-            calls=len(tape.calls),
-            bills={
-                name: _bill(tape, name, config, terms, on_call)
-                for name, config in candidates.items()
-            },
-        )
-        for tape in tapes
-    )
+    sessions = tuple(_session_bill(tape, terms, candidates, window, on_call) for tape in tapes)
     sums = {name: sum(one.bills[name] for one in sessions) for name in candidates}
-    least = min(sums.values())
-    recommended = next(name for name, bill in sums.items() if bill <= least * _NEGLIGIBLE)
-    return Advice(recommended=recommended, sums=sums, sessions=sessions)
+    refused = {name for one in sessions for name in one.too_large}
+    sendable = [name for name in candidates if name not in refused] or list(candidates)
+    least = min(sums[name] for name in sendable)
+    recommended = next(name for name in sendable if sums[name] <= least * _NEGLIGIBLE)
+    return Advice(recommended=recommended, sums=sums, sessions=sessions, window=window)
 
 
-def _bill(
+def _session_bill(
     tape: Tape,
-    name: str,
-    config: HistoryReductionConfig,
     terms: Terms,
+    candidates: Mapping[str, HistoryReductionConfig],
+    window: int,
     on_call: Callable[[], None] | None,
-) -> float:
-    if config.enabled:
-        config = replace(config, prices=terms.prices)
-        report = play(tape, config, name=name, check=False, on_call=on_call).report
-    else:
-        report = no_reduction(tape)
-    return priced(report, terms).totals.cost or 0.0
+) -> SessionBill:
+    found: dict[str, Totals] = {}
+    for name, given in candidates.items():
+        if given.enabled:
+            config = replace(given, prices=terms.prices, context_window_size=window)
+            report = play(tape, config, name=name, check=False, on_call=on_call).report
+        else:
+            report = no_reduction(tape, window=window)
+        found[name] = priced(report, terms).totals
+    return SessionBill(
+        session=tape.session,
+        calls=len(tape.calls),
+        bills={name: one.cost or 0.0 for name, one in found.items()},
+        too_large={name: one.too_large for name, one in found.items() if one.too_large},
+    )
 
 
 def changes_of(config: HistoryReductionConfig) -> dict[str, object]:
@@ -165,6 +186,14 @@ def changes_of(config: HistoryReductionConfig) -> dict[str, object]:
 def lines_of(config: HistoryReductionConfig, prices: Prices | None) -> tuple[str, ...]:
     """Return what of *config* differs from the defaults as lines of TOML, with *prices* that no list knows."""
     return tuple(_lines(changes_of(replace(config, prices=prices))))
+
+
+def bills_alone(lines: Sequence[str]) -> str:
+    """Return what else to look at before *lines* are pasted."""
+    command, where = "foldline quality FILE", ""
+    if lines:
+        command, where = f"{command} --config CONFIG", ", with these lines in CONFIG,"
+    return f"Only bills are compared: `{command}`{where} shows what the views lose."
 
 
 def _lines(fields: Mapping[str, object]) -> Iterator[str]:

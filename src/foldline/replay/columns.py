@@ -21,6 +21,7 @@ __all__ = [
     "describe",
     "rows",
     "shown_columns",
+    "too_large",
 ]
 
 
@@ -125,15 +126,32 @@ def rows(sessions: Sequence[Sequence[ReplayReport]]) -> tuple[Row, ...]:
         Row(
             name=name,
             is_baseline=reports[0].kind != "reducer",
-            description=describe(reports[0]),
-            totals=reduce(Totals.plus, (report.totals for report in reports)),
+            description=describe(reports[0], totals),
+            totals=totals,
         )
         for name, reports in by_name.items()
+        for totals in (reduce(Totals.plus, (report.totals for report in reports)),)
     )
 
 
-def describe(report: ReplayReport) -> str:
-    """Return what prepared the requests of *report*, in a few words."""
+def describe(report: ReplayReport, totals: Totals | None = None) -> str:
+    """Return what prepared the requests of *report*, and whether all those of *totals* can be sent."""
+    large = too_large(totals or report.totals)
+    end = f"; {large}: it cannot be sent, and its bill is what it would cost if it could"
+    return _prepared_by(report) + end * bool(large)
+
+
+def too_large(totals: Totals) -> str:
+    """Return how many calls do not fit the window; empty if all do."""
+    if not totals.too_large:
+        return ""
+    return (
+        f"{totals.too_large:,} of {totals.calls:,} calls do not fit a window of "
+        f"{totals.window or 0:,} tokens"
+    )
+
+
+def _prepared_by(report: ReplayReport) -> str:
     config = report.config
     if report.kind == "recorded":
         return "what the vendor reported"

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.history.history import History
+from foldline.reduction.budget import DEFAULT_WINDOW, budget_of
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import Reason
 from foldline.replay.bill import Terms, priced
@@ -96,7 +97,8 @@ def compare(
         if terms is not None:
             replay = replace(replay, report=_billed(replay.report, tape, config, terms))
         replays[name] = replay
-    baselines = [no_reduction(tape), *filter(None, (as_recorded(tape),))]
+    window = max((budget_of(one).window for one in configs.values()), default=DEFAULT_WINDOW)
+    baselines = [no_reduction(tape, window=window), *filter(None, (as_recorded(tape),))]
     if terms is not None:
         baselines = [priced(report, terms) for report in baselines]
     return Comparison(
@@ -115,16 +117,16 @@ def _billed(
 
 
 def needs_no_folding(reports: Sequence[ReplayReport]) -> bool:
-    """Whether no configuration of a priced comparison is 2 % cheaper than sending everything."""
-    bills = {report.kind: report.totals.cost for report in reports if report.totals.cost}
+    """Whether all can be sent, and no configuration of a priced comparison is 2 % cheaper."""
+    bills = {one.kind: one.totals.cost for one in reports if not one.totals.too_large}
     never = bills.get("no_reduction")
     ours = [one.totals.cost for one in reports if one.kind == "reducer" and one.totals.cost]
-    return never is not None and bool(ours) and never <= min(ours) * _NEGLIGIBLE
+    return bool(never and ours and never <= min(ours) * _NEGLIGIBLE)
 
 
-def no_reduction(tape: Tape) -> ReplayReport:
-    """Return what it costs to send the full history at every call."""
-    return _baseline(NO_REDUCTION, "no_reduction", tape, tuple(_calls(tape)))
+def no_reduction(tape: Tape, *, window: int = DEFAULT_WINDOW) -> ReplayReport:
+    """Return what it costs to send the full history at every call, to a model with this *window*."""
+    return _baseline(NO_REDUCTION, "no_reduction", tape, tuple(_calls(tape)), window)
 
 
 def as_recorded(tape: Tape) -> ReplayReport | None:
@@ -132,18 +134,18 @@ def as_recorded(tape: Tape) -> ReplayReport | None:
     calls = tuple(_reported(tape))
     if not calls or len(calls) < len(tape.calls) * _MOST:
         return None
-    return _baseline(RECORDED, "recorded", tape, calls)
+    return _baseline(RECORDED, "recorded", tape, calls, None)
 
 
 def _baseline(
-    name: str, kind: ReplayKind, tape: Tape, calls: tuple[CallRecord, ...]
+    name: str, kind: ReplayKind, tape: Tape, calls: tuple[CallRecord, ...], window: int | None
 ) -> ReplayReport:
     return ReplayReport(
         name=name,
         kind=kind,
         config=None,
         session=tape.session,
-        totals=Totals.of(calls, most_reads=0, checked=False),
+        totals=Totals.of(calls, most_reads=0, checked=False, window=window),
         calls=calls,
     )
 

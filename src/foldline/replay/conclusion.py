@@ -1,23 +1,25 @@
 """What a comparison comes to: the cheapest configuration, or that nothing has to be folded."""
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from types import MappingProxyType
 
 from msgspec import Struct
 
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.prices import Prices
-from foldline.replay.advice import lines_of
-from foldline.replay.columns import Row, rows
-from foldline.replay.comparison import NO_REDUCTION
+from foldline.replay.advice import bills_alone, lines_of
+from foldline.replay.columns import rows, too_large
+from foldline.replay.comparison import NO_REDUCTION, RECORDED
 from foldline.replay.numbers import shown_dollars
-from foldline.replay.record import ReplayReport
+from foldline.replay.record import ReplayReport, Totals
 
 
 __all__ = ["Conclusion", "conclude"]
 
 
 _NEGLIGIBLE = 1.02
+_PRICES = "add --model, or --prices input=3,output=15,cached_read=0.3"
 _NO_CONFIGS: Mapping[str, HistoryReductionConfig] = MappingProxyType({})
 
 
@@ -47,43 +49,73 @@ def conclude(
     table = rows(sessions)
     them, need = ("this session", "needs") if len(sessions) == 1 else ("these sessions", "need")
     played = [row for row in table if not row.is_baseline]
-    if played and not any(row.totals.folds or row.totals.failed_folds for row in played):
+    if played and all(_fits_unfolded(row.totals) for row in played):
         text = f"{them} {need} no folding: everything fits under every configuration."
         return Conclusion(text=_begun(text))
-    bills = {row.name: row.totals.cost for row in table if row.totals.cost is not None}
-    never = _never(table)
-    ours = {row.name: bills[row.name] for row in played if row.name in bills}
-    if never is None or not ours:
-        text = f"Which configuration is the cheapest for {them} cannot be said without prices."
+    never = next((row.totals for row in table if row.name == NO_REDUCTION), Totals())
+    bills = {row.name: row.totals.cost for row in played if row.totals.cost is not None}
+    if never.cost is None or not bills:
+        text = f"Which configuration is the cheapest for {them} cannot be said without prices: {_PRICES}."
         return Conclusion(text=text)
-    kept = {name: cost for name, cost in ours.items() if not _drops(configs.get(name))} or ours
-    name = min(kept, key=kept.__getitem__)
-    if never <= ours[name] * _NEGLIGIBLE:
+    sent = {
+        row.name: bills[row.name]
+        for row in played
+        if row.name in bills and not row.totals.too_large
+    }
+    kept = {name: cost for name, cost in sent.items() if not _drops(configs.get(name))}
+    name, cost = min((kept or sent or bills).items(), key=itemgetter(1))
+    if not never.too_large and never.cost <= cost * _NEGLIGIBLE:
         text = f"{them} {need} no folding: sending all of it is the cheapest within 2 %."
         return Conclusion(text=_begun(text))
-    saved = (1 - ours[name] / never) * 100
     what = next(row.description for row in table if row.name == name)
     text = (
-        f"Cheapest of the {len(ours)} compared for {them}: {name} ({what}), "
-        f"{shown_dollars(ours[name])} instead of {shown_dollars(never)} for sending all of it "
-        f"({saved:.0f} % less)"
+        f"Cheapest of the {len(bills)} compared for {them}: {name} ({what}), "
+        f"{shown_dollars(cost)}{_instead(cost, never, _recorded(sessions))}"
     )
-    if min(ours.values()) < ours[name]:
+    if min(sent.values(), default=cost) < cost:
         text += ", not counting what drops messages without a summary"
+    text += f".{_no_choice(never)}"
     if name not in configs:
-        return Conclusion(text=f"{text}.")
+        return Conclusion(text=text)
     lines = lines_of(configs[name], prices)
-    end = ": paste this." if lines else "; it is the default, so there is nothing to paste."
-    return Conclusion(text=f"{text}{end} `foldline advise` tries more.", lines=lines)
+    end = "Paste this" if lines else "It is the default, so there is nothing to paste"
+    return Conclusion(
+        text=f"{text} {bills_alone(lines)} {end}; `foldline advise` tries more.", lines=lines
+    )
+
+
+def _fits_unfolded(totals: Totals) -> bool:
+    return not (totals.folds or totals.failed_folds or totals.too_large)
 
 
 def _drops(config: HistoryReductionConfig | None) -> bool:
     return config is not None and config.strategy == "message_counting"
 
 
-def _never(table: Sequence[Row]) -> float | None:
-    """Return the bill for sending everything; None without prices."""
-    return next((row.totals.cost for row in table if row.name == NO_REDUCTION), None)
+def _recorded(sessions: Sequence[Sequence[ReplayReport]]) -> float | None:
+    """Return the bill of what the vendor reported; None unless it did for every session."""
+    found = [one.totals.cost for reports in sessions for one in reports if one.name == RECORDED]
+    costs = [cost for cost in found if cost]
+    return sum(costs) if len(costs) == len(sessions) else None
+
+
+def _instead(cost: float, never: Totals, recorded: float | None) -> str:
+    """Return how *cost* compares with what could have been sent in its place."""
+    other, what = (
+        (recorded, "as recorded") if never.too_large else (never.cost, "for sending all of it")
+    )
+    if not other:
+        return ""
+    less = (1 - cost / other) * 100
+    share = f"{abs(less):.0f} % {'less' if less >= 0 else 'more'}"
+    return f" instead of {shown_dollars(other)} {what} ({share})"
+
+
+def _no_choice(never: Totals) -> str:
+    large = too_large(never)
+    if not large:
+        return ""
+    return f" Sending all of it would cost {shown_dollars(never.cost or 0)} if it could be sent: {large}."
 
 
 def _begun(text: str) -> str:

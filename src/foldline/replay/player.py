@@ -15,6 +15,7 @@ from foldline.history.messages import Message
 from foldline.history.meter import PrefixMeter, PrefixReading
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.model import Summarizer
+from foldline.reduction.budget import budget_of
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import HistoryReductionEvent
 from foldline.reduction.request import SummaryRequest
@@ -214,7 +215,12 @@ class _Player:
             kind="reducer",
             config=ConfigRecord.of(self._config),
             session=self._tape.session,
-            totals=Totals.of(self._records, most_reads=self._log.most, checked=self._check),
+            totals=Totals.of(
+                self._records,
+                most_reads=self._log.most,
+                checked=self._check,
+                window=budget_of(self._config).window,
+            ),
             calls=tuple(self._records),
         )
         return Replay(

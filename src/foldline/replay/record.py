@@ -168,6 +168,13 @@ class Totals(Struct, frozen=True, kw_only=True):
     invalid_requests: int | None = None
     """The requests that a vendor would refuse or that lost something; None if not checked."""
 
+    window: int | None = None
+    """The model's window in tokens; None of what was recorded, which was sent."""
+
+    too_large: int = 0
+    """The requests that are larger than that: no vendor takes them, and the bill is what they would
+    cost if one did."""
+
     cost: float | None = None
     """The bill in US dollars; None without prices."""
 
@@ -191,8 +198,15 @@ class Totals(Struct, frozen=True, kw_only=True):
         return self.sent_tokens - self.kept_tokens
 
     @classmethod
-    def of(cls, calls: Iterable[CallRecord], *, most_reads: int, checked: bool) -> "Totals":
-        """Add up *calls*."""
+    def of(
+        cls,
+        calls: Iterable[CallRecord],
+        *,
+        most_reads: int,
+        checked: bool,
+        window: int | None = None,
+    ) -> "Totals":
+        """Add up *calls*, made to a model with this *window*."""
         calls = tuple(calls)
         folds = [call.fold for call in calls if call.fold is not None]
         costs = [call.cost for call in calls if call.cost is not None]
@@ -209,6 +223,8 @@ class Totals(Struct, frozen=True, kw_only=True):
             prior_tokens=sum(call.prior_tokens for call in calls),
             prefix_breaks=sum(call.prefix_broke for call in calls),
             invalid_requests=sum(bool(call.violations) for call in calls) if checked else None,
+            window=window,
+            too_large=sum(call.view_tokens > window for call in calls) if window else 0,
             cost=sum(costs) if costs else None,
         )
 
@@ -217,7 +233,7 @@ class Totals(Struct, frozen=True, kw_only=True):
         sums: dict[str, float | None] = {}
         for name in self.__struct_fields__:
             known = [n for n in (getattr(self, name), getattr(other, name)) if n is not None]
-            joined = max if name in {"most_reads", "peak_tokens"} else sum
+            joined = max if name in {"most_reads", "peak_tokens", "window"} else sum
             sums[name] = joined(known) if known else None
         return msgspec.convert(sums, Totals)
 

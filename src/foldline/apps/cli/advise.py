@@ -5,19 +5,28 @@ from typing import Annotated, Any
 
 import typer
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
 from foldline.apps.cli.files import print_json, read_file
-from foldline.apps.cli.options import FormatOption, JsonOption, ModelOption, SourceOptions, takes
-from foldline.apps.cli.prices import PricesOption, source_of
+from foldline.apps.cli.options import (
+    FormatOption,
+    JsonOption,
+    ModelOption,
+    SourceOptions,
+    WindowOption,
+    takes,
+)
+from foldline.apps.cli.prices import PricesOption, source_of, window_for
 from foldline.apps.cli.replay import terms_of
 from foldline.apps.cli.sources import note_sessions, sessions_in
 from foldline.apps.cli.terminal import clean, note, output_console, plain_table, progress
 from foldline.errors import FormatError, UsageError
 from foldline.providers.price_list import PRICES_OF
+from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.prices import Prices
-from foldline.replay.advice import CANDIDATES, Advice, advice_on, changes_of, lines_of
+from foldline.replay.advice import CANDIDATES, Advice, advice_on, bills_alone, changes_of, lines_of
 from foldline.replay.numbers import counted, shown_dollars
 from foldline.replay.tape import Tape
 
@@ -35,6 +44,7 @@ class _AdviseOptions(Struct, frozen=True, kw_only=True):
     format: FormatOption = None
     model: ModelOption = None
     prices: PricesOption = None
+    window: WindowOption = None
     json: JsonOption = False
 
 
@@ -44,9 +54,9 @@ def advise(options: _AdviseOptions) -> None:
     Recommend the configuration that is the cheapest for recorded conversations.
 
     Every session is played under twenty fixed configurations at the prices of --model or --prices; summaries are charged as
-    the model would write them. The cheapest in sum is recommended, with the lines to paste and the sessions on which
-    another one is cheaper. Files in unknown formats are noted and left out. With --json: an object with "recommended",
-    "lines", "sums", "sessions", "prices" and "prices_of".
+    the model would write them. The cheapest in sum that fits the window is recommended, with the lines to paste and the
+    sessions on which another one is cheaper. Only bills are compared. Files in unknown formats are noted and left out.
+    With --json: an object with "recommended", "lines", "sums", "sessions", "window", "prices" and "prices_of".
     """
     tapes = list(_tapes(options))
     if not any(tape.calls for tape in tapes):
@@ -57,13 +67,16 @@ def advise(options: _AdviseOptions) -> None:
         message = "advise needs prices: give --prices, or --model if its prices are known"
         raise UsageError(message)
     with progress("replaying", len(CANDIDATES) * sum(len(tape.calls) for tape in tapes)) as step:
-        advice = advice_on(tapes, terms, on_call=step)
+        window = window_for(options.window, options.model, options.prices)
+        advice = advice_on(tapes, terms, window=window, on_call=step)
     given = terms.prices if "=" in (options.prices or "") else None
-    lines = list(lines_of(CANDIDATES[advice.recommended], given))
+    config = replace(
+        CANDIDATES[advice.recommended], context_window_size=options.window, prices=given
+    )
     if options.json:
-        print_json(_document(advice, lines, terms.prices))
+        print_json(_document(advice, list(lines_of(config, given)), terms.prices))
     else:
-        _print(output_console(), advice, lines, source_of(options.prices or options.model), given)
+        _print(output_console(), advice, config, source_of(options.prices or options.model))
 
 
 def _tapes(options: _AdviseOptions) -> Iterator[Tape]:
@@ -88,23 +101,24 @@ def _document(advice: Advice, lines: list[str], prices: Prices) -> dict[str, Any
                 "session": one.session,
                 "calls": one.calls,
                 "bills": one.bills,
+                "too_large": one.too_large,
                 "best": one.best,
                 "loss": one.loss(advice.recommended),
             }
             for one in advice.sessions
         ],
+        "window": advice.window,
         "prices": prices,
         "prices_of": PRICES_OF.isoformat(),
     }
 
 
-def _print(
-    console: Console, advice: Advice, lines: list[str], source: str, prices: Prices | None
-) -> None:
+def _print(console: Console, advice: Advice, config: HistoryReductionConfig, source: str) -> None:
+    lines = lines_of(config, config.prices)
     ours = advice.sums[advice.recommended]
-    calls = sum(one.calls for one in advice.sessions)
     console.print(
-        f"{counted(len(advice.sessions), 'session')}, {counted(calls, 'model call')}, at {source}"
+        f"{counted(len(advice.sessions), 'session')}, {counted(_calls(advice), 'model call')}, at "
+        f"{source}, for a window of {advice.window:,} tokens"
     )
     table = plain_table("configuration", "bill", "against it", numbers={"bill", "against it"})
     for name, bill in sorted(advice.sums.items(), key=lambda item: item[1]):
@@ -113,15 +127,18 @@ def _print(
         table.add_row(Text(name, style=style), shown_dollars(bill), against)
     console.print(table)
     console.print(_reason(advice, ours))
+    console.print(bills_alone(lines))
     _print_losing(console, advice)
     console.print("\nIn a configuration file (TOML):")
     for line in lines:
         console.print(Text(f"  {line}"), soft_wrap=True)
-    changes = changes_of(CANDIDATES[advice.recommended])
-    changes |= {} if prices is None else {"prices": prices}
-    fields = ", ".join(f"{name}={value!r}" for name, value in changes.items())
+    fields = ", ".join(f"{name}={value!r}" for name, value in changes_of(config).items())
     console.print("In Python:")
     console.print(Text(f"  HistoryReductionConfig({fields})"), soft_wrap=True)
+
+
+def _calls(advice: Advice) -> int:
+    return sum(one.calls for one in advice.sessions)
 
 
 def _reason(advice: Advice, ours: float) -> str:
@@ -132,6 +149,10 @@ def _reason(advice: Advice, ours: float) -> str:
         text += ": folding costs more than it saves here"
     elif never:
         text += f", {(1 - ours / never) * 100:.1f} % less than never folding"
+    if large := advice.too_large(_NEVER):
+        text += (
+            f" would cost if it could be sent ({large:,} of {_calls(advice):,} calls do not fit)"
+        )
     return f"{text}. The best of each session on its own would be {shown_dollars(single)}."
 
 

@@ -129,6 +129,8 @@ def _list_sessions(sessions: Sequence[Session], *, as_json: bool) -> None:
     console = output_console()
     console.print(f"format: {sessions[0].format}")
     console.print(table)
+    if len(sessions) > 1:
+        console.print("--session takes a number of this list first, else an id")
     for session in sessions:
         for text in session.notes:
             console.print(Text(f"note: {clean(session.id)}: {clean(text)}", style="dim"))

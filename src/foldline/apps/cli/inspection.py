@@ -19,6 +19,7 @@ from foldline.apps.cli.sources import (
 from foldline.apps.cli.terminal import clean, first_line, output_console, plain_table
 from foldline.errors import UsageError
 from foldline.history.history import History
+from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.replay.inspection import Inspection, Lost, inspect_summary
 from foldline.replay.numbers import counted
@@ -31,6 +32,7 @@ __all__ = ["inspect", "print_inspection"]
 
 
 _MOST_LOST = 20
+_PARTS = (4, 8, 16)
 _LINE = 160
 
 
@@ -87,16 +89,33 @@ def _state(options: _InspectOptions, history: History, tape: Tape) -> HistoryRed
         return state
     base = None if options.config is None else read_config(options.config)
     config = configured(options, base, model=options.model)
-    states = [one.state for one in moments(tape, config) if one.folded and one.state is not None]
-    folds = [state for state in states if state.summarized_up_to_index]
+    folds = _folds(tape, config)
     if len(folds) < (options.fold or 1):
-        known = f"choose one of 1 to {len(folds)}" if folds else "choose a smaller --token-target"
+        known = f"choose one of 1 to {len(folds)}" if folds else _way_out(tape)
         message = (
             f"{options.file} has {counted(len(folds), 'fold')} with a summary in this "
             f"configuration: {known}"
         )
         raise UsageError(message)
     return folds[-1 if options.fold is None else options.fold - 1]
+
+
+def _folds(tape: Tape, config: HistoryReductionConfig) -> list[HistoryReductionState]:
+    states = [one.state for one in moments(tape, config) if one.folded and one.state is not None]
+    return [state for state in states if state.summarized_up_to_index]
+
+
+def _way_out(tape: Tape) -> str:
+    """Say that everything fits, and name options that have been tried and do fold."""
+    fits = f"all of its {tape.session.tokens:,} tokens fit"
+    size = sum(tape.size(one) for one in tape.messages if one.role != "system")
+    for part in _PARTS:
+        most = max(1, size // part)
+        small = HistoryReductionConfig(target_token_budget=most, token_budget_threshold=most)
+        if folds := _folds(tape, small):
+            how = f"--token-target {most} --token-threshold {most} alone"
+            return f"{fits}; with {how} it has {len(folds):,}"
+    return f"{fits}, and it is too short for a summary to be smaller"
 
 
 def print_inspection(console: Console, found: Inspection) -> None:

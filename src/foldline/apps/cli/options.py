@@ -20,6 +20,7 @@ __all__ = [
     "ModelOption",
     "RunOptions",
     "SourceOptions",
+    "WindowOption",
     "takes",
 ]
 
@@ -48,6 +49,14 @@ ModelOption = Annotated[
 ]
 """The option of what prepares requests and sends none."""
 
+WindowOption = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=1, help="The model's window in tokens; 128000 if the model is not known."
+    ),
+]
+"""The option of what must know how much fits."""
+
 HtmlOption = Annotated[
     str | None, typer.Option(metavar="FILE", help="Write a page with pictures to this file.")
 ]
@@ -65,7 +74,9 @@ class SourceOptions(Struct, frozen=True, kw_only=True):
     session: Annotated[
         str | None,
         typer.Option(
-            metavar="ID|N", help="The session, by its id or number, if FILE holds several."
+            metavar="N|ID",
+            help="The session, if FILE holds several: its number in the list of `foldline formats "
+            "FILE`, which goes first, or its id.",
         ),
     ] = None
 
@@ -144,14 +155,7 @@ class ConfigOptions(SourceOptions, frozen=True, kw_only=True):
             help="The damage of one fold beside its price, in US dollars; 0 by default.",
         ),
     ] = None
-    window: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="The model's window in tokens; 128000 if the model is not known.",
-        ),
-    ] = None
+    window: WindowOption = None
     ceiling: Annotated[
         float | None,
         typer.Option(

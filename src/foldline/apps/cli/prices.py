@@ -6,13 +6,15 @@ import typer
 from msgspec.structs import replace
 
 from foldline.errors import ConfigError, UsageError
+from foldline.providers.book import window_of_model
 from foldline.providers.price_list import PRICES_OF, prices_of_model
+from foldline.reduction.budget import DEFAULT_WINDOW
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.config_reader import config_from_mapping
 from foldline.reduction.prices import Prices
 
 
-__all__ = ["PricesOption", "named_prices", "source_of", "with_prices"]
+__all__ = ["PricesOption", "named_prices", "source_of", "window_for", "with_prices"]
 
 
 PricesOption = Annotated[
@@ -66,6 +68,12 @@ def with_prices(config: HistoryReductionConfig, text: str | None) -> HistoryRedu
     """Return *config* with the prices that *text* names, if there are any; see `named_prices`."""
     prices = named_prices(text)
     return config if prices is None else replace(config, prices=prices)
+
+
+def window_for(given: int | None, *models: str | None) -> int:
+    """Return the window that is *given*, else that of the first of *models* whose window is known."""
+    known = (window_of_model(name) for name in models if name is not None)
+    return given or next(filter(None, known), DEFAULT_WINDOW)
 
 
 def source_of(text: str | None) -> str:

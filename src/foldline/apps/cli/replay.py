@@ -36,6 +36,7 @@ from foldline.errors import UsageError
 from foldline.logs import read_sessions
 from foldline.logs.importer import Session
 from foldline.providers.price_list import prices_of_model
+from foldline.reduction.budget import DEFAULT_WINDOW
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.prices import Prices
 from foldline.replay.bill import Terms
@@ -69,6 +70,9 @@ __all__ = ["DEMO_CONFIGS", "demo", "recorded_session", "replay", "terms_of"]
 _MOST_VIOLATIONS = 5
 _FIGURE_WIDTH = 5
 _LEAST_NAME = 12
+_NO_WINDOW = (
+    f"the window is taken to be {DEFAULT_WINDOW:,} tokens: --model or --window gives another"
+)
 _NEED_NONE = "{:,} of {:,} sessions need no folding: sending all of it is the cheapest within 2 %."
 
 
@@ -143,10 +147,11 @@ def replay(options: _ReplayOptions) -> None:
         return
     console = output_console()
     _print(console, sessions)
-    if terms is None:
-        console.print("the bill needs prices: give --prices, or --model if its prices are known")
-    else:
+    if terms is not None:
         console.print(f"the bill is at {source_of(options.prices or options.model)}")
+    is_large = any(report.totals.too_large for reports in sessions for report in reports)
+    if is_large and not any(one.context_window_size for one in configs.values()):
+        console.print(_NO_WINDOW)
     _print_conclusion(console, found)
 
 

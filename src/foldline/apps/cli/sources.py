@@ -102,16 +102,20 @@ def one_session(options: SourceOptions) -> Session:
 
 
 def _chosen(sessions: Sequence[Session], wanted: str, where: str) -> Session:
-    for session in sessions:
-        if session.id == wanted:
-            return session
-    if wanted.isascii() and wanted.isdigit() and 0 < int(wanted[:9]) <= len(sessions):
-        return sessions[int(wanted[:9]) - 1]
-    message = (
-        f"{where} holds no session {wanted[:80]!r}: it has {len(sessions)}, named by number from "
-        "1 or by id; `foldline formats FILE` lists them"
-    )
-    raise UsageError(message)
+    at = {session.id: number for number, session in enumerate(sessions, start=1)}.get(wanted)
+    is_listed = wanted.isascii() and wanted.isdigit() and 0 < int(wanted[:9]) <= len(sessions)
+    number = int(wanted[:9]) if is_listed else at
+    if number is None:
+        message = (
+            f"{where} holds no session {wanted[:80]!r}: it has {len(sessions)}, named by number from "
+            "1 or by id; `foldline formats FILE` lists them"
+        )
+        raise UsageError(message)
+    if at not in {None, number}:
+        note(
+            f"--session {wanted} is no. {number} of the list; the session with this id is no. {at}"
+        )
+    return sessions[number - 1]
 
 
 def note_sessions(sessions: Sequence[Session]) -> None:

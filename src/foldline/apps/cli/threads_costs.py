@@ -1,5 +1,6 @@
 """`foldline threads costs`: what stored threads have sent and cost."""
 
+from collections.abc import Collection
 from typing import Annotated, Any
 
 import typer
@@ -7,23 +8,23 @@ from msgspec import structs
 from rich.console import Console
 from rich.text import Text
 
+from foldline.agent.stats import reduction_stats
 from foldline.apps.cli.files import print_json
-from foldline.apps.cli.options import takes
-from foldline.apps.cli.prices import PricesOption, named_prices, source_of
+from foldline.apps.cli.options import WindowOption, takes
+from foldline.apps.cli.prices import PricesOption, named_prices, source_of, window_for
 from foldline.apps.cli.stores import DAMAGED, TenantOptions, as_id, with_store
 from foldline.apps.cli.terminal import note, output_console, plain_table
 from foldline.errors import StoreCorruptError, ThreadNotFoundError
-from foldline.providers.price_list import prices_of_model
 from foldline.reduction.ledger import FoldEntry, ReductionStats, TurnEntry
 from foldline.replay.numbers import counted, shown_dollars
-from foldline.threads.stats import reduction_stats
 from foldline.threads.store import ThreadStore
 from foldline.threads.verify import list_keys
 
 
 __all__ = ["print_costs", "show_costs"]
 
-_THREADS = ("thread", "calls", "tokens sent", "without folds", "folds")
+_FAR_MORE = 1.5
+_THREADS = ("thread", "calls", "vendor counted", "tokens sent", "without folds", "folds")
 _FOLDS = ("fold", "messages", "summary by", "calls", "tokens sent", "without it")
 _AMOUNTS = ("fold cost", "saved since", "paid off at call")
 _TURNS = ("turn", "message", "calls", "tokens sent", "without folds", "reported")
@@ -36,6 +37,7 @@ class _CostsOptions(TenantOptions, frozen=True, kw_only=True):
         typer.Argument(metavar="ID", help="The id of one thread; all by default.", callback=as_id),
     ] = None
     prices: PricesOption = None
+    window: WindowOption = None
     turns: Annotated[
         bool, typer.Option("--turns", help="With ID: show each turn of the thread too.")
     ] = False
@@ -46,14 +48,16 @@ def show_costs(options: _CostsOptions) -> None:
     """
     Show what threads have sent and cost; of one thread also what each fold cost and saved since.
 
-    Tokens are estimates without instructions and tools. With --prices amounts are shown too: what a
-    vendor has reported counts, and the rest is estimated. The saving of one fold is against the view
-    before it, that of a thread against no folds at all. With ID and --json each turn is listed too.
+    Tokens sent are estimates without instructions and tools; what vendors counted has both, for the
+    calls that were reported. With --prices amounts are shown too: what a vendor has reported
+    counts, and the rest is estimated. The saving of one fold is against the view before it, that of
+    a thread against no folds at all. With ID and --json each turn is listed too.
 
     The exit code is 1 if one of several threads is damaged; the others are listed all the same.
     """
+    window = window_for(options.window, options.prices)
     if options.id is None:
-        _show_all(options)
+        _show_all(options, window)
         return
     id, prices = options.id, named_prices(options.prices)
 
@@ -61,7 +65,7 @@ def show_costs(options: _CostsOptions) -> None:
         thread = await store.find(id, tenant=options.tenant)
         if thread is None:
             raise ThreadNotFoundError(thread_id=id)
-        return await reduction_stats(thread, prices, summarizer=prices_of_model)
+        return await reduction_stats(thread, prices, window=window)
 
     stats = with_store(options, _read)
     if options.json:
@@ -73,7 +77,7 @@ def show_costs(options: _CostsOptions) -> None:
         _print_table(console, _TURNS, ("cost",), [_turn_cells(one) for one in stats.turns])
 
 
-def _show_all(options: _CostsOptions) -> None:
+def _show_all(options: _CostsOptions, window: int) -> None:
     prices = named_prices(options.prices)
     found: dict[str, ReductionStats] = {}
     damaged: list[str] = []
@@ -83,9 +87,7 @@ def _show_all(options: _CostsOptions) -> None:
             try:
                 thread = await store.find(key.id, tenant=key.tenant)
                 if thread is not None:
-                    found[key.id] = await reduction_stats(
-                        thread, prices, summarizer=prices_of_model
-                    )
+                    found[key.id] = await reduction_stats(thread, prices, window=window)
             except StoreCorruptError:
                 damaged.append(key.id)
 
@@ -97,6 +99,9 @@ def _show_all(options: _CostsOptions) -> None:
         rows = [_thread_cells(id, stats) for id, stats in found.items()]
         console = output_console()
         _print_table(console, _THREADS, ("cost", "saved"), rows)
+        large = _too_large(found.values()).removeprefix("; ")
+        if large and prices is not None:
+            console.print(f"saved is an estimate: {large}")
         unpriced = sum(stats.unpriced_folds for stats in found.values())
         if unpriced and prices is not None:
             console.print(
@@ -124,22 +129,23 @@ def _document(id: str, stats: ReductionStats) -> dict[str, Any]:
 
 def print_costs(console: Console, id: str, stats: ReductionStats, source: str) -> None:
     """Print the figures of the thread *id* and of its folds; the prices come from *source*."""
-    console.print(
-        f"{id}: {counted(stats.original_count, 'message')}, "
-        f"{counted(stats.original_tokens, 'token')}; the view has {stats.reduced_count:,} with "
-        f"{stats.reduced_tokens:,} ({stats.compression_ratio:.0%})"
-    )
-    console.print(
-        f"{counted(stats.calls, 'model call')} sent {stats.sent_tokens:,} tokens of it, without "
-        f"folds {stats.full_tokens:,}; {counted(stats.folds, 'reduction')}"
-    )
-    if stats.cost is not None and stats.savings is not None:
-        kind = "more" if stats.savings < 0 else "less"
-        console.print(
-            f"cost {shown_dollars(stats.cost)}, {shown_dollars(abs(stats.savings))} {kind} than "
-            f"without folds, by {source}; "
-            f"{stats.reported_calls:,} of {counted(stats.calls, 'call')} as the vendor reported"
+    size = f"{counted(stats.original_count, 'message')}, {counted(stats.original_tokens, 'token')}"
+    view = "nothing is folded"
+    if stats.folds:
+        view = (
+            f"the view has {stats.reduced_count:,} with {stats.reduced_tokens:,} "
+            f"({stats.compression_ratio:.0%}), after {counted(stats.folds, 'reduction')}"
         )
+    console.print(f"{id}: {size}; {view}")
+    without = f", without folds {stats.full_tokens:,}" if stats.folds else ""
+    console.print(
+        f"{counted(stats.calls, 'model call')} sent {stats.sent_tokens:,} tokens of it by "
+        f"estimate{without}"
+    )
+    if stats.reported_calls:
+        console.print(_reported(stats))
+    if stats.cost is not None and stats.savings is not None:
+        console.print(_amounts(stats, stats.cost, stats.savings, source))
     if stats.unpriced_folds:
         console.print(
             f"{len(stats.entries):,} of {counted(stats.folds, 'reduction')} are kept: calls through "
@@ -147,6 +153,42 @@ def print_costs(console: Console, id: str, stats: ReductionStats, source: str) -
         )
     if stats.entries:
         _print_table(console, _FOLDS, _AMOUNTS, [_fold_cells(one) for one in stats.entries])
+
+
+def _reported(stats: ReductionStats) -> str:
+    """Return what vendors counted, beside the estimate for the same calls."""
+    which = f"{stats.reported_calls:,} of them" if stats.reported_calls < stats.calls else "them"
+    text = (
+        f"the vendor counted {stats.reported_tokens:,} for {which}, instructions and tools included; "
+        f"the estimate is {stats.estimated_tokens:,}"
+    )
+    if stats.estimated_tokens > _FAR_MORE * stats.reported_tokens:
+        text += ": something else shortened them, as the agent of an imported recording does"
+    return text
+
+
+def _amounts(stats: ReductionStats, cost: float, savings: float, source: str) -> str:
+    left = stats.calls - stats.reported_calls
+    text = (
+        f"cost {shown_dollars(cost)} by {source}: {counted(stats.reported_calls, 'call')} as the "
+        f"vendor reported, {left:,} by estimate"
+    )
+    if stats.folds:
+        kind = "more" if savings < 0 else "less"
+        text += f"; {shown_dollars(abs(savings))} {kind} than without folds, by estimate"
+    return text + _too_large([stats])
+
+
+def _too_large(threads: Collection[ReductionStats]) -> str:
+    """Say how many calls without folds, with which savings reckon, could not have been made."""
+    number = sum(one.too_large for one in threads if one.folds)
+    if not number:
+        return ""
+    window = max(one.window for one in threads)
+    return (
+        f"; {counted(number, 'call')} without folds would not fit a window of {window:,} tokens, "
+        "priced as if sent"
+    )
 
 
 def _print_table(
@@ -161,7 +203,8 @@ def _print_table(
 
 
 def _thread_cells(id: str, stats: ReductionStats) -> list[str]:
-    sizes = (stats.calls, stats.sent_tokens, stats.full_tokens, stats.folds)
+    tokens = (stats.reported_tokens, stats.sent_tokens, stats.full_tokens)
+    sizes = (stats.calls, *tokens, stats.folds)
     amounts = [one for one in (stats.cost, stats.savings) if one is not None]
     return [id, *(f"{size:,}" for size in sizes), *map(shown_dollars, amounts)]
 

@@ -8,6 +8,7 @@ from msgspec import structs
 from foldline.agent.arguments import by_hand
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
+from foldline.agent.stats import reduction_stats
 from foldline.apps.cli.chat.options import agent_config, provider_of
 from foldline.apps.cli.files import print_json
 from foldline.apps.cli.options import takes
@@ -16,7 +17,6 @@ from foldline.apps.cli.stores import ThreadOptions, folded_in, found_thread, wit
 from foldline.apps.cli.terminal import say
 from foldline.history.messages import Message
 from foldline.providers.model import ChatModel
-from foldline.providers.price_list import prices_of_model
 from foldline.providers.summarizer import ModelSummarizer
 from foldline.providers.vendors.opening import open_model
 from foldline.providers.vendors.vendor_model import VendorModel
@@ -25,7 +25,6 @@ from foldline.reduction.config import AgentRunConfig, config_of_run
 from foldline.reduction.prices import Prices
 from foldline.reduction.state import HistoryReductionState
 from foldline.replay.numbers import counted, shown_dollars
-from foldline.threads.stats import reduction_stats
 from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
 
@@ -151,11 +150,7 @@ async def _folded(
 
 async def _cost(thread: ConversationThread, prices: Prices | None) -> float | None:
     """Return what the newest fold of *thread* has cost; None without prices."""
-    return (
-        (await reduction_stats(thread, prices, summarizer=prices_of_model)).entries[-1].price
-        if prices
-        else None
-    )
+    return (await reduction_stats(thread, prices)).entries[-1].price if prices else None
 
 
 def _named(option: str | None) -> Any:

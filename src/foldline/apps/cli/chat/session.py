@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from foldline.agent.arguments import by_hand
+from foldline.agent.stats import reduction_stats
 from foldline.apps.cli.chat.options import DEFAULT_STORE, ChatOptions, speaker_of
 from foldline.apps.cli.chat.recording import Recording, Speaker
 from foldline.apps.cli.chat.screen import (
@@ -27,7 +28,7 @@ from foldline.apps.cli.chat.screen import (
     print_failure,
 )
 from foldline.apps.cli.options import ConfigOptions, takes
-from foldline.apps.cli.prices import source_of
+from foldline.apps.cli.prices import source_of, window_for
 from foldline.apps.cli.stores import file_of, folded_in, opened_store
 from foldline.apps.cli.terminal import clean, error_console, first_line, output_console
 from foldline.apps.cli.threads_costs import print_costs
@@ -39,11 +40,10 @@ from foldline.errors import (
     ToolDecisionError,
     UsageError,
 )
-from foldline.providers.price_list import prices_for, prices_of_model
+from foldline.providers.price_list import prices_for
 from foldline.reduction.event import Reason
 from foldline.replay.numbers import counted
 from foldline.threads.key import ThreadKey
-from foldline.threads.stats import reduction_stats
 from foldline.threads.thread import ConversationThread
 
 
@@ -195,7 +195,9 @@ async def _costs(chat: Chat, _: str, console: Console) -> None:
     print_costs(
         console,
         chat.thread.id,
-        await reduction_stats(chat.thread, prices, summarizer=prices_of_model),
+        await reduction_stats(
+            chat.thread, prices, window=window_for(how.context_window_size, name)
+        ),
         source,
     )
     if prices is None:

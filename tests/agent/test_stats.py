@@ -6,6 +6,7 @@ from foldline import Agent, HistoryReductionConfig, MemoryStore, Prices, reducti
 from foldline.errors import ConfigError
 from foldline.history.messages import Message, Usage
 from foldline.providers.model import ChatResponse
+from foldline.providers.price_list import prices_of_model
 from foldline.providers.summarizer import ModelSummarizer
 from foldline.testing.model import ScriptedModel
 from foldline.testing.summarizer import ScriptedSummarizer
@@ -59,6 +60,31 @@ async def test_the_sum_is_that_of_what_the_vendors_counted() -> None:
     assert stats.reported_calls == len(stats.turns) == len(results) == 9
     assert sum(one.price or 0 for one in stats.entries) == pytest.approx(each * asked)
     assert stats.cost == pytest.approx(each * (9 + asked))
+
+
+async def test_a_summary_has_the_listed_price_of_its_model() -> None:
+    """The library reckons as the command does: the given prices are for what has none, or on request."""
+    usage = Usage(input_tokens=1_000, output_tokens=100)
+    said = (Message.assistant("The user asked about parcels, all in Porto. " * 3),)
+    writer = ScriptedModel(repeat=ChatResponse(messages=said, usage=usage), name="gpt-4o")
+    agent = Agent(
+        ScriptedModel(repeat="Here."), history_reduction=CONFIG, summarizer=ModelSummarizer(writer)
+    )
+    prices = Prices(input=100, output=100)
+    async with MemoryStore() as store:
+        thread = await store.thread("t")
+        for turn in range(9):
+            await agent.run(f"Parcel {turn}? " * 30, thread=thread)
+        listed = await reduction_stats(thread, prices)
+        given = await reduction_stats(thread, prices, summarizer=prices)
+
+    asked = len(writer.requests)
+    known = prices_of_model("gpt-4o")
+    assert known is not None
+    assert sum(one.price or 0 for one in listed.entries) == pytest.approx(
+        asked * (1_000 * known.input + 100 * known.output) / 1_000_000
+    )
+    assert sum(one.price or 0 for one in given.entries) == pytest.approx(asked * 0.11)
 
 
 async def test_prices_are_checked() -> None:

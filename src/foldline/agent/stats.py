@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 from foldline.checks import expect
 from foldline.history.history import History
+from foldline.providers.price_list import prices_of_model
+from foldline.reduction.budget import DEFAULT_WINDOW
 from foldline.reduction.ledger import ReductionStats, stats_of
 from foldline.reduction.prices import Prices
 from foldline.threads.read_only import ReadOnlyThread
@@ -16,7 +18,8 @@ async def reduction_stats(
     thread: ReadOnlyThread,
     prices: Prices | None = None,
     *,
-    summarizer: Prices | Callable[[str], Prices | None] | None = None,
+    summarizer: Prices | Callable[[str], Prices | None] = prices_of_model,
+    window: int = DEFAULT_WINDOW,
 ) -> ReductionStats:
     """
     Return what the calls and folds of *thread* have sent and cost, and what its folds have saved.
@@ -24,15 +27,18 @@ async def reduction_stats(
     Args:
         thread: The thread; all its messages are read.
         prices: What its model costs; without them there are no amounts.
-        summarizer: What the model that summarizes costs, or a function that says so by the name of
-            the summarizer, such as `foldline.providers.price_list.prices_of_model`; by default, or
-            if that gives None, the same.
+        summarizer: What the model that summarizes costs, or a function that says so by its name; by
+            default its listed prices. If that gives None, *prices* count.
+        window: The window of its model, in tokens: without folds some calls might not have fit.
 
     Raises:
         StoreCorruptError: A message is missing or damaged.
     """
     expect("prices", prices, Prices | None)
-    expect("summarizer", summarizer, Prices | Callable | None)
+    expect("summarizer", summarizer, Prices | Callable)
+    expect("window", window, int)
     messages = await thread.get_messages()
     reductions = await thread.reductions()
-    return stats_of(History(messages), reductions[::-1], prices, summarizer=summarizer)
+    return stats_of(
+        History(messages), reductions[::-1], prices, summarizer=summarizer, window=window
+    )
