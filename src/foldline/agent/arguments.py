@@ -115,7 +115,8 @@ def _summarizer(given: object, name: str) -> Summarizer:
     if isinstance(given, type):
         message = f"{name} must be an instance, got the class {given.__name__}"
         raise ConfigError(message)
-    expect(name, given, Summarizer, hint="it needs a name and async summarize()")
+    hint = "it needs a name and async summarize(); `summarizer_from` takes a function or a client"
+    expect(name, given, Summarizer, hint=hint)
     summarizer = cast("Summarizer", given)
     expect(f"{name}.name", summarizer.name, str)
     if is_blocking(summarizer.summarize):
