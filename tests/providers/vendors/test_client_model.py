@@ -403,7 +403,7 @@ def test_nobody_there_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
         HistoryReducer(CONFIG, summarizer=summarizer_from(client, "m")).reduce_sync(talk(9))
 
     client.close()
-    assert "(ModelError: m could not be reached at 127.0.0.1:1: Connec" in caplog.text
+    assert "(ModelError: m could not be reached at 127.0.0.1:1: ConnectionRefusedError)" in caplog.text
 
 
 @pytest.mark.parametrize(
