@@ -403,7 +403,9 @@ def test_nobody_there_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
         HistoryReducer(CONFIG, summarizer=summarizer_from(client, "m")).reduce_sync(talk(9))
 
     client.close()
-    assert "(ModelError: m could not be reached at 127.0.0.1:1: ConnectionRefusedError)" in caplog.text
+    assert (
+        "(ModelError: m could not be reached at 127.0.0.1:1: ConnectionRefusedError)" in caplog.text
+    )
 
 
 @pytest.mark.parametrize(
@@ -422,6 +424,11 @@ def test_wrong_arguments_are_named(arguments: tuple[Any, ...], says: str) -> Non
     """What is no client, and a client without a model, is refused when it is given."""
     with pytest.raises(ConfigError, match=says):
         summarizer_from(*arguments)
+
+
+def test_a_function_need_not_say_what_it_takes() -> None:
+    """What is written in C may have no signature, and is asked all the same."""
+    assert summarizer_from(max).name == "max"
 
 
 def test_settings_need_a_client() -> None:
