@@ -1,6 +1,5 @@
 """What a caller without a type checker gets wrong is said in one line."""
 
-import logging
 from functools import partial, wraps
 from typing import Any, cast
 
@@ -336,19 +335,3 @@ def test_a_misspelt_vendor_of_a_reducer_is_named(model: str) -> None:
 def test_names_of_models_as_others_write_them_are_accepted(model: str) -> None:
     """Bedrock, gateways and frameworks have names of their own."""
     assert HistoryReducer(model=model).model == model
-
-
-@pytest.mark.parametrize(
-    ("fields", "lines"), [({}, 1), ({"context_window_size": 9_000}, 0), ({"enabled": False}, 0)]
-)
-def test_an_assumed_window_is_logged_once(
-    fields: dict[str, Any], lines: int, caplog: pytest.LogCaptureFixture
-) -> None:
-    """One line for a reducer and one for an agent says which model is unknown."""
-    config = HistoryReductionConfig(**fields)
-    with caplog.at_level(logging.INFO, logger="foldline"):
-        HistoryReducer(config, model="ollama:mine")
-        Agent(ScriptedModel(name="ollama:mine"), history_reduction=config)
-
-    said = "the window of ollama:mine is unknown, 128,000 tokens are assumed: "
-    assert caplog.messages == [f"{said}set context_window_size"] * 2 * lines

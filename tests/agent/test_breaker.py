@@ -63,6 +63,9 @@ class Asked:
         return await self.answer()
 
 
+CRASHED = f"ConnectionError in {__name__}, line {Asked.summarize.__code__.co_firstlineno + 2}"
+
+
 class Folds:
     """A conversation in which each call folds."""
 
@@ -118,7 +121,7 @@ async def test_one_time_limit_is_for_the_whole_fold() -> None:
 
 @pytest.mark.parametrize(
     ("first", "reply"),
-    [(write, "what was said so far"), (crash, SummaryFailure("ConnectionError"))],
+    [(write, "what was said so far"), (crash, SummaryFailure(CRASHED))],
 )
 async def test_the_attempts_of_a_fold_share_its_time(
     first: Callable[[], Awaitable[str]], reply: Reply
@@ -189,7 +192,7 @@ async def test_a_rest_ends_after_ten_folds() -> None:
     folds = Folds(asked, seconds=9.0)
     await folds.fold(2)
     assert (await folds.fold(REST_FOLDS), asked.count) == (("digest", (RESTING,)), 3)
-    assert (await folds.fold())[1] == ("ConnectionError", RESTING)
+    assert (await folds.fold())[1] == (CRASHED, RESTING)
     assert (await folds.fold(REST_FOLDS))[1] == (RESTING,)
     asked.answer = write
 
@@ -234,7 +237,7 @@ async def test_a_rest_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     folds = Folds(Asked(hang))
     await folds.fold(2 * REST_FOLDS)
 
-    line = "summarizer asked keeps failing: it is not asked for 10 folds or 10 minutes"
+    line = "summarizer asked has failed: it is not asked for 10 folds or 10 minutes"
     assert [one.getMessage() for one in caplog.records].count(line) == 1
     assert len([one for one in caplog.records if "(TimeoutError" in one.getMessage()]) == 2
     assert len(caplog.records) == 3

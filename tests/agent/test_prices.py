@@ -50,7 +50,7 @@ def test_without_prices_the_ceiling_decides_and_one_warning_says_so(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """However often the reducer is asked."""
-    reducer = HistoryReducer(BALANCE, model="acme:new-model")
+    reducer = HistoryReducer(BALANCE, model="acme:new-model", window=128_000)
     with caplog.at_level(logging.WARNING, "foldline"):
         reasons = {reducer.plan(long_talk(turns)).reason for turns in (4, 8, 12)}
 
@@ -60,41 +60,60 @@ def test_without_prices_the_ceiling_decides_and_one_warning_says_so(
     ]
 
 
+BOTH = (
+    "the window and the prices of acme:new-model are unknown, so that 128,000 tokens are assumed and "
+    "the ceiling alone decides: set `window` and `prices`"
+)
+WINDOW = "the window of acme:new-model is unknown, so that 128,000 tokens are assumed: set `window`"
+
+
 @pytest.mark.parametrize(
     ("config", "model", "warnings"),
     [
-        (HistoryReductionConfig(), "anthropic:claude-sonet-4-6", 1),
-        (HistoryReductionConfig(), None, 0),
-        (HistoryReductionConfig(), "openai:gpt-4o", 0),
-        (HistoryReductionConfig(trigger="count"), "acme:new-model", 0),
-        (HistoryReductionConfig(target_count=20), "acme:new-model", 0),
-        (HistoryReductionConfig(enabled=False), "acme:new-model", 0),
+        (HistoryReductionConfig(), "acme:new-model", [BOTH]),
+        (HistoryReductionConfig(), None, []),
+        (HistoryReductionConfig(), "openai:gpt-4o", []),
+        (HistoryReductionConfig(trigger="count"), "acme:new-model", [WINDOW]),
+        (HistoryReductionConfig(target_count=20), "acme:new-model", [WINDOW]),
+        (HistoryReductionConfig(prices=DEAR), "acme:new-model", [WINDOW]),
+        (HistoryReductionConfig(prices=DEAR, context_window_size=9_000), "acme:new-model", []),
+        (HistoryReductionConfig(enabled=False), "acme:new-model", []),
     ],
 )
-def test_a_named_model_without_prices_is_warned_of_by_default(
+def test_one_warning_says_what_is_not_known_of_a_named_model(
     config: HistoryReductionConfig,
     model: str | None,
-    warnings: int,
+    warnings: list[str],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A name may be misspelled; where counts decide, or no model is named, nothing is missing."""
+    """A name may be misspelled; where no model is named, nothing is missing."""
     reducer = HistoryReducer(config, model=model)
     with caplog.at_level(logging.WARNING, "foldline"):
         reducer.plan(long_talk(4))
         reducer.plan(long_talk(6))
 
-    assert len(caplog.records) == warnings
+    assert caplog.messages == warnings
 
 
-@pytest.mark.parametrize(("name", "warnings"), [("scripted", 0), ("acme:new", 1)])
-def test_a_model_of_ones_own_has_no_prices_to_miss(
-    name: str, warnings: int, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("name", "warning"),
+    [
+        ("scripted", ""),
+        (
+            "mine",
+            WINDOW.replace("acme:new-model", "mine").replace("`window`", "`context_window_size`"),
+        ),
+        ("acme:new-model", BOTH.replace("`window`", "`context_window_size`")),
+    ],
+)
+def test_an_agent_warns_of_what_is_not_known_of_its_model(
+    name: str, warning: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An agent warns of a vendor's model alone."""
+    """A model of one's own has no prices to miss, and a script has no window."""
     with caplog.at_level(logging.WARNING, "foldline"):
         Agent(ScriptedModel(["Hello."], name=name)).run_sync("Hello?")
 
-    assert sum("prices of" in one.message for one in caplog.records) == warnings
+    assert caplog.messages == [warning][: len(warning)]
 
 
 def test_each_model_has_its_own_prices() -> None:

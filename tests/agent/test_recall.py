@@ -292,6 +292,18 @@ def test_nothing_that_a_model_sends_raises(name: str, value: Any) -> None:
     assert page.header.startswith("Error: ")
 
 
+@pytest.mark.parametrize("name", ["query", "messages", "wanted", "self"])
+def test_arguments_that_a_model_makes_up_are_answered(name: str) -> None:
+    """The line names the one that there is not, and those that there are."""
+    made_up: dict[str, Any] = {name: "x"}
+
+    said = f"Error: Object contains unknown field `{name}`"
+    assert (
+        recall(SAID, **made_up).header
+        == f"{said}. The arguments are message, page, last and search"
+    )
+
+
 async def test_a_search_shows_the_words_and_their_page() -> None:
     """In a long message the words are far from its head, and not on its first page."""
     long = "\n".join(f"row {number}: ORD-{number:05}" for number in range(1_500))

@@ -235,7 +235,7 @@ class Words(str):
 
 def test_what_is_no_message_is_named_with_its_place() -> None:
     """Among several the error says which one it is."""
-    with pytest.raises(FormatError, match=r"^messages\[1\] must be a Message, got int$"):
+    with pytest.raises(FormatError, match=r"^messages\[1\] must be a Message, got int: convert a"):
         History([Message.user("a"), unchecked(1)])
 
 
@@ -244,6 +244,7 @@ def test_what_is_no_message_is_named_with_its_place() -> None:
     [
         ("text", "message must be a Message, got str"),
         (None, "message must be a Message, got NoneType"),
+        ({"role": "user"}, "got dict: convert a vendor's items with `from_openai_chat`"),
         (
             Message(role="user", name=Words("x")),
             "objects of type Words is unsupported - at `$.name`",

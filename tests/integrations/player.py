@@ -10,11 +10,19 @@ from msgspec.structs import replace
 from foldline.agent.reducer import HistoryReducer
 from foldline.guests import GuestCodec
 from foldline.history.messages import Message
+from foldline.history.parts import ToolCallPart
 from tests.integrations.golden import Transcript
 
 
 BLOCKING = "a blocking run inside a loop"
 """The row of a guest whose own blocking face cannot be called while a loop is running."""
+
+
+def said_on_a_page(count: int) -> list[Message]:
+    """Return what the model of a page says: *count* answers, then it calls `recall` and answers."""
+    answer = Message.assistant("It left on day 3.")
+    call = ToolCallPart(id="r1", name="recall", arguments='{"message":0}')
+    return [*[answer] * count, Message(role="assistant", parts=(call,)), answer]
 
 
 class Player(Protocol):

@@ -280,7 +280,7 @@ def test_layers_are_earlier_reductions() -> None:
         (talk(3), 1.5, "summarized_up_to_index must be a whole .* got 1.5"),
         (talk(3), "1", "summarized_up_to_index must be a whole .* got '1'"),
         (talk(3), True, "summarized_up_to_index must be a whole .* got True"),
-        (["one", "two"], 1, r"messages\[0\] must be a Message, got str"),
+        (["one", "two"], 1, r"messages\[0\] must be a Message, got str: convert"),
         (None, 1, "messages must be a Sequence, got None"),
         (iter(talk(3)), 1, "messages must be a Sequence, got .*iterator"),
     ],

@@ -222,6 +222,8 @@ WRONG: dict[str, tuple[str, Callable[[Any], Awaitable[Any]]]] = {
     "rewind both": ("^rewind takes an index or count=…, got both", lambda t: t.rewind(1, count=1)),
     "rewind neither": ("^rewind takes an index .*, got neither$", lambda thread: thread.rewind()),
     "replace": (r"^messages\[0\] must be a Message", lambda thread: thread.replace(["a"])),
+    "append": ("got dict: convert a .* `from_openai_chat`", lambda t: t.append([{"role": "user"}])),
+    "edit by": ("got dict: convert a .* `from_openai_chat`", lambda t: t.edit(0, {"role": "user"})),
     "replace one": ("^messages must be a list", lambda thread: thread.replace("a")),
     "edit": ("^index must be a whole number", lambda thread: thread.edit("5", SAID[0])),
     "fork": ("^at must be a whole number", lambda thread: thread.fork("f", at="1")),

@@ -14,7 +14,7 @@ from foldline.agent.admission import (
     TurnPolicy,
     checked_policy,
 )
-from foldline.agent.arguments import by_hand, is_blocking, report_assumed_window
+from foldline.agent.arguments import by_hand, is_blocking
 from foldline.agent.asking import Asking
 from foldline.agent.background import BackgroundFold
 from foldline.agent.config import AgentConfig, AgentOptions, warn_of_vendor_edits
@@ -464,7 +464,6 @@ def _made(
         summary_budget=options.summary_budget,
     ).for_model(model.name, window_of(model))
     made.telemetry = observer
-    report_assumed_window(config, made.model, made.window)
     return made, None, opened
 
 

@@ -1,6 +1,5 @@
 """What callers pass in, checked once: one line says what is wrong with it."""
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from inspect import iscoroutinefunction, isfunction, ismethod, unwrap
@@ -26,6 +25,7 @@ from foldline.reduction.state import HistoryReductionState
 
 __all__ = [
     "RequestOptions",
+    "assumption",
     "by_hand",
     "check_call",
     "check_reducer",
@@ -33,12 +33,8 @@ __all__ = [
     "fold_costs",
     "is_blocking",
     "named_window",
-    "report_assumed_window",
     "summarizer_chain",
 ]
-
-
-_LOG = logging.getLogger("foldline")
 
 
 class RequestOptions(TypedDict, total=False):
@@ -119,7 +115,8 @@ def _summarizer(given: object, name: str) -> Summarizer:
     if isinstance(given, type):
         message = f"{name} must be an instance, got the class {given.__name__}"
         raise ConfigError(message)
-    expect(name, given, Summarizer, hint="it needs a name and async summarize()")
+    hint = "it needs a name and async summarize(); `summarizer_from` takes a function or a client"
+    expect(name, given, Summarizer, hint=hint)
     summarizer = cast("Summarizer", given)
     expect(f"{name}.name", summarizer.name, str)
     if is_blocking(summarizer.summarize):
@@ -140,27 +137,39 @@ def is_blocking(method: object) -> bool:
     return not iscoroutinefunction(unwrap(method))
 
 
-def named_window(
-    model: str | None, window: int | None, config: HistoryReductionConfig
-) -> int | None:
+def named_window(model: str | None, window: int | None) -> int | None:
     """Return *window*, or that of the *model* with this name; None if it is unknown."""
     if model is not None:
         check_spelling(model)
         window = window or window_of_model(model)
-    report_assumed_window(config, model, window)
     return window
 
 
-def report_assumed_window(
-    config: HistoryReductionConfig, model: str | None, window: int | None
-) -> None:
-    """Log it if a window is assumed for *model*, since none is known or configured."""
-    if model is not None and config.enabled and not (window or config.context_window_size):
-        _LOG.info(
-            "the window of %s is unknown, %s tokens are assumed: set context_window_size",
-            model,
-            f"{DEFAULT_WINDOW:,}",
-        )
+def assumption(
+    config: HistoryReductionConfig,
+    model: str | None,
+    window: int | None,
+    costs: FoldCosts | None,
+    *,
+    is_listed: bool = True,
+    option: str = "window",
+) -> str:
+    """
+    Return in one line what is not known of *model*, and what holds instead; empty if nothing is missing.
+
+    What *is_listed* may have prices; *option* is what its window is set with.
+    """
+    gaps: list[tuple[str, str, str]] = []
+    if model is not None and not (window or config.context_window_size):
+        gaps.append(("the window", f"{DEFAULT_WINDOW:,} tokens are assumed", f"`{option}`"))
+    needs_prices = is_listed and (model is not None or config.trigger == "balance")
+    if costs is None and needs_prices and not config.counts:
+        gaps.append(("the prices", "the ceiling alone decides", "`prices`"))
+    if not gaps or not config.enabled:
+        return ""
+    what, instead, options = map(" and ".join, zip(*gaps, strict=True))
+    verb = "is" if what == "the window" else "are"
+    return f"{what} of {model or 'the model'} {verb} unknown, so that {instead}: set {options}"
 
 
 def check_reducer(config: object, model: object, counter: object, cache: object) -> None:

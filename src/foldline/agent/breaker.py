@@ -65,7 +65,7 @@ class Breaker:
             if not was_open:
                 minutes = REST.total_seconds() / 60
                 _LOG.warning(
-                    "summarizer %s keeps failing: it is not asked for %d folds or %d minutes",
+                    "summarizer %s has failed: it is not asked for %d folds or %d minutes",
                     self._name,
                     REST_FOLDS,
                     minutes,

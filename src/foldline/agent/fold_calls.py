@@ -4,13 +4,14 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from time import monotonic
+from traceback import walk_tb
 from typing import TypeVar
 
 from foldline.agent.bounded import bounded
 from foldline.agent.breaker import MOST_FAILURES, Breaker
 from foldline.agent.recorded import RecordedSummarizer
 from foldline.agent.unfinished import UnfinishedFolds, key_of
-from foldline.errors import SummarizerError
+from foldline.errors import FoldlineError, SummarizerError
 from foldline.history.messages import Message, Usage, total_usage
 from foldline.providers.model import Summarizer
 from foldline.providers.summarizer import metered
@@ -216,7 +217,7 @@ class FoldCalls:
             self._answered = breaker
             return value
         is_slow = False
-        failure = SummaryFailure("no text")
+        failure = SummaryFailure(f"no text, but {type(value).__name__}")
         error = outcome.error
         if outcome.has_expired:
             self._end, self._is_late = self._timer(), True
@@ -224,10 +225,25 @@ class FoldCalls:
             is_slow = seconds is not None and seconds * 2 >= self._seconds and not self._texts
             failure = SummaryFailure("TimeoutError")
         elif error is not None:
-            # The error's own text may quote the conversation: it is only logged at DEBUG.
             _LOG.debug("summarizer %s failed", summarizer.name, exc_info=error)
             defect = error.defect if isinstance(error, SummarizerError) else ""
-            failure = SummaryFailure(type(error).__name__, defect=defect)
+            failure = SummaryFailure(_told(error), defect=defect)
         if breaker is not None:
             breaker.failed(times=MOST_FAILURES if is_slow else 1)
         return failure
+
+
+def _told(error: BaseException) -> str:
+    """
+    Return what is said of *error*: its class, and the text of ours, or the place of another.
+
+    The text of another may quote the conversation: it is logged at DEBUG alone.
+    """
+    kind = type(error).__name__
+    if isinstance(error, FoldlineError):
+        return f"{kind}: {error}" if str(error) else kind
+    steps = walk_tb(error.__traceback__)
+    places = ((str(frame.f_globals.get("__name__")), line) for frame, line in steps)
+    # Ours called what the caller has given.
+    theirs = (one for one in places if not one[0].startswith("foldline."))
+    return next((f"{kind} in {name}, line {line}" for name, line in theirs), kind)

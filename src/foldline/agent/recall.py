@@ -78,7 +78,7 @@ class RecalledPage(Struct, frozen=True, kw_only=True):
         return f"{self.header}\n{self.text}"
 
 
-class _Wanted(Struct, frozen=True, kw_only=True):
+class _Wanted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     message: int | None = None
     last: int | None = None
     page: int = 1
@@ -106,6 +106,7 @@ class _Wanted(Struct, frozen=True, kw_only=True):
 
 def recall(
     messages: Sequence[Message] | Sequence[Mapping[str, object]],
+    /,
     message: int | None = None,
     *,
     last: int | None = None,
@@ -113,6 +114,7 @@ def recall(
     search: str | None = "",
     page_tokens: int = _PAGE_TOKENS,
     format: NativeFormat | None = None,
+    **others: object,
 ) -> RecalledPage:
     """
     Return a page of what a view does not show, for callers of a reducer.
@@ -130,6 +132,7 @@ def recall(
         search: Words that the wanted messages have, in place of a number.
         page_tokens: How many tokens a page may have, as foldline estimates them.
         format: The format of dictionaries; detected by default.
+        others: What a model has made up: an error that it reads.
 
     Raises:
         ConfigError: *page_tokens* is not a whole number of at least 1.
@@ -137,12 +140,13 @@ def recall(
     """
     expect_whole("page_tokens", page_tokens, 1)
     history = read_items(messages, format, None).history
-    given = {"message": message, "last": last, "page": page, "search": search}
+    given = {"message": message, "last": last, "page": page, "search": search, **others}
     sent = {name: value for name, value in given.items() if value is not None}
     try:
         return _recalled_of(history, convert(sent, _Wanted, strict=False), page_tokens)
     except (ConfigError, ValidationError, UnicodeError) as error:
-        return RecalledPage(header=f"Error: {error}", text="")
+        hint = ". The arguments are message, page, last and search" if others else ""
+        return RecalledPage(header=f"Error: {error}{hint}", text="")
 
 
 def _recalled_of(history: History, wanted: _Wanted, tokens: int) -> RecalledPage:

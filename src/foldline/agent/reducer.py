@@ -14,6 +14,7 @@ from msgspec import structs
 
 from foldline.agent.arguments import (
     RequestOptions,
+    assumption,
     by_hand,
     check_call,
     check_reducer,
@@ -57,7 +58,6 @@ DEFAULT_TIMEOUT = 60.0
 _FOLDING = "foldline.agent.folding"
 _LOG = logging.getLogger("foldline")
 _DEFAULTS = HistoryReductionConfig()
-_UNPRICED = "the prices of {} are unknown, so that the ceiling alone decides: set `prices`"
 
 _Item = TypeVar("_Item")
 
@@ -73,7 +73,6 @@ class HistoryReducer:
     """Receives the folds; see `Telemetry`."""
     counter: TokenCounter | None
     """Counts the tokens of what is no `History`; None for the estimator."""
-    _may_warn = True
 
     def __init__(  # noqa: PLR0913 - one name for each thing a caller may know
         self,
@@ -114,15 +113,15 @@ class HistoryReducer:
         check_sizes(sizes | {"summarizer_window": summarizer_window}, known_bytes, timeout)
         self._given = given = summarizer_chain(summarizer, config)
         self.config, self._known = config, KnownLists(known_bytes)
-        names = [one.name for one in given] or [DIGEST]
-        self.config_fingerprint = fingerprint(config, names)
+        self.config_fingerprint = fingerprint(config, [one.name for one in given] or [DIGEST])
         """What identifies the reductions made here; those with another fingerprint are not used."""
         self.counter, self._unfinished = counter, UnfinishedFolds()
         self._shared, self._cache = cache, ReductionCache() if cache is None else cache
         self._summary_budget, self._window = summary_budget, summarizer_window
-        self.model, self.window = model, named_window(model, window, config)
+        self.model, self.window = model, named_window(model, window)
         """The name of the model that is asked, and its window in tokens; None if it is unknown."""
         self._budget_of, self._costs = _budgets(config), fold_costs(config, model, given)
+        self._warning = assumption(config, model, self.window, self._costs)
         self._timeout, self._clock = timeout, clock or partial(datetime.now, UTC)
         self._breakers = breakers_of(given, self._now)
 
@@ -137,8 +136,16 @@ class HistoryReducer:
             rides = bool(self._given) and may_ride(self.config, self._given[0], name)
             costs = structs.replace(costs, rides=rides)
         made._costs = costs  # noqa: SLF001
-        # A model of the caller's own is on no list of prices.
-        made._may_warn = self._may_warn and ":" in name and not name.startswith("scripted:")  # noqa: SLF001
+        is_scripted = name.partition(":")[0] == "scripted"
+        made._warning = assumption(  # noqa: SLF001
+            self.config,
+            None if is_scripted else name,
+            made.window,
+            costs,
+            # A model of the caller's own is on no list of prices.
+            is_listed=":" in name and not is_scripted,
+            option="context_window_size",
+        )
         return made
 
     @property
@@ -402,10 +409,9 @@ class HistoryReducer:
         costs = self._costs
         if costs is not None:
             costs = structs.replace(costs, now=self._now())
-        elif self._may_warn and (self.model is not None or self.config.trigger == "balance"):
-            self._may_warn = False
-            if self.config.enabled and not self.config.counts:
-                _LOG.warning("%s", _UNPRICED.format(self.model or "the model"))
+        if self._warning:
+            _LOG.warning("%s", self._warning)
+            self._warning = ""
         verdict = decide(
             call.items.history,
             self.config,

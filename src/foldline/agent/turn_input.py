@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TypeAlias, cast
 
 from foldline.checks import expect
-from foldline.history.messages import Message
+from foldline.history.messages import READ_HINT, Message
 from foldline.reduction.config import AgentRunConfig
 from foldline.threads.thread import ConversationThread
 
@@ -14,8 +14,6 @@ __all__ = ["TurnInput", "checked_input"]
 
 TurnInput: TypeAlias = str | Message | Sequence[Message] | None
 """The user's text, messages, or None to continue from what is stored."""
-
-_HINT = "convert a vendor's items with `from_openai_chat` or its like in foldline.formats"
 
 
 def checked_input(given: object, *, thread: object = None, config: object = None) -> list[Message]:
@@ -28,8 +26,8 @@ def checked_input(given: object, *, thread: object = None, config: object = None
         return [Message.user(given)]
     if isinstance(given, Message):
         return [given]
-    expect("message", given, str | Message | Sequence, hint=_HINT)
+    expect("message", given, str | Message | Sequence, hint=READ_HINT)
     messages = list(cast("Sequence[Message]", given))
     for place, one in enumerate(messages):
-        expect(f"message[{place}]", one, Message, hint=_HINT)
+        expect(f"message[{place}]", one, Message, hint=READ_HINT)
     return messages

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from foldline.errors import FormatError, NewerFormatError
-from foldline.history.messages import Message
+from foldline.history.messages import READ_HINT, Message
 
 
 __all__ = [
@@ -143,7 +143,8 @@ def not_a_message(value: object) -> FormatError | None:
     It names the field and the type of what is wrong, never a value.
     """
     if not isinstance(value, Message):
-        return FormatError(f"message must be a Message, got {type(value).__name__}")
+        got = type(value).__name__
+        return FormatError(f"message must be a Message, got {got}: {READ_HINT}")
     try:
         decode_message(encode_message(value))
     except FormatError as error:

@@ -23,6 +23,7 @@ __all__ = [
     "AGENT_KEY",
     "PARTIAL_KEY",
     "PIN_KEY",
+    "READ_HINT",
     "SUMMARY_KEY",
     "Message",
     "Native",
@@ -35,6 +36,9 @@ __all__ = [
 
 PIN_KEY = "__pinned__"
 """The metadata key of a message that is pinned when a thread stores it."""
+
+READ_HINT = "convert a vendor's items with `from_openai_chat` or its like in foldline.formats"
+"""What to do with what should be a message, and is none yet."""
 
 PARTIAL_KEY = "__partial__"
 """The metadata key of an answer of which only a part was streamed when its reader left."""

@@ -162,7 +162,8 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
     """With a trigger percentage: the share of the window that a fold keeps."""
 
     context_window_size: int | None = None
-    """The model's window in tokens; None is what is known of the model, else 128,000."""
+    """The model's window in tokens; None is what is known of the model, else 128,000, which is logged
+    as a warning for a model that is named."""
 
     ceiling: float | None = None
     """The most tokens of a whole request, or, up to 1.0, its share of the window; None is 0.7 of the

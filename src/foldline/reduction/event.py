@@ -170,7 +170,7 @@ class HistoryReductionEvent(
     """With a performed fold: the name of the summarizer that wrote it."""
 
     summarizer_calls: int = 0
-    """How often a summarizer was asked."""
+    """How often a summarizer was asked, the offline digest included."""
 
     summarizer_tokens: int = 0
     """The estimated tokens that summarizers were given to read."""
@@ -191,7 +191,8 @@ class HistoryReductionEvent(
     """What should have stayed word for word and did not fit: pins, the first request, user messages."""
 
     failures: tuple[str, ...] = ()
-    """What went wrong before there was a summary: kinds of errors, and defects of texts."""
+    """What went wrong before there was a summary: defects of texts, errors of ours with their text, of
+    others the class and the place, since their text may quote."""
 
     dropped_statements: int = 0
     """How many statements a summary lost for what the conversation does not have; no failure."""

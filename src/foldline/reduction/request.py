@@ -108,7 +108,7 @@ class Summary(Struct, frozen=True, kw_only=True):
 # The reason alone is given by position.
 class _Failure(Struct, frozen=True):
     reason: str
-    """The kind of the failure, never its message: that may quote the conversation."""
+    """The kind of the failure; the message of an error only if it is ours, since others may quote."""
 
 
 class SummaryFailure(_Failure, frozen=True, kw_only=True):

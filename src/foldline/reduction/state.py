@@ -26,7 +26,7 @@ from foldline.errors import (
 from foldline.history.codec import canonical_json, without_values
 from foldline.history.digest import prefix_digest
 from foldline.history.history import CountingUnit, History
-from foldline.history.messages import SUMMARY_KEY, Message, Usage
+from foldline.history.messages import READ_HINT, SUMMARY_KEY, Message, Usage
 from foldline.history.parts import TextPart
 from foldline.reduction.layered import record_of
 from foldline.reduction.quotes import Quote, joined
@@ -433,7 +433,7 @@ def _check_cut(messages: Sequence[Message], index: int) -> None:
     expect("messages", messages, Sequence)
     if not isinstance(messages, History):
         for place, one in enumerate(messages):
-            expect(f"messages[{place}]", one, Message)
+            expect(f"messages[{place}]", one, Message, hint=READ_HINT)
         messages = History(messages)
     after = range(max(index, messages.start), len(messages))
     if any(messages.reach(place) < index for place in after):

@@ -36,7 +36,7 @@ class Writing(Struct, frozen=True, kw_only=True):
     """The place in the chain of the summarizer that wrote it."""
 
     calls: int = 0
-    """How often a summarizer was asked."""
+    """How often a summarizer was asked, the offline digest included."""
 
     tokens_read: int = 0
     """The tokens that were given to read, over all calls."""

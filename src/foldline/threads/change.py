@@ -15,7 +15,7 @@ from msgspec import UNSET, Struct, UnsetType, structs
 from foldline.checks import expect, expect_choice, expect_whole
 from foldline.errors import ConfigError, FormatError
 from foldline.history.codec import unwritable, without_values
-from foldline.history.messages import Message, Native, Role, Usage
+from foldline.history.messages import READ_HINT, Message, Native, Role, Usage
 from foldline.history.parts import Part, ResponseContent, TextPart, ToolCallResponsePart
 from foldline.reduction.fold_rule import FoldRule
 from foldline.reduction.state import HistoryReductionState
@@ -340,6 +340,7 @@ def check_messages(messages: Iterable[Message]) -> None:
             if is_plain and message == Message(role=role, parts=parts):
                 continue
         name = f"messages[{place}]"
+        expect(name, message, Message, hint=READ_HINT)
         check_fields(name, message, Message)
         _check_parts(name, message)
 

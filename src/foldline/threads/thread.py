@@ -17,7 +17,7 @@ from foldline.errors import (
     ThreadNotFoundError,
 )
 from foldline.history.digest import EMPTY_DIGEST
-from foldline.history.messages import Message
+from foldline.history.messages import READ_HINT, Message
 from foldline.reduction.state import HistoryReductionState, hash_of, hash_text, same_hash
 from foldline.threads.change import COMMIT_ID_SIZE, Change, check_change, check_messages
 from foldline.threads.commit import OneLoopLock, carry_out, plan
@@ -390,7 +390,7 @@ class ConversationThread(ReadOnlyThread):
         Raises:
             ConfigError: There is no message at *index*, or *message* is a system message.
         """
-        expect("message", message, Message)
+        expect("message", message, Message, hint=READ_HINT)
         check_messages([message])
         await self._redo(partial(edited, index=index, message=message))
 

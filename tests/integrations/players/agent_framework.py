@@ -25,7 +25,7 @@ from foldline.integrations.agent_framework import FoldlineChatMiddleware, Foldli
 from foldline.integrations.agent_framework_messages import AgentFrameworkCodec
 from foldline.threads.stores.memory import MemoryStore
 from tests.integrations.golden import RULES, Transcript, answer_of
-from tests.integrations.player import BLOCKING
+from tests.integrations.player import BLOCKING, said_on_a_page
 
 
 SIGNED = True
@@ -73,9 +73,9 @@ class Scripted(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], BaseChatC
 
 
 def model() -> Any:
-    """Return a model that says little."""
+    """Return the model of the page."""
     model = Scripted()
-    model.answers = [as_theirs(Message.assistant("It left on day 3.")) for _ in range(3)]
+    model.answers = [*map(as_theirs, said_on_a_page(1))]
     return model
 
 

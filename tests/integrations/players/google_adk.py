@@ -20,6 +20,7 @@ from foldline.history.parts import BlobPart, ReasoningPart, TextPart, ToolCallPa
 from foldline.integrations.google_adk import FoldlinePlugin
 from foldline.integrations.google_adk_messages import GoogleADKCodec
 from tests.integrations.golden import RULES, Transcript, answer_of
+from tests.integrations.player import said_on_a_page
 
 
 # The thought signatures of Gemini are bound to their own answer only.
@@ -62,9 +63,9 @@ class Scripted(BaseLlm):
 
 
 def model() -> Any:
-    """Return a model that says little."""
+    """Return the model of the page."""
     model = Scripted(model="scripted")
-    model.answers = [as_content(Message.assistant("It left on day 3."))] * 3
+    model.answers = [*map(as_content, said_on_a_page(1))]
     return model
 
 

@@ -13,6 +13,7 @@ from foldline.history.messages import Message
 from foldline.integrations.langchain import FoldlineMiddleware
 from foldline.integrations.langchain_messages import LangChainCodec
 from tests.integrations.golden import RULES, Transcript, answer_of
+from tests.integrations.player import said_on_a_page
 from tests.integrations.players.langchain_script import Scripted, as_langchain
 
 
@@ -25,9 +26,9 @@ _THREAD: Any = {"configurable": {"thread_id": "house"}}
 
 
 def model() -> Any:
-    """Return a model that says little."""
+    """Return the model of the page."""
     model = Scripted()
-    model.answers = [as_langchain(Message.assistant("It left on day 3."))] * 3
+    model.answers = [*map(as_langchain, said_on_a_page(1))]
     return model
 
 

@@ -17,6 +17,7 @@ from foldline.integrations.langgraph import fold_messages
 from foldline.integrations.langgraph_checkpoints import FoldlineSaver
 from foldline.threads.stores.memory import MemoryStore
 from tests.integrations.golden import RULES, Transcript, answer_of
+from tests.integrations.player import said_on_a_page
 from tests.integrations.players.langchain_script import Scripted, as_langchain
 
 
@@ -37,9 +38,9 @@ class State(TypedDict, total=False):
 
 
 def model() -> Any:
-    """Return a model that says little."""
+    """Return the model of the page."""
     model = Scripted()
-    model.answers = [as_langchain(Message.assistant("It left on day 3."))] * 3
+    model.answers = [*map(as_langchain, said_on_a_page(2))]
     return model
 
 

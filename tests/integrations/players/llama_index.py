@@ -28,7 +28,7 @@ from foldline.integrations.llama_index import FoldlineLLM, FoldlineMemory
 from foldline.integrations.llama_index_messages import LlamaIndexCodec
 from foldline.threads.stores.memory import MemoryStore
 from tests.integrations.golden import RULES, Transcript, answer_of
-from tests.integrations.player import BLOCKING
+from tests.integrations.player import BLOCKING, said_on_a_page
 
 
 SIGNED = True
@@ -103,9 +103,9 @@ class Scripted(FunctionCallingLLM):
 
 
 def model() -> Any:
-    """Return a model that says little."""
+    """Return the model of the page."""
     model = Scripted()
-    model.answers = [as_theirs(Message.assistant("It left on day 3."))] * 3
+    model.answers = [*map(as_theirs, said_on_a_page(1))]
     return model
 
 

@@ -18,7 +18,7 @@ from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart
 from foldline.integrations.openai_agents import FoldlineSession, model_input_filter
 from foldline.threads.stores.memory import MemoryStore
 from tests.integrations.golden import RULES, Transcript, answer_of
-from tests.integrations.player import BLOCKING
+from tests.integrations.player import BLOCKING, said_on_a_page
 
 
 # Its items have no place for a signature of Anthropic's.
@@ -84,9 +84,9 @@ class Scripted(Model):
 
 
 def model() -> Any:
-    """Return a model that says little."""
+    """Return the model of the page."""
     model = Scripted()
-    model.answers = [Message.assistant("It left on day 3.")] * 3
+    model.answers = said_on_a_page(1)
     return model
 
 

@@ -15,7 +15,7 @@ from foldline.history.parts import BlobPart, ReasoningPart, TextPart
 from foldline.integrations.pydantic_ai import FoldlineCapability
 from foldline.integrations.pydantic_ai_messages import PydanticAICodec
 from tests.integrations.golden import RULES, Transcript, answer_of
-from tests.integrations.player import BLOCKING
+from tests.integrations.player import BLOCKING, said_on_a_page
 
 
 SIGNED = True
@@ -55,8 +55,9 @@ def response_of(message: Message) -> theirs.ModelResponse:
 
 
 def model() -> Any:
-    """Return a model that says little."""
-    return FunctionModel(lambda *_: response_of(Message.assistant("It left on day 3.")))
+    """Return the model of the page."""
+    answers = map(response_of, said_on_a_page(2))
+    return FunctionModel(lambda *_: next(answers))
 
 
 class Player:

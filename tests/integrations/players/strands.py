@@ -19,6 +19,7 @@ from foldline.integrations.strands_messages import StrandsCodec
 from foldline.integrations.strands_sessions import FoldlineSessionRepository
 from foldline.threads.stores.memory import MemoryStore
 from tests.integrations.golden import RULES, Transcript, answer_of
+from tests.integrations.player import said_on_a_page
 
 
 SIGNED = True
@@ -92,9 +93,9 @@ def deltas(block: Any) -> list[Any]:
 
 
 def model() -> Any:
-    """Return a model that says little."""
+    """Return the model of the page."""
     model = Scripted()
-    model.answers = [as_strands(Message.assistant("It left on day 3."))] * 3
+    model.answers = [*map(as_strands, said_on_a_page(1))]
     return model
 
 

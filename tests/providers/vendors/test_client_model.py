@@ -1,6 +1,8 @@
 """Summarizers on clients that a program has already: SDKs, what looks like them, and functions."""
 
 import asyncio
+import logging
+import re
 import threading
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
@@ -361,7 +363,7 @@ def test_a_function_that_continues_the_chat_is_refused() -> None:
 
 
 def test_what_a_function_raises_goes_to_the_chain() -> None:
-    """The event names the kind of the error, and the next summarizer is asked."""
+    """The event names the kind of the error and its place, not its text; the next one is asked."""
 
     def broken(_: str) -> str:
         message = "a text of the conversation"
@@ -370,7 +372,40 @@ def test_what_a_function_raises_goes_to_the_chain() -> None:
     reduced = HistoryReducer(CONFIG, summarizer=summarizer_from(broken)).reduce_sync(talk(9))
 
     assert reduced.event.summarizer == "digest"
-    assert reduced.event.failures == ("LookupError", "LookupError")
+    failures = {re.sub(r"\d+", "N", one) for one in reduced.event.failures}
+    assert failures == {f"LookupError in {__name__}, line N"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [(None, "returns must return a str, got NoneType"), (7, "returns must return a str, got int")],
+)
+def test_a_mistake_in_a_function_is_a_warning(
+    answer: object, says: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A function that returns no text is named at the level that everybody sees."""
+
+    def returns(_: str) -> object:
+        return answer
+
+    with caplog.at_level(logging.WARNING, "foldline"):
+        HistoryReducer(CONFIG, summarizer=summarizer_from(returns)).reduce_sync(talk(9))
+
+    wrote = "digest wrote the summary"
+    assert caplog.messages == [f"summarizer returns failed (ModelError: {says}): {wrote}"]
+
+
+def test_nobody_there_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    """The line says which address a client did not reach."""
+    client = openai.OpenAI(api_key=KEY, base_url="http://127.0.0.1:1/v1", max_retries=0)
+
+    with caplog.at_level(logging.WARNING, "foldline"):
+        HistoryReducer(CONFIG, summarizer=summarizer_from(client, "m")).reduce_sync(talk(9))
+
+    client.close()
+    assert (
+        "(ModelError: m could not be reached at 127.0.0.1:1: ConnectionRefusedError)" in caplog.text
+    )
 
 
 @pytest.mark.parametrize(
@@ -379,6 +414,8 @@ def test_what_a_function_raises_goes_to_the_chain() -> None:
         ((7,), "client must be a client of OpenAI or Anthropic, or a function .* got int"),
         ((str,), "got the class str"),
         ((None, "gpt"), "got NoneType"),
+        ((lambda: "x",), "<lambda> must take the prompt as its one argument"),
+        ((divmod,), "divmod must take the prompt as its one argument"),
         ((fake("messages", print),), "model must name the model that SimpleNamespace asks"),
         ((fake("messages", print), 7), "model must be a str or None, got int"),
     ],
@@ -387,6 +424,11 @@ def test_wrong_arguments_are_named(arguments: tuple[Any, ...], says: str) -> Non
     """What is no client, and a client without a model, is refused when it is given."""
     with pytest.raises(ConfigError, match=says):
         summarizer_from(*arguments)
+
+
+def test_a_function_need_not_say_what_it_takes() -> None:
+    """What is written in C may have no signature, and is asked all the same."""
+    assert summarizer_from(max).name == "max"
 
 
 def test_settings_need_a_client() -> None:

@@ -264,7 +264,7 @@ def test_a_compaction_that_failed_is_a_failure() -> None:
     reduced = reduce(summarizer, 9)
 
     assert len(asked) == 2
-    assert reduced.event.failures == ("SummarizerError", "SummarizerError")
+    assert all(one.startswith("SummarizerError: theirs ") for one in reduced.event.failures)
     assert [one.summarizer for one in reduced.event.readings] == ["theirs", "digest"]
 
 

@@ -111,6 +111,38 @@ async def test_cut_streams_are_errors(vendor: VendorServer, spec: str, end: Any)
     assert "first" not in f"{caught.value}"
 
 
+WHOLE: dict[str, dict[str, Any]] = {
+    CHAT: {"id": "c", "choices": [{"message": {"role": "assistant", "content": TEXT}}]},
+    RESPONSES: {"id": "r", "output": [OUTPUT]},
+    CLAUDE: {"id": "m", "role": "assistant", "content": [{"type": "text", "text": TEXT}]},
+}
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_server_that_does_not_stream_is_read(vendor: VendorServer, spec: str) -> None:
+    """A whole answer in JSON is a response, and a stream under that name is one still."""
+    vendor.answers = [Answer.of(WHOLE[spec]), Answer(body=sse(EVENTS[spec]))]
+
+    answers = ask_stream(opened(vendor, spec), REQUEST, REQUEST)
+
+    assert [one.response.messages[0].text for one in answers] == [TEXT, TEXT]
+    assert [one.text for one in answers] == ["", TEXT]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+async def test_what_is_no_stream_is_named(vendor: VendorServer, spec: str) -> None:
+    """Another page than that of a vendor may be at an address; nothing of it is quoted."""
+    page = Answer(body=b"<html>canary</html>", kind="text/html; charset=utf-8")
+    refused = Answer.of({"error": {"message": "canary", "code": "overloaded"}})
+
+    said = [f"{one}" for one in await errors(vendor, spec, REQUEST, page, refused, streams=True)]
+
+    assert said == [
+        f"{spec} was asked for a stream of events, and sent 'text/html'",
+        f"{spec} failed: overloaded",
+    ]
+
+
 @pytest.mark.parametrize("spec", SPECS)
 async def test_broken_answers_are_errors(vendor: VendorServer, spec: str) -> None:
     """An event that is no JSON, or an answer that breaks off, is an error that does not quote it."""

@@ -27,4 +27,8 @@ class LazyCommand(TyperCommand):
 
     def make_context(self, *given: Any, **named: Any) -> Any:
         """Return the context of the command itself, which runs in it."""
-        return self.load().make_context(*given, **named)
+        command = self.load()
+        from foldline.apps.cli.terminal import name_flags  # noqa: PLC0415 - a list does without
+
+        name_flags()
+        return command.make_context(*given, **named)

@@ -1,5 +1,6 @@
 """Writing for people: colors only on a terminal, and no control characters from the text of others."""
 
+import logging
 import os
 import shutil
 import sys
@@ -23,6 +24,7 @@ __all__ = [
     "confirm",
     "error_console",
     "first_line",
+    "name_flags",
     "note",
     "output_console",
     "plain_table",
@@ -32,6 +34,8 @@ __all__ = [
 
 
 _WIDTH_OF_FILES = 100
+# Where a warning of the library says what to set.
+_FLAGS = {"`context_window_size`": "--window", "`prices`": "--prices"}
 
 
 def output_console() -> Console:
@@ -61,6 +65,20 @@ def say(text: str, *, style: str = "") -> None:
 def note(text: str) -> None:
     """Print *text* as one line on the standard error: something to know beside the answer."""
     error_console().print(Text(f"note: {clean(text)}", style="dim"), soft_wrap=True)
+
+
+def name_flags() -> None:
+    """Have what is logged for want of another handler name options as the command has them."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(_Logged())
+
+
+class _Logged(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        text = super().format(record)
+        for name, flag in _FLAGS.items():
+            text = text.replace(name, flag)
+        return clean(text)
 
 
 def confirm(question: str, refusal: str) -> None:

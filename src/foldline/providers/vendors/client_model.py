@@ -7,7 +7,7 @@ block is called in a thread of its own.
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from inspect import isawaitable, iscoroutinefunction, unwrap
+from inspect import isawaitable, iscoroutinefunction, signature, unwrap
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -64,7 +64,8 @@ def summarizer_from(
             from the whole prompt to the answer of a model. What needs no prompt implements
             `Summarizer`.
         model: The model, by the name that the client's vendor has for it; a function needs none.
-        name: The identity of the summarizer; by default the model's, or the function's.
+        name: The identity of the summarizer; by default the model's, or the function's. What one has
+            summarized is used for all of its name, and every lambda is called `<lambda>`: name it.
         window: How many tokens the model reads at once, if the book of models does not know it.
         settings: Other fields of each request, such as `temperature`, by the vendor's names; none for a
             function.
@@ -253,8 +254,22 @@ def _function_model(
     if settings:
         message = "settings have no effect with a function"
         raise ConfigError(message)
-    named = getattr(function, "__name__", type(function).__name__)
-    return FunctionModel(function, model or str(named), window=window)
+    named = model or str(getattr(function, "__name__", type(function).__name__))
+    _check_parameters(function, named)
+    return FunctionModel(function, named, window=window)
+
+
+def _check_parameters(function: Callable[..., object], name: str) -> None:
+    try:
+        signature(function).bind("")
+    except TypeError:
+        message = f"{name} must take the prompt as its one argument"
+    except ValueError:
+        # What is written in C need not say what it takes.
+        return
+    else:
+        return
+    raise ConfigError(message)
 
 
 async def asked(call: "partial[Any]", *, name: str) -> object:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 
 from msgspec.structs import replace
 
-from foldline.errors import ServiceThreadLostError
+from foldline.errors import ModelError, ServiceThreadLostError
 from foldline.history.codec import decode_json
 from foldline.history.formats.responses import openai_usage, read_response
 from foldline.history.formats.wire import Object, as_object, maybe_list, maybe_object, maybe_text
@@ -43,6 +43,7 @@ END = "[DONE]"
 _OPTIONS = frozenset({"extra_headers", "extra_query", "timeout"})
 # The fields of a request that every version of the SDKs has arguments for.
 _NAMED = frozenset({"input", "max_tokens", "messages", "model", "store", "system"})
+_JSON, _EVENTS = "application/json", "text/event-stream"
 # Lists that settings extend instead of replacing them.
 _JOINED = ("tools", "include")
 _FINISHES: Mapping[str, FinishReason] = MappingProxyType(
@@ -214,7 +215,8 @@ class WireModel(VendorModel, ABC):
                 raise_if_failed(self._name, event)
                 for delta in reader.deltas(event):
                     yield delta
-            response = self.read(as_object(reader.whole(), "the stream"))
+            whole = reader.whole() or self._sent_at_once(reply.http_response)
+            response = self.read(as_object(whole, "the stream"))
         yield response
 
     async def prewarm(self, request: ChatRequest) -> bool:
@@ -261,7 +263,19 @@ class WireModel(VendorModel, ABC):
         options |= {key: request.settings[key] for key in _OPTIONS & request.settings.keys()}
         with sdk_errors(self._name):
             async with self._send(client, body, options) as reply:
+                if streamed and _kind(reply.http_response) == _JSON:
+                    await reply.http_response.aread()
                 yield reply
+
+    def _sent_at_once(self, answer: Any) -> object:
+        """Return what a server answers that does not stream; None if a stream was cut."""
+        kind = _kind(answer)
+        if kind == _JSON:
+            return decode_json(answer.content)
+        if kind not in {_EVENTS, ""}:
+            message = f"{self._name} was asked for a stream of events, and sent {kind[:80]!r}"
+            raise ModelError(message)
+        return None
 
     def _send(self, client: Any, body: Object, options: Object) -> AbstractAsyncContextManager[Any]:
         create = self.method(client, "with_streaming_response.create")
@@ -324,6 +338,12 @@ def _cache_miss(whole: Object) -> str | None:
     found = maybe_object(whole.get("prompt_cache_diagnostics")) or reason
     said = maybe_text(found.get("reason")) or maybe_text(found.get("type"))
     return None if said in {"", "cache_hit"} else said
+
+
+def _kind(answer: Any) -> str:
+    """Return the media type of *answer*."""
+    kind: str = answer.headers.get("content-type", "")
+    return kind.partition(";")[0].strip().lower()
 
 
 async def read_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Object, None]:

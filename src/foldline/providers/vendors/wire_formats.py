@@ -271,6 +271,8 @@ class _ResponsesReader(StreamReader):
             yield self._started(place, item.get("call_id"), item.get("name"))
 
     def whole(self) -> Object | None:
+        if not self._events:
+            return None
         return joined_events(self._events, NativeFormat.OPENAI_RESPONSES) or None
 
 
