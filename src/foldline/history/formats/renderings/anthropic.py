@@ -72,7 +72,7 @@ def render_anthropic(
     in it has to change. The rendering of a longer view begins with that of a shorter one, the
     last message of which may be extended; of more than four cache marks the older ones go.
 
-    What does not open a request is a later part of one, and begins with whoever speaks. A signed
+    What does not open a request is a later part of one, and may begin with an answer. A signed
     compaction of the vendor represents all messages before it and has to come first, so
     the rendering begins with the newest one, verbatim.
     """
