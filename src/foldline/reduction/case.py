@@ -19,6 +19,9 @@ from foldline.reduction.state import HistoryReductionState
 __all__ = ["Case", "leaving_tokens"]
 
 
+_MOST_OF_KEPT = 0.75
+
+
 # With a dictionary, so that what is asked several times is worked out once for each verdict.
 class Case(Struct, frozen=True, kw_only=True, dict=True):
     """What a verdict on an enabled reduction is taken from."""
@@ -51,9 +54,34 @@ class Case(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def target(self) -> int:
-        """What a fold that pays keeps."""
+        """What a fold that pays keeps, but for a large last user message."""
         limits = self.config.limits
         return self.budget.keep if limits is None else limits.target
+
+    @cached_property
+    def keep(self) -> int:
+        """
+        What a fold that pays keeps.
+
+        The last user message is in the view wherever the cut is. Where no unit is named and it takes
+        most of what is kept, what comes right before it has room all the same: the question that a
+        long paste answers. An eighth of the ceiling stays free, so that no fold comes sooner.
+        """
+        history, budget, user = self.history, self.budget, self.history.last_user()
+        if self.config.limits is not None or user is None or user <= self.cut:
+            return self.target
+        own, shown = history.tokens(user, user + 1), history.tokens(user)
+        room = budget.keep // 4
+        if own <= _MOST_OF_KEPT * budget.keep or shown - own > room:
+            return budget.keep
+        front = budget.system + budget.summary + budget.beside
+        free = budget.full - budget.beside - front - shown
+        return budget.keep if free < 0 else max(budget.keep, shown + min(room, free))
+
+    @property
+    def kept(self) -> int:
+        """Where the messages begin that a fold that pays keeps."""
+        return self.history.index_keeping(self.unit, self.keep)
 
     @property
     def pinned(self) -> int | None:
