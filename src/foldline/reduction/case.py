@@ -63,20 +63,21 @@ class Case(Struct, frozen=True, kw_only=True, dict=True):
         """
         What a fold that pays keeps.
 
-        The last user message is in the view wherever the cut is. Where no unit is named and it takes
-        most of what is kept, what comes right before it has room all the same: the question that a
-        long paste answers. An eighth of the ceiling stays free, so that no fold comes sooner.
+        The last user message is in the view wherever the cut is. If it takes most of what our own
+        defaults keep, the exchange that it answers has room beside it, such as the question for a
+        pasted log: an eighth to a quarter more. An eighth of the ceiling has to stay free for what
+        comes next, so that no fold is due much sooner.
         """
         history, budget, user = self.history, self.budget, self.history.last_user()
         if self.config.limits is not None or user is None or user <= self.cut:
             return self.target
-        own, shown = history.tokens(user, user + 1), history.tokens(user)
-        room = budget.keep // 4
-        if own <= _MOST_OF_KEPT * budget.keep or shown - own > room:
-            return budget.keep
-        front = budget.system + budget.summary + budget.beside
-        free = budget.full - budget.beside - front - shown
-        return budget.keep if free < 0 else max(budget.keep, shown + min(room, free))
+        keep, own, shown = budget.keep, history.tokens(user, user + 1), history.tokens(user)
+        if own <= _MOST_OF_KEPT * keep or shown - own > keep // 4:
+            return keep
+        asked = next((at for at in history.users(self.cut) if at < user), user)
+        free = budget.full - budget.system - budget.summary - 2 * budget.beside - shown
+        room = min(max(keep // 8, history.tokens(asked, user)), keep // 4, free)
+        return max(keep, shown + room) if room > 0 else keep
 
     @property
     def kept(self) -> int:
