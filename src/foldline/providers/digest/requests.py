@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 
 from foldline.providers.digest.outline import CountTokens, Item
 from foldline.providers.digest.prose import longest_of_strata, most_telling
@@ -89,17 +89,21 @@ def offer_requests(
 
 
 def _typed(text: str) -> str:
-    """Return *text* in one line; where data is pasted beside words, with the beginning of the data."""
+    """Return *text* in one line; of data that is pasted beside words, the beginning."""
     whole = one_line(text)
-    if len(whole) <= _DETAIL:
+    if len(whole) <= _DETAIL or "\n" not in text:
         return whole
-    lines = text.split("\n")
-    parts = (
-        (shorten(line, limit=_BEGINNING) or ELLIPSIS,) if is_data else (line, *rest)
-        for is_data, (line, *rest) in groupby(lines, _is_data)
+    parts = [("\n".join(lines), is_data) for is_data, lines in groupby(text.split("\n"), _is_data)]
+    if not asks(" ".join([part for part, is_data in parts if not is_data])):
+        return whole
+    return one_line(
+        "\n".join(
+            [
+                (shorten(part, limit=_BEGINNING) or ELLIPSIS) if is_data else part
+                for part, is_data in parts
+            ]
+        )
     )
-    typed = one_line("\n".join(chain.from_iterable(parts)))
-    return typed if asks(typed) else whole
 
 
 def _is_data(line: str) -> bool:
