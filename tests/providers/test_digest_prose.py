@@ -55,7 +55,9 @@ def test_a_word_of_many_sentences_weighs_more() -> None:
 
 def test_of_those_that_say_equally_much_some_come_from_everywhere() -> None:
     """The newest and the first are among them, and none of many equal parts is left out."""
-    chosen = most_telling([f"The invoice {n} of June is paid." for n in range(100, 3_100)], most=100)
+    chosen = most_telling(
+        [f"The invoice {n} of June is paid." for n in range(100, 3_100)], most=100
+    )
 
     assert {0, 2_999} <= {*chosen}
     parts = Counter(index * 20 // 3_000 for index in chosen)

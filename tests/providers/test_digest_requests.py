@@ -99,7 +99,7 @@ def test_a_request_of_data_alone_is_a_request() -> None:
     table = "\n".join([DATA] * 3)
 
     assert offered(table) == [" ".join([DATA] * 3)]
-    assert offered("\n".join(["Thanks!", table])) == [" ".join(["Thanks!", *[DATA] * 3])]
+    assert offered(f"Thanks!\n{table}") == [" ".join(["Thanks!", *[DATA] * 3])]
 
 
 def test_written_requests_come_before_pasted_ones() -> None:

@@ -56,7 +56,7 @@ def test_clean_and_one_line() -> None:
 KINDS = {
     "url": "https://example.com/a",
     "email": "ann@example.com",
-    "clock": "12:30|3.12s|150ms|1h30m",
+    "clock": "12:30|3.12s|150ms|40\u00b5s|1h30m",
     "command": "/undo",
     "date": "2024-05-20|May 20th|5/20/2024",
     "amount": "$20.50|15%",

@@ -7,7 +7,14 @@ from itertools import groupby, islice
 from foldline.providers.digest.outline import CountTokens, Item
 from foldline.providers.digest.prose import longest_of_strata, most_telling
 from foldline.providers.digest.span import Speech
-from foldline.providers.digest.text import ELLIPSIS, attribute, distinct, one_line, shorten, words_in
+from foldline.providers.digest.text import (
+    ELLIPSIS,
+    attribute,
+    distinct,
+    one_line,
+    shorten,
+    words_in,
+)
 
 
 __all__ = ["asks", "offer_requests", "offer_tail"]
@@ -96,14 +103,10 @@ def _typed(text: str) -> str:
     parts = [("\n".join(lines), is_data) for is_data, lines in groupby(text.split("\n"), _is_data)]
     if not asks(" ".join([part for part, is_data in parts if not is_data])):
         return whole
-    return one_line(
-        "\n".join(
-            [
-                (shorten(part, limit=_BEGINNING) or ELLIPSIS) if is_data else part
-                for part, is_data in parts
-            ]
-        )
+    shown = (
+        shorten(one, limit=_BEGINNING) or ELLIPSIS if is_data else one for one, is_data in parts
     )
+    return one_line("\n".join(shown))
 
 
 def _is_data(line: str) -> bool:
