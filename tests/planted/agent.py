@@ -340,12 +340,12 @@ a row of dots is a part of a word
 - if "..." in word:
 + if False:
 a duration is a code
--     r"|(?:\\d+(?:\\.\\d+)?(?:[mun\\u00b5]?s|secs?|mins?|[mh]))+)"
+-     r"|(?:\d+(?:\.\d+)?(?:[mun\u00b5]?s|secs?|mins?|[mh]))+)"
 +     r")"
 
 providers/digest/requests.py: providers/test_digest_requests.py
 data beside words is shown whole
-- if len(whole) <= _DETAIL or "\\n" not in text:
+- if len(whole) <= _DETAIL or "\n" not in text:
 + if True:
 data comes before what somebody wrote
 -     best.sort(key=lambda place: _is_data(texts[place][:_DETAIL]))
