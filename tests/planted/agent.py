@@ -334,4 +334,24 @@ a longer call changes the history of a shorter one
 an answer that goes on is another message
 - if read[0].role == "assistant" and _is_of(read[0], old.history):
 + if False:
+
+providers/digest/identifiers.py: providers/test_digest_sections.py
+a row of dots is a part of a word
+- if "..." in word:
++ if False:
+a duration is a code
+-     r"|(?:\d+(?:\.\d+)?(?:[mun\u00b5]?s|secs?|mins?|[mh]))+)"
++     r")"
+
+providers/digest/requests.py: providers/test_digest_requests.py
+data beside words is shown whole
+- if len(whole) <= _DETAIL or "\n" not in text:
++ if True:
+data comes before what somebody wrote
+-     best.sort(key=lambda place: _is_data(texts[place][:_DETAIL]))
+
+providers/digest/prose.py: providers/test_digest_prose.py
+of equal sentences the oldest come first
+-     order = [index * _GOLDEN % _TURN for index in range(len(texts))]
++     order = [*range(len(texts))]
 """)

@@ -1,5 +1,7 @@
 """Which sentences a digest keeps."""
 
+from collections import Counter
+
 from foldline.history.messages import Role
 from foldline.providers.digest.prose import (
     most_telling,
@@ -49,6 +51,18 @@ def test_a_word_of_many_sentences_weighs_more() -> None:
 
     assert most_telling(texts, most=1) == [1]
     assert most_telling(texts[:2], most=1) == [0]
+
+
+def test_of_those_that_say_equally_much_some_come_from_everywhere() -> None:
+    """The newest and the first are among them, and none of many equal parts is left out."""
+    chosen = most_telling(
+        [f"The invoice {n} of June is paid." for n in range(100, 3_100)], most=100
+    )
+
+    assert {0, 2_999} <= {*chosen}
+    parts = Counter(index * 20 // 3_000 for index in chosen)
+    assert len(parts) == 20
+    assert min(parts.values()) >= 3
 
 
 def test_offers_sentences() -> None:

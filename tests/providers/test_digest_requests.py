@@ -80,6 +80,35 @@ def test_requests_that_say_more_come_before_those_that_repeat() -> None:
     ]
 
 
+DATA = '{"type": "message", "parts": [{"kind": "text", "content": "what they said"}]}'
+LOG = "2025-12-09T00:20:16.036Z [worker-7] 0x7f3a: 503 /v1/jobs/8812 (1284 ms)"
+
+
+@pytest.mark.parametrize("line", [DATA, LOG])
+def test_of_data_in_a_request_the_beginning_is_shown(line: str) -> None:
+    """Of lines of data or a log beside words the first one stands, cut like every long text."""
+    [text] = offered("\n".join(["Why does this fail?", *[line + line] * 9, "It ran before."]))
+
+    assert text.startswith("Why does this fail? ")
+    assert text.endswith("… It ran before.")
+    assert len(text) < 120
+
+
+def test_a_request_of_data_alone_is_a_request() -> None:
+    """Where no words stand beside the data it is shown as any other text."""
+    table = "\n".join([DATA] * 3)
+
+    assert offered(table) == [" ".join([DATA] * 3)]
+    assert offered(f"Thanks!\n{table}") == [" ".join(["Thanks!", *[DATA] * 3])]
+
+
+def test_written_requests_come_before_pasted_ones() -> None:
+    """Among those that say most, data comes after what somebody wrote."""
+    texts = offered("Start.", DATA, "Paint the wooden door red.", "Sell the old car.", "End.")
+
+    assert texts[2:] == ["Paint the wooden door red.", "Sell the old car.", DATA]
+
+
 def test_a_request_of_600_tokens_stands_whole_in_a_digest() -> None:
     """The first and the newest request are whole in a digest of 1,500 tokens, tool calls or not."""
     first = "Please rebuild the garden: " + ", ".join(f"bed {n}" for n in range(100)) + "."

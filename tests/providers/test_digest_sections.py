@@ -56,7 +56,8 @@ def test_clean_and_one_line() -> None:
 KINDS = {
     "url": "https://example.com/a",
     "email": "ann@example.com",
-    "clock": "12:30",
+    "clock": "12:30|3.12s|150ms|40\u00b5s|1h30m",
+    "command": "/undo",
     "date": "2024-05-20|May 20th|5/20/2024",
     "amount": "$20.50|15%",
     "path": "src/main.py|main.ts|/usr/lib/x",
@@ -84,6 +85,13 @@ def test_finds_identifiers() -> None:
         ("", "#12"),
         ("", "B-7"),
     ]
+
+
+def test_a_row_of_dots_ends_an_identifier() -> None:
+    """The line of a check is two words, and a directive of a compiler is no name."""
+    text = "flake8.......Failed f401.py...Passed a12...b34 ../c3.py #include #12"
+
+    assert [*Finder().find(text)] == ["flake8", "f401.py", "a12", "b34", "../c3.py", "#12"]
 
 
 def test_paths_have_one_name() -> None:
@@ -122,10 +130,11 @@ def test_ledger_keeps_prior_entries() -> None:
 
 
 def test_times_that_were_said_are_kept_last() -> None:
-    """A time of day counts only where somebody said it, and comes after everything else."""
-    ledger = ledger_of(Message.user("Call me at 10:30 about X-1 please."))
+    """A time of day or a duration counts only where somebody said it, after everything else."""
+    user = Message.user("Call me at 10:30 about X-1 please, or /undo it within 90s.")
+    ledger = ledger_of(user, Message.tool("c", "1 failed in 3.12s at 11:45"))
 
-    assert [entry.value for entry in ledger.seen] == ["X-1", "10:30"]
+    assert [entry.value for entry in ledger.seen] == ["X-1", "/undo", "10:30", "90s"]
 
 
 @pytest.mark.parametrize(

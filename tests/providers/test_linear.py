@@ -51,7 +51,18 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     ),
     "Finder.find": (
         lambda text: list(Finder().find(text)),
-        ('"a": ', '"a_id": "b1", ', "a/b.py ", "a/", "Jan 1", "http://", "1:", "a@"),
+        (
+            '"a": ',
+            '"a_id": "b1", ',
+            "a/b.py ",
+            "a/",
+            "Jan 1",
+            "http://",
+            "1:",
+            "a@",
+            "a1...",
+            "1.5s",
+        ),
     ),
     "split_sentences": (lambda text: list(split_sentences(text)), ("a. ", "```", "\n", ". ", "。")),
     "parse": (

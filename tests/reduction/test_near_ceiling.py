@@ -4,22 +4,31 @@ import msgspec
 import pytest
 
 from foldline.history.formats.anthropic import from_anthropic
-from foldline.history.history import History
+from foldline.history.history import CountingUnit, History
 from foldline.history.messages import Message
 from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart
+from foldline.reduction.balance import FoldCosts
 from foldline.reduction.budget import budget_of
 from foldline.reduction.case import leaving_tokens
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import Reason
+from foldline.reduction.prices import Prices
 from foldline.reduction.quotes import Quote
 from foldline.reduction.shortening import Shortened, clear
 from foldline.reduction.state import hash_of
+from foldline.reduction.verdict import decide
 from tests.reduction.test_verdict import CONFIG, judge, said, state_of, talk
 
 
 WORDS = "the cache holds a summary of every flight booked before noon " * 20
 TIGHT = HistoryReductionConfig(context_window_size=4_000)
 CLEARING = HistoryReductionConfig(context_window_size=4_000, strategy="clearing")
+# Lines of a log that takes a little more than a fold keeps.
+LOG = 110
+# A fold pays as soon as it drops something.
+CHEAP = FoldCosts(
+    prices=Prices(input=2.0, output=8.0, cached_read=1.9, lifetime=300.0, minimum_prefix=0)
+)
 
 
 def loop(results: int, words: str = WORDS, *, thinks: bool = False) -> History:
@@ -313,3 +322,89 @@ def test_what_no_fold_makes_smaller_is_said_at_once(instructions: int) -> None:
     budget = budget_of(TIGHT, instructions=instructions, system=history.system_tokens)
 
     assert said(judge(history, config=TIGHT, budget=budget)) == ("cannot", Reason.CANNOT_FIT)
+
+
+def pasted(lines: int, *answers: Message, asked: str = "Which worker failed?") -> History:
+    """Return a long talk, a question of the assistant, the log pasted for it, and *answers*."""
+    history = History()
+    for n in range(14):
+        history.extend([Message.user(f"{n} {WORDS[:400]}"), Message.assistant(WORDS[:400])])
+    history.extend([Message.user("It fails."), Message.assistant(asked)])
+    history.append(Message.user("the queue of worker seven ran out of memory\n" * lines))
+    history.extend(answers)
+    return history
+
+
+def test_the_question_for_a_pasted_log_stays() -> None:
+    """The exchange that a last user message answers is kept, though that takes what a fold keeps."""
+    history = pasted(LOG)
+
+    assert history.tokens(30) > 700
+    assert judge(history, config=TIGHT).cut == 28
+
+
+def test_some_of_what_was_said_before_a_pasted_log_stays() -> None:
+    """A short exchange does not stand alone: an eighth of what a fold keeps is for those before it."""
+    history = pasted(LOG)
+    history = History([*history[:24], *history[28:30] * 4, history[30]])
+
+    assert judge(history, config=TIGHT).cut == 24
+
+
+def test_a_long_exchange_before_a_pasted_log_stays_up_to_a_quarter() -> None:
+    """What it answers is kept with it up to a quarter of what a fold keeps."""
+    short, long = (judge(pasted(LOG, asked=WORDS[:size]), config=TIGHT) for size in (600, 900))
+
+    assert (short.cut, long.cut) == (28, 30)
+
+
+def test_a_log_that_fills_the_request_stands_alone() -> None:
+    """Nothing before it stays if that would call for the next fold."""
+    assert judge(pasted(2 * LOG), config=TIGHT).cut == 30
+
+
+def test_what_follows_a_pasted_log_takes_the_place_of_what_came_before() -> None:
+    """After some answers a fold keeps the newest messages, as ever."""
+    answers = [Message.assistant(WORDS[:300]) for _ in range(4)]
+
+    assert judge(pasted(LOG, *answers), config=TIGHT).cut == 31
+
+
+def test_a_hit_after_a_pasted_log_moves_no_cut() -> None:
+    """What was kept for the log stays until there is enough to fold behind it."""
+    history = pasted(LOG)
+    state = state_of(history, 28, counting_unit="tokens")
+    history.append(Message.assistant("Worker seven."))
+
+    assert said(judge(history, state, config=TIGHT)) == ("hit", Reason.REDUCTION_VALID)
+
+
+@pytest.mark.parametrize(("unit", "cut"), [("messages", 28), ("exchanges", 26)])
+def test_a_count_keeps_no_more_for_a_pasted_log(unit: CountingUnit, cut: int) -> None:
+    """Where a unit is named its target is kept, and near the ceiling a quarter: the log alone."""
+    large, small = (
+        HistoryReductionConfig(
+            context_window_size=window, counting_unit=unit, target_count=3, trigger="balance"
+        )
+        for window in (8_000, 4_000)
+    )
+    pays = decide(pasted(LOG), large, config_fingerprint="f", costs=CHEAP)
+    small = msgspec.structs.replace(small, target_count=40)
+    full, short = (judge(pasted(lines), config=small) for lines in (LOG, LOG // 2))
+
+    assert (*said(pays), pays.cut) == ("fold", Reason.FOLD_PAYS, cut)
+    assert (*said(full), full.cut) == ("fold", Reason.CEILING_REACHED, 30)
+    assert (*said(short), short.cut) == ("fold", Reason.CEILING_REACHED, 26)
+
+
+def test_a_fold_that_pays_keeps_the_question_for_a_pasted_log() -> None:
+    """What was kept for a log is no reason for the next fold, however much that would pay."""
+    history = pasted(2 * LOG, asked=WORDS[:900])
+    config = HistoryReductionConfig(context_window_size=8_000, quote_user_messages=0)
+    verdict = decide(history, config, config_fingerprint="f", costs=CHEAP)
+    state = state_of(history, verdict.cut, counting_unit="tokens", summary_tokens=5)
+    history.append(Message.assistant("Worker seven."))
+    again = decide(history, config, state, config_fingerprint="f", costs=CHEAP)
+
+    assert (*said(verdict), verdict.cut) == ("fold", Reason.FOLD_PAYS, 28)
+    assert said(again) == ("hit", Reason.REDUCTION_VALID)

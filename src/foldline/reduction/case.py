@@ -19,6 +19,9 @@ from foldline.reduction.state import HistoryReductionState
 __all__ = ["Case", "leaving_tokens"]
 
 
+_MOST_OF_KEPT = 0.75
+
+
 # With a dictionary, so that what is asked several times is worked out once for each verdict.
 class Case(Struct, frozen=True, kw_only=True, dict=True):
     """What a verdict on an enabled reduction is taken from."""
@@ -51,9 +54,35 @@ class Case(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def target(self) -> int:
-        """What a fold that pays keeps."""
+        """What a fold that pays keeps, but for a large last user message."""
         limits = self.config.limits
         return self.budget.keep if limits is None else limits.target
+
+    @cached_property
+    def keep(self) -> int:
+        """
+        What a fold that pays keeps.
+
+        The last user message is in the view wherever the cut is. If it takes most of what our own
+        defaults keep, the exchange that it answers has room beside it, such as the question for a
+        pasted log: an eighth to a quarter more. An eighth of the ceiling has to stay free for what
+        comes next, so that no fold is due much sooner.
+        """
+        history, budget, user = self.history, self.budget, self.history.last_user()
+        if self.config.limits is not None or user is None or user <= self.cut:
+            return self.target
+        keep, own, shown = budget.keep, history.tokens(user, user + 1), history.tokens(user)
+        if own <= _MOST_OF_KEPT * keep or shown - own > keep // 4:
+            return keep
+        asked = next((at for at in history.users(self.cut) if at < user), user)
+        free = budget.full - budget.system - budget.summary - 2 * budget.beside - shown
+        room = min(max(keep // 8, history.tokens(asked, user)), keep // 4, free)
+        return max(keep, shown + room) if room > 0 else keep
+
+    @property
+    def kept(self) -> int:
+        """Where the messages begin that a fold that pays keeps."""
+        return self.history.index_keeping(self.unit, self.keep)
 
     @property
     def pinned(self) -> int | None:

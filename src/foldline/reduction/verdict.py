@@ -284,7 +284,7 @@ def _cached(case: Case, active: HistoryReductionState) -> set[Fact]:
 def _pays(case: Case, costs: FoldCosts) -> bool:
     """Whether holding has cost as much by now as a fold, if something would leave the view."""
     history, budget = case.history, case.budget
-    kept = history.index_keeping(case.unit, case.target)
+    kept = case.kept
     if kept <= case.cut or case.config.strategy == "clearing":
         return False
     summary = quotes = 0
@@ -406,8 +406,8 @@ def _clearing_pays(
     saving = saved(history, after) - saved(history, before)
     if saving < case.budget.beside:
         return False
-    kept = history.index_keeping(case.unit, case.target)
-    if "pays" in facts and 2 * saving < leaving_tokens(history, case.cut, kept, case.entries):
+    leaving = leaving_tokens(history, case.cut, case.kept, case.entries)
+    if "pays" in facts and 2 * saving < leaving:
         return False
     rest = history.tokens(min(new)) - saving
     left = {at: history.tokens(at, at + 1) - size for at, size in new.items()}
@@ -461,12 +461,13 @@ def _wished_cut(case: Case, *, is_full: bool) -> int | None:
         left = 0 if cut is None else leaving_tokens(case.history, case.cut, cut, case.entries)
         if not is_full or case.view - left + case.budget.summary <= case.budget.full:
             return cut
-    return _worthwhile(case, "tokens", case.budget.keep, case.budget.keep // 4)
+    keep = case.keep if limits is None else case.budget.keep
+    return _worthwhile(case, "tokens", keep, case.budget.keep // 4)
 
 
 def _paying_cut(case: Case) -> int | None:
     """Return a cut just before a user message if keeping so much more costs next to nothing."""
-    unit, keep = case.unit, case.target
+    unit, keep = case.unit, case.keep
     first = _worthwhile(case, unit, keep)
     opening = _worthwhile(case, unit, keep, keep // 4)
     if first is None or opening is None or opening == first:

@@ -50,17 +50,22 @@ _RIGHT_EDGE = ".,:;!?~+-*"
 # What stands between texts that are read together; no printable text has it.
 _BETWEEN = "\0"
 _JOINT = f" {_BETWEEN} "
+# A row of dots leads from one word to another.
+_DOTS = re.compile(r"\.{3,}")
+_DIRECTIVES = frozenset({"#define", "#endif", "#ifdef", "#ifndef", "#include", "#pragma"})
 _SHORTEST = 2
 _LONGEST = 160
 
 _KIND = re.compile(
     r"(?P<url>[a-z]{2,8}://\S{3,})"
     r"|(?P<email>[\w.+-]+@[\w-]+\.[\w.-]+)"
-    r"|(?P<clock>(?:\d{4}-\d\d-\d\dT)?\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?:[+-]\d.*|Z)?)"
+    r"|(?P<clock>(?:\d{4}-\d\d-\d\dT)?\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?:[+-]\d.*|Z)?"
+    r"|(?:\d+(?:\.\d+)?(?:[mun\u00b5]?s|secs?|mins?|[mh]))+)"
     rf"|(?P<date>\d{{4}}-\d\d-\d\d\S*|\d{{1,2}}/\d{{1,2}}/\d{{2,4}}|(?:{_MONTHS}).* \S+)"
     r"|(?P<amount>[$€£]\d\S*|\d\S*[%$€£])"
     rf"|(?P<path>[~@.]?/?(?:[\w@.+~-]+/)*[\w@+~.-]+\.(?:{_FILE})"
     r"|[~.@]{0,2}/[\w@.+~-]+/[\w@.+~/-]+)"
+    r"|(?P<command>/[a-z-]+)"
     r"|(?P<version>v?\d+(?:\.\d+){1,4}(?:[-+.]?(?:a|b|rc|dev|post|alpha|beta)[\d.]*)?|\d+\.\d+\.\S+)"
     r"|(?P<number>[\d.,:x#+-]+)"
     r"|(?P<code>(?=.*[A-Za-z])(?=.*\d)[\w.#@-]+)"
@@ -194,6 +199,8 @@ class Finder:
 
 def _values(word: str) -> list[str]:
     values: list[str] = []
+    if "..." in word:
+        word = _DOTS.sub(" ", word)
     for run, key in _RUN(word):
         # A key with more than a number at its end is an id that something is filed under.
         if (key and not _FILED(run)) or not _SPECIAL(run):
@@ -204,7 +211,7 @@ def _values(word: str) -> list[str]:
         if ":" in value and (line := _LINE(value)):
             value = value[: line.end(1)]
         # What was cut off may have been what was special.
-        is_special = value is run or _SPECIAL(value)
+        is_special = value not in _DIRECTIVES and (value is run or _SPECIAL(value))
         if is_special and _SHORTEST < len(value) <= _LONGEST and _is_solid(value):
             values.append(value)
     return values

@@ -53,11 +53,11 @@ _DEEPEST = 12
 _NUMBER_LENGTH = 4
 _SEPARATOR = ", "
 _LABEL = re.compile(r"[\w.-]{1,40}").fullmatch
-_KIND_LABELS = {"clock": "times", "path": "files", "number": "numbers"}
+_KIND_LABELS = {"clock": "times", "command": "names", "path": "files", "number": "numbers"}
 _KIND_COSTS = {"clock": 40, "number": 8, "amount": 24, "url": 4, "version": 60}
 # What means little without its sentence comes last: a number that has fewer digits than an id, or
 # than a price if something names it.
-_WEAK_KINDS = ("clock", "version", "amount")
+_WEAK_KINDS = ("clock", "command", "version", "amount")
 _FEW_DIGITS = 6
 _FEW_NAMED_DIGITS = 4
 _HIGHEST_COST = max(cost for kind, cost in _KIND_COSTS.items() if kind not in _WEAK_KINDS)

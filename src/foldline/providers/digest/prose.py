@@ -62,7 +62,11 @@ _STOPWORDS = frozenset(
     )
 )
 # What a longer word is more than this adds nothing.
-_LONG_WORD = 8
+_LONG_WORD, _LONG_NUMBER = 8, 3
+# Texts whose worth for their length is in one of these grades say equally much.
+_GRADES = 256
+# Multiples of the golden ratio of a turn lie evenly around it.
+_GOLDEN, _TURN = 0x9E3779B1, 1 << 32
 # The length that a sentence costs beside its own characters: a few long ones read better than many.
 _OVERHEAD = 80
 
@@ -120,25 +124,31 @@ def most_telling(texts: Sequence[str], *, known: Iterable[str] = (), most: int) 
     # One by one: what goes over all of them at once holds up the other threads.
     uses = Counter(chain.from_iterable(words for words in lacking))
     weights = {
-        word: n.bit_length() * min(len(word), _LONG_WORD) if len(word) >= _SHORTEST_WORD else 0
+        word: n.bit_length() * min(len(word), _LONG_NUMBER if word.isdigit() else _LONG_WORD)
+        if len(word) >= _SHORTEST_WORD
+        else 0
         for word, n in uses.items()
     }
     covered = set(known)
 
-    def worth(index: int) -> float:
+    def worth(index: int) -> int:
         lacking[index] -= covered
         # Only the order of the words is chance, not their sum.
-        return sum(map(weights.__getitem__, lacking[index])) / (len(texts[index]) + _OVERHEAD)
+        total = sum(map(weights.__getitem__, lacking[index]))
+        return -(-total * _GRADES // (len(texts[index]) + _OVERHEAD))
 
-    heap = [(-worth(index), index) for index in range(len(texts))]
+    # Of those that say equally much the first and the newest come first, then some from everywhere.
+    order = [index * _GOLDEN % _TURN for index in range(len(texts))]
+    order[-1:] = [0]
+    heap = [(-worth(index), order[index], index) for index in range(len(texts))]
     heapify(heap)
     chosen: list[int] = []
     while heap and len(chosen) < most and heap[0][0] < 0:
         # What was worth most may be worth less now; nothing is ever worth more than before.
-        value, index = heap[0]
+        value, place, index = heap[0]
         now = -worth(index)
         if now > value:
-            heapreplace(heap, (now, index))
+            heapreplace(heap, (now, place, index))
         else:
             heappop(heap)
             chosen.append(index)

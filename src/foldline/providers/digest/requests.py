@@ -2,12 +2,19 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import groupby, islice
 
 from foldline.providers.digest.outline import CountTokens, Item
 from foldline.providers.digest.prose import longest_of_strata, most_telling
 from foldline.providers.digest.span import Speech
-from foldline.providers.digest.text import attribute, distinct, one_line, shorten, words_in
+from foldline.providers.digest.text import (
+    ELLIPSIS,
+    attribute,
+    distinct,
+    one_line,
+    shorten,
+    words_in,
+)
 
 
 __all__ = ["asks", "offer_requests", "offer_tail"]
@@ -22,6 +29,10 @@ _MOST_LAST = 6
 _WHOLE_TOKENS = 600
 # Characters of each of the others.
 _DETAIL = 200
+_SIGNS = b'0123456789"#$%&()*+-/:;<=>@[\\]^_`{|}~'
+_JSON = ('{"', '[{"', '["')
+# Of data less than this share are letters.
+_MOST_OF_DATA = 0.7
 # As much of a text as mostly decides.
 _BEGINNING = 80
 # What only agrees, refuses, thanks or stops for breath.
@@ -56,7 +67,7 @@ def offer_requests(
 
     Those that ask for nothing are left out. The first two may have *room* tokens together.
     """
-    new = [one_line(speech.text) for speech in speeches if speech.role == "user"]
+    new = [_typed(speech.text) for speech in speeches if speech.role == "user"]
     texts = distinct(text for text in [*prior, *new] if asks(text))
     if not texts:
         return []
@@ -71,6 +82,7 @@ def offer_requests(
         places = longest_of_strata(places, most, key=lambda place: len(texts[place]))
     others = [shorten(texts[place], limit=_DETAIL) for place in places]
     best = [places[index] for index in most_telling(others, most=most // _RANKED_FOR_ONE)]
+    best.sort(key=lambda place: _is_data(texts[place][:_DETAIL]))
     ranked = dict.fromkeys([*best, *range(len(texts) - 2, 0, -1)])
     items = [
         Item(newest, len(texts) - 1),
@@ -81,6 +93,28 @@ def offer_requests(
         ),
     ]
     return [item for item in items if item.text]
+
+
+def _typed(text: str) -> str:
+    """Return *text* in one line; of data that is pasted beside words, the beginning."""
+    whole = one_line(text)
+    if len(whole) <= _DETAIL or "\n" not in text:
+        return whole
+    parts = [("\n".join(lines), is_data) for is_data, lines in groupby(text.split("\n"), _is_data)]
+    if not asks(" ".join([part for part, is_data in parts if not is_data])):
+        return whole
+    shown = (
+        shorten(one, limit=_BEGINNING) or ELLIPSIS if is_data else one for one, is_data in parts
+    )
+    return one_line("\n".join(shown))
+
+
+def _is_data(line: str) -> bool:
+    """Whether *line* is JSON, or has so many signs and digits that it is no sentence."""
+    if line.startswith(_JSON):
+        return True
+    written = line.encode("ascii", "ignore")
+    return len(written.translate(None, _SIGNS)) < _MOST_OF_DATA * len(written)
 
 
 def _within(text: str, limit: int, count: CountTokens) -> str:
