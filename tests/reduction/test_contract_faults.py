@@ -262,17 +262,19 @@ CHAT = (
         "rain since Thursday, and the tram was late again, so I walked along the river with wet shoes."
     ),
     Message.assistant(
-        "Poor shoes! Your companion sounds lively, and gloomy weeks with puddles and thunder end too."
+        "Poor shoes! Your companion sounds lively, and gloomy weeks with puddles, umbrellas, lightning "
+        "and thunder end sooner or later: friends, candles, blankets, cocoa, crossword puzzles, tulips and "
+        "postcards help until spring."
     ),
 )
 LOG = "\n".join(
-    f"added {one}-{other} from registry, resolved {other}"
-    for one in ("alpha", "bravo", "delta", "foxtrot", "hotel", "india", "juliet", "lima", "oscar")
+    f"resolved {one}{other} from registry"
+    for one in ("alpha", "bravo", "delta", "gamma", "hotel", "india", "lima", "oscar", "tango")
     for other in ("parser", "lexer", "router", "socket", "buffer", "thread", "kernel", "shader")
 )
 INSTALLED = (
     Message.assistant("", tool_calls=[ToolCallPart("n", "bash", '{"command": "npm ci"}')]),
-    Message.tool("n", LOG * 3),
+    Message.tool("n", LOG),
     Message.assistant("Done installing."),
 )
 

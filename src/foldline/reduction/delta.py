@@ -60,7 +60,7 @@ _GIVING_WAY = (
 )
 # Where a task is that a model says is done: what a call has failed at stays open.
 _STATE_OF = {True: Section.DONE, False: Section.OPEN, None: Section.CLAIMED}
-# So many words in common tell that one text says something of another.
+# A text says something of a line if it has so many of its words, and one in eight.
 _LEAST_SHARED = 2
 
 
@@ -143,7 +143,7 @@ def _left_out(before: Iterable[SummaryRecord], text: str) -> Iterator[str]:
     for one in before:
         for line in (*one.lines(Section.EARLIER), *one.lines(Section.NARRATIVE)):
             own = content(set(words(line)) - TELLING)
-            if len(own) > _LEAST_SHARED > len(own & said):
+            if len(own) > _LEAST_SHARED and len(own & said) < max(_LEAST_SHARED, len(own) / 8):
                 yield line
 
 
