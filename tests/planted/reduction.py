@@ -110,26 +110,14 @@ a cut text is accepted
 a summary before is handed in again
 - yield from _missing_parts(own, meant, request, merges=merges)
 + yield from ()
-small talk has to be told
-- least = _LEAST_OF_PART if place else _LEAST_SAID
-+ least = _LEAST_OF_PART
 a log has to be told
 - said = texts_of(one for one in request.messages if one.role != "tool")
 + said = texts_of(request.messages)
-what code carries on has to be told
-- _to_carry(one) if merges else one for one in request.earlier
-+ one for one in request.earlier
 
 reduction/delta.py: reduction/test_delta.py
 the list of an agent ends the tasks of a model
 - known = with_list(tasks_of(before), own_list(record))
 + known = with_list(tasks_of(() if any(own_list(record).values()) else before), own_list(record))
-a narrative that is not told again is lost
-- sections[Section.EARLIER] = tuple(dict.fromkeys(_left_out(before, text)))
-+ sections[Section.EARLIER] = ()
-what a model says is done is open
-- None: Section.CLAIMED
-+ None: Section.OPEN
 
 reduction/writing.py: reduction/test_writing.py
 a delta that is not merged need not carry anything
@@ -137,18 +125,12 @@ a delta that is not merged need not carry anything
 + return review
 
 reduction/evidence.py: reduction/test_evidence.py
-a failure is no sign
-- is_done = not (has_failed or _HAS_FAILED(text))
-+ is_done = True
 a search shows that a task is done
 - if shows(call) if call else len(text) > _SHORT:
 + if not call and len(text) > _SHORT:
 a request closes what it asks for
 - not (_IS_OPEN(statement) or _IS_ASKED(statement))
 + not _IS_OPEN(statement)
-tests that fail after an edit say nothing
-- return all(later.values()) or None
-+ return True
 
 reduction/provenance.py: reduction/test_provenance.py
 half a name is as good as the whole

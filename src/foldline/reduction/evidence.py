@@ -46,7 +46,7 @@ _IS_OPEN = re.compile(
 _IS_ASKED = re.compile(
     r"\b(?:please|need\w*|want\w*|wish\w*|like to|should|must|ought|shall|will|would|could|(?:can|told) you"
     r"|let|lets|going to|ha(?:ve|s|d) to|to be|make sure|if|when|once|after|until|before|unless|ask\w*"
-    r"|expect\w*|request\w*|suppos\w*|requir\w*|nor?|none|without|cannot|stop"
+    r"|expect\w*|request\w*|suppos\w*|require\w*|nor?|none|without|cannot|stop"
     r"|bitte|soll\w*|muss|müssen|kann\w*|wenn|nicht|kein\w*|noch|faut|doit|pouvez|veux|si|pas|jamais"
     r"|por favor|debe\w*|hay que|quiero|puede\w*|per favore|deve|voglio|non|não|nunca|moet\w*|niet|geen"
     r"|måste|inte|ska|proszę|nie|lütfen|değil|пожалуйста|надо|нужно|не|нет)\b"
@@ -56,7 +56,7 @@ _IS_ASKED = re.compile(
 _IS_DONE = re.compile(
     r"\b(?:did|done|works|worked|ready|finished|completed?|fixed|solved|closed|passe[sd]|made|sent|paid"
     r"|bought|wrote|written|built|told|erledigt|fertig|gemacht|faite?s?|terminé\w*|hech[oa]|list[oa]"
-    r"|fatt[oa]|finit[oa]|feit[oa]|pront[oa]|klaar|gedaan|klart?|gjort|zrobi\w+|gotowe|tamam|bitti"
+    r"|fatt[oa]|finit[oa]|feit[oa]|pronto|pronta|klaar|gedaan|klart?|gjort|zrobi\w+|gotowe|tamam|bitti"
     r"|готово|сделан\w*|сделал\w*|[a-z]{2,}ed)\b|完成|好了|しました|했",
     re.IGNORECASE,
 ).search
