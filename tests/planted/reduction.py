@@ -116,8 +116,8 @@ a log has to be told
 
 reduction/delta.py: reduction/test_delta.py
 the list of an agent ends the tasks of a model
-- known = with_list(tasks_of(before), own_list(record))
-+ known = with_list(tasks_of(() if any(own_list(record).values()) else before), own_list(record))
+- listed = with_list(tasks_of(before), own_list(record))
++ listed = with_list(tasks_of(() if any(own_list(record).values()) else before), own_list(record))
 
 reduction/writing.py: reduction/test_writing.py
 a delta that is not merged need not carry anything

@@ -88,8 +88,8 @@ def merged(
     for section in (Section.DECISIONS, Section.FAILED):
         known = [line for one in before for line in one.lines(section)]
         sections[section] = tuple(_joined(known, written.get(section, ())))
-    known = with_list(tasks_of(before), own_list(record))
-    tasks = _tasks(known, written, Evidence(request.messages))
+    listed = with_list(tasks_of(before), own_list(record))
+    tasks = _tasks(listed, written, Evidence(request.messages))
     sections |= {state: task_lines(tasks, state) for state in STATES}
     sections[Section.EARLIER] = tuple(dict.fromkeys(_left_out(before, text)))
     sections[Section.NARRATIVE] = tuple(written.get(Section.NARRATIVE, ()))
