@@ -5,8 +5,10 @@ from collections.abc import Sequence
 import pytest
 
 from foldline.history.messages import Message
+from foldline.history.parts import ToolCallPart
 from foldline.history.tokens import TokenEstimator, count_message
 from foldline.reduction.contract import Review, reviewed
+from foldline.reduction.record import Counts, Section, SummaryRecord
 from foldline.reduction.request import DEFAULT_PROMPT, SummaryRequest
 from tests.reduction.talks import CODING, GERMAN, GERMAN_SUMMARY, GOOD, OLDER, TRAVEL
 
@@ -252,3 +254,57 @@ def test_a_few_shared_words_are_not_enough() -> None:
     assert judge(text, asked()).defects == (
         "The text is about something else than the conversation.",
     )
+
+
+CHAT = (
+    Message.user(
+        "By the way, my cat jumped on the keyboard and my neighbour laughed a lot; the weather is awful, "
+        "rain since Thursday, and the tram was late again, so I walked along the river with wet shoes."
+    ),
+    Message.assistant(
+        "Poor shoes! Your companion sounds lively, and gloomy weeks with puddles, umbrellas, lightning "
+        "and thunder end sooner or later: friends, candles, blankets, cocoa, crossword puzzles, tulips and "
+        "postcards help until spring."
+    ),
+)
+LOG = "\n".join(
+    f"resolved {one}{other} from registry"
+    for one in ("alpha", "bravo", "delta", "gamma", "hotel", "india", "lima", "oscar", "tango")
+    for other in ("parser", "lexer", "router", "socket", "buffer", "thread", "kernel", "shader")
+)
+INSTALLED = (
+    Message.assistant("", tool_calls=[ToolCallPart("n", "bash", '{"command": "npm ci"}')]),
+    Message.tool("n", LOG),
+    Message.assistant("Done installing."),
+)
+
+
+@pytest.mark.parametrize("newest", [CHAT, INSTALLED], ids=["small talk", "a log"])
+def test_small_talk_and_logs_need_not_be_told(newest: tuple[Message, ...]) -> None:
+    """What has to be told is what was said, if it is more than a few messages."""
+    summary = f"{GOOD} Then packages were installed."
+
+    assert judge(summary, asked(newest, earlier=(GOOD, OLDER * 2))).defects == (
+        "The text leaves out an earlier summary.",
+    )
+    assert judge(summary, asked(newest, earlier=(GOOD * 2,))).defects == ()
+
+
+DELTA = (
+    "## Open tasks\n- Charge the card if the window seat near the wing stays.\n"
+    "## Narrative\nThe user moves the flight from Lisbon to Warsaw because of a violin recital."
+)
+
+
+def test_what_code_carries_on_may_be_left_out() -> None:
+    """A delta need not repeat a record, but what nobody else carries on: another text, and what was said."""
+    record = SummaryRecord(Counts(user=3), {Section.NARRATIVE: (OLDER,)}).render()
+    digest = SummaryRecord(Counts(user=3), {Section.SAID: (OLDER,)}).render()
+    left_out = ("The text leaves out an earlier summary.",)
+
+    request = asked(earlier=(record,))
+    assert reviewed(DELTA, request, count=COUNTER.count, room=10**6, merges=True).defects == ()
+    for earlier, merges in ((record, False), (digest, True), (OLDER, True)):
+        request = asked(earlier=(earlier,))
+        found = reviewed(DELTA, request, count=COUNTER.count, room=10**6, merges=merges)
+        assert found.defects == left_out

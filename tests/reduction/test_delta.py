@@ -3,7 +3,7 @@
 import pytest
 
 from foldline.history.messages import Message
-from foldline.reduction.delta import merged
+from foldline.reduction.delta import has_headings, merged
 from foldline.reduction.record import Counts, Section, SummaryRecord
 from foldline.reduction.request import SummaryRequest
 
@@ -102,31 +102,30 @@ CLAIMED = Message.assistant("I did order the longer cable for the printer.")
     ("message", "closes"), [(RESULT, True), (SAID, True), (ASKED, False), (CLAIMED, False)]
 )
 def test_only_a_result_or_the_user_closes_a_task(message: Message, *, closes: bool) -> None:
-    """What the model or the assistant says is done stays open, and says that it is only said."""
+    """What only the model or the assistant says is done is no open task either: it is only said."""
     before = merge(DELTA)
     assert before is not None
     record = merge(CLOSED, message, earlier=(before.render(),))
 
     assert record is not None
     done = [(task.id, task.text) for task in record.done_tasks]
-    still = [(task.id, task.text) for task in record.open_tasks]
+    still = [(task.id, task.text) for task in record.claimed_tasks]
     if closes:
         assert (done, still) == ([("t1", "The longer cable was ordered")], [])
     else:
-        assert (done, still) == ([], [("t1", "The longer cable was ordered (said to be done)")])
+        assert (done, still) == ([], [("t1", "The longer cable was ordered")])
+    assert record.open_tasks == ()
 
 
 def test_a_request_does_not_close_what_it_asks_for() -> None:
-    """The user's first words about a task are those that ask for it; later ones may close it."""
+    """Words of the user that ask for a task do not close it; later ones that say so do."""
     text = "## Done tasks\n- Order a longer cable for the printer"
     first = merge(text, Message.user("Please order a longer cable for the printer."))
     second = merge(text, Message.user("Please order a longer cable for the printer."), SAID)
 
     assert first is not None
     assert second is not None
-    assert [task.text for task in first.open_tasks] == [
-        "Order a longer cable for the printer (said to be done)"
-    ]
+    assert [task.text for task in first.claimed_tasks] == ["Order a longer cable for the printer"]
     assert [task.id for task in second.done_tasks] == ["t1"]
 
 
@@ -164,12 +163,93 @@ def test_a_done_task_is_not_opened_again_by_its_own_words() -> None:
 
 
 def test_the_tasks_of_the_agent_come_before_those_of_the_model() -> None:
-    """Where a tool keeps the tasks, the model's lists do not count."""
-    own = SummaryRecord(Counts(user=2), {Section.OPEN: ("Test it",), Section.DONE: ("Write it",)})
-    record = merge(DELTA, record=own)
-
+    """The list that a tool keeps wins for its items; all other tasks of the model stay, also later."""
+    before = merge(DELTA)
+    assert before is not None
+    own = SummaryRecord(
+        Counts(user=2), {Section.OPEN: ("Measure memory",), Section.DONE: ("Paint doors",)}
+    )
+    text = "## Open tasks\n- Paint the doors\n- Call Anna\n## Done tasks\n- Measure the memory"
+    record = merge(text, record=own, earlier=(before.render(),))
     assert record is not None
-    assert (record.lines(Section.OPEN), record.lines(Section.DONE)) == (("Test it",), ("Write it",))
+    later = merge(PLAIN, record=record, earlier=(record.render(),))
+
+    for one in (record, later):
+        assert one is not None
+        assert one.lines(Section.OPEN) == (
+            "Measure memory",
+            "[t1] Order a longer cable for the printer",
+            "[t2] Call Anna",
+        )
+        assert one.lines(Section.DONE) == ("Paint doors",)
+
+
+def test_a_done_task_is_named_by_its_id() -> None:
+    """A model that says of a done task once more that it is done, in other words, adds none."""
+    closed = SummaryRecord(Counts(user=1), {Section.DONE: ("[t1] Order the cable",)})
+    again = merge("## Done tasks\n- [t1] It came on Monday", earlier=(closed.render(),))
+    reopened = merge("## Open tasks\n- [t1] Send it back", earlier=(closed.render(),))
+
+    assert again is not None
+    assert again.lines(Section.DONE) == ("[t1] Order the cable",)
+    assert again.claimed_tasks == ()
+    assert reopened is not None
+    assert reopened.lines(Section.OPEN) == ("[t2] Send it back",)
+
+
+def test_what_is_said_to_be_done_has_a_heading_of_its_own() -> None:
+    """Nobody who reads the record does it once more, and a model may say again how it stands."""
+    claimed = merge("## Done tasks\n- Order the longer cable\n- Paint the door")
+    assert claimed is not None
+    text = "## Said to be done, not confirmed\n- [t2] Paint the door\n## Open tasks\n- [t1]"
+    record = merge(text, earlier=(claimed.render(),))
+
+    assert "## Said to be done, not confirmed\n- [t1] Order the longer cable" in claimed.render()
+    assert claimed.open_tasks == ()
+    assert record is not None
+    assert record.lines(Section.OPEN) == ("[t1] Order the longer cable",)
+    assert record.lines(Section.CLAIMED) == ("[t2] Paint the door",)
+
+
+def test_what_earlier_versions_stored_as_said_is_read() -> None:
+    """There such a task stood among the open ones, with words behind it."""
+    stored = SummaryRecord(
+        Counts(user=1),
+        {Section.OPEN: ("[t1] Paint the door (said to be done)", "[t2] Order the cable")},
+    )
+    record = merge(PLAIN, earlier=(stored.render(),))
+
+    assert [task.id for task in stored.open_tasks] == ["t2"]
+    assert record is not None
+    assert record.lines(Section.CLAIMED) == ("[t1] Paint the door",)
+    assert record.lines(Section.OPEN) == ("[t2] Order the cable",)
+
+
+def test_what_a_narrative_says_nothing_of_stays() -> None:
+    """Lines of the last narrative go on as an earlier summary, until there is no room for them."""
+    before = merge(f"{PLAIN}\nAnna paid the first invoice.")
+    assert before is not None
+    text = "## Narrative\nNow the printer stands by the socket; the user is content."
+    record = merge(text, earlier=(before.render(),))
+    assert record is not None
+    again = merge("## Narrative\nThey talk of the weather.", earlier=(record.render(),))
+
+    assert record.lines(Section.EARLIER) == ("Anna paid the first invoice.",)
+    assert again is not None
+    assert again.lines(Section.EARLIER) == (
+        "Anna paid the first invoice.",
+        "Now the printer stands by the socket; the user is content.",
+    )
+    short = merge("They talk of the weather.", earlier=(record.render(),), most=140)
+    assert short is not None
+    assert short.lines(Section.EARLIER) == ()
+    assert "printer_17" in short.identifiers
+
+
+def test_headings_of_a_record_are_known() -> None:
+    """Also in other clothes; headings of one's own are none of them."""
+    assert has_headings("Intro.\n**Open tasks:**\n- Wait")
+    assert not has_headings("# Key facts\n- Open tasks are many")
 
 
 def test_the_oldest_items_give_way() -> None:

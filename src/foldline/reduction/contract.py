@@ -61,6 +61,7 @@ def reviewed(
     count: Callable[[str], int],
     room: int,
     by_code: bool = False,
+    merges: bool = False,
 ) -> Review:
     """
     Return what may be used of *text* as an answer to *request*, or why nothing may.
@@ -71,6 +72,7 @@ def reviewed(
         count: Counts the tokens of a text.
         room: The tokens whose place *text* takes.
         by_code: Whether code wrote it: what it copied is neither dropped nor judged by its shape.
+        merges: Whether code carries on what records in the earlier texts list.
     """
     text = cleaned(text)
     tokens = count(text)
@@ -81,7 +83,9 @@ def reviewed(
     said = statements(text)
     bad = _unfounded(said, request) | Source(request).lacking(said)
     left = kept(text, bad.__contains__)
-    faults = tuple(_kind_faults(text, left.text)) or tuple(shape_defects(text, request))
+    faults = tuple(_kind_faults(text, left.text)) or tuple(
+        shape_defects(text, request, merges=merges)
+    )
     if not faults and (not left.text or left.dropped > max(_SOME_BAD, left.statements * _MOST_BAD)):
         faults = (_MANY_BAD.format(left.dropped, left.statements),)
     if faults:

@@ -4,28 +4,38 @@ What a model wrote, merged into the record that code has made of the same messag
 A model writes a delta: lists of decisions, open tasks, done tasks and failures under the headings of
 the record, and a narrative. An item with the id of a known one, such as `- [t3] Pay the bill`, takes
 its place. All other text is narrative. What the model does not write again stays as it was: only
-the narrative, which the model has read, is replaced.
+what it has read of the narrative is replaced by its own, and lines of which that says nothing stay.
 
-A model cannot close a task. A task is done if a result of a tool or the user says something of it.
+A model cannot close a task. What it says is done is done if a tool or the user shows it; else that is
+only said, in a section of its own, so that nobody does it again.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from typing import NamedTuple
 
-from foldline.history.messages import Message
 from foldline.reduction.evicted import LEAST_BUDGET, noted, sizes
-from foldline.reduction.language import content, words
+from foldline.reduction.evidence import Evidence
+from foldline.reduction.language import TELLING, content, words
 from foldline.reduction.record import Section, SummaryRecord
 from foldline.reduction.request import SummaryRequest
-from foldline.reduction.statements import statements
+from foldline.reduction.tasks import (
+    STATES,
+    Tasks,
+    are_same,
+    is_id,
+    next_id,
+    own_list,
+    stems,
+    task_lines,
+    tasks_of,
+    with_list,
+)
 
 
-__all__ = ["merged"]
+__all__ = ["has_headings", "merged"]
 
 
-_HEADING = re.compile(r"[#*\s]*([A-Za-z][A-Za-z ]{2,30}?)[*:\s]*").fullmatch
+_HEADING = re.compile(r"[#*\s]*([A-Za-z][A-Za-z, ]{2,30}?)[*:\s]*").fullmatch
 _MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
 _ID = re.compile(r"\[?\b(t\d{1,6})\b[\]:.]*\s*")
 _NONE = re.compile(r"\W*(?:none|nothing|n/a|-)?\W*", re.IGNORECASE).fullmatch
@@ -33,27 +43,25 @@ _SECTIONS = {
     section.value.lower(): section
     for section in (
         Section.DECISIONS,
-        Section.DONE,
-        Section.OPEN,
+        *STATES,
         Section.FAILED,
         Section.NARRATIVE,
     )
 }
-_UNPROVEN = " (said to be done)"
-# So much of the words of two items makes them the same one, and of a task, says something of it.
-_SAME = 0.6
-# A sentence that asks or denies, and a result that tells of a failure.
-_IS_OPEN = re.compile(
-    r"\?\s*\Z|\b(?:not|never|no|nor|without|cannot|stop)\b|n['’]t\b", re.IGNORECASE
-).search
-_HAS_FAILED = re.compile(
-    r"[^a-z]{0,20}(?:[a-z]{0,30}error|[a-z]{0,30}exception|traceback|fail|fatal|refused|denied|forbidden"
-    r"|unauthori[sz]ed|not found|permission denied)",
-    re.IGNORECASE,
-).match
-_SAYS = 0.5
 # What gives way first, the oldest item first.
-_GIVING_WAY = (Section.DONE, Section.READ, Section.FAILED, Section.SEEN, Section.DECISIONS)
+_GIVING_WAY = (
+    Section.EARLIER,
+    Section.DONE,
+    Section.READ,
+    Section.FAILED,
+    Section.SEEN,
+    Section.CLAIMED,
+    Section.DECISIONS,
+)
+# Where a task is that a model says is done: what a call has failed at stays open.
+_STATE_OF = {True: Section.DONE, False: Section.OPEN, None: Section.CLAIMED}
+# A text says something of a line if it has so many of its words, and one in eight.
+_LEAST_SHARED = 2
 
 
 def merged(
@@ -80,8 +88,10 @@ def merged(
     for section in (Section.DECISIONS, Section.FAILED):
         known = [line for one in before for line in one.lines(section)]
         sections[section] = tuple(_joined(known, written.get(section, ())))
-    opened, done = _tasks(record, before, written, request.messages)
-    sections |= {Section.OPEN: tuple(opened), Section.DONE: tuple(done)}
+    listed = with_list(tasks_of(before), own_list(record))
+    tasks = _tasks(listed, written, Evidence(request.messages))
+    sections |= {state: task_lines(tasks, state) for state in STATES}
+    sections[Section.EARLIER] = tuple(dict.fromkeys(_left_out(before, text)))
     sections[Section.NARRATIVE] = tuple(written.get(Section.NARRATIVE, ()))
     sections = {section: lines for section, lines in sections.items() if lines}
     # Only code writes a record: a text in its form is a narrative like any other.
@@ -95,11 +105,10 @@ def _read(text: str) -> dict[Section, list[str]]:
     found: dict[Section, list[str]] = {}
     section = Section.NARRATIVE
     for line in text.splitlines():
-        heading = _HEADING(line)
-        named = _SECTIONS.get(heading[1].lower()) if heading else None
+        named = _section(line)
         if named is not None:
             section = named
-        elif heading and line.lstrip().startswith("#"):
+        elif _HEADING(line) and line.lstrip().startswith("#"):
             # What is under a heading of its own is neither a task nor a decision.
             section = Section.NARRATIVE
         elif section is Section.NARRATIVE:
@@ -109,109 +118,58 @@ def _read(text: str) -> dict[Section, list[str]]:
     return {section: lines for section, lines in found.items() if lines}
 
 
-def _words(text: str) -> set[str]:
-    return content(words(text))
+def has_headings(text: str) -> bool:
+    """Whether *text* is written under headings of the record, so that code merges it item by item."""
+    return any(_section(line) for line in text.splitlines())
 
 
-def _are_same(one: str, other: str) -> bool:
-    first, second = _words(one), _words(other)
-    if not first or not second:
-        return one == other
-    return len(first & second) >= _SAME * len(first | second)
+def _section(line: str) -> Section | None:
+    heading = _HEADING(line)
+    return _SECTIONS.get(heading[1].lower()) if heading else None
 
 
 def _joined(known: Sequence[str], new: Iterable[str]) -> list[str]:
     """Return *known* items and after them *new* ones, which take the place of equal ones."""
     lines = list(known)
     for line in new:
-        lines = [one for one in lines if not _are_same(one, line)]
+        lines = [one for one in lines if not are_same(one, line)]
         lines.append(line)
     return lines
 
 
-def _tasks(
-    record: SummaryRecord,
-    before: Sequence[SummaryRecord],
-    written: Mapping[Section, Sequence[str]],
-    messages: Sequence[Message],
-) -> tuple[list[str], list[str]]:
-    """Return the lines of the open and of the done tasks."""
-    if not all(task.id for task in (*record.open_tasks, *record.done_tasks)):
-        # The agent keeps a list of its own, which has no ids of ours.
-        return [*record.lines(Section.OPEN)], [*record.lines(Section.DONE)]
-    number, opened, done = _known(before)
-    evidence = [*_evidence(messages)] if written.get(Section.DONE) else []
-    for section in (Section.OPEN, Section.DONE):
-        for line in written.get(section, ()):
-            match = _ID.match(line)
-            text = line[match.end() :] if match else line
-            key = match[1] if match and match[1] in opened else _key_of(text, opened)
-            if key is None and _key_of(text, done) is not None:
-                continue
-            is_new = key is None
-            if key is None:
-                number += 1
-                key = f"t{number}"
-            task = opened.get(key, text)
-            if section is Section.OPEN:
-                opened[key] = text or task
-            elif _is_shown(task, evidence, is_new=is_new):
-                opened.pop(key, None)
-                done[key] = text or task
-            else:
-                opened[key] = (text or task) + _UNPROVEN
-    return [*_listed(opened)], [*_listed(done)]
-
-
-def _known(before: Iterable[SummaryRecord]) -> tuple[int, dict[str, str], dict[str, str]]:
-    """Return the highest number of a task, and the open and the done tasks by id."""
-    number, opened, done = 0, dict[str, str](), dict[str, str]()
+def _left_out(before: Iterable[SummaryRecord], text: str) -> Iterator[str]:
+    """Yield the lines that the records *before* tell freely and of which *text* says nothing."""
+    said = stems(text)
     for one in before:
-        for tasks, into in ((one.open_tasks, opened), (one.done_tasks, done)):
-            for task in tasks:
-                # The records of several layers may have used the same id.
-                is_free = bool(task.id) and task.id not in opened and task.id not in done
-                number = max(number, int(task.id[1:])) if is_free else number + 1
-                into[task.id if is_free else f"t{number}"] = task.text.removesuffix(_UNPROVEN)
-    return number, opened, done
+        for line in (*one.lines(Section.EARLIER), *one.lines(Section.NARRATIVE)):
+            own = content(set(words(line)) - TELLING)
+            if len(own) > _LEAST_SHARED and len(own & said) < max(_LEAST_SHARED, len(own) / 8):
+                yield line
 
 
-def _listed(tasks: Mapping[str, str]) -> Iterator[str]:
-    for key, text in tasks.items():
-        yield f"[{key}] {text}" if _ID.fullmatch(key) else text
-
-
-def _key_of(text: str, tasks: Mapping[str, str]) -> str | None:
-    return next((key for key, known in tasks.items() if _are_same(known, text)), None)
-
-
-class _Said(NamedTuple):
-    words: AbstractSet[str]
-    is_result: bool
-
-
-def _evidence(messages: Iterable[Message]) -> Iterator[_Said]:
-    """Yield what users state and results of tools say, in order; not what is denied or has failed."""
-    for message in messages:
-        if message.role == "user":
-            said = [one for one in statements(message.text) if not _IS_OPEN(one)]
-            yield _Said(_words("\n".join(said)), is_result=False)
-        results = [str(part.response) for part in message.tool_call_responses]
-        for text in [*results, *([message.text] if message.role == "tool" else [])]:
-            if not _HAS_FAILED(text):
-                yield _Said(_words(text), is_result=True)
-
-
-def _is_shown(task: str, evidence: Iterable[_Said], *, is_new: bool) -> bool:
-    wanted = _words(task)
-    asked = not is_new
-    for said in evidence:
-        if wanted and len(wanted & said.words) >= _SAYS * len(wanted):
-            # The user's first words about a new task are those that ask for it.
-            if said.is_result or asked:
-                return True
-            asked = True
-    return False
+def _tasks(known: Tasks, written: Mapping[Section, Sequence[str]], evidence: Evidence) -> Tasks:
+    """Return the *known* tasks with what a model has *written* of them."""
+    tasks = {state: dict(listed) for state, listed in known.items()}
+    opened, claimed, done = (tasks[state] for state in STATES)
+    lines = [(state, line) for state in STATES for line in written.get(state, ())]
+    for section, line in lines:
+        match = _ID.match(line)
+        text = line[match.end() :] if match else line
+        key = match[1] if match else ""
+        is_open = section is Section.OPEN
+        if key not in opened and key not in claimed and (is_open or key not in done):
+            keys = [*opened.items(), *claimed.items(), *done.items()]
+            key = next((one for one, said in keys if are_same(said, text)), next_id(tasks))
+        # What is done is not opened by its own words, and the agent's own list says how it stands.
+        if key in done or not is_id(key):
+            continue
+        was = opened.get(key) or claimed.get(key) or text
+        state = section if is_open else _STATE_OF[evidence.shows(was)]
+        for one in STATES:
+            if one is not state:
+                tasks[one].pop(key, None)
+        tasks[state][key] = text or was
+    return tasks
 
 
 def _within(

@@ -26,6 +26,7 @@ _KINDS = {
     Section.DECISIONS: "decision",
     Section.OPEN: "task",
     Section.DONE: "task",
+    Section.CLAIMED: "task",
     Section.CREATED: "file",
     Section.EDITED: "file",
     Section.DELETED: "file",

@@ -15,9 +15,9 @@ from foldline.reduction.record import (
     FileAction,
     Section,
     SummaryRecord,
-    Task,
 )
 from foldline.reduction.spans import SummaryLayer
+from foldline.reduction.tasks import task_lines, tasks_of
 
 
 __all__ = ["files_of", "record_of"]
@@ -70,7 +70,8 @@ def _joined(records: Sequence[SummaryRecord]) -> SummaryRecord:
     files = files_of(one for record in records for one in reversed(record.artefacts))[::-1]
     for section, action in FILES.items():
         lines[section] = dict.fromkeys(one.line for one in files if one.action == action)
-    lines[Section.OPEN], lines[Section.DONE] = _tasks(records)
+    tasks = tasks_of(records)
+    lines |= {section: dict.fromkeys(task_lines(tasks, section)) for section in tasks}
     sections = {section: tuple(found) for section, found in lines.items() if found}
     # Equal lines count calls of different messages.
     if calls := tuple(line for one in records for line in one.lines(Section.TOOLS)):
@@ -114,20 +115,3 @@ def _ends(path: str) -> list[str]:
     """Return the ends of an absolute path that have a folder, longest first; of others none."""
     parts = path.split("/")[-_DEEPEST:] if _IS_WHOLE(path) else []
     return ["/".join(parts[at:]) for at in range(1, len(parts) - 1)]
-
-
-def _tasks(records: Iterable[SummaryRecord]) -> tuple[dict[str, None], dict[str, None]]:
-    """Return the lines of open and of done tasks; each layer has numbered its own from 1."""
-    opened, done, number = dict[str, Task](), dict[str, Task](), 0
-    for record in records:
-        before = number
-        for found, tasks in ((record.open_tasks, opened), (record.done_tasks, done)):
-            for task in found:
-                at = before + int(task.id[1:]) if task.id else 0
-                number = max(number, at)
-                known = opened.pop(task.text, None) or done.pop(task.text, None)
-                tasks[task.text] = known or Task(id=f"t{at}" if at else "", text=task.text)
-    return (
-        dict.fromkeys(one.line for one in opened.values()),
-        dict.fromkeys(one.line for one in done.values()),
-    )

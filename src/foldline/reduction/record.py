@@ -11,7 +11,7 @@ was asked, it has no heading either.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Literal, TypeAlias
 
@@ -85,6 +85,9 @@ class Section(Enum):
     OPEN = "Open tasks"
     """Tasks that nothing has closed."""
 
+    CLAIMED = "Said to be done, not confirmed"
+    """Tasks that are done as a model says, and nothing else shows it."""
+
     EARLIER = "Earlier summary"
     """Sentences of a summary by another summarizer."""
 
@@ -119,6 +122,8 @@ LISTS = frozenset({*FILES, Section.USED, Section.SEEN})
 """The sections whose lines have a label and several items."""
 
 _FAILURE = " (last call failed)"
+# Records of earlier versions have such tasks among the open ones.
+_CLAIM = " (said to be done)"
 
 
 class Artefact(Struct, frozen=True, kw_only=True):
@@ -196,8 +201,16 @@ class SummaryRecord(_Items, frozen=True, kw_only=True):
 
     @property
     def open_tasks(self) -> tuple[Task, ...]:
-        """The tasks that nothing has closed."""
-        return tuple(_tasks(self.lines(Section.OPEN)))
+        """The tasks that nobody has said to be done."""
+        lines = self.lines(Section.OPEN)
+        return tuple(_tasks(line for line in lines if not line.endswith(_CLAIM)))
+
+    @property
+    def claimed_tasks(self) -> tuple[Task, ...]:
+        """The tasks that a model has said to be done, and nothing else shows it."""
+        before = (line for line in self.lines(Section.OPEN) if line.endswith(_CLAIM))
+        lines = (line.removesuffix(_CLAIM) for line in before)
+        return tuple(_tasks((*lines, *self.lines(Section.CLAIMED))))
 
     @property
     def done_tasks(self) -> tuple[Task, ...]:
@@ -280,7 +293,7 @@ def _paths(line: str) -> Iterator[str]:
         yield folder + name
 
 
-def _tasks(lines: tuple[str, ...]) -> Iterator[Task]:
+def _tasks(lines: Iterable[str]) -> Iterator[Task]:
     for line in lines:
         match = _TASK(line)
         yield Task(id=match[1], text=match[2]) if match else Task(id="", text=line)

@@ -21,6 +21,7 @@ from foldline.reduction.language import (
     profile,
     words,
 )
+from foldline.reduction.record import Section, SummaryRecord
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.sources import texts_of
 from foldline.reduction.statements import is_listed, statements
@@ -32,6 +33,10 @@ __all__ = ["shape_defects"]
 # A source with fewer different words of meaning is not judged, nor a part of it with fewer own ones.
 _LEAST_JUDGED = 80
 _LEAST_OF_PART = 40
+# A few messages of small talk have as many words as a summary, and need not be told.
+_LEAST_SAID = 60
+_LEFT_OUT = "The text leaves out an earlier summary."
+_STALE = "The text leaves out all newly aged messages: it is no newer than what it replaces."
 # A text has at least so many, or a share of those of a short source.
 _LEAST_CONTENT = 6
 _SHARE_OF_SHORT = 0.05
@@ -56,8 +61,15 @@ _LEAST_ITEMS = 3
 _MOST_ENDED = 0.8
 
 
-def shape_defects(text: str, request: SummaryRequest) -> Iterator[str]:
-    """Yield what *text* is instead of a summary of what *request* gives to read."""
+def shape_defects(text: str, request: SummaryRequest, *, merges: bool = False) -> Iterator[str]:
+    """
+    Yield what *text* is instead of a summary of what *request* gives to read.
+
+    Args:
+        text: The summary.
+        request: What was asked.
+        merges: Whether code carries on what records in the earlier texts list.
+    """
     said = words("\n".join(texts_of(request.messages)))
     parts = [said, *map(words, request.earlier)]
     meant = [content(one) for one in parts]
@@ -74,12 +86,8 @@ def shape_defects(text: str, request: SummaryRequest) -> Iterator[str]:
     if not is_foreign(own_profile, *profiles):
         if len(own & source) < _LEAST_OVERLAP * len(own):
             yield "The text is about something else than the conversation."
-        elif (missing := _missing_part(own, meant)) is not None:
-            yield (
-                "The text leaves out an earlier summary."
-                if missing
-                else "The text leaves out all newly aged messages: it is no newer than what it replaces."
-            )
+        else:
+            yield from _missing_parts(own, meant, request, merges=merges)
     if _is_copy(found, said):
         yield "The text copies messages word for word instead of summarizing the conversation."
     if _repeats(found):
@@ -102,14 +110,28 @@ def _language_defects(
         yield "The text is in another language than the conversation and its instruction."
 
 
-def _missing_part(own: set[str], meant: Sequence[set[str]]) -> int | None:
-    """Return the place of a part, long enough, of which a text with the stems *own* has nothing."""
+def _missing_parts(
+    own: set[str], meant: Sequence[set[str]], request: SummaryRequest, *, merges: bool
+) -> Iterator[str]:
+    """Yield which part, long enough, a text with the stems *own* says nothing of."""
     counts = Counter(stem for part in meant for stem in part)
-    for place, part in enumerate(meant):
+    said = texts_of(one for one in request.messages if one.role != "tool")
+    # What has to be told: what a tool has answered may say nothing that matters later.
+    telling = ["\n".join(said), *(_to_carry(one) if merges else one for one in request.earlier)]
+    for place, (part, text) in enumerate(zip(meant, telling, strict=True)):
         unique = {stem for stem in part if counts[stem] == 1}
-        if len(unique) >= _LEAST_OF_PART and len(own & unique) < _LEAST_SHARED:
-            return place
-    return None
+        least = _LEAST_OF_PART if place else _LEAST_SAID
+        if len(unique & content(words(text))) >= least and len(own & unique) < _LEAST_SHARED:
+            yield _LEFT_OUT if place else _STALE
+            return
+
+
+def _to_carry(text: str) -> str:
+    """Return what a model has to carry on of an earlier summary; the rest of a record code does."""
+    record = SummaryRecord.read(text)
+    if record is None:
+        return text
+    return "\n".join((*record.lines(Section.SAID), *record.lines(Section.LAST)))
 
 
 def _stretches(found: Sequence[str]) -> Iterator[tuple[str, ...]]:

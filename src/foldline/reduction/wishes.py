@@ -16,7 +16,7 @@ from foldline.reduction.sources import texts_of
 from foldline.reduction.statements import statements
 
 
-__all__ = ["Wishes"]
+__all__ = ["TYPED", "Wishes"]
 
 
 _TOLD = re.compile(
@@ -24,8 +24,9 @@ _TOLD = re.compile(
     r"\b(?:want|ask|request|need|prefer|decid|demand|instruct|order|agree|approv|confirm|wish|would like)",
     re.IGNORECASE,
 ).search
-# What is longer was pasted: somebody else may have written it.
-_TYPED = 1_500
+TYPED = 1_500
+"""What has more characters was pasted: somebody else may have written it."""
+
 _LEAST_WORDS = 3
 _OF_TOOL = 0.7
 _OF_USER = 0.5
@@ -56,7 +57,7 @@ class Wishes:
     def _typed(self) -> list[set[str]]:
         users = (one.text for one in self._request.messages if one.role == "user")
         texts = (*users, *self._request.shown)
-        return [content(words(text)) for text in texts if len(text) <= _TYPED]
+        return [content(words(text)) for text in texts if len(text) <= TYPED]
 
     @cached_property
     def _of_user(self) -> set[str]:

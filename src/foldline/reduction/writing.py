@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from foldline.reduction.budget import budget_for
 from foldline.reduction.contract import BUDGET_TOLERANCE, Review, reviewed
-from foldline.reduction.delta import merged
+from foldline.reduction.delta import has_headings, merged
 from foldline.reduction.request import (
     Flow,
     Remembered,
@@ -138,14 +138,17 @@ def _reviewed(
     if isinstance(reply, str):
         return reviewed(reply, request, count=count, room=room, by_code=by_code)
     asked = replace(request, budget=reply.budget)
-    review = reviewed(reply.text, asked, count=count, room=room)
+    merges = has_headings(reply.text)
+    review = reviewed(reply.text, asked, count=count, room=room, merges=merges)
     if review.defects:
         return review
     most = min(int(request.budget * BUDGET_TOLERANCE), room - 1)
     text = merged(reply.record, review.text, request, count=count, most=most)
     tokens = count(text)
-    # A record that has no room leaves the text alone.
-    return review if tokens >= room else replace(review, text=text, tokens=tokens)
+    if tokens >= room:
+        # A record that has no room leaves the text alone, which has to carry everything then.
+        return reviewed(reply.text, asked, count=count, room=room)
+    return replace(review, text=text, tokens=tokens)
 
 
 def _with_text(cost: Writing, review: Review, summarizer: int) -> Writing:

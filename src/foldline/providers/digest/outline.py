@@ -137,6 +137,7 @@ _WORK_SHARES = {
     Section.NARRATIVE: 8,
     Section.EARLIER: 6,
     Section.DONE: 4,
+    Section.CLAIMED: 4,
     Section.LAST: 4,
     # Only what is left over: to an agent a sentence is worth less than the ids in its place.
     Section.SAID: 0,
@@ -151,6 +152,7 @@ _TALK_SHARES = {
     Section.RULES: 6,
     Section.FAILED: 4,
     Section.DONE: 4,
+    Section.CLAIMED: 4,
     Section.EARLIER: 8,
     Section.LAST: 8,
 }

@@ -14,6 +14,7 @@ from foldline.providers.digest.outline import Item
 from foldline.providers.digest.work import Facts
 from foldline.reduction.layered import files_of
 from foldline.reduction.record import FILES, Artefact, Section, SummaryRecord
+from foldline.reduction.tasks import Tasks, task_lines, tasks_of, with_list
 
 
 __all__ = ["Trail", "offer_trail", "trail_of"]
@@ -33,32 +34,38 @@ class Trail(Struct):
 
     files: dict[str, Artefact]
     commits: list[str]
-    open_tasks: tuple[str, ...]
-    done_tasks: tuple[str, ...]
+    tasks: Tasks
     values: dict[str, str]
+
+    @property
+    def open_tasks(self) -> tuple[str, ...]:
+        """What is to be done, as items of its section."""
+        return task_lines(self.tasks, Section.OPEN)
+
+    @property
+    def done_tasks(self) -> tuple[str, ...]:
+        """What is done, as items of its section."""
+        return task_lines(self.tasks, Section.DONE)
 
 
 def trail_of(records: Iterable[SummaryRecord], facts: Iterable[Facts]) -> Trail:
     """Return the trail of *records*, oldest first, and then of *facts*."""
-    trail = Trail({}, [], (), (), {})
+    records = tuple(records)
+    trail = Trail({}, [], tasks_of(records), {})
     files: list[Artefact] = []
     for record in records:
         files.extend(reversed(record.artefacts))
         for line in record.lines(Section.COMMITS):
             older = line.removeprefix(_OLDER + _SAYS)
             trail.commits.extend([line] if older == line else older.split(", "))
-        # A list of the agent takes the place of the one before; tasks of a model have ids.
-        is_own = not all(task.id for task in (*record.open_tasks, *record.done_tasks))
-        before = ((), ()) if is_own else (trail.open_tasks, trail.done_tasks)
-        trail.open_tasks = (*before[0], *record.lines(Section.OPEN))
-        trail.done_tasks = (*before[1], *record.lines(Section.DONE))
         trail.values.update(_pairs(record.lines(Section.VALUES)))
     for fact in facts:
         # A call that failed has changed nothing.
         files.extend(replace(one, action="read") if one.failed else one for one in fact.files)
         trail.commits.extend(fact.commits)
         if fact.has_tasks:
-            trail.open_tasks, trail.done_tasks = fact.open_tasks, fact.done_tasks
+            own = {Section.OPEN: fact.open_tasks, Section.DONE: fact.done_tasks}
+            trail.tasks = with_list(trail.tasks, own)
         for name, value in fact.values:
             trail.values.pop(name, None)
             trail.values[name] = value
@@ -86,6 +93,7 @@ def offer_trail(trail: Trail) -> dict[Section, Sequence[Item]]:
         Section.COMMITS: _commits(trail.commits),
         Section.VALUES: _newest(values),
         Section.OPEN: [Item(text, place) for place, text in enumerate(trail.open_tasks)],
+        Section.CLAIMED: _newest(task_lines(trail.tasks, Section.CLAIMED)),
         Section.DONE: _newest(trail.done_tasks),
     }
 

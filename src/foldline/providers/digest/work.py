@@ -19,6 +19,7 @@ from foldline.providers.digest.failures import failure_of
 from foldline.providers.digest.span import Argument, Result, Span
 from foldline.providers.digest.text import one_line, shorten
 from foldline.reduction.record import Artefact, FileAction
+from foldline.reduction.tools import COMMAND_LABELS, name_words
 
 
 __all__ = ["EXTRACTORS", "Extractor", "Facts", "ToolUse", "facts_of", "uses_of"]
@@ -94,7 +95,6 @@ _PATH_LABELS = (
 _OLD_LABELS = ("old_string", "oldText", "old_str", "old_text", "oldString", "search", "old")
 _NEW_LABELS = ("new_string", "newText", "new_str", "new_text", "newString", "replace", "new")
 _CONTENT_LABELS = ("content", "contents", "text", "file_text", "code_edit", "new_content")
-_COMMAND_LABELS = ("command", "cmd", "script", "CommandLine")
 _READS = frozenset({"read", "view", "open", "cat", "show", "get", "load", "goto"})
 _VERBS: tuple[tuple[FileAction, frozenset[str]], ...] = (
     (
@@ -105,7 +105,6 @@ _VERBS: tuple[tuple[FileAction, frozenset[str]], ...] = (
     ("deleted", frozenset({"delete", "remove", "unlink"})),
     ("read", _READS),
 )
-_NAME_PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])").findall
 # Tools that look or talk, whatever else their name says, except those that replace or apply.
 _LOOKING = r"search|find|grep|list|diff|history|validate|check|review|comment|http|fetch|request"
 _LOOKS = frozenset({*_LOOKING.split("|"), "send"})
@@ -117,12 +116,8 @@ _PATHLIKE = re.compile(
 ).fullmatch
 
 
-def _words(name: str) -> set[str]:
-    return {part.lower() for part in _NAME_PARTS(name)}
-
-
 def _is_looking(name: str) -> bool:
-    words = _words(name)
+    words = name_words(name)
     looks = _LOOKS_FIRST(name) is not None or not words.isdisjoint(_LOOKS)
     return looks and words.isdisjoint(_CHANGES)
 
@@ -146,13 +141,13 @@ def _editor(use: ToolUse) -> Facts | None:
 
 def _action(use: ToolUse) -> FileAction | None:
     if _is_looking(use.name):
-        return None if _words(use.name).isdisjoint(_READS) else "read"
+        return None if name_words(use.name).isdisjoint(_READS) else "read"
     labels = {one.label for one in use.arguments}
     if not labels.isdisjoint(_OLD_LABELS) and not labels.isdisjoint(_NEW_LABELS):
         return "edited"
     # A tool that does several things is told by an argument which one.
     for said in (use.argument("command")[:40], use.name):
-        verbs = _words(said)
+        verbs = name_words(said)
         for action, words in _VERBS:
             if not verbs.isdisjoint(words):
                 return action
@@ -239,7 +234,7 @@ _DEVICES = ("/dev/",)
 
 def _shell(use: ToolUse) -> Facts | None:
     """Read a line of a shell: what it writes, moves and deletes, and what it commits."""
-    command = use.argument(*_COMMAND_LABELS)
+    command = use.argument(*COMMAND_LABELS)
     if not command or use.argument(*_PATH_LABELS):
         return None
     bare = _bare(command)

@@ -1,0 +1,147 @@
+"""
+What shows that a task is done: an answer of a tool that did it, or the user's words.
+
+What was last said of a task decides: what has half of its words, or, of a call, the path that the task
+names. An answer counts if nothing in it tells of a failure, if the call was not to show something, as a
+search is, and if whatever failed after it was called again and did not fail. The user's words count if
+they say that something is done, and are no question, denial, request or condition.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+
+from msgspec import Struct
+
+from foldline.history.formats.wire import is_failed
+from foldline.history.messages import Message
+from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.reduction.statements import statements
+from foldline.reduction.tasks import stems
+from foldline.reduction.tools import shows
+from foldline.reduction.wishes import TYPED
+
+
+__all__ = ["Evidence"]
+
+
+# So much of the words of a task says something of it.
+_SAYS = 0.5
+# What a call without a name may answer at most: more was most often asked for.
+_SHORT = 600
+_PATHS = re.compile(r"(?<![\w./~-])[./~]*((?:[\w-]+[./])+[\w-]*[A-Za-z][\w-]*)").findall
+_HAS_FAILED = re.compile(
+    r"(?<!\b0 )(?<!\bno )(?<!without )\b(?:\w*(?:error|exception)s?|fail(?:s|ed|ures?)?|traceback|fatal"
+    r"|refused|denied|forbidden|unauthori[sz]ed|rejected|aborted|invalid|unable|cannot|could not"
+    r"|not found|no such|timed? ?out)\b(?!\"?[:=] ?(?:0|null|none|false|\"\"|\[\]))"
+    r"|\b(?:exit(?:ed)?|return)[ _]?(?:with )?(?:code|status)?[\"':=>]{0,3} ?-?[1-9]"
+    r"|\"(?:success\w*|ok|passed)\": ?false|[✗✘❌]",
+    re.IGNORECASE,
+).search
+# What denies, asks, or is a note of what is to be done.
+_IS_OPEN = re.compile(
+    r"[?？]\s*\Z|\b(?:not|never|todo|fixme|pending|still|yet)\b|n['’]t\b", re.IGNORECASE
+).search
+# How a person asks, wishes, plans, denies or sets a condition.
+_IS_ASKED = re.compile(
+    r"\b(?:please|need\w*|want\w*|wish\w*|like to|should|must|ought|shall|will|would|could|(?:can|told) you"
+    r"|let|lets|going to|ha(?:ve|s|d) to|to be|make sure|if|when|once|after|until|before|unless|ask\w*"
+    r"|expect\w*|request\w*|suppos\w*|require\w*|nor?|none|without|cannot|stop"
+    r"|bitte|soll\w*|muss|müssen|kann\w*|wenn|nicht|kein\w*|noch|faut|doit|pouvez|veux|si|pas|jamais"
+    r"|por favor|debe\w*|hay que|quiero|puede\w*|per favore|deve|voglio|non|não|nunca|moet\w*|niet|geen"
+    r"|måste|inte|ska|proszę|nie|lütfen|değil|пожалуйста|надо|нужно|не|нет)\b"
+    r"|\A\W*(?:get|have|see|do)\b|['’]d like|[请請没未不]|ください|ない|ません|않",
+    re.IGNORECASE,
+).search
+_IS_DONE = re.compile(
+    r"\b(?:did|done|works|worked|ready|finished|completed?|fixed|solved|closed|passe[sd]|made|sent|paid"
+    r"|bought|wrote|written|built|told|erledigt|fertig|gemacht|faite?s?|terminé\w*|hech[oa]|list[oa]"
+    r"|fatt[oa]|finit[oa]|feit[oa]|pronto|pronta|klaar|gedaan|klart?|gjort|zrobi\w+|gotowe|tamam|bitti"
+    r"|готово|сделан\w*|сделал\w*|[a-z]{2,}ed)\b|完成|好了|しました|했",
+    re.IGNORECASE,
+).search
+
+
+class _Fact(Struct, frozen=True, kw_only=True):
+    """What one statement says, or what one call was given."""
+
+    said: set[str]
+    """The stems of a statement; empty for the call itself."""
+
+    is_done: bool | None
+    """Whether it is done by that; False if a call has failed, None if it is in doubt."""
+
+    call: str = ""
+    """What was called, with its arguments; empty for the user's words."""
+
+    is_call: bool = False
+    """Whether it is the call itself."""
+
+
+class Evidence:
+    """What users and tools have said in the messages that a summary stands for."""
+
+    def __init__(self, messages: Iterable[Message]) -> None:
+        """Read *messages* once somebody asks."""
+        self._messages = messages
+
+    @cached_property
+    def _facts(self) -> Sequence[_Fact]:
+        return [*_facts(self._messages)]
+
+    def shows(self, task: str) -> bool | None:
+        """Whether *task* is done by what was last said of it; None if nothing tells."""
+        wanted, paths = stems(task), [*map(_named, _PATHS(task))]
+        about = [at for at, one in enumerate(self._facts) if _is_about(one, wanted, paths)]
+        last = self._facts[about[-1]] if about else None
+        if last is None or not last.is_done or not last.call:
+            return last.is_done if last else None
+        later = {one.call: one.is_done for one in self._facts[about[-1] :] if one.is_call}
+        return all(later.values()) or None
+
+
+def _named(path: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w-]){re.escape(path)}(?![\w-])")
+
+
+def _is_about(fact: _Fact, wanted: set[str], paths: Iterable[re.Pattern[str]]) -> bool:
+    if fact.is_call:
+        return any(path.search(fact.call) for path in paths)
+    return bool(wanted) and len(wanted & fact.said) >= _SAYS * len(wanted)
+
+
+def _facts(messages: Iterable[Message]) -> Iterator[_Fact]:
+    calls: dict[str, ToolCallPart] = {}
+    for message in messages:
+        calls |= {call.id: call for call in message.tool_calls}
+        if message.role == "user" and len(message.text) <= TYPED:
+            for one in statements(message.text):
+                yield _Fact(said=stems(one), is_done=_is_done(one))
+        if message.role == "tool" and message.text:
+            yield from _of_answer(message.text, None, has_failed=False)
+        is_marked = (message.metadata or {}).get("isError") is True
+        for part in message.tool_call_responses:
+            has_failed = is_marked or is_failed(part)
+            yield from _of_answer(_text(part), calls.get(part.id), has_failed=has_failed)
+
+
+def _of_answer(text: str, call: ToolCallPart | None, *, has_failed: bool) -> Iterator[_Fact]:
+    if shows(call) if call else len(text) > _SHORT:
+        return
+    is_done = not (has_failed or _HAS_FAILED(text))
+    key = f"{call.name} {call.arguments}" if call else "an earlier call"
+    yield _Fact(said=set(), is_done=is_done, call=key, is_call=True)
+    for one in statements(text):
+        in_doubt = is_done and _IS_OPEN(one)
+        yield _Fact(said=stems(one), is_done=None if in_doubt else is_done, call=key)
+
+
+def _text(part: ToolCallResponsePart) -> str:
+    if isinstance(part.response, str):
+        return part.response
+    return "\n".join(one.content for one in part.response if isinstance(one, TextPart))
+
+
+def _is_done(statement: str) -> bool | None:
+    is_said = _IS_DONE(statement) and not (_IS_OPEN(statement) or _IS_ASKED(statement))
+    return True if is_said else None
