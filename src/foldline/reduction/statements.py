@@ -2,21 +2,42 @@
 
 import re
 from collections.abc import Callable
-from itertools import pairwise
 
 from msgspec import Struct
 
 
-__all__ = ["Kept", "is_listed", "kept", "statements"]
+__all__ = ["Kept", "is_labelled", "is_listed", "kept", "statements"]
 
 
 # A line that is one statement, whatever it holds: of a list, a table or a quotation, or a heading.
 _IS_WHOLE = re.compile(r"\s*(?:[-*+•‣◦–—#>|]|\d{1,3}[.)]\s|```|~~~)").match
-# What ends a sentence, before what begins one; no space is needed where none is written.
+# What may end a sentence, before what may begin one; no space is needed where none is written.
 _END = re.compile(
-    r"(?<![.!?…])(?<!\b[A-Za-z])[.!?…]++[\"'”’»)\]]*+\s++(?=[^\s\Wa-z]|[\"'“‘«(\[])|[。！？｡]"
+    r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+\s++(?=[^\s\Wa-z]|[\"'“‘«(\[])|[。！？｡]"
 )
 _HAS_WORD = re.compile(r"\w").search
+# The last word before a full stop, and what is hardly ever the last one of a sentence: a word without
+# a vowel, a count of kings, or one of these. What is no word either way is not looked for.
+_LAST = re.compile(r"[^\s(\[\"'“„«/]*\Z")
+_CLIPPED = re.compile(r"[A-Z]?[b-df-hj-np-tv-xz]{1,4}|[IVXL]{2,5}", re.ASCII).fullmatch
+_SHORT = frozenset(
+    (
+        "prof rev gen col capt hon etc inc co corp ave approx est dept ext incl ed eds al vol fig sec sc "
+        "ca evtl inkl exkl usw geb allg sog dipl ing abt tel aufl ziff einschl mio mme mlle env av tél sra "
+        "srta dña ud uds avda núm pág sta sto sig sigra avv arch dott geom ecc mevr enz bijv eks ul os godz "
+        "inż itd itp św im např atd apod mudr nám ул им проф гг тел др пр руб тыс стр млн млрд doç cad sok mah"
+    ).split()
+)
+_LONGEST = 16
+_ORDINAL_DIGITS = 3
+_LETTERS_BEFORE_NUMBER = 4
+_QUOTES = "\"“”„«»`"
+# A line as long as that was wrapped where the next one goes on, by its first letter.
+_WRAPPED_LOWER = 40
+_WRAPPED = 60
+_CLOSING = " \t\r\"'”’»)]*_`"
+_ENDING = frozenset(".!?…:;|>}。！？｡")
+_IS_LABEL = re.compile(r"\W{0,12}[^\W\d_][\w '/()&-]{0,40}[*_]{0,3}:(?:[\s*_]|\Z)").match
 
 
 class Kept(Struct, frozen=True, kw_only=True):
@@ -35,27 +56,85 @@ def is_listed(line: str) -> bool:
     return bool(_IS_WHOLE(line))
 
 
+def is_labelled(line: str) -> bool:
+    """Whether *line* begins with what it is about, and a colon."""
+    return bool(_IS_LABEL(line))
+
+
 def statements(text: str) -> list[str]:
     """Return the statements of *text* in their order; what has no word is none."""
-    return [one for line in text.split("\n") for one in _of_line(line) if _HAS_WORD(one)]
+    return [one for block in _blocks(text) for one in _of_block(block) if _HAS_WORD(one)]
 
 
 def kept(text: str, is_bad: Callable[[str], bool]) -> Kept:
     """Return *text* without the statements that are bad; a line that has no other goes whole."""
-    lines: list[str] = []
+    left: list[str] = []
     total = dropped = 0
-    for line in text.split("\n"):
-        pieces = _of_line(line)
+    for block in _blocks(text):
+        pieces = _of_block(block)
         good = [one for one in pieces if not (_HAS_WORD(one) and is_bad(one))]
         total += sum(bool(_HAS_WORD(one)) for one in pieces)
         dropped += len(pieces) - len(good)
         if good or not pieces:
-            lines.append("".join(good) if len(good) == len(pieces) else "".join(good).rstrip())
-    return Kept(text="\n".join(lines).strip(), statements=total, dropped=dropped)
+            left.append("".join(good) if len(good) == len(pieces) else "".join(good).rstrip())
+    return Kept(text="\n".join(left).strip(), statements=total, dropped=dropped)
 
 
-def _of_line(line: str) -> list[str]:
-    if _IS_WHOLE(line):
-        return [line]
-    ends = [0, *(match.end() for match in _END.finditer(line)), len(line)]
-    return [line[start:end] for start, end in pairwise(ends) if start < end]
+def _blocks(text: str) -> list[str]:
+    """Return the lines of *text*, those that were wrapped as one."""
+    blocks: list[list[str]] = []
+    for line in text.split("\n"):
+        if blocks and _runs_on(blocks[-1][-1], line):
+            blocks[-1].append(line)
+        else:
+            blocks.append([line])
+    return ["\n".join(block) for block in blocks]
+
+
+def _runs_on(line: str, following: str) -> bool:
+    """Whether a sentence of *line* is not over before the *following* one."""
+    first = following.lstrip()[:1]
+    begins = first.isupper() or first.isdigit() or first == "("
+    least = _WRAPPED_LOWER if first.islower() else _WRAPPED
+    if len(line) < least or not (begins or first.islower()):
+        return False
+    if _IS_WHOLE(following) or _IS_LABEL(following) or line.lstrip().startswith("#"):
+        return False
+    line = line.rstrip(_CLOSING)
+    return line[-1:] not in _ENDING or (line.endswith(".") and _is_short(line[:-1], first))
+
+
+def _of_block(block: str) -> list[str]:
+    if _IS_WHOLE(block):
+        return [block]
+    pieces: list[str] = []
+    start = seen = quotes = depth = 0
+    for match in _END.finditer(block):
+        stretch = block[seen : match.end()]
+        seen = match.end()
+        quotes += sum(map(stretch.count, _QUOTES))
+        depth = max(0, depth + sum(map(stretch.count, "([")) - sum(map(stretch.count, ")]")))
+        # In doubt a sentence goes on: half of one may say the contrary.
+        is_clipped = match[0].rstrip() == "." and _is_short(
+            block[max(start, match.start() - _LONGEST) : match.start()], block[seen]
+        )
+        if not (quotes % 2 or depth or is_clipped):
+            pieces.append(block[start:seen])
+            start = seen
+    return [*pieces, block[start:]] if start < len(block) else pieces
+
+
+def _is_short(before: str, following: str) -> bool:
+    """Whether a full stop after *before* counts or shortens a word, as in "3. May" or "Dr. Lee"."""
+    word = _LAST.search(before[-_LONGEST:])[0]  # type: ignore[index]
+    last = word.rpartition(".")[2].lstrip("–-")
+    if last.isdigit():
+        return len(last) <= _ORDINAL_DIGITS
+    if not last.isalpha():
+        return False
+    return (
+        len(last) == 1
+        or last.casefold() in _SHORT
+        or (word == last and _CLIPPED(last) is not None)
+        or (len(last) <= _LETTERS_BEFORE_NUMBER and following.isdigit())
+    )
