@@ -18,7 +18,7 @@ _MONTHS = {
         (
             "january jan januar jänner janvier enero ene gennaio gen janeiro januari stycznia ocak января",
             "february feb februar février fevrier febrero febbraio fevereiro fev februari lutego şubat февраля",
-            "march mar märz mär mars marzo março marco maart marca mart марта",
+            "march mar märz mär mars marzo março maart marca mart марта",
             "april apr avril avr abril abr aprile kwietnia nisan апреля",
             "may mai mayo maggio mag maio mei maj maja mayıs мая",
             "june jun juni juin junio giugno giu junho czerwca haziran июня",
@@ -87,8 +87,11 @@ def _numeric(text: str) -> Iterator[Day]:
 
 
 def _named(text: str) -> Iterator[Day]:
-    found = [(match, match[1], (2, 3)) for match in _MONTH_FIRST.finditer(text)]
-    found += [(match, match[3], (1, 2)) for match in _DAY_FIRST.finditer(text)]
+    found = [(match, match[3], (1, 2)) for match in _DAY_FIRST.finditer(text)]
+    # What follows a whole day, such as "30. Oktober 15 Uhr", is no day of its month.
+    taken = {match.start(3) for match, name, _ in found if name in _MONTHS}
+    months = (match for match in _MONTH_FIRST.finditer(text) if match.start(1) not in taken)
+    found += [(match, match[1], (2, 3)) for match in months]
     for match, name, days in found:
         for day in days:
             if name in _MONTHS and match[day] is not None:

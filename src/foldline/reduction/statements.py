@@ -28,9 +28,9 @@ _SHORT = frozenset(
         "inż itd itp św im např atd apod mudr nám ул им проф гг тел др пр руб тыс стр млн млрд doç cad sok mah"
     ).split()
 )
+_BEFORE_NUMBER = frozenset(("no", "art", "max", "min", "abs", "kap", "kl", "ver", "page"))
 _LONGEST = 16
 _ORDINAL_DIGITS = 3
-_LETTERS_BEFORE_NUMBER = 4
 _QUOTES = "\"“”„«»`"
 # A line as long as that was wrapped where the next one goes on, by its first letter.
 _WRAPPED_LOWER = 40
@@ -136,5 +136,5 @@ def _is_short(before: str, following: str) -> bool:
         len(last) == 1
         or last.casefold() in _SHORT
         or (word == last and _CLIPPED(last) is not None)
-        or (len(last) <= _LETTERS_BEFORE_NUMBER and following.isdigit())
+        or (following.isdigit() and last.casefold() in _BEFORE_NUMBER)
     )
