@@ -102,9 +102,7 @@ def _unfounded(said: Iterable[str], request: SummaryRequest) -> set[str]:
 
     # A sentence may go over several lines, each of which is read as one.
     return {
-        one
-        for one in said
-        if any(map(is_bad, {one, *one.split("\n")})) or wishes.is_foreign(one)
+        one for one in said if any(map(is_bad, {one, *one.split("\n")})) or wishes.is_foreign(one)
     }
 
 

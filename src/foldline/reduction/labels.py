@@ -18,14 +18,22 @@ _THIRD_PERSON = re.compile(
     r"[a-z]{2,}(?:[a-rt-z]s|ed)|will|found|wrote|chose|is|was|has|did|made|ran|got|began|kept"
 ).fullmatch
 # Who speaks to somebody, forbids or permits is no label.
-_SPEAKING = frozenset(
-    word for one in LANGUAGES.values() for word in one.first | one.second
-) | frozenset(
-    "please yes no ok okay sure thanks this always never must should shall may can cannot now allowed permitted "
-    "approved authorized granted lifted disabled enabled ignore bitte immer nie darf muss jamais toujours siempre "
-    "nunca sempre mai altijd nooit alltid aldrig zawsze nigdy всегда никогда".split()
+_PERSONS = frozenset(
+    word
+    for code in ("en", "de", "fr", "es")
+    for word in LANGUAGES[code].first | LANGUAGES[code].second
 )
-_IS_SAID = re.compile(r"[!?！？\"“„«]").search
+_SPEAKS = re.compile(
+    r"[!?！？\"“„«]|\b(?:please|yes|no|ok|okay|sure|thanks|this|always|never|must|should|shall|may|can|cannot|now"
+    r"|allowed|permitted|approved|authorized|granted|lifted|disabled|enabled|ignore|bitte|immer|nie|darf|muss|jamais"
+    r"|toujours|siempre|nunca|sempre|mai|altijd|nooit|alltid|aldrig|zawsze|nigdy|всегда|никогда)\b",
+    re.IGNORECASE,
+).search
+# What follows a word that is an order.
+_IS_OBJECT = re.compile(
+    r"the|an?|all|any|every|each|both|this|that|these|those|it|them|everything|his|her|their|its|der|die|das|den|alle"
+    r"|les?|la|tous|toutes|el|l[oa]s|todos|il|lo|gli|tutti|o|os|de|het"
+).fullmatch
 _LEAST_KNOWN = 0.5
 
 
@@ -41,11 +49,12 @@ def is_fact(statement: str, said: AbstractSet[str]) -> bool:
         return False
     rest = statement[label.end() :]
     found = words(rest)
-    if imitates(rest) or _IS_SAID(rest) or not _SPEAKING.isdisjoint(found) or not found:
+    if not found or imitates(rest) or _SPEAKS(rest) or not _PERSONS.isdisjoint(found):
         return False
-    meant = [stem for word in found if word not in TELLING for stem in content([word])]
+    told = found[1:] if label["side"] else found
+    meant = [stem for word in told if word not in TELLING for stem in content([word])]
     if sum(stem in said for stem in meant) < _LEAST_KNOWN * len(meant):
         return False
     if label["side"]:
         return found[0] in TELLING or _THIRD_PERSON(found[0]) is not None
-    return bool(meant) and meant[0] in said
+    return bool(meant) and meant[0] in said and not any(map(_IS_OBJECT, found[1:2]))

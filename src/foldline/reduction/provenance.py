@@ -61,7 +61,8 @@ _NAME = re.compile(
 )
 # A branch, and a pull request.
 _BRANCH = re.compile(
-    r"(?<![\w./-])(?:feat(?:ure)?|(?:bug|hot)?fix|release|chore)/(?=[\w.]*+[-_\d])[\w.-]*\w", re.ASCII
+    r"(?<![\w./-])(?:feat(?:ure)?|(?:bug|hot)?fix|release|chore)/(?=[\w.]*+[-_\d])[\w.-]*\w",
+    re.ASCII,
 )
 _TICKET = re.compile(r"(?<![\w#&])#\d{2,9}(?!\w)", re.ASCII)
 _HAS_ENDING = re.compile(r"\.[A-Za-z]\w{0,4}\Z", re.ASCII).search

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from typing import NamedTuple, Self
 
 from msgspec import Struct
 
@@ -12,32 +13,29 @@ __all__ = ["Kept", "is_labelled", "is_listed", "kept", "statements"]
 # A line that is one statement, whatever it holds: of a list, a table or a quotation, or a heading.
 _IS_WHOLE = re.compile(r"\s*(?:[-*+•‣◦–—#>|]|\d{1,3}[.)]\s|```|~~~)").match
 # What may end a sentence, before what may begin one; no space is needed where none is written.
-_END = re.compile(
-    r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+\s++(?=[^\s\Wa-z]|[\"'“‘«(\[])|[。！？｡]"
-)
+_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+\s++(?=[^\s\Wa-z]|[\"'“‘«(\[])|[。！？｡]")
 _HAS_WORD = re.compile(r"\w").search
 # The last word before a full stop, and what is hardly ever the last one of a sentence: a word without
 # a vowel, a count of kings, or one of these. What is no word either way is not looked for.
-_LAST = re.compile(r"[^\s(\[\"'“„«/]*\Z")
+_BREAK = re.compile(r"[\s(\[\"'“„«/]").split
 _CLIPPED = re.compile(r"[A-Z]?[b-df-hj-np-tv-xz]{1,4}|[IVXL]{2,5}", re.ASCII).fullmatch
-_SHORT = frozenset(
-    (
-        "prof rev gen col capt hon etc inc co corp ave approx est dept ext incl ed eds al vol fig sec sc "
-        "ca evtl inkl exkl usw geb allg sog dipl ing abt tel aufl ziff einschl mio mme mlle env av tél sra "
-        "srta dña ud uds avda núm pág sta sto sig sigra avv arch dott geom ecc mevr enz bijv eks ul os godz "
-        "inż itd itp św im např atd apod mudr nám ул им проф гг тел др пр руб тыс стр млн млрд doç cad sok mah"
-    ).split()
-)
-_BEFORE_NUMBER = frozenset(("no", "art", "max", "min", "abs", "kap", "kl", "ver", "page"))
+_SHORT = re.compile(
+    r"prof|rev|gen|col|capt|hon|etc|inc|co|corp|ave|approx|est|dept|ext|incl|eds?|al|vol|fig|sec|sc|ca|evtl|inkl"
+    r"|exkl|usw|geb|allg|sog|dipl|ing|abt|tel|aufl|ziff|einschl|mio|mme|mlle|env|av|tél|srta|sra|dña|uds?|avda|núm"
+    r"|pág|sta|sto|sig|sigra|avv|arch|dott|geom|ecc|mevr|enz|bijv|eks|ul|os|godz|inż|itd|itp|św|im|např|atd|apod"
+    r"|mudr|nám|ул|им|проф|гг|тел|др|пр|руб|тыс|стр|млн|млрд|doç|cad|sok|mah"
+).fullmatch
+_IS_COUNTED = re.compile(r"no|art|max|min|abs|kap|kl|ver|page").fullmatch
 _LONGEST = 16
 _ORDINAL_DIGITS = 3
-_QUOTES = "\"“”„«»`"
+_QUOTES = '"“”„«»`'
 # A line as long as that was wrapped where the next one goes on, by its first letter.
 _WRAPPED_LOWER = 40
 _WRAPPED = 60
+_IS_FIRST = re.compile(r"\s*1[.)]").match
 _CLOSING = " \t\r\"'”’»)]*_`"
 _ENDING = frozenset(".!?…:;|>}。！？｡")
-_IS_LABEL = re.compile(r"\W{0,12}[^\W\d_][\w '/()&-]{0,40}[*_]{0,3}:(?:[\s*_]|\Z)").match
+_IS_LABEL = re.compile(r"\W{0,12}[^\W\d_][\w '/()&-]{0,40}[*_\"]{0,3}:(?:[\s*_]|\Z)").match
 
 
 class Kept(Struct, frozen=True, kw_only=True):
@@ -82,43 +80,67 @@ def kept(text: str, is_bad: Callable[[str], bool]) -> Kept:
 
 def _blocks(text: str) -> list[str]:
     """Return the lines of *text*, those that were wrapped as one."""
-    blocks: list[list[str]] = []
-    for line in text.split("\n"):
-        if blocks and _runs_on(blocks[-1][-1], line):
+    first, *others = text.split("\n")
+    blocks, opened = [[first]], _Opened().after(first)
+    for line in others:
+        if _runs_on(blocks[-1][-1], line, is_open=opened.is_open):
             blocks[-1].append(line)
         else:
             blocks.append([line])
+            opened = _Opened()
+        opened = opened.after(line)
     return ["\n".join(block) for block in blocks]
 
 
-def _runs_on(line: str, following: str) -> bool:
+class _Opened(NamedTuple):
+    """The marks of quotations and the brackets up to a place."""
+
+    quotes: int = 0
+    brackets: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self.quotes % 2 or self.brackets)
+
+    def after(self, text: str) -> Self:
+        brackets = text.count("(") + text.count("[") - text.count(")") - text.count("]")
+        quotes = self.quotes + sum(map(text.count, _QUOTES))
+        return self._replace(quotes=quotes, brackets=max(0, self.brackets + brackets))
+
+
+def _runs_on(line: str, following: str, *, is_open: bool) -> bool:
     """Whether a sentence of *line* is not over before the *following* one."""
     first = following.lstrip()[:1]
-    begins = first.isupper() or first.isdigit() or first == "("
-    least = _WRAPPED_LOWER if first.islower() else _WRAPPED
-    if len(line) < least or not (begins or first.islower()):
+    if not first or _IS_LABEL(following) or line.lstrip().startswith("#"):
         return False
-    if _IS_WHOLE(following) or _IS_LABEL(following) or line.lstrip().startswith("#"):
+    # An ordinal may have come to the beginning of a line, but a list begins with one.
+    is_ordinal = first.isdigit() and not _IS_WHOLE(line) and _IS_FIRST(following) is None
+    if _IS_WHOLE(following) and not is_ordinal:
         return False
-    line = line.rstrip(_CLOSING)
-    return line[-1:] not in _ENDING or (line.endswith(".") and _is_short(line[:-1], first))
+    # A value of JSON ends with a comma.
+    is_quote = first in _QUOTES and not line.rstrip().endswith(",")
+    begins = first.isupper() or first.isdigit() or first == "(" or is_quote
+    if not first.islower() and not (begins and len(line) >= _WRAPPED):
+        return False
+    left = line.rstrip(_CLOSING)
+    is_over = left[-1:] in _ENDING and not (left[-1:] == "." and _is_short(left[:-1], first))
+    return len(line) >= _WRAPPED_LOWER and (is_open or not is_over)
 
 
 def _of_block(block: str) -> list[str]:
     if _IS_WHOLE(block):
         return [block]
     pieces: list[str] = []
-    start = seen = quotes = depth = 0
+    start = seen = 0
+    opened = _Opened()
     for match in _END.finditer(block):
-        stretch = block[seen : match.end()]
+        opened = opened.after(block[seen : match.end()])
         seen = match.end()
-        quotes += sum(map(stretch.count, _QUOTES))
-        depth = max(0, depth + sum(map(stretch.count, "([")) - sum(map(stretch.count, ")]")))
         # In doubt a sentence goes on: half of one may say the contrary.
         is_clipped = match[0].rstrip() == "." and _is_short(
             block[max(start, match.start() - _LONGEST) : match.start()], block[seen]
         )
-        if not (quotes % 2 or depth or is_clipped):
+        if not (opened.is_open or is_clipped):
             pieces.append(block[start:seen])
             start = seen
     return [*pieces, block[start:]] if start < len(block) else pieces
@@ -126,7 +148,7 @@ def _of_block(block: str) -> list[str]:
 
 def _is_short(before: str, following: str) -> bool:
     """Whether a full stop after *before* counts or shortens a word, as in "3. May" or "Dr. Lee"."""
-    word = _LAST.search(before[-_LONGEST:])[0]  # type: ignore[index]
+    word: str = _BREAK(before[-_LONGEST:])[-1]
     last = word.rpartition(".")[2].lstrip("–-")
     if last.isdigit():
         return len(last) <= _ORDINAL_DIGITS
@@ -134,7 +156,7 @@ def _is_short(before: str, following: str) -> bool:
         return False
     return (
         len(last) == 1
-        or last.casefold() in _SHORT
+        or _SHORT(last.casefold()) is not None
         or (word == last and _CLIPPED(last) is not None)
-        or (following.isdigit() and last.casefold() in _BEFORE_NUMBER)
+        or (following.isdigit() and _IS_COUNTED(last.casefold()) is not None)
     )
