@@ -292,7 +292,7 @@ def test_the_next_answer_is_refused(text: str) -> None:
         "- the assistant asked: what would you like to know?",
         "The user said: I'm sorry for being late.",
         "Trains to Lisbon are slow since the line is I/O bound, i.e. full.",
-        "Trains to Lisbon, as of version 2: one is late, and the column for_you/me is gone.",
+        "Trains to Lisbon, as of version 2: one is late, and the seats for you/me are gone.",
         "Trains to Lisbon were found. My next step is a seat.",
         "You asked me to find trains to Lisbon. I found two.",
         "Trains to Lisbon. Still to be found: a seat by the window!",

@@ -24,7 +24,7 @@ _PERSONS = frozenset(
     for word in LANGUAGES[code].first | LANGUAGES[code].second
 )
 _SPEAKS = re.compile(
-    r"[!?！？\"“„«]|\b(?:please|yes|no|ok|okay|sure|thanks|this|always|never|must|should|shall|may|can|cannot|now"
+    r"[!?！？\"“„«]|\b(?:please|yes|no|ok|okay|sure|thanks|this|always|never|must|should|shall|may|can|cannot"
     r"|allowed|permitted|approved|authorized|granted|lifted|disabled|enabled|ignore|bitte|immer|nie|darf|muss|jamais"
     r"|toujours|siempre|nunca|sempre|mai|altijd|nooit|alltid|aldrig|zawsze|nigdy|всегда|никогда)\b",
     re.IGNORECASE,

@@ -72,8 +72,8 @@ _NUMBER = re.compile(
 # All of something, standards, and the keys and tags of a report: these come from no source.
 _COMMON = re.compile(
     r"(?<![\d.,])100 ?%|\b(?:x86_64|iso[- ]8601|(?:sha|aes)-?(?:1|128|256|512))\b"
-    r"|\b(?:next|open|done|key|current|pending|failed|failing|changed|completed|remaining|main|last|todo|user"
-    r"|files?|tasks?|tests?)(?:_[a-z]{1,20}){1,3}(?=\"?\s?:|>)",
+    r"|\"[a-z]{1,20}(?:_[a-z]{1,20}){1,3}\"(?=\s?:)|\b(?:next|open|done|key|current|pending|failed|failing|changed|completed|remaining|main|last|todo|user"
+    r"|files?|tasks?|tests?)(?:_[a-z]{1,20}){1,3}(?=:|>)",
     re.IGNORECASE | re.ASCII,
 )
 _MARKS = re.compile(r"[.,' _]")

@@ -81,7 +81,7 @@ def shape_defects(text: str, request: SummaryRequest) -> Iterator[str]:
         yield "The text copies messages word for word instead of summarizing the conversation."
     if _is_copy(found, words(request.prompt)):
         yield "The text repeats its instruction."
-    if _repeats(found):
+    if size >= _LEAST_COMPARED and _repeats(found):
         yield "The text says the same again and again."
     if size >= _LEAST_COMPARED and _is_cut(text):
         yield "The text ends before it is complete."

@@ -12,6 +12,7 @@ __all__ = ["calls_tool", "is_turn"]
 # Who tells, in languages without spaces, or that write endings onto the word.
 _TELLS = re.compile(
     "用户|用戶|助手|对话|對話|总结|總結|摘要|讨论|討論|ユーザー|アシスタント|会話|要約|사용자|대화|요약"
+    r"|\b(?i:so far|bisher|jusqu['’]ici|hasta ahora|finora|até agora|tot nu toe|hittills|do tej pory|şimdiye kadar)\b"
 )
 # With a capital inside of a sentence, German speaks to somebody.
 _ADDRESSES = re.compile(
@@ -21,10 +22,10 @@ _ADDRESSES = re.compile(
 # Who begins so tells what he was asked or has to do, though he says "I" or "you".
 _REPORTS = re.compile(
     r"\W{0,9}(?:i was (?:asked|told)|(?:earlier,? )?you (?:asked|wanted|want|told) me to|you requested that i"
-    r"|my (?:task|job|assignment) (?:is|was)|[^.!?\n]{0,40}\bso far\b|ich (?:wurde gebeten|sollte)|du hast mich gebeten"
+    r"|my (?:task|job|assignment) (?:is|was)|my (?:notes|summary)|ich (?:wurde gebeten|sollte)|du hast mich gebeten"
     r"|sie haben mich gebeten|meine aufgabe (?:ist|war)|on m['’]a demandé|(?:tu m['’]as|vous m['’]avez) demandé"
     r"|ma tâche (?:est|était)|(?:se )?me (?:pidió|pidieron|pediste)|mi tarea (?:es|era)|(?:mi è stato|mi hai) chiesto"
-    r"|il mio compito (?:è|era)|(?:você )?me pedi(?:u|ram|ste)|minha tarefa (?:é|era)|mij werd gevraagd|je vroeg me"
+    r"|il mio compito (?:è|era)|(?:você )?me pedi(?:u|ram|ste)|pedi(?:u|ram|ste)-me|minha tarefa (?:é|era)|mij werd gevraagd|je vroeg me"
     r"|mijn taak (?:is|was)|poproszono mnie|poprosił[ae]ś mnie|moim zadaniem (?:jest|było)|меня попросили"
     r"|(?:ты попросил\w?|вы попросили) меня|моя задача|benden istendi|görevim)\b",
     re.IGNORECASE,
