@@ -357,9 +357,11 @@ class _Statement:
         least = _LEAST_DIGITS + (len(groups) == _PARTS_OF_A_PRICE and len(groups[-1]) != _GROUP)
         if sum(map(len, groups)) < least or self._source.has_number(written):
             return True
-        if self._source.has(written) or self._source.has_beginning(written):
-            return True
-        return len(groups) == _PARTS_OF_A_PRICE and self._source.has_short_day(*groups)
+        return (
+            self._source.has(written)
+            or self._source.has_beginning(written)
+            or (len(groups) == _PARTS_OF_A_PRICE and self._source.has_short_day(*groups))
+        )
 
 
 def _alike(text: str) -> str:
