@@ -64,6 +64,10 @@ NO_SUMMARY = {
         ),
         "repeats its instruction",
     ),
+    "half of a JSON": (
+        '{"goal": "keep invoices", "files": ["migration of the',
+        "before it is complete",
+    ),
     "half a sentence": ("The billing service loses invoices because the", "before it is complete"),
 }
 

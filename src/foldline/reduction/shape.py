@@ -156,7 +156,7 @@ def _repeats(found: Sequence[str]) -> bool:
 def _is_cut(text: str) -> bool:
     lines = [line for line in text.split("\n") if line.strip()]
     last, said = lines[-1], words(lines[-1])
-    if text.count("```") % 2:
+    if text.count("```") % 2 or (text.startswith("{") and not text.endswith("}")):
         return True
     if not said or _ENDED(last) or last.lstrip().startswith(("#", "|", "```")):
         return False
