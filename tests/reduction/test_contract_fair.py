@@ -20,7 +20,7 @@ def judge(talk: str, text: str, *more: Message) -> Review:
 
 @pytest.mark.parametrize("name", FAIR)
 def test_a_fair_summary_stands(name: str) -> None:
-    """Whoever it is told to, whatever its shape and language: it stays as it was written."""
+    """Whatever its reader, its shape and language: it stays as it was written."""
     talk, text = FAIR[name]
     review = judge(talk, text)
 
@@ -91,7 +91,7 @@ def test_a_short_source_is_enough_to_refuse(name: str) -> None:
         "Invoices are lost on restarts; the cause is an early commit. The migration has two phases.",
         "Lost invoices, early commit, OrderClient unchanged",
         "People spoke of accounting software and of its database.",
-        "The user reports that billing drops documents if a process starts anew. The assistant explained why.",
+        "The user reports that billing drops documents if a process starts again. The assistant explained why.",
     ],
 )
 def test_other_words_for_a_short_source_stand(text: str) -> None:

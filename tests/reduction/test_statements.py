@@ -30,9 +30,9 @@ from tests.linearity import is_linear
             ["- an item of a list whose line was wrapped\n  here"],
         ),
         (
-            "Aim: a goal that is told of in many words of one line\nCause: none",
+            "Aim: a goal that is described in many words of one line\nCause: none",
             [
-                "Aim: a goal that is told of in many words of one line",
+                "Aim: a goal that is described in many words of one line",
                 "Cause: none",
             ],
         ),
