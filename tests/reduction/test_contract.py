@@ -59,11 +59,26 @@ def test_an_empty_text_is_refused(text: str) -> None:
         "<tool_call>look_up</tool_call>",
         '{"tool_calls":[{"name":"x"}]}',
         ' <invoke name="x">',
+        '{"name": "look_up"}',
+        '{"action": "look_up", "action_input": {}}',
     ],
 )
 def test_a_tool_call_is_refused(text: str) -> None:
     """A summarizer that calls a tool has not written a summary."""
     assert "The text is a tool call, not a summary." in judge(text, request(Message.user(LONG)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "the booking", "goal": "a trip"}',
+        '{"name": "Ann", "goal": "a trip"}',
+        '{"action": "they talked about it", "open": "none"}',
+    ],
+)
+def test_a_record_as_json_is_no_tool_call(text: str) -> None:
+    """A name of something, without arguments, or a sentence calls nothing."""
+    assert judge(text, request(Message.user(LONG))) == ()
 
 
 def test_a_text_as_long_as_its_source_is_refused() -> None:
@@ -255,6 +270,9 @@ def judge_answer(text: str) -> tuple[str, ...]:
         "The train leaves at nine.\n\nShall I book a seat for you?",
         "The train leaves at nine. Let me know if you need anything else!",
         "Is there anything else I can do for you?",
+        "The train leaves at nine. Safe travels!",
+        "Ich habe den Zug gebucht, wie Sie wollten.",
+        "Der Zug fährt um neun, und er bringt Ihnen mehr Zeit.",
     ],
 )
 def test_the_next_answer_is_refused(text: str) -> None:
@@ -273,6 +291,12 @@ def test_the_next_answer_is_refused(text: str) -> None:
         "Trains to Lisbon were found.\n\n## Last said\n- A: Would you like me to book a seat?",
         "- the assistant asked: what would you like to know?",
         "The user said: I'm sorry for being late.",
+        "Trains to Lisbon are slow since the line is I/O bound, i.e. full.",
+        "Trains to Lisbon, as of version 2: one is late, and the seats for you/me are gone.",
+        "Trains to Lisbon were found. My next step is a seat.",
+        "You asked me to find trains to Lisbon. I found two.",
+        "Trains to Lisbon. Still to be found: a seat by the window!",
+        "Der Zug fährt um neun. Die Gäste haben ihre Karten, die Bahn schickt sie ihnen.",
     ],
 )
 def test_a_summary_may_tell_of_answers(text: str) -> None:

@@ -59,6 +59,42 @@ def test_what_means_something_else_was_not(statement: str) -> None:
     assert lacking(statement)
 
 
+NAMED = (
+    "Region us-east-2, bucket acme-exports-eu, v2.3.1, PR #87 of feature/big-batches, commit "
+    "9f3c2ab41d7788990011aabbccddeeff00112233, container 41f5e6d7c8b9a0b1c2d3e4f5a6b7c8d9, image 4155678aa1. It has 4.2 million rows, "
+    "480万円, 3 Mio. Euro, 12,5 тыс. мест. Due 30.10. at night; keys am 2. Oktober 15 Uhr."
+)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "us-east-2", "acme-exports-eu", "version 2.3.1", "PR #87", "step #1", "feature/big-batches",
+        "commit 9f3c2ab", "image 4155678", "commit 9f3c2ab41d77", "container 41f5e6d7c8b9", "4,200,000 rows", "4200000", "4.2M",
+        "4,800,000 yen", "3.000.000 Euro", "12500", "by 30.10.", "October 30", "Schlüssel 2. Oktober 15 Uhr",
+        "100 % of it", "100% done", "<state>over</state>", '"next_steps": none', "<open_tasks>none</open_tasks>",
+        "a day-to-day thing, state-of-the-art", "x86_64, SHA-256, ISO-8601", "fix/test or release/deploy", "facade",
+    ],
+)  # fmt: skip
+def test_what_is_shortened_or_counted_otherwise_was_said(statement: str) -> None:
+    """The first digits of a hash, a number in words and a short day stand for what was said."""
+    assert not lacking(statement, NAMED)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "us-east-1", "us-west-2", "acme-exports-us", "v2.3.2", "version 2.4.1", "PR #88", "feature/small-batches",
+        "fix/issue-12", "commit 9f3c2ac", "commit 9f3c2a", "commit f3c2ab41d", "container 41f5e6d7c8b8", "4,300,000 rows",
+        "42000000", "4,900,000 yen", "by 31.10.", "October 31", "150 % of it", "deadbeef", "image 4155679", "next_steps are open",
+        "batch_size: 5", "Schlüssel 3. Oktober 15 Uhr",
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_it_was_not(statement: str) -> None:
+    """A neighbour of a region, a version, a branch or a hash is another one."""
+    assert lacking(statement, NAMED)
+
+
 _IDENTIFIER = re.compile(r"[A-Za-z0-9_][\w./@-]*[A-Za-z0-9]", re.ASCII)
 
 

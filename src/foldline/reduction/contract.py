@@ -98,10 +98,15 @@ def reviewed(
 def _unfounded(said: Iterable[str], request: SummaryRequest) -> set[str]:
     """Return the orders among *said* that are not the user's, and wishes that only a tool told."""
     wishes = Wishes(request)
+
+    def is_bad(line: str) -> bool:
+        return (imitates(line) and not wishes.are_reported(line)) or (
+            is_order(line) and not wishes.is_of_user(line)
+        )
+
+    # A sentence may go over several lines, each of which is read as one.
     return {
-        one
-        for one in said
-        if imitates(one) or (is_order(one) and not wishes.is_of_user(one)) or wishes.is_foreign(one)
+        one for one in said if any(map(is_bad, {one, *one.split("\n")})) or wishes.is_foreign(one)
     }
 
 

@@ -11,34 +11,45 @@ from msgspec.structs import replace
 __all__ = ["Day", "days_of"]
 
 
-# Each month in the languages that are told apart by their words, by its full name and its short one.
+# Each month in many languages, by its full name and the short one, twelve of them.
+_NAMES = """
+january jan januar jänner janvier enero ene gennaio gen janeiro januari stycznia ocak января
+ledna ιανουαρίου tammikuuta ianuarie január січня;
+february feb februar février fevrier febrero febbraio fevereiro fev februari lutego şubat февраля
+února φεβρουαρίου helmikuuta februarie február лютого;
+march mar märz mär mars marzo março maart marca mart марта
+marts března μαρτίου maaliskuuta martie március березня;
+april apr avril avr abril abr aprile kwietnia nisan апреля
+dubna απριλίου huhtikuuta aprilie április квітня;
+may mai mayo maggio mag maio mei maj maja mayıs мая
+května μαΐου toukokuuta május травня;
+june jun juni juin junio giugno giu junho czerwca haziran июня
+června ιουνίου kesäkuuta iunie június червня;
+july jul juli juillet julio luglio lug julho lipca temmuz июля
+července ιουλίου heinäkuuta iulie július липня;
+august aug août aout agosto ago augustus augusti sierpnia ağustos августа
+srpna αυγούστου elokuuta augusztus серпня;
+september sept sep septembre septiembre settembre setembro września eylül сентября
+září σεπτεμβρίου syyskuuta septembrie szeptember вересня;
+october oct oktober okt octobre octubre ottobre outubro października ekim октября
+října οκτωβρίου lokakuuta octombrie október жовтня;
+november nov novembre noviembre novembro listopada kasım ноября
+listopadu νοεμβρίου marraskuuta noiembrie листопада;
+december dec dezember dez décembre diciembre dic dicembre dezembro grudnia aralık декабря
+desember prosince δεκεμβρίου joulukuuta decembrie грудня
+"""
 _MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "january jan januar jänner janvier enero ene gennaio gen janeiro januari stycznia ocak января",
-            "february feb februar février fevrier febrero febbraio fevereiro fev februari lutego şubat февраля",
-            "march mar märz mär mars marzo março marco maart marca mart марта",
-            "april apr avril avr abril abr aprile kwietnia nisan апреля",
-            "may mai mayo maggio mag maio mei maj maja mayıs мая",
-            "june jun juni juin junio giugno giu junho czerwca haziran июня",
-            "july jul juli juillet julio luglio lug julho lipca temmuz июля",
-            "august aug août aout agosto ago augustus augusti sierpnia ağustos августа",
-            "september sept sep septembre septiembre settembre setembro września eylül сентября",
-            "october oct oktober okt octobre octubre ottobre outubro października ekim октября",
-            "november nov novembre noviembre novembro listopada kasım ноября",
-            "december dec dezember dez décembre diciembre dic dicembre dezembro grudnia aralık декабря",
-        ),
-        1,
-    )
-    for name in names.split()
+    name: number for number, names in enumerate(_NAMES.split(";"), 1) for name in names.split()
 }
 # Not in a longer name, and without marks only as eight digits of a likely year.
 _YEAR_FIRST = re.compile(
     r"(?<![0-9A-Za-z_])(?=\d{4}[-/.]|(?:19|20)\d{6}(?!\d))(\d{4})([-/.]?)(\d{1,2})\2(\d{1,2})(?!\d)"
 )
 _YEAR_LAST = re.compile(r"(?<![\d.])(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d\d)(?![\d.]*\d)")
-_EAST = re.compile(r"(?:(\d{4})\s?[年년]\s?)?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]")
+_EAST = re.compile(
+    r"(?:(\d{4})\s?[年년]\s?)?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]"
+    r"(?:[^\d\n]{0,3}(\d{1,2})\s?[日일])?"
+)
 _ORDINAL = r"(?:st|nd|rd|th|er|\.|º|ª)?"
 _MONTH_FIRST = re.compile(
     rf"([^\W\d_]{{3,12}})\.?[ -](\d{{1,2}}){_ORDINAL}(?![\d:])"
@@ -83,12 +94,17 @@ def _numeric(text: str) -> Iterator[Day]:
             yield _day(match, match[4], match[1], match[3])
             yield _day(match, match[4], match[3], match[1])
     for match in _EAST.finditer(text):
-        yield _day(match, match[1], match[2], match[3])
+        for day in (3, 4):
+            if match[day] is not None:
+                yield replace(_day(match, match[1], match[2], match[day]), start=match.start(day))
 
 
 def _named(text: str) -> Iterator[Day]:
-    found = [(match, match[1], (2, 3)) for match in _MONTH_FIRST.finditer(text)]
-    found += [(match, match[3], (1, 2)) for match in _DAY_FIRST.finditer(text)]
+    found = [(match, match[3], (1, 2)) for match in _DAY_FIRST.finditer(text)]
+    # What follows a whole day, such as "30. Oktober 15 Uhr", is no day of its month.
+    taken = {match.start(3) for match, name, _ in found if name in _MONTHS}
+    months = (match for match in _MONTH_FIRST.finditer(text) if match.start(1) not in taken)
+    found += [(match, match[1], (2, 3)) for match in months]
     for match, name, days in found:
         for day in days:
             if name in _MONTHS and match[day] is not None:

@@ -80,7 +80,7 @@ LANGUAGES = {
         "sind war waren wurde wurden hat haben nicht auch sich er sie es als an bei nach aus dass wird "
         "werden noch nur über um so wie bis durch",
         first="ich mir mich mein meine",
-        second="du dir dich dein deine ihnen ihr ihre",
+        second="du dir dich dein deine deinen deinem deiner euch euer eure",
         telling="nutzer benutzer assistent gespräch unterhaltung zusammenfassung kunde kundin fragte "
         "wollte bat sagte möchte wünschte besprochen erklärte schlug gesprochen nutzerin",
     ),
@@ -89,7 +89,7 @@ LANGUAGES = {
         "le la les un une des du de et ou mais à au aux en dans sur par pour avec est sont était étaient "
         "a ont été il elle ils elles ce cette ces qui que ne pas se son sa ses leur plus comme aussi",
         first="je j'ai me moi mon ma mes",
-        second="tu te toi ton vous votre vos",
+        second="tu te toi vous votre vos",
         telling="utilisateur utilisatrice assistant conversation résumé client cliente demandé demande "
         "voulait souhaite discuté expliqué proposé échange",
     ),
@@ -107,7 +107,7 @@ LANGUAGES = {
         "il lo la i gli le un uno una di del della dei delle e o ma a al alla in nel con per da dal è "
         "sono era erano stato stata ha hanno non che si suo sua come più anche questo questa",
         first="io mi mio mia miei",
-        second="tu ti tuo tua lei voi vostro",
+        second="tu ti tuo tua voi vostro",
         telling="utente assistente conversazione riassunto cliente chiesto chiede voleva vuole detto "
         "spiegato proposto discusso",
     ),
@@ -132,16 +132,25 @@ LANGUAGES = {
         "swedish svenska",
         "en ett och eller men av till i på vid med för från är var har hade inte som att det den de han "
         "hon om så kan ska skulle också sig blev blir",
-        first="jag mig min mitt mina",
-        second="du dig din ditt dina ni er",
+        first="jag mig mitt mina",
+        second="du dig din ditt dina",
         telling="användaren assistenten samtalet sammanfattning kunden frågade ville bad sade",
+    ),
+    "da": _language(
+        "danish dansk norwegian norsk",
+        "og i at er en et den det til på de som med for ikke der af av har var ble blev blir fra også vil kan skal "
+        "men om etter efter ved eller så seg sig vi alle han hun",
+        first="jeg meg mig mitt mine",
+        second="du deg dig din ditt dine jeres dere",
+        telling="brugeren brukeren assistenten samtalen sammendrag opsummering kunden spurgte spurte bad sagde "
+        "ønsker ønskede ønsket",
     ),
     "pl": _language(
         "polish polski polsku",
         "i w na z do od po za przez dla o u ze nie się jest są był była było były został została to ten "
         "ta te tego tej jego jej ich że jak ale oraz lub już także",
         first="ja mnie mi mój moja",
-        second="ty ci cię twój twoja pan pani",
+        second="ty cię twój twoja",
         telling="użytkownik użytkownika asystent rozmowa rozmowy podsumowanie klient poprosił zapytał "
         "chciał chce powiedział",
     ),
@@ -174,7 +183,7 @@ TELLING = frozenset(word for one in LANGUAGES.values() for word in one.telling)
 SIDES = _set(
     "user users assistant customer nutzer nutzerin benutzer assistent kunde kundin utilisateur "
     "utilisatrice usuario usuaria asistente utente assistente usuário usuária utilizador gebruiker "
-    "användaren assistenten użytkownik użytkownika asystent kullanıcı asistan пользователь "
+    "användaren assistenten brugeren brukeren użytkownik użytkownika asystent kullanıcı asistan пользователь "
     "пользователя ассистент"
 )
 """What the two sides of a conversation are called."""
@@ -186,7 +195,7 @@ DANGLING = _set(
 
 _OTHER_NAMES = _set(
     "chinese mandarin japanese korean arabic hebrew greek hindi thai vietnamese ukrainian czech "
-    "danish norwegian finnish hungarian romanian persian indonesian bengali tamil language"
+    "finnish hungarian romanian persian indonesian bengali tamil language"
 )
 _NAMES = _OTHER_NAMES | {name for one in LANGUAGES.values() for name in one.names}
 # No spaces are written between the words of Chinese, Japanese, Thai and their neighbours.
@@ -263,14 +272,14 @@ def profile(found: Sequence[str]) -> Profile:
     )
 
 
-def is_foreign(text: Profile, *known: Profile) -> bool:
-    """Whether *text* is in the script or the language of none of the *known* ones."""
+def is_foreign(text: Profile, *known: Profile, least: int = _LEAST_WORDS) -> bool:
+    """Whether *text*, of so many words at *least*, is in script or language of none of the *known* ones."""
     script = max(text.scripts, key=lambda one: text.scripts[one], default="")
     if all(one.scripts.get(script, 0) < _LEAST_OF_SCRIPT for one in known):
         return text.count > 0
     own = text.languages
     best = max(own, key=lambda code: own[code])
-    if text.count < _LEAST_WORDS or own[best] < _LEAST_SHARE:
+    if text.count < least or own[best] < _LEAST_SHARE:
         return False
     right = {
         code

@@ -9,6 +9,7 @@ without marks between its groups, a code in groups or in one piece, a path from 
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import chain
@@ -50,7 +51,7 @@ _MAIL = re.compile(
 )
 _UUID = re.compile(r"[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}", re.ASCII | re.IGNORECASE)
 _PATH = re.compile(
-    r"(?<![\w.~:/\\@+-])(?:~|\.{1,2}(?=[/\\])|[A-Za-z]:|[\w.@+-]++)?(?:[/\\][\w.@+-]+)+", re.ASCII
+    r"(?<![\w.~:/\\@+<-])(?:~|\.{1,2}(?=[/\\])|[A-Za-z]:|[\w.@+-]++)?(?:[/\\][\w.@+-]+)+", re.ASCII
 )
 _FILE = re.compile(
     r"(?<![\w.-])(?=[\w-]*[A-Za-z])[\w-]++(?:\.(?![A-Z][a-z])[A-Za-z][\w-]+)+(?![\w(])", re.ASCII
@@ -58,11 +59,41 @@ _FILE = re.compile(
 _NAME = re.compile(
     r"[A-Za-z0-9]+(?:[_-]+[A-Za-z0-9]+)+|(?<!_)_++[A-Za-z]\w+|[A-Za-z0-9]{3,}", re.ASCII
 )
+# A branch, and a pull request.
+_BRANCH = re.compile(
+    r"(?<![\w./-])(?:feat(?:ure)?|(?:bug|hot)?fix|release|chore)/(?=[\w.]*+[-_\d])[\w.-]*\w",
+    re.ASCII,
+)
+_TICKET = re.compile(r"(?<![\w#&])#\d{2,9}(?!\w)", re.ASCII)
 _HAS_ENDING = re.compile(r"\.[A-Za-z]\w{0,4}\Z", re.ASCII).search
 _NUMBER = re.compile(
     r"(?<![\w.,])\d{1,3}(?:([,.' _])\d{3})(?:\1\d{3})*(?:[.,]\d+)?(?![\d])|\d+(?:[.,]\d+)*"
 )
+# All of something, standards, and the keys and tags of a report: these come from no source.
+_COMMON = re.compile(
+    r"(?<![\d.,])100 ?%|\b(?:x86_64|iso[- ]8601|(?:sha|aes)-?(?:1|128|256|512))\b"
+    r"|\"[a-z]{1,20}(?:_[a-z]{1,20}){1,3}\"(?=\s?:)|\b(?:next|open|done|key|current|pending|failed|failing|changed|completed|remaining|main|last|todo|user"
+    r"|files?|tasks?|tests?)(?:_[a-z]{1,20}){1,3}(?=:|>)",
+    re.IGNORECASE | re.ASCII,
+)
 _MARKS = re.compile(r"[.,' _]")
+# How many zeros a word stands for, after a number.
+_ZEROS = {
+    word: zeros
+    for zeros, words in {
+        3: "k thousand tsd tausend mille mil mila duizend tusen tys bin тыс тысяч тысячи 千 천",
+        4: "万 萬 만",
+        6: "m million millions mio millionen millones milioni milhões miljoen miljoner mln milyon млн миллион"
+        " миллиона миллионов",
+        8: "億 亿 억",
+        9: "bn billion billions mrd milliarden milliards miliardi miljard mld milyar млрд",
+    }.items()
+    for word in words.split()
+}
+_SCALED = re.compile(r"(?<![0-9A-Za-z_.,])(\d{1,9})(?:[.,](\d{1,9}))?\s?([^\W\d_]{1,10})")
+_LONGEST_DAY = 4
+_SHORT_DAY = re.compile(r"(?<![\d.,])(\d{1,2})\.\s?(\d{1,2})\.(?!\d)")
+_PARTS_OF_A_PRICE = 2
 _LEAST_DIGITS = 3
 _LONGEST_CODE = 64
 _LEAST_DEPTH = 2
@@ -85,6 +116,13 @@ _CAMEL = re.compile(r"[a-z][A-Z]").search
 _LETTERS = re.compile(r"[A-Za-z]*")
 _CAPITALS = re.compile(r"[A-Z]{3,8}").fullmatch
 _RUN = re.compile(r"[a-z0-9]+")
+# A hash, of which the first digits may stand for all; no word has eight such letters.
+_HASH = re.compile(r"[\da-f]{7,128}").fullmatch
+_HASH_OF_LETTERS = 8
+# Names with so many parts that differ in one are two of a kind, such as us-east-1 and us-east-2.
+_LEAST_OF_KIND = 3
+_MOST_OF_KIND = 8
+_HYPHENED = re.compile(r"(?<![a-z0-9-])[a-z0-9]++(?:-[a-z0-9]++){2,}")
 _JOINED = re.compile(r"([a-z0-9]+)([ -](?=[a-z0-9]))?")
 
 
@@ -132,9 +170,24 @@ class Source:
             return bool(years)
         return None in years and str(one.year) in self._numbers
 
+    def has_short_day(self, day: str, month: str) -> bool:
+        """Whether a day without a year was said, which *day* and *month* name in digits."""
+        return len(day + month) <= _LONGEST_DAY and (int(month), int(day)) in self._days
+
     def has_run(self, run: str) -> bool:
         """Whether letters and digits, folded, were said as one run."""
         return run in self._runs
+
+    def has_beginning(self, run: str) -> bool:
+        """Whether *run*, folded, is the beginning of a hash that was said."""
+        if not _HASH(run):
+            return False
+        at = bisect_left(self._hashes, run)
+        return at < len(self._hashes) and self._hashes[at].startswith(run)
+
+    def has_kin(self, name: str) -> bool:
+        """Whether a name was said that differs from *name*, folded, in one of its three parts or more."""
+        return not self._kinds.isdisjoint(_kinds(name))
 
     def _stands_alone(self, path: str) -> bool:
         return self._found(path, _touches_path)
@@ -154,12 +207,22 @@ class Source:
         return frozenset(_RUN.findall(self._text))
 
     @cached_property
+    def _hashes(self) -> list[str]:
+        return sorted(one for one in self._runs if _HASH(one) and not one.isdigit())
+
+    @cached_property
+    def _kinds(self) -> frozenset[str]:
+        names = set(_HYPHENED.findall(self._text))
+        return frozenset(kind for name in names for kind in _kinds(name))
+
+    @cached_property
     def _numbers(self) -> frozenset[str]:
         found = set(re.findall(r"\d+", self._text))
         plain = {one.lstrip("0") for one in found}
         for match in _NUMBER.finditer(self._text):
             if not match[0].isdigit():
                 plain.update(_readings(match[0]))
+        plain.update(_scaled(self._text))
         return frozenset(found | plain)
 
     @cached_property
@@ -167,6 +230,8 @@ class Source:
         days: dict[tuple[int, int], set[int | None]] = {}
         for one in days_of(self._text):
             days.setdefault((one.month, one.day), set()).add(one.year)
+        for match in _SHORT_DAY.finditer(self._text):
+            days.setdefault((int(match[2]), int(match[1])), set()).add(None)
         return days
 
     def _joined(self, names: set[str]) -> frozenset[str]:
@@ -196,12 +261,14 @@ class _Statement:
     def __init__(self, text: str, source: Source) -> None:
         self._source = source
         # Case tells a code from a word.
-        self._left = _without_secrets(_alike(text)).replace(_AND, "&")
+        self._left = _COMMON.sub(" ", _without_secrets(_alike(text)).replace(_AND, "&"))
         self.missing: set[str] = set()
         self._take(_ADDRESS, self._is_known)
         self._take(_MAIL, self._is_known)
         self._take(_UUID, self._is_known)
         self._take_days()
+        self._take(_TICKET, lambda written: source.has_run(written[1:]))
+        self._take(_BRANCH, self._is_known)
         self._take(_PATH, self._is_known_path)
         self._take(_FILE, self._is_known)
         self._take(_NAME, self._is_known_name)
@@ -248,14 +315,17 @@ class _Statement:
 
     def _is_known_name(self, name: str) -> bool | None:
         run = name.casefold()
-        if run.isdigit() or (run.isalpha() and not _CAMEL(name)):
+        is_word = run.isalpha() and not (len(run) >= _HASH_OF_LETTERS and _HASH(run))
+        if run.isdigit() or (is_word and not _CAMEL(name)):
             return None
         if run.isalnum():
             return self._is_known_run(name)
         pieces = [piece for piece in re.split("[_-]+", name) if piece]
         has_digit = any(map(str.isdigit, run))
-        is_code = "_" in name or any(
-            _MIXED(piece) or (has_digit and _CAPITALS(piece)) for piece in pieces
+        is_code = (
+            "_" in name
+            or any(_MIXED(piece) or (has_digit and _CAPITALS(piece)) for piece in pieces)
+            or self._source.has_kin(run)
         )
         if not is_code or self._source.has(run) or self._source.has(run.strip("_-")):
             return True if is_code else None
@@ -269,6 +339,8 @@ class _Statement:
         run = name.casefold()
         if self._source.has_run(run) or (not run.isalpha() and len(run) <= _GROUP):
             return True
+        if self._source.has_beginning(run):
+            return True
         if len(run) > _LONGEST_CODE:
             return False
         unit = _WITH_UNIT(run)
@@ -281,11 +353,15 @@ class _Statement:
 
     def _is_known_number(self, written: str) -> bool:
         groups = _MARKS.split(written)
-        # A price has two digits more.
-        least = _LEAST_DIGITS + (len(groups) > 1 and len(groups[-1]) != _GROUP)
+        # A price has two digits more, and a version may have few.
+        least = _LEAST_DIGITS + (len(groups) == _PARTS_OF_A_PRICE and len(groups[-1]) != _GROUP)
         if sum(map(len, groups)) < least or self._source.has_number(written):
             return True
-        return self._source.has(written)
+        return (
+            self._source.has(written)
+            or self._source.has_beginning(written)
+            or (len(groups) == _PARTS_OF_A_PRICE and self._source.has_short_day(*groups))
+        )
 
 
 def _alike(text: str) -> str:
@@ -303,6 +379,23 @@ def _readings(written: str) -> Iterator[str]:
         yield (whole + last).lstrip("0")
     decimals = last.rstrip("0")
     yield f"{whole}.{decimals}".rstrip(".").lstrip("0")
+
+
+def _scaled(text: str) -> Iterator[str]:
+    """Yield the numbers in *text* that have a word for their zeros, in digits."""
+    for whole, decimals, word in _SCALED.findall(text):
+        # No space is written after one of these.
+        zeros = _ZEROS.get(word) or _ZEROS.get(word[0] if word >= "\u3000" else "", 0)
+        if zeros and zeros >= len(decimals):
+            yield f"{whole}{decimals:0<{zeros}}".lstrip("0")
+
+
+def _kinds(name: str) -> Iterator[str]:
+    """Yield *name* without one of its parts each, if it has so many that they tell a name from words."""
+    parts = name.split("-")
+    if _LEAST_OF_KIND <= len(parts) <= _MOST_OF_KIND:
+        for at in range(len(parts)):
+            yield "-".join((*parts[:at], "", *parts[at + 1 :]))
 
 
 def _touches(outside: str, inside: str) -> bool:

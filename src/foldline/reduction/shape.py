@@ -3,8 +3,9 @@ Whether a text has the shape of a summary of its source.
 
 Nothing is asked for that a summary of some kind would not have: words of what it stands for, of the
 newest messages as of the summaries before them; more than one stretch of the source; no sentences
-again and again; an end; a language of its source or of its instruction. A short source is not judged:
-whatever is said of a few words may be said in other words.
+again and again, nor those of its instruction; an end; a language of its source or of its instruction.
+What is said of few words may be said in other words: a source with fewer than twenty different words of
+meaning is not compared with, and one with fewer than eighty only has to share a tenth of the text's.
 """
 
 import re
@@ -24,13 +25,15 @@ from foldline.reduction.language import (
 from foldline.reduction.record import Section, SummaryRecord
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.sources import texts_of
-from foldline.reduction.statements import is_listed, statements
+from foldline.reduction.statements import is_labelled, is_listed, statements
 
 
 __all__ = ["shape_defects"]
 
 
-# A source with fewer different words of meaning is not judged, nor a part of it with fewer own ones.
+# A source with fewer different words of meaning is not compared with, or not but for a few words; nor is
+# a part of it with fewer own ones.
+_LEAST_COMPARED = 20
 _LEAST_JUDGED = 80
 _LEAST_OF_PART = 40
 # A few messages of small talk have as many words as a summary, and need not be told.
@@ -41,6 +44,7 @@ _STALE = "The text leaves out all newly aged messages: it is no newer than what 
 _LEAST_CONTENT = 6
 _SHARE_OF_SHORT = 0.05
 _LEAST_OVERLAP = 0.4
+_LEAST_OVERLAP_OF_SHORT = 0.1
 _LEAST_SHARED = 2
 # Stretches of so many words are compared.
 _STRETCH = 5
@@ -55,6 +59,7 @@ _SPEAKER = re.compile(
 
 _ENDED = re.compile(r"[.!?…。！？｡؟\u06d4।॥။៕|`)\]}»”\"'>](?:[*_\"'”’»)\]]|\s)*\Z").search
 _OPEN_BRACKET = re.compile(r"\([^()]*\Z").search
+_IS_FILE = re.compile(r"[\w~.:/\\@+-]*\w\.[A-Za-z]\w{0,4}|\w+://\S+").fullmatch
 _LEAST_LINE = 8
 _LONG_LINE = 20
 _LEAST_ITEMS = 3
@@ -70,30 +75,39 @@ def shape_defects(text: str, request: SummaryRequest, *, merges: bool = False) -
         request: What was asked.
         merges: Whether code carries on what records in the earlier texts list.
     """
+    found = words(_SPEAKER.sub("", _without_headings(text)))
     said = words("\n".join(texts_of(request.messages)))
     parts = [said, *map(words, request.earlier)]
     meant = [content(one) for one in parts]
-    source = set[str]().union(*meant)
-    if len(source) < _LEAST_JUDGED:
-        return
-    found = words(_SPEAKER.sub("", _without_headings(text)))
-    own = content(one for one in found if one not in TELLING)
-    if len(own) < min(_LEAST_CONTENT, _SHARE_OF_SHORT * len(source)):
-        yield "The text says too little to stand for the conversation."
-        return
-    own_profile, profiles = profile(found), [profile(one) for one in parts]
-    yield from _language_defects(own_profile, profiles, request)
-    if not is_foreign(own_profile, *profiles):
-        if len(own & source) < _LEAST_OVERLAP * len(own):
-            yield "The text is about something else than the conversation."
-        else:
-            yield from _missing_parts(own, meant, request, merges=merges)
-    if _is_copy(found, said):
+    size = len(set[str]().union(*meant))
+    if size >= _LEAST_COMPARED:
+        own = content(one for one in found if one not in TELLING)
+        if len(own) < min(_LEAST_CONTENT, _SHARE_OF_SHORT * size):
+            yield "The text says too little to stand for the conversation."
+            return
+        own_profile, profiles = profile(found), [profile(one) for one in parts]
+        yield from _language_defects(own_profile, profiles, request)
+        if not is_foreign(own_profile, *profiles, least=1):
+            if _is_elsewhere(own, meant, size):
+                yield "The text is about something else than the conversation."
+            elif size >= _LEAST_JUDGED:
+                yield from _missing_parts(own, meant, request, merges=merges)
+    if size >= _LEAST_JUDGED and _is_copy(found, said):
         yield "The text copies messages word for word instead of summarizing the conversation."
-    if _repeats(found):
+    if _is_copy(found, words(request.prompt)):
+        yield "The text repeats its instruction."
+    if size >= _LEAST_COMPARED and _repeats(found):
         yield "The text says the same again and again."
-    if _is_cut(text):
+    if size >= _LEAST_COMPARED and _is_cut(text):
         yield "The text ends before it is complete."
+
+
+def _is_elsewhere(own: set[str], meant: Sequence[set[str]], size: int) -> bool:
+    """Whether a text with the stems *own* shares next to nothing with the *meant* ones, *size* in all."""
+    shared = sum(any(stem in part for part in meant) for stem in own)
+    if size < _LEAST_JUDGED:
+        return len(own) >= _LEAST_CONTENT and shared < max(1, _LEAST_OVERLAP_OF_SHORT * len(own))
+    return shared < _LEAST_OVERLAP * len(own)
 
 
 def _without_headings(text: str) -> str:
@@ -164,14 +178,21 @@ def _repeats(found: Sequence[str]) -> bool:
 def _is_cut(text: str) -> bool:
     lines = [line for line in text.split("\n") if line.strip()]
     last, said = lines[-1], words(lines[-1])
-    if text.count("```") % 2:
+    if text.count("```") % 2 or (text.startswith("{") and not text.endswith("}")):
         return True
     if not said or _ENDED(last) or last.lstrip().startswith(("#", "|", "```")):
         return False
     if said[-1] in DANGLING or _OPEN_BRACKET(last) or last.count("`") % 2:
         return True
-    if is_listed(last):
-        others = [bool(_ENDED(line)) for line in lines[:-1] if is_listed(line)]
+    # Nobody writes a full stop after a file or an address.
+    if _IS_FILE(last.split()[-1]):
+        return False
+    if _is_item(last):
+        others = [bool(_ENDED(line)) for line in lines[:-1] if _is_item(line)]
         return len(others) >= _LEAST_ITEMS and sum(others) >= _MOST_ENDED * len(others)
     has_ends = any(not is_listed(one) and _ENDED(one) for one in statements(text)[:-1])
     return len(said) >= (_LEAST_LINE if has_ends else _LONG_LINE)
+
+
+def _is_item(line: str) -> bool:
+    return is_listed(line) or is_labelled(line)

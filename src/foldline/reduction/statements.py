@@ -2,21 +2,40 @@
 
 import re
 from collections.abc import Callable
-from itertools import pairwise
+from typing import NamedTuple, Self
 
 from msgspec import Struct
 
 
-__all__ = ["Kept", "is_listed", "kept", "statements"]
+__all__ = ["Kept", "is_labelled", "is_listed", "kept", "statements"]
 
 
 # A line that is one statement, whatever it holds: of a list, a table or a quotation, or a heading.
 _IS_WHOLE = re.compile(r"\s*(?:[-*+•‣◦–—#>|]|\d{1,3}[.)]\s|```|~~~)").match
-# What ends a sentence, before what begins one; no space is needed where none is written.
-_END = re.compile(
-    r"(?<![.!?…])(?<!\b[A-Za-z])[.!?…]++[\"'”’»)\]]*+\s++(?=[^\s\Wa-z]|[\"'“‘«(\[])|[。！？｡]"
-)
+# What may end a sentence, before what may begin one; no space is needed where none is written.
+_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+\s++(?=[^\s\Wa-z]|[\"'“‘«(\[])|[。！？｡]")
 _HAS_WORD = re.compile(r"\w").search
+# The last word before a full stop, and what is hardly ever the last one of a sentence: a word without
+# a vowel, a count of kings, or one of these. What is no word either way is not looked for.
+_BREAK = re.compile(r"[\s(\[\"'“„«/]").split
+_CLIPPED = re.compile(r"[A-Z]?[b-df-hj-np-tv-xz]{1,4}|[IVXL]{2,5}", re.ASCII).fullmatch
+_SHORT = re.compile(
+    r"prof|rev|gen|col|capt|hon|etc|inc|co|corp|ave|approx|est|dept|ext|incl|eds?|al|vol|fig|sec|sc|ca|evtl|inkl"
+    r"|exkl|usw|geb|allg|sog|dipl|ing|abt|tel|aufl|ziff|einschl|mio|mme|mlle|env|av|tél|srta|sra|dña|uds?|avda|núm"
+    r"|pág|sta|sto|sig|sigra|avv|arch|dott|geom|ecc|mevr|enz|bijv|eks|ul|os|godz|inż|itd|itp|św|im|např|atd|apod"
+    r"|mudr|nám|ул|им|проф|гг|тел|др|пр|руб|тыс|стр|млн|млрд|doç|cad|sok|mah"
+).fullmatch
+_IS_COUNTED = re.compile(r"no|art|max|min|abs|kap|kl|ver|page").fullmatch
+_LONGEST = 16
+_ORDINAL_DIGITS = 3
+_QUOTES = '"“”„«»`'
+# A line as long as that was wrapped where the next one goes on, by its first letter.
+_WRAPPED_LOWER = 40
+_WRAPPED = 60
+_IS_FIRST = re.compile(r"\s*1[.)]").match
+_CLOSING = " \t\r\"'”’»)]*_`"
+_ENDING = frozenset(".!?…:;|>}。！？｡")
+_IS_LABEL = re.compile(r"\W{0,12}[^\W\d_][\w '/()&-]{0,40}[*_\"]{0,3}:(?:[\s*_]|\Z)").match
 
 
 class Kept(Struct, frozen=True, kw_only=True):
@@ -35,27 +54,109 @@ def is_listed(line: str) -> bool:
     return bool(_IS_WHOLE(line))
 
 
+def is_labelled(line: str) -> bool:
+    """Whether *line* begins with what it is about, and a colon."""
+    return bool(_IS_LABEL(line))
+
+
 def statements(text: str) -> list[str]:
     """Return the statements of *text* in their order; what has no word is none."""
-    return [one for line in text.split("\n") for one in _of_line(line) if _HAS_WORD(one)]
+    return [one for block in _blocks(text) for one in _of_block(block) if _HAS_WORD(one)]
 
 
 def kept(text: str, is_bad: Callable[[str], bool]) -> Kept:
     """Return *text* without the statements that are bad; a line that has no other goes whole."""
-    lines: list[str] = []
+    left: list[str] = []
     total = dropped = 0
-    for line in text.split("\n"):
-        pieces = _of_line(line)
+    for block in _blocks(text):
+        pieces = _of_block(block)
         good = [one for one in pieces if not (_HAS_WORD(one) and is_bad(one))]
         total += sum(bool(_HAS_WORD(one)) for one in pieces)
         dropped += len(pieces) - len(good)
         if good or not pieces:
-            lines.append("".join(good) if len(good) == len(pieces) else "".join(good).rstrip())
-    return Kept(text="\n".join(lines).strip(), statements=total, dropped=dropped)
+            left.append("".join(good) if len(good) == len(pieces) else "".join(good).rstrip())
+    return Kept(text="\n".join(left).strip(), statements=total, dropped=dropped)
 
 
-def _of_line(line: str) -> list[str]:
-    if _IS_WHOLE(line):
-        return [line]
-    ends = [0, *(match.end() for match in _END.finditer(line)), len(line)]
-    return [line[start:end] for start, end in pairwise(ends) if start < end]
+def _blocks(text: str) -> list[str]:
+    """Return the lines of *text*, those that were wrapped as one."""
+    first, *others = text.split("\n")
+    blocks, opened = [[first]], _Opened().after(first)
+    for line in others:
+        if _runs_on(blocks[-1][-1], line, is_open=opened.is_open):
+            blocks[-1].append(line)
+        else:
+            blocks.append([line])
+            opened = _Opened()
+        opened = opened.after(line)
+    return ["\n".join(block) for block in blocks]
+
+
+class _Opened(NamedTuple):
+    """The marks of quotations and the brackets up to a place."""
+
+    quotes: int = 0
+    brackets: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self.quotes % 2 or self.brackets)
+
+    def after(self, text: str) -> Self:
+        brackets = text.count("(") + text.count("[") - text.count(")") - text.count("]")
+        quotes = self.quotes + sum(map(text.count, _QUOTES))
+        return self._replace(quotes=quotes, brackets=max(0, self.brackets + brackets))
+
+
+def _runs_on(line: str, following: str, *, is_open: bool) -> bool:
+    """Whether a sentence of *line* is not over before the *following* one."""
+    first = following.lstrip()[:1]
+    if not first or _IS_LABEL(following) or line.lstrip().startswith("#"):
+        return False
+    # An ordinal may have come to the beginning of a line, but a list begins with one.
+    is_ordinal = first.isdigit() and not _IS_WHOLE(line) and _IS_FIRST(following) is None
+    if _IS_WHOLE(following) and not is_ordinal:
+        return False
+    # A value of JSON ends with a comma.
+    is_quote = first in _QUOTES and not line.rstrip().endswith(",")
+    begins = first.isupper() or first.isdigit() or first == "(" or is_quote
+    if not first.islower() and not (begins and len(line) >= _WRAPPED):
+        return False
+    left = line.rstrip(_CLOSING)
+    is_over = left[-1:] in _ENDING and not (left[-1:] == "." and _is_short(left[:-1], first))
+    return len(line) >= _WRAPPED_LOWER and (is_open or not is_over)
+
+
+def _of_block(block: str) -> list[str]:
+    if _IS_WHOLE(block):
+        return [block]
+    pieces: list[str] = []
+    start = seen = 0
+    opened = _Opened()
+    for match in _END.finditer(block):
+        opened = opened.after(block[seen : match.end()])
+        seen = match.end()
+        # In doubt a sentence goes on: half of one may say the contrary.
+        is_clipped = match[0].rstrip() == "." and _is_short(
+            block[max(start, match.start() - _LONGEST) : match.start()], block[seen]
+        )
+        if not (opened.is_open or is_clipped):
+            pieces.append(block[start:seen])
+            start = seen
+    return [*pieces, block[start:]] if start < len(block) else pieces
+
+
+def _is_short(before: str, following: str) -> bool:
+    """Whether a full stop after *before* counts or shortens a word, as in "3. May" or "Dr. Lee"."""
+    word: str = _BREAK(before[-_LONGEST:])[-1]
+    last = word.rpartition(".")[2].lstrip("–-")
+    if last.isdigit():
+        return len(last) <= _ORDINAL_DIGITS
+    if not last.isalpha():
+        return False
+    return (
+        len(last) == 1
+        or _SHORT(last.casefold()) is not None
+        or (word == last and _CLIPPED(last) is not None)
+        or (following.isdigit() and _IS_COUNTED(last.casefold()) is not None)
+    )

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from foldline.history.messages import Message
+from foldline.reduction.labels import is_fact
 from foldline.reduction.language import content, words
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.sources import texts_of
@@ -52,6 +53,10 @@ class Wishes:
         """Whether *statement* is an order in the words that the user typed."""
         said = content(words(statement))
         return bool(said) and any(len(said & one) >= _OF_TOOL * len(said) for one in self._typed)
+
+    def are_reported(self, statement: str) -> bool:
+        """Whether *statement* has the label of a turn, and tells of what was said."""
+        return is_fact(statement, self._of_user)
 
     @cached_property
     def _typed(self) -> list[set[str]]:
