@@ -179,11 +179,12 @@ class Finder:
         return list(filter(self._special.__contains__, words))
 
     def _learn(self, words: set[str]) -> None:
-        # A hint may be the end of a word and the space after it.
-        text = "".join([f"{word} " for word in words])
+        # A hint may end with the space after a word.
+        text = " ".join([*words, ""])
         for hint in hints_in(text):
-            for word, lowered in zip(words, text.lower().split(" ")[:-1], strict=True):
-                if hint in f"{lowered} ":
+            part = hint.rstrip()
+            for word, lowered in zip(words, text.lower().split(), strict=True):
+                if part in lowered:
                     self._hints.setdefault(word, []).append(hint)
         others = [word for word in words if not (word.isalpha() and word.islower())]
         self._months.update(word for word in others if word[:3] in _MONTH_STARTS and _MONTH(word))

@@ -104,8 +104,8 @@ REDACTION_RULES = (
     ),
     _rule(
         "token",
-        "hv figd_ tskey- nvapi- pscale_ age-secret-key- dckr_ xapp- pypi- sb_secret_ atatt3 dapi",
-        r"\b(?:(?:hv[sbr]\.|figd_|tskey-|nvapi-|pscale_[a-z]{2,8}_|AGE-SECRET-KEY-|dckr_[a-z]{3}_|xapp-"
+        "hv figd_ tskey- nvapi- age-secret-key- dckr_ xapp- pypi- sb_secret_ atatt3 dapi",
+        r"\b(?:(?:hv[sbr]\.|figd_|tskey-|nvapi-|AGE-SECRET-KEY-|dckr_[a-z]{3}_|xapp-"
         r"|pypi-|sb_secret_|ATATT3)(?=[\w.=-]{0,80}\d)[\w.=-]{20,}|dapi[0-9a-f]{32}\b)",
     ),
     _rule("telegram token", ":aa", r"\b\d{8,10}:AA[\w-]{32,}"),
@@ -117,8 +117,8 @@ REDACTION_RULES = (
     _rule("password", "://", r"(?P<keep>://[^\s/:@]{0,80}:)[^\s/@]{1,200}(?=@)"),
     _rule(
         "password",
-        "passw kennwort wachtwoord contrase",
-        rf"(?i)(?P<keep>\b(?:passw(?:or)?[dt]|kennwort|wachtwoord|contrase(?:ñ|n\u0303?)a){_IS}){_SAID}",
+        "passw kennwort contrase",
+        rf"(?i)(?P<keep>\b(?:passw(?:or)?[dt]|kennwort|contrase(?:ñ|n\u0303?)a){_IS}){_SAID}",
     ),
     # A word that ends so: most texts have one such as "passed".
     _Rule(
@@ -192,7 +192,7 @@ def hints_in(text: str) -> list[str]:
     """Return what is in *text* that hints at a secret; card numbers have no hint."""
     lowered = text.lower()
     likely = chain.from_iterable(few for common, few in _HINTS if common in lowered)
-    return [*(hint for hint in likely if hint in lowered), *_prefixes_in(text)]
+    return [hint for hint in likely if hint in lowered] + list(_prefixes_in(text))
 
 
 def _prefixes_in(text: str) -> Iterator[str]:
