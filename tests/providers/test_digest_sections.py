@@ -86,6 +86,18 @@ def test_finds_identifiers() -> None:
     ]
 
 
+def test_numbers_of_lines_are_no_identifiers() -> None:
+    """The numbers that a listing puts before its lines name nothing, and what stands after them does."""
+    listing = "[File: a.py]\n1456:\n1457:return base_unit\n1458:obj.key_1\n1459:\nticket 4711"
+    found = Finder().find(listing)
+
+    assert {"base_unit", "obj.key_1", "4711"} <= found.keys()
+    assert found.keys().isdisjoint(
+        {"1456", "1457", "1458", "1459", "1457:return", "1458:obj.key_1"}
+    )
+    assert "1457" in Finder().find("see\n1457: the order\nand 12")
+
+
 def test_paths_have_one_name() -> None:
     """Every way to write a path becomes the longest one of the text."""
     ledger = ledger_of(

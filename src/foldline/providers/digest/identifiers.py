@@ -7,7 +7,7 @@ for all texts, since most words come again and again. What JSON writes as a key 
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from itertools import filterfalse
+from itertools import chain, filterfalse, pairwise
 
 from foldline.providers.digest.text import (
     PIECE,
@@ -38,6 +38,10 @@ _RUN = re.compile(
     r"(https?://[^\s\"'<>()\[\]{}\\|`]{3,300}|[\w.~$€£%@/#+:-]++)([\"']\s?:)?"
 ).findall
 _LINE = re.compile(rf"(\.(?:{_FILE})):\d").search
+# A line of a listing or of a search begins with its number.
+_NUMBER = re.compile(r"\d{1,6}:(?=[^\d/])").match
+_NUMBERED = re.compile(r"\n *(\d{1,6}):").findall
+_FEW_STEPS = 2
 _FILED = re.compile(r"\d{2}|[A-Z]\d|\d[A-Z]").search
 _OBJECTS = ("this.", "self.")
 _OBJECT_LENGTH = len("this.")
@@ -148,6 +152,8 @@ class Finder:
                 values = self._special[word] = _values(word)
             for value in values:
                 found.setdefault(value, "")
+        for value in _line_numbers(text) if "\n" in text else ():
+            found.pop(value, None)
         if not self._months.isdisjoint(words):
             for value in _MONTH_DAY.findall(text):
                 found.setdefault(value, "")
@@ -201,6 +207,8 @@ def _values(word: str) -> list[str]:
         if (key and not _FILED(run)) or not _SPECIAL(run):
             continue
         value = run.lstrip(_LEFT_EDGE).rstrip(_RIGHT_EDGE)
+        if ":" in value and (number := _NUMBER(value)):
+            value = value[number.end() :]
         if value.startswith(_OBJECTS):
             value = value[_OBJECT_LENGTH:]
         if ":" in value and (line := _LINE(value)):
@@ -210,6 +218,13 @@ def _values(word: str) -> list[str]:
         if is_special and _SHORTEST < len(value) <= _LONGEST and _is_solid(value):
             values.append(value)
     return values
+
+
+def _line_numbers(text: str) -> set[str]:
+    """Return the numbers of lines in *text* that follow each other, as those of listings do."""
+    numbers = _NUMBERED(text)
+    steps = [pair for pair in pairwise(numbers) if int(pair[1]) - int(pair[0]) == 1]
+    return set(chain.from_iterable(steps)) if len(steps) >= _FEW_STEPS else set()
 
 
 def _is_solid(value: str) -> bool:

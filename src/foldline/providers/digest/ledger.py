@@ -199,7 +199,7 @@ def _canonical_paths(values: Iterable[str]) -> Mapping[str, str]:
         steps = _bare(path).split("/")
         for start in range(max(len(steps) - _DEEPEST, 0), len(steps)):
             by_ending.setdefault("/".join(steps[start:]), path)
-    return {path: by_ending.get(_bare(path), path) for path in paths}
+    return {path: by_ending.get(_bare(path), path).replace("/./", "/") for path in paths}
 
 
 def _bare(path: str) -> str:
