@@ -105,7 +105,7 @@ def test_paths_have_one_name() -> None:
         call("open", '{"a": "src/main.ts", "b": "JFK", "c": "x", "d": "word", "e": "two words"}'),
     )
 
-    assert ledger.used == [Entry("/h/app/src/main.ts", "/h/app/src/"), Entry("JFK", "b")]
+    assert ledger.used == [Entry("/h/app/src/main.ts", "/h/app/src/"), Entry("JFK", "b", 1)]
     assert ledger.seen == [Entry("HAT136", "codes")]
 
 
@@ -118,7 +118,7 @@ def test_ledger_splits_used_and_seen() -> None:
         earlier="It was E-5.",
     )
 
-    assert ledger.used == [Entry("A-1", "order_id"), Entry("C-3", "codes")]
+    assert ledger.used == [Entry("A-1", "order_id", 1), Entry("C-3", "codes", 1)]
     assert {entry.value for entry in ledger.seen} == {"B-2", "D-4", "E-5", "$50"}
 
 
@@ -131,6 +131,20 @@ def test_ledger_keeps_prior_entries() -> None:
     assert [entry.value for entry in ledger.used] == ["U-1", "S-1", "N-1"]
     assert [entry.value for entry in ledger.seen] == ["/a/b/c.py", "S-2", "ORD-77"]
     assert lay_out(offer_entries(ledger.seen)) == ("/a/b/: c.py", "codes: S-2, ORD-77")
+
+
+def test_the_newest_value_of_an_argument_comes_first() -> None:
+    """Of several values of one argument the newest is first in its line, however often others came."""
+    ledger = ledger_of(
+        Message.user("Set the budget to 500 euros, 500 and no more."),
+        call("set", '{"event_id": "EV-77", "budget": 500}'),
+        call("set", '{"event_id": "EV-77", "budget": 800}'),
+        call("edit", '{"old": "PORT=1", "new": "PORT=9090"}'),
+        call("edit", '{"old": "PORT=9090", "new": "PORT=9191"}'),
+    )
+    lines = lay_out(offer_entries(ledger.used))
+
+    assert {"budget: 800, 500", "new: PORT=9191, PORT=9090"} <= set(lines)
 
 
 def test_times_that_were_said_are_kept_last() -> None:
