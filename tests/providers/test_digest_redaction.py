@@ -1,5 +1,7 @@
 """Which secrets are taken out, and what is left alone."""
 
+import json
+
 import pytest
 
 from foldline.history.messages import Message
@@ -38,6 +40,32 @@ SECRETS = {
     "environment": "DB_PASSWORD=" + LONG,
     "json": '{"client_secret": "' + LONG + '"}',
     "spoken": "my password is " + LONG,
+    "spoken of": "the password for the server is " + LONG,
+    "German": "Das Passwort lautet " + LONG,
+    "French": "Mon mot de passe est " + LONG,
+    "French colon": "mot de passe : " + LONG,
+    "Spanish": "La contraseña del servidor es " + LONG,
+    "groq": "gsk_" + LONG,
+    "xai": "xai-" + LONG,
+    "digitalocean": "dop_v1_" + "0123456789abcdef" * 4,
+    "vault": "hvs." + LONG,
+    "linear": "lin_api_" + LONG,
+    "figma": "figd_" + LONG[:18] + "-" + LONG,
+    "shopify": "shpat_" + "0123456789abcdef" * 2,
+    "twilio": "SK" + "0123456789abcdef" * 2,
+    "age": "AGE-SECRET-KEY-1" + LONG.upper(),
+    "notion": "ntn_" + LONG,
+    "atlassian": "ATATT3" + LONG,
+    "databricks": "dapi" + "0123456789abcdef" * 2,
+    "cookie": "Cookie: theme=dark; sid=" + LONG + "; lang=en",
+    "set-cookie": "Set-Cookie: sid=" + LONG + "; Path=/",
+    "cookie json": '{"Cookie": "sid=' + LONG + '"}',
+    "curl": "curl -s -X POST \\\n  -u admin:" + LONG + " https://example.com",
+    "curl quoted": 'curl --user "admin:' + LONG + '" https://example.com',
+    "sshpass": "sshpass -p " + LONG + " ssh root@example.com",
+    "mysql": "mysql -h db -u root -p" + LONG + " shop",
+    "redis": "redis-cli -h cache -a " + LONG + " ping",
+    "docker": "docker login -u ann -p " + LONG + " example.com",
 }
 
 
@@ -48,7 +76,8 @@ def test_redacts(text: str) -> None:
 
     assert redacted.startswith("before ")
     assert "[redacted " in redacted
-    assert LONG[:20] not in redacted
+    assert LONG[:20] not in redacted.replace(LONG.upper(), LONG)
+    assert "0123456789abcdef" not in redacted
     assert "MIIE" not in redacted
     assert "IOSFODNN7EXAMPLE" not in redacted
     assert redact(redacted) == redacted
@@ -80,11 +109,35 @@ def test_redacts_inside_a_text(text: str, said: str) -> None:
         "https://example.com:8080/a@b",
         "commit 3f786850e387550fdab836ed7e6dc881de23001b",
         "task-sk-short, a bearer of bad news",
+        "toolu_01A09q90qw90lq917835lq9 and chunk-9f8e7d6c5b4a39281706",
+        "curl -u $USER:$TOKEN https://example.com && git push -u origin main:dev",
+        "docker run --name mysql -p3306:3306 -u 1000:1000 mysql",
+        "the passwords for all users are stored, and the password is wrong",
+        "all 12 tests passed in 3.21s, and he passed 123456",
+        "self.cookie = cookies.get(name)",
+        "SKU 0123456789abcdef0123456789abcdef",
     ],
 )
 def test_leaves_other_text_alone(text: str) -> None:
     """What only resembles a secret stays as it was."""
     assert redact(text) == text
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_redacts_in_json_inside_of_json(depth: int) -> None:
+    """A secret beside its name goes, however often its JSON was written into other JSON."""
+    text = json.dumps({"api_key": 'abc"d1234efgh', "password": "s3cr3tword", "user": "ann"})
+    for _ in range(depth):
+        text = json.dumps({"body": text})
+    redacted = redact(text)
+    for _ in range(depth):
+        redacted = json.loads(redacted)["body"]
+
+    assert json.loads(redacted) == {
+        "api_key": "[redacted secret]",
+        "password": "[redacted secret]",
+        "user": "ann",
+    }
 
 
 def test_no_secret_reaches_a_digest() -> None:
@@ -114,9 +167,11 @@ def test_no_cut_goes_through_a_secret(name: str, separator: str) -> None:
         text = ("word" + separator) * (PIECE // 5) + separator * (5 - before % 5)
         text = text[: PIECE - before - 1] + separator + secret + (separator + "word") * PIECE
 
-        assert "[redacted " in redact(text)
-        assert LONG[:20] not in redact(text)
-        assert "MIIE" not in redact(text)
+        redacted = redact(text)
+
+        assert "[redacted " in redacted
+        assert LONG[:20] not in redacted
+        assert "MIIE" not in redacted
 
 
 def test_pieces_of_a_text() -> None:

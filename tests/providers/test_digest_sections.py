@@ -94,6 +94,18 @@ def test_a_row_of_dots_ends_an_identifier() -> None:
     assert [*Finder().find(text)] == ["flake8", "f401.py", "a12", "b34", "../c3.py", "#12"]
 
 
+def test_numbers_of_lines_are_no_identifiers() -> None:
+    """The numbers that a listing puts before its lines name nothing, and what stands after them does."""
+    listing = "[File: a.py]\n1456:\n1457:return base_unit\n1458:obj.key_1\n1459:\nticket 4711"
+    found = Finder().find(listing)
+
+    assert {"base_unit", "obj.key_1", "4711"} <= found.keys()
+    assert found.keys().isdisjoint(
+        {"1456", "1457", "1458", "1459", "1457:return", "1458:obj.key_1"}
+    )
+    assert "1457" in Finder().find("see\n1457: the order\nand 12")
+
+
 def test_paths_have_one_name() -> None:
     """Every way to write a path becomes the longest one of the text."""
     ledger = ledger_of(
@@ -101,7 +113,7 @@ def test_paths_have_one_name() -> None:
         call("open", '{"a": "src/main.ts", "b": "JFK", "c": "x", "d": "word", "e": "two words"}'),
     )
 
-    assert ledger.used == [Entry("/h/app/src/main.ts", "/h/app/src/"), Entry("JFK", "b")]
+    assert ledger.used == [Entry("/h/app/src/main.ts", "/h/app/src/"), Entry("JFK", "b", 1)]
     assert ledger.seen == [Entry("HAT136", "codes")]
 
 
@@ -114,7 +126,7 @@ def test_ledger_splits_used_and_seen() -> None:
         earlier="It was E-5.",
     )
 
-    assert ledger.used == [Entry("A-1", "order_id"), Entry("C-3", "codes")]
+    assert ledger.used == [Entry("A-1", "order_id", 1), Entry("C-3", "codes", 1)]
     assert {entry.value for entry in ledger.seen} == {"B-2", "D-4", "E-5", "$50"}
 
 
@@ -127,6 +139,20 @@ def test_ledger_keeps_prior_entries() -> None:
     assert [entry.value for entry in ledger.used] == ["U-1", "S-1", "N-1"]
     assert [entry.value for entry in ledger.seen] == ["/a/b/c.py", "S-2", "ORD-77"]
     assert lay_out(offer_entries(ledger.seen)) == ("/a/b/: c.py", "codes: S-2, ORD-77")
+
+
+def test_the_newest_value_of_an_argument_comes_first() -> None:
+    """Of several values of one argument the newest is first in its line, however often others came."""
+    ledger = ledger_of(
+        Message.user("Set the budget to 500 euros, 500 and no more."),
+        call("set", '{"event_id": "EV-77", "budget": 500}'),
+        call("set", '{"event_id": "EV-77", "budget": 800}'),
+        call("edit", '{"old": "PORT=1", "new": "PORT=9090"}'),
+        call("edit", '{"old": "PORT=9090", "new": "PORT=9191"}'),
+    )
+    lines = lay_out(offer_entries(ledger.used))
+
+    assert {"budget: 800, 500", "new: PORT=9191, PORT=9090"} <= set(lines)
 
 
 def test_times_that_were_said_are_kept_last() -> None:

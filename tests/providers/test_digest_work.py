@@ -434,3 +434,23 @@ def test_the_tasks_of_several_layers_stay() -> None:
         "[t1] Paint the door",
         "[t2] Order a cable",
     )
+
+
+def test_an_edit_of_the_open_file() -> None:
+    """A tool that changes the file that is open has edited it, unless it failed."""
+    opened = "(Open file: /repo/src/a.py)\n(Current directory: /repo)\nbash-$"
+    change: dict[str, object] = {"replacement_text": "x = 1", "start_line": 3, "end_line": 3}
+    made, failed, looked = (
+        facts.files
+        for facts in read(
+            used("edit", change, f"File updated. Please review the changes.\n{opened}"),
+            used(
+                "edit", change, f"Your proposed edit has introduced new syntax error(s).\n{opened}"
+            ),
+            used("scroll_down", {}, f"3:x = 1\n{opened}"),
+        )
+    )
+
+    assert made == (Artefact(path="src/a.py", action="edited"),)
+    assert failed == (Artefact(path="src/a.py", action="edited", failed=True),)
+    assert looked == ()

@@ -7,7 +7,7 @@ for all texts, since most words come again and again. What JSON writes as a key 
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from itertools import filterfalse
+from itertools import chain, filterfalse, pairwise
 
 from foldline.providers.digest.text import (
     PIECE,
@@ -38,6 +38,10 @@ _RUN = re.compile(
     r"(https?://[^\s\"'<>()\[\]{}\\|`]{3,300}|[\w.~$€£%@/#+:-]++)([\"']\s?:)?"
 ).findall
 _LINE = re.compile(rf"(\.(?:{_FILE})):\d").search
+# A line of a listing or of a search begins with its number.
+_NUMBER = re.compile(r"\d{1,6}:(?=[^\d/])").match
+_NUMBERED = re.compile(r"\n *(\d{1,6}):").findall
+_FEW_STEPS = 2
 _FILED = re.compile(r"\d{2}|[A-Z]\d|\d[A-Z]").search
 _OBJECTS = ("this.", "self.")
 _OBJECT_LENGTH = len("this.")
@@ -153,6 +157,8 @@ class Finder:
                 values = self._special[word] = _values(word)
             for value in values:
                 found.setdefault(value, "")
+        for value in _line_numbers(text) if "\n" in text else ():
+            found.pop(value, None)
         if not self._months.isdisjoint(words):
             for value in _MONTH_DAY.findall(text):
                 found.setdefault(value, "")
@@ -184,10 +190,12 @@ class Finder:
         return list(filter(self._special.__contains__, words))
 
     def _learn(self, words: set[str]) -> None:
-        text = " ".join(words)
+        # A hint may end with the space after a word.
+        text = " ".join([*words, ""])
         for hint in hints_in(text):
-            for word, lowered in zip(words, text.lower().split(" "), strict=True):
-                if hint in lowered:
+            part = hint.rstrip()
+            for word, lowered in zip(words, text.lower().split(), strict=True):
+                if part in lowered:
                     self._hints.setdefault(word, []).append(hint)
         others = [word for word in words if not (word.isalpha() and word.islower())]
         self._months.update(word for word in others if word[:3] in _MONTH_STARTS and _MONTH(word))
@@ -206,6 +214,8 @@ def _values(word: str) -> list[str]:
         if (key and not _FILED(run)) or not _SPECIAL(run):
             continue
         value = run.lstrip(_LEFT_EDGE).rstrip(_RIGHT_EDGE)
+        if ":" in value and (number := _NUMBER(value)):
+            value = value[number.end() :]
         if value.startswith(_OBJECTS):
             value = value[_OBJECT_LENGTH:]
         if ":" in value and (line := _LINE(value)):
@@ -215,6 +225,13 @@ def _values(word: str) -> list[str]:
         if is_special and _SHORTEST < len(value) <= _LONGEST and _is_solid(value):
             values.append(value)
     return values
+
+
+def _line_numbers(text: str) -> set[str]:
+    """Return the numbers of lines in *text* that follow each other, as those of listings do."""
+    numbers = _NUMBERED(text)
+    steps = [pair for pair in pairwise(numbers) if int(pair[1]) - int(pair[0]) == 1]
+    return set(chain.from_iterable(steps)) if len(steps) >= _FEW_STEPS else set()
 
 
 def _is_solid(value: str) -> bool:

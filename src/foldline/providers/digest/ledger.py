@@ -27,6 +27,8 @@ class Entry(Struct, frozen=True, gc=False):
 
     value: str
     label: str
+    last: int = 0
+    """Where it came last; 0 in an earlier summary."""
 
 
 class Ledger(Struct, frozen=True):
@@ -52,6 +54,7 @@ _MENTIONED = 400
 _DEEPEST = 12
 _NUMBER_LENGTH = 4
 _SEPARATOR = ", "
+_GONE = "old"
 _LABEL = re.compile(r"[\w.-]{1,40}").fullmatch
 _KIND_LABELS = {"clock": "times", "command": "names", "path": "files", "number": "numbers"}
 _KIND_COSTS = {"clock": 40, "number": 8, "amount": 24, "url": 4, "version": 60}
@@ -165,7 +168,9 @@ def _tallied(span: Span, earlier: Earlier, finder: Finder) -> dict[str, _Tally]:
                 _note_own(notes, found, speech, finder)
     for call in span.calls:
         for argument in call.arguments:
-            _note_argument(notes, argument, call.position, finder)
+            # What an edit takes away held before it.
+            is_gone = argument.label.lower().startswith(_GONE)
+            _note_argument(notes, argument, call.position - is_gone, finder)
     return notes
 
 
@@ -199,7 +204,7 @@ def _canonical_paths(values: Iterable[str]) -> Mapping[str, str]:
         steps = _bare(path).split("/")
         for start in range(max(len(steps) - _DEEPEST, 0), len(steps)):
             by_ending.setdefault("/".join(steps[start:]), path)
-    return {path: by_ending.get(_bare(path), path) for path in paths}
+    return {path: by_ending.get(_bare(path), path).replace("/./", "/") for path in paths}
 
 
 def _bare(path: str) -> str:
@@ -237,7 +242,7 @@ def _ranked(tallies: Mapping[str, _Tally], length: int, finder: Finder) -> list[
             break
         kind, tally = finder.kind(value), tallies[value]
         if not _is_noise(kind, value, tally):
-            entry = _entry(kind, value, tally.label)
+            entry = _entry(kind, value, tally.label, tally.last)
             ranked.append((score + _KIND_COSTS.get(kind, 0), last, value, entry))
             if strong < _MOST and not _is_weak(entry, finder):
                 strong, limit = strong + 1, score + _HIGHEST_COST
@@ -257,11 +262,11 @@ def _score(tally: _Tally, length: int) -> int:
     return score
 
 
-def _entry(kind: str, value: str, label: str) -> Entry:
+def _entry(kind: str, value: str, label: str, last: int = 0) -> Entry:
     if kind == "path" and "/" in value.rstrip("/"):
         folder, slash, _ = value.rstrip("/").rpartition("/")
         return Entry(value, folder + slash)
-    return Entry(value, label if _LABEL(label) else _KIND_LABELS.get(kind, f"{kind}s"))
+    return Entry(value, label if _LABEL(label) else _KIND_LABELS.get(kind, f"{kind}s"), last)
 
 
 def _take_in_turn(old: Iterable[Entry], new: Iterable[Entry], finder: Finder) -> list[Entry]:
@@ -285,10 +290,23 @@ def _is_noise(kind: str, value: str, tally: _Tally) -> bool:
 
 
 def offer_entries(entries: Sequence[Entry]) -> list[Item]:
-    """Offer *entries* by rank, grouped by label; a path is written without its directory."""
+    """
+    Offer *entries* by rank, grouped by label; a path is written without its directory.
+
+    In its line the newest comes first: of several values of one argument it is the one that holds.
+    """
+    ranks: dict[str, list[int]] = {}
+    for rank, entry in enumerate(entries):
+        ranks.setdefault(entry.label, []).append(rank)
+    orders: dict[int, int] = {}
+    for places in ranks.values():
+        newest = sorted(places, key=lambda place: -entries[place].last)
+        orders.update(zip(newest, places, strict=True))
     return [
-        Item(entry.value.removeprefix(entry.label), rank, entry.label)
-        if entry.label.endswith("/")
-        else Item(entry.value, rank, entry.label)
+        Item(
+            entry.value.removeprefix(entry.label) if entry.label.endswith("/") else entry.value,
+            orders[rank],
+            entry.label,
+        )
         for rank, entry in enumerate(entries)
     ]

@@ -50,7 +50,11 @@ _REPORT = (
 _ORDER = (
     rf"(?:{_NOT} (?!{_REPORT})\w|never (?!mind|seen|been|had|heard|tried)\w|always \w|prefer\b|avoid\b"
     rf"|make (?:very )?sure\b|be sure\b|be careful\b|ensure\b|must not\b|only {_VERB}|{_VERB} only\b"
-    r"|instead of\b|stop \w+ing\b|you (?:are not|aren['’]t) allowed\b"
+    r"|instead of\b|stop \w+ing\b|call me (?!a\b|at\b|back\b|if\b|later\b|on\b|when\b)\w"
+    # "Use pnpm, not npm", "We don't use semicolons"
+    rf"|{_VERB} [^,;:?!]{{1,80}}, not (?!because\b|just\b|only\b|sure\b|that\b|yet\b)\w"
+    rf"|we (?:{_NOT}|always|never|only) (?:allow|commit|deploy|log|merge|mix|mock|push|share|ship|store"
+    r"|use|write)\b(?! (?:it|that|the|these|this|those)\b)|you (?:are not|aren['’]t) allowed\b"
     r"|you (?:must|should|shall|may|have to|need to)(?: not| only| always| never)\b|you can only\b"
     r"|you (?:must|should|have to|cannot|can['’]?t|mustn['’]?t|shouldn['’]?t) (?!have\b|be\b|see\b))"
 )
@@ -59,7 +63,10 @@ _WANT = (
     r"(?:^|[,;:(-] ?|\b(?:and|but|as|since|because|so|that|no) )(?:i|we)"
     rf"{_MUCH}*(?!{_MUCH}) (?:prefer\b|rather\b|insist\b"
     rf"|(?:only|always|never|{_NOT}) (?:actually |really |even )?(?:want|need)\b"
-    r"(?! to (?:know|wait|worry|do|make sure)\b))"
+    r"(?! to (?:know|wait|worry|do|make sure)\b)"
+    r"|(?:hate|dislike|can(?:no|['’]?)t stand) (?!how\b|it\b|that\b|this\b|to\b|when\b|you\b)\w"
+    r"|(?:like|want|expect) (?:to (?:get|have|see) )?(?:all|each|every|everything) "
+    r"(?!\d|four\b|my\b|of\b|the\b|these\b|this\b|those\b|three\b|to (?:be|pass|run|work)\b)\w)"
 )
 _PLACED = r"(?:the|this|that|these|those|it|they|all|every|each|everything|nothing|any|users?)"
 _WISH = (
@@ -84,7 +91,9 @@ _STRICT = re.compile(rf"{_LEAD}{_CASE}{_LEAD}{_ORDER}|{_ABROAD}", re.IGNORECASE)
 # What begins inside a sentence.
 _INSIDE = re.compile(rf"[(;–—-] ?(?:{_NOT} (?!{_REPORT})\w|never |always )", re.IGNORECASE).search
 _ANYWHERE = re.compile(
-    r"\b(?:nicht|niemals|keine?n?)\b[^,]*!$"
+    r"\b(?:from now on|under no circumstances?)\b"
+    r"|(?:^|[,;:–—-] )(?:and |just |please |so )*be (?:as |very )?(?:brief|concise|polite|terse)\b"
+    r"|\b(?:nicht|niemals|keine?n?)\b[^,]*!$"
     r"|不要|不得|禁止|必须|必須|务必|请勿|請勿|一定要|ないで|てはいけない|必ず|常に|絶対に"
     r"|하지 ?마|마세요|항상|반드시|절대",
     re.IGNORECASE,
@@ -99,8 +108,9 @@ _SIGNS = frozenset(
     re.findall(
         r"\w+",
         # Some write them without the apostrophe; with it the sign is the `t`.
-        "allowed always avoid cannot can't careful don't ensure have insist instead keep may must"
-        " mustn't need never not only prefer rather shall should shouldn't stop sure t want"
+        "all allowed always avoid brief call cannot can't careful circumstance circumstances concise dislike don't each ensure every"
+        " everything hate have insist instead keep may must mustn't need never not now only polite"
+        " prefer rather shall should shouldn't stand stop sure t terse want"
         " achte auf bevorzuge darfst evita evite ich immer jamais kein keine keinen keinn mai n ne"
         " nicht nie niemals no non nunca preferisco prefiero prefiro sempre siempre toujours"
         " vermeide vermeiden".replace("'", ""),
@@ -109,17 +119,28 @@ _SIGNS = frozenset(
 # Signs that are none without a word beside them, and those words.
 _WEAK = re.findall(
     r"\w+",
-    "allowed auf cannot can't have ich may mustn't need no not shall shouldn't t want".replace(
-        "'", ""
-    ),
+    "all allowed auf call cannot can't each have ich may mustn't need no not shall shouldn't t"
+    " want".replace("'", ""),
 )
 _BESIDE = re.findall(
-    r"\w+", "borres cambies do don escribas hagas modifiques olvides quiero toques uses you"
+    r"\w+",
+    "borres cambies do don escribas expect hagas like me modifiques olvides quiero toques use uses"
+    " want you",
 )
 _FIRST_SIGNS = _SIGNS.difference(_WEAK).union(_BESIDE)
 # Most sentences have none of the signs of a pattern that searches them whole.
-_NOWHERE = frozenset(["kein", "keine", "keinen", "keinn", "nicht", "niemals"])
-_WANTS = frozenset(["insist", "need", "prefer", "rather", "want"])
+_NOWHERE = frozenset(
+    re.findall(
+        r"\w+",
+        "brief circumstance circumstances concise kein keine keinen keinn nicht niemals now polite"
+        " terse",
+    )
+)
+_WANTS = frozenset(
+    re.findall(
+        r"\w+", "all dislike each every everything hate insist need prefer rather stand want"
+    )
+)
 _WISHES = frozenset(["instead", "keep", "must", "should"])
 _QUOTED = re.compile(r"(?m)^[ \t]*>.*$")
 _CODE = re.compile(r"[;{}]$|=>|\);|^\W*\d+[:\s]|\w(?:Error|Exception):|\x1b")

@@ -8,6 +8,7 @@ process while it searches, so a long text is searched in pieces.
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 from string import ascii_letters, digits
 
 from msgspec import Struct
@@ -54,6 +55,25 @@ def _rule(name: str, hints: str, pattern: str) -> _Rule:
     return _Rule(frozenset(hints.split()), compiled, keep + REDACTED.format(name))
 
 
+# A quote may be that of JSON inside of JSON.
+_MARK = r"\\{0,7}[\"']"
+_QUOTE = rf"(?:{_MARK})?"
+# What stands between the word for a password and the password, and the password.
+_IS = (
+    r"(?: (?:for|of|to|on|für|vo[mn]|zu[mr]?|pour|del?|du|para|voor)(?: [^\s:]{1,40}){1,3}?)?"
+    r"(?:\s?:| (?:is|ist|lautet|est|es))\s{1,3}[\"'„“”«`]?"
+)
+_SAID = r"(?=\S{0,80}\d)[^\s\[]{6,80}"
+_OPTIONS = r"\b(?:[^\n|;&]|&(?!&)|\\\n){0,200}?\s"
+# What tokens begin with that go on with twenty letters and digits or more.
+_SOLID = (
+    "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ hf_ npm_ gsk_ xai- pplx- r8_ csk- tvly- tvly-dev- jina_ pcsk_"
+    " lsv2_pt_ lsv2_sk_ e2b_ dop_v1_ doo_v1_ dor_v1_ lin_api_ lin_oauth_ shpat_ shpca_ shppa_ shpss_"
+    " ntn_ glsa_ glc_ sbp_ rubygems_ nfp_ nrak- pmak- xkeysib- pul- sqp_ squ_ dp.pt. dp.st. sntrys_"
+    " sntryu_ rdme_ hrku- phx_ sk_live_ sk_test_ pk_live_ pk_test_ rk_live_ rk_test_ whsec_"
+)
+
+
 REDACTION_RULES = (
     _rule(
         "private key",
@@ -70,20 +90,24 @@ REDACTION_RULES = (
     _rule("anthropic key", "sk-ant-", r"\bsk-ant-[\w-]{16,}"),
     _rule("openai key", "sk-", r"\bsk-[\w-]{20,}"),
     _rule("aws key id", "akia asia", r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
-    _rule(
-        "github token",
-        "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_",
-        r"\b(?:gh[opusr]|github_pat)_\w{20,}",
-    ),
     _rule("gitlab token", "glpat-", r"\bglpat-[\w-]{16,}"),
     _rule("slack token", "xox", r"\bxox[abeoprs]-[\w-]{10,}"),
     _rule("slack webhook", "hooks.slack.com", r"\bhooks\.slack\.com/services/[\w/]{16,}"),
     _rule("google key", "aiza", r"\bAIza[\w-]{35}"),
     _rule("google token", "ya29.", r"\bya29\.[\w.-]{20,}"),
-    _rule("stripe key", "_live_ _test_ whsec_", r"\b(?:[psr]k_(?:live|test)|whsec)_\w{16,}"),
-    _rule("huggingface token", "hf_", r"\bhf_[A-Za-z0-9]{20,}"),
-    _rule("package token", "npm_ pypi-", r"\b(?:npm_[A-Za-z0-9]{30,}|pypi-[\w-]{40,})"),
     _rule("sendgrid key", "sg.", r"\bSG\.[\w-]{16,}\.[\w-]{16,}"),
+    _rule("twilio key", "sk", r"SK(?<!\w..)[0-9a-f]{32}\b"),
+    _rule(
+        "token",
+        _SOLID,
+        rf"\b(?i:{'|'.join(map(re.escape, _SOLID.split()))})[A-Za-z0-9]{{20}}[\w-]*",
+    ),
+    _rule(
+        "token",
+        "hv figd_ tskey- nvapi- age-secret-key- dckr_ xapp- pypi- sb_secret_ atatt3 dapi",
+        r"\b(?:(?:hv[sbr]\.|figd_|tskey-|nvapi-|AGE-SECRET-KEY-|dckr_[a-z]{3}_|xapp-"
+        r"|pypi-|sb_secret_|ATATT3)(?=[\w.=-]{0,80}\d)[\w.=-]{20,}|dapi[0-9a-f]{32}\b)",
+    ),
     _rule("telegram token", ":aa", r"\b\d{8,10}:AA[\w-]{32,}"),
     _rule(
         "authorization",
@@ -92,23 +116,47 @@ REDACTION_RULES = (
     ),
     _rule("password", "://", r"(?P<keep>://[^\s/:@]{0,80}:)[^\s/@]{1,200}(?=@)"),
     _rule(
-        "password", "passw", r"(?i)(?P<keep>\bpassw(?:or)?d(?: is|:) )(?=\S{0,80}\d)[^\s\[]{6,80}"
+        "password",
+        "passw kennwort contrase",
+        rf"(?i)(?P<keep>\b(?:passw(?:or)?[dt]|kennwort|contrase(?:ñ|n\u0303?)a){_IS}){_SAID}",
+    ),
+    # A word that ends so: most texts have one such as "passed".
+    _Rule(
+        frozenset({"passe ", "passe:"}),
+        re.compile(rf"(?P<keep>ot de passe(?i:{_IS})){_SAID}"),
+        r"\g<keep>" + REDACTED.format("password"),
+    ),
+    _rule(
+        "password",
+        "curl sshpass mysql redis-cli docker",
+        r"(?P<keep>[cdmrs](?<!\w.)(?:(?<=s)shpass\s{1,3}-p"
+        rf"|(?<=c)url{_OPTIONS}(?:-u|--(?:proxy-)?user)[\s=]?{_QUOTE}[^\s:\"'\\]{{1,80}}:"
+        rf"|(?<=m)ysql\w{{0,8}}{_OPTIONS}-p(?=[^\s\d]|\d++[^:\d])"
+        rf"|(?<=r)edis-cli{_OPTIONS}-a|(?<=d)ocker\s{{1,3}}login{_OPTIONS}-p)\s?{_QUOTE})"
+        r"[^\s\"'\\\[$<][^\s\"'\\]{2,200}",
+    ),
+    _rule(
+        "cookie",
+        "cookie",
+        rf"(?P<keep>[Cc](?i:ookie)(?:{_QUOTE}\s{{0,3}}[:=]\s{{0,3}}\[?|(?<=--cookie)[\s=]){_QUOTE})"
+        r"[\w.-]{1,80}=[^\s\"'\\;,]{1,4000}(?:;\s?[\w.-]{1,80}=[^\s\"'\\;,]{1,4000})*",
     ),
     _rule(
         "secret",
-        "passw secret token api_key api-key apikey access_key private_key",
+        "passw passph secret token api_key api-key apikey access_key private_key",
         # It begins with characters, since that is searched four times as fast.
-        r"(?P<keep>[AaPpSs\u017fTt](?i:(?<=p)(?:asswo?r?d|rivate_key)|(?<=s)ec(?:ret)|(?<=t)(?<![a-z].)oken"
+        r"(?P<keep>[AaPpSs\u017fTt](?i:(?<=p)(?:asswo?r?[dt]|assphrase|rivate_key)|(?<=s)ec(?:ret)|(?<=t)(?<![a-z].)oken"
         r"|(?<=a)(?:pi[_-]?key|ccess_key))"
-        r"(?:[\"']\s{0,3}:\s{0,3}[\"']?|\s{0,3}[=:]\s{0,3}[\"']|=))"
-        r"(?:\\.|[^\s\"'\[\\,;&]){6,400}",
+        rf"(?:{_MARK}\s{{0,3}}:\s{{0,3}}|\s{{0,3}}[=:]\s{{0,3}}(?={_MARK})|=)"
+        rf"(?P<quote>(?P<esc>\\{{0,7}})[\"'])?)(?!{_MARK})"
+        r"(?:(?!(?P=quote))(?:(?P=esc)\\(?P=esc)[\"']|\\.|[^\s\"'\[\\,;&])){6,400}",
     ),
     # Without quotes what stands after a name is a secret only if it has a digit, and is no code.
     _rule(
         "secret",
         "passw _pass secret token api_key api-key apikey access_key accesskey account_key accountkey",
-        r"(?P<keep>[AaPpSsTt_-](?i:(?<=p)assw(?:or)?d|(?<=[_-])pass|(?<=s)ec(?:ret)(?:_?key)?|(?<=t)oken"
-        r"|(?<=a)(?:pi[_-]?key|cc(?:ess|ount)_?key))[\"']?(?:\s{0,3}[:=]\s{0,3}|\s)[\"']?)"
+        r"(?P<keep>[AaPpSsTt_-](?i:(?<=p)assw(?:or)?[dt]|(?<=[_-])pass|(?<=s)ec(?:ret)(?:_?key)?|(?<=t)oken"
+        rf"|(?<=a)(?:pi[_-]?key|cc(?:ess|ount)_?key)){_QUOTE}(?:\s{{0,3}}[:=]\s{{0,3}}|\s){_QUOTE})"
         r"(?=[^\s\"'\\,;&(){}<>]{0,80}\d)(?!\[)[^\s\"'\[\\,;&(){}<>]{8,400}",
     ),
 )
@@ -116,7 +164,17 @@ REDACTION_RULES = (
 
 # A private key goes over many lines, so it is looked for in the whole text.
 _KEY = REDACTION_RULES[0]
-_HINTS = tuple(dict.fromkeys(hint for rule in REDACTION_RULES for hint in rule.hints))
+_RUN = re.compile(r"[K_.-](?<![^S]K)[A-Za-z0-9]{20}").finditer
+_PREFIXES = ("sk", *_SOLID.split())
+_LONGEST_PREFIX = max(map(len, _PREFIXES))
+_OTHERS = frozenset[str]().union(*(rule.hints for rule in REDACTION_RULES)).difference(_PREFIXES)
+# What several hints have in common is in few texts, so it is looked for first.
+_COMMON = ("key", "pass", "secret", "api", "sk-")
+_ALONE = sorted(hint for hint in _OTHERS if not any(common in hint for common in _COMMON))
+_HINTS = tuple(
+    (common, tuple(sorted(hint for hint in _OTHERS if common in hint)))
+    for common in (*_COMMON, *_ALONE)
+)
 # A pattern that begins with characters is searched several times as fast as with a condition.
 _CARD = re.compile(r"[3-6](?<![\w.-].)\d{3}(?:[ -]?\d{2,6}){2,4}(?![\w-])")
 _CARD_LENGTHS = range(13, 20)
@@ -127,13 +185,22 @@ PIECE = 16_384
 
 # Where the end of a piece is looked for; how near to it the hint of what goes over it would be.
 _CUTS = 1_024
-_BEFORE, _AFTER = 32, 16
+_BEFORE, _AFTER = 128, 16
 
 
 def hints_in(text: str) -> list[str]:
     """Return what is in *text* that hints at a secret; card numbers have no hint."""
     lowered = text.lower()
-    return [hint for hint in _HINTS if hint in lowered]
+    likely = chain.from_iterable(few for common, few in _HINTS if common in lowered)
+    return [hint for hint in likely if hint in lowered] + list(_prefixes_in(text))
+
+
+def _prefixes_in(text: str) -> Iterator[str]:
+    for found in _RUN(text):
+        end = found.start() + 1
+        before = text[max(end - _LONGEST_PREFIX, 0) : end].lower()
+        if before.endswith(_PREFIXES):
+            yield from filter(before.endswith, _PREFIXES)
 
 
 def redact(text: str, hints: Collection[str] | None = None) -> str:

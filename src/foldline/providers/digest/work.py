@@ -139,6 +139,21 @@ def _editor(use: ToolUse) -> Facts | None:
     return Facts(files=(artefact,), values=values)
 
 
+_OPENED = re.compile(
+    r"\(Open file: (/[^\s()]{1,300})\)\r?\n\(Current directory: (/[^\s()]{0,300})\)"
+).search
+_OPENED_END = 1_000
+
+
+def _opened(use: ToolUse) -> Facts | None:
+    """Read editors of SWE-agent, which change the file that their answer says is open."""
+    found = _OPENED(use.result[-_OPENED_END:])
+    if not found or use.argument(*_PATH_LABELS, *_COMMAND_LABELS) or _action(use) != "edited":
+        return None
+    path = found[1].removeprefix(found[2].rstrip("/") + "/")
+    return Facts(files=(Artefact(path=path, action="edited", failed=bool(use.failure)),))
+
+
 def _action(use: ToolUse) -> FileAction | None:
     if _is_looking(use.name):
         return None if name_words(use.name).isdisjoint(_READS) else "read"
@@ -367,7 +382,7 @@ def _tasks(use: ToolUse) -> Facts | None:
     return Facts(open_tasks=lines(_OPEN), done_tasks=lines(_DONE), has_tasks=True)
 
 
-EXTRACTORS: tuple[Extractor, ...] = (_patch, _tasks, _editor, _shell)
+EXTRACTORS: tuple[Extractor, ...] = (_patch, _tasks, _editor, _opened, _shell)
 """The built-in extractors; the first one that knows a call reads it."""
 
 
