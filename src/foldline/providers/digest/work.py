@@ -148,7 +148,7 @@ _OPENED_END = 1_000
 def _opened(use: ToolUse) -> Facts | None:
     """Read editors of SWE-agent, which change the file that their answer says is open."""
     found = _OPENED(use.result[-_OPENED_END:])
-    if not found or use.argument(*_PATH_LABELS, *_COMMAND_LABELS) or _action(use) != "edited":
+    if not found or use.argument(*_PATH_LABELS, *COMMAND_LABELS) or _action(use) != "edited":
         return None
     path = found[1].removeprefix(found[2].rstrip("/") + "/")
     return Facts(files=(Artefact(path=path, action="edited", failed=bool(use.failure)),))
