@@ -39,7 +39,7 @@ def test_a_list_that_goes_on_is_held_twice_at_most() -> None:
 def test_conversations_alternate() -> None:
     """Several conversations, also with the same beginning and length, are each known."""
     known = KnownLists()
-    lists = [[RULES, RULES, *kind(20, name)] for kind in KINDS for name in ("a", "b", "c")]
+    lists = [[text(1)[0], RULES, *kind(20, name)] for kind in KINDS for name in ("a", "b", "c")]
     for _ in range(3):
         for items in lists:
             read(items, known)

@@ -330,3 +330,15 @@ def test_a_copy_grows_on_its_own() -> None:
     assert history.digest() == grown.digest()
     assert (history.reach(2), history.is_damaged(0)) == (grown.reach(2), grown.is_damaged(0))
     assert (history.system_tokens, history.first_open_call()) == (0, grown.first_open_call())
+
+
+def test_a_history_with_other_rules_in_front_is_the_one_that_is_made_with_them() -> None:
+    """The first system message alone is another one, with its tokens; the first history stays."""
+    said = [Message.user("a"), Message.system("Later."), Message.assistant("b")]
+    first = History([Message.system("Be brief."), *said])
+    other = first.opened_with(Message.system("Be brief. It is late, and the office is closed."))
+
+    assert other.everything() == [other.system[0], *said]
+    assert other.digest() == first.digest()
+    assert other.system_tokens == History(other.everything()).system_tokens > first.system_tokens
+    assert first.system[0] == Message.system("Be brief.")

@@ -8,6 +8,8 @@ at first what was given once. The order of keys is no difference.
 
 import marshal
 from collections.abc import Mapping, Sequence
+from itertools import compress, count
+from operator import eq, ne
 from sys import getsizeof
 from typing import Any, TypeAlias, cast
 
@@ -26,8 +28,10 @@ __all__ = [
     "are_blocks",
     "blocks_of",
     "copies_in",
+    "goes_on",
     "held_by",
     "is_block",
+    "leading",
     "seen_again",
     "seen_once",
     "size_of",
@@ -82,8 +86,12 @@ def _seen(value: object) -> object:
     return name, vars(value)
 
 
+_NEWEST = 16
+"""By how many of its newest items a list is told from another with the same beginning."""
+
 _ENCODER = msgspec.msgpack.Encoder(enc_hook=_seen, uuid_format="bytes")
 _SORTED = msgspec.msgpack.Encoder(order="deterministic").encode
+_DECODE = msgspec.msgpack.Decoder().decode
 _UNENCODED = (
     FormatError,
     msgspec.MsgspecError,
@@ -237,6 +245,37 @@ def _copied(value: _Container, containers: list[object]) -> tuple[_Container, bo
     if isinstance(made, dict) and not _TEXTS.issuperset(map(type, made)):
         raise TypeError
     return made, has_numbers
+
+
+def leading(blocks: Sequence[Block], items: Sequence[object], start: int) -> int:
+    """
+    Return with about how many of *items* those of *blocks* begin; of the first *start* it is known.
+
+    Numbers of another type count as the same.
+    """
+    at = start - start % BLOCK
+    for block in blocks[start // BLOCK :]:
+        held = _items_of(block)
+        differs = map(ne, held, items[at : at + BLOCK])
+        other = next(compress(count(), differs), None)
+        if other is not None or not held:
+            return at + (other or 0)
+        at += len(held)
+    return min(at, len(items))
+
+
+def goes_on(blocks: Sequence[Block], items: Sequence[object], size: int) -> bool:
+    """Whether most of the newest of *size* items, those of *blocks*, are where they were in *items*."""
+    newest = [one for block in blocks[-2:] for one in _items_of(block)][-_NEWEST:]
+    same = map(eq, newest, items[max(0, size - len(newest)) : size])
+    return 2 * sum(same) >= len(newest) > 0
+
+
+def _items_of(block: Block) -> Sequence[object]:
+    """Return what equals the items of *block*; nothing if these were no dictionaries."""
+    if isinstance(block, Copies):
+        return block.items
+    return cast("list[object]", _DECODE(block)) if isinstance(block, SeenOnce) else ()
 
 
 def copies_in(blocks: Sequence[Block], start: int) -> list[object] | None:

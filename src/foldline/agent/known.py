@@ -1,12 +1,13 @@
 """What was read from lists of dictionaries or objects, so that the next call reads what is new."""
 
+from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
-from operator import attrgetter
 from sys import getsizeof
 from threading import Lock
-from typing import TypeAlias, TypeVar
+from types import MappingProxyType
+from typing import TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -19,6 +20,8 @@ from foldline.agent.blocks import (
     are_blocks,
     blocks_of,
     copies_in,
+    goes_on,
+    leading,
     seen_again,
     seen_once,
     size_of,
@@ -43,6 +46,18 @@ _LEAST = 8
 _HEAD = 2
 """By how many items the lists are told apart first."""
 
+_SPAN = 4
+"""By how many items before a place they are told apart there."""
+
+_STEP = 8
+"""How much farther apart the next places are than those before."""
+
+_NEAR = 9
+"""At how many places of the same distance a list is looked for."""
+
+_WORTH = 32
+"""How many more items have to stay as they are, for them to be remembered as a list of their own."""
+
 _MESSAGE_BYTES = 480
 """What a message takes beside its texts, with the headers of these, and its item beside its bytes."""
 
@@ -50,8 +65,7 @@ _ROW_BYTES = 120
 """What is the list's own of a message that a longer list holds as well."""
 
 
-_FORMAT = NativeFormat | str | None
-_Head: TypeAlias = tuple[_FORMAT, bytes]
+_NO_MARKS: Mapping[int, int] = MappingProxyType({})
 
 
 class Conversion(Struct, frozen=True, kw_only=True, eq=False):
@@ -77,6 +91,13 @@ class Conversion(Struct, frozen=True, kw_only=True, eq=False):
         """The messages, system messages at their places."""
         return self.history.everything()
 
+    def turn_before(self, size: int) -> int:
+        """Return the last place up to *size* where another than the assistant begins to speak."""
+        messages, at = self.messages, bisect_right(self.places, size) - 1
+        while at > 0 and messages[at].role == "assistant":
+            at -= 1
+        return self.places[at]
+
 
 class KnownList(Struct, frozen=True, kw_only=True, eq=False):
     """
@@ -86,7 +107,12 @@ class KnownList(Struct, frozen=True, kw_only=True, eq=False):
     """
 
     number: int
-    head: _Head
+    kind: object
+    """What its items were read as: lists of two kinds are never the same."""
+
+    marks: dict[int, int]
+    """What tells it from others by the items before some places of it, by these places."""
+
     size: int
     """The number of items."""
 
@@ -106,7 +132,6 @@ class KnownList(Struct, frozen=True, kw_only=True, eq=False):
         return are_blocks(self.blocks, items, size)
 
 
-_SIZE = attrgetter("size")
 _Made = TypeVar("_Made", bound=Conversion | None)
 
 
@@ -123,7 +148,7 @@ class KnownLists:
         self._most_bytes = most_bytes
         self._lists: OrderedDict[int, KnownList] = OrderedDict()
         self._weights: dict[int, int] = {}
-        self._alike: dict[_Head, list[KnownList]] = {}
+        self._marked: dict[int, int] = {}
         self._last: KnownList | None = None
         self._grown: dict[int, int] = {}
         self._numbers = count()
@@ -138,27 +163,38 @@ class KnownLists:
         """About how many bytes the lists take."""
         return self._weight
 
-    def find(self, items: Sequence[object], format: _FORMAT) -> KnownList | None:
+    def find(self, items: Sequence[object], kind: object) -> KnownList | None:
         """
-        Return the longest list that *items*, read as *format*, begin with; None if none is known.
+        Return the longest list of a conversation that *items*, read as *kind*, begin with, or None.
 
-        One of the conversation of the last call comes before all others.
+        That of the last call comes before all others, and then those with the same items at the
+        same places: however many there are, a few of them are compared.
         """
         if len(items) < _LEAST or not self._lists:
             return None
         last = self._last
-        if last is not None:
-            for number in (self._grown.get(last.number), last.number, last.grown_from):
-                known = None if number is None else self._lists.get(number)
-                if known is not None and known.head[0] == format and known.begins(items):
-                    return self._used(known, items)
-        head = _head(items, format)
-        if head is None:
-            return None
-        with self._lock:
-            alike = sorted(self._alike.get(head, ()), key=_SIZE, reverse=True)
-        found = next((one for one in alike if one.begins(items)), None)
+        found = None if last is None else self._begun(last, items, kind)
+        if found is None:
+            near = (self._begun(one, items, kind) for one in self._near(items, kind))
+            found = next((one for one in near if one is not None), None)
         return None if found is None else self._used(found, items)
+
+    def _begun(self, near: KnownList, items: Sequence[object], kind: object) -> KnownList | None:
+        for number in (self._grown.get(near.number), near.number, near.grown_from):
+            known = None if number is None else self._lists.get(number)
+            if known is not None and known.kind == kind and known.begins(items):
+                return known
+        return None
+
+    def _near(self, items: Sequence[object], kind: object) -> Iterator[KnownList]:
+        """Yield the last lists that had the same as *items* at some places, the nearest first."""
+        seen: set[int] = set()
+        for _, mark in _marks(items, kind, _NEAR):
+            number = self._marked.get(mark, -1)
+            known = None if number in seen else self._lists.get(number)
+            seen.add(number)
+            if known is not None:
+                yield known
 
     def _used(self, known: KnownList, items: Sequence[object]) -> KnownList:
         blocks = known.blocks
@@ -177,22 +213,55 @@ class KnownLists:
     def _with_blocks(self, known: KnownList, blocks: Sequence[Block]) -> KnownList:
         more = sum(map(size_of, blocks)) - sum(map(size_of, known.blocks))
         made = replace(known, blocks=blocks, weight=known.weight + more)
-        alike = self._alike[known.head]
-        alike[alike.index(known)] = self._lists[known.number] = made
+        self._lists[known.number] = made
         self._weigh(made, self._weights[known.number] + more)
         return made
+
+    def unedited(self, items: Sequence[object], kind: object, before: KnownList | None) -> int:
+        """
+        Return with how many items a known list, edited behind these, still begins; 0 for too few.
+
+        They are worth to be remembered as a list of their own, since the next edit is mostly behind
+        them as well. The edited list is forgotten. That *items* begin with *before* is known.
+        """
+        edited = self._edited(items, kind, before)
+        start = 0 if before is None else before.size
+        least = 0 if edited is None else max(start + _WORTH, edited.size // 2)
+        if edited is None or min(edited.size, len(items)) < least:
+            return 0
+        size = leading(edited.blocks, items, start)
+        if size < least or not goes_on(edited.blocks, items, edited.size):
+            return 0
+        size = edited.conversion.turn_before(size)
+        if size < least:
+            return 0
+        with self._lock:
+            for number in (edited.number, edited.grown_from):
+                if before is None or number != before.number:
+                    self._drop_number(number)
+        return size
+
+    def _edited(
+        self, items: Sequence[object], kind: object, before: KnownList | None
+    ) -> KnownList | None:
+        if before is not None:
+            number = self._grown.get(before.number)
+            return None if number is None else self._lists.get(number)
+        if len(items) < _WORTH or not self._lists:
+            return None
+        return next(self._near(items, kind), None)
 
     def keeping(
         self,
         items: Sequence[object],
-        format: _FORMAT,
+        kind: object,
         read: Callable[[Sequence[object] | None], _Made],
         *,
         grown_from: KnownList | None = None,
         reads_copies: bool = False,
     ) -> _Made:
         """
-        Return what *read* makes of *items*, read as *format*, and remember it unless it is None.
+        Return what *read* makes of *items*, read as *kind*, and remember it unless it is None.
 
         Their beginning *grown_from* is known. It is given copies of the others, which hold no
         objects, or None. What another thread has edited meanwhile is not remembered, unless *read*
@@ -202,20 +271,20 @@ class KnownLists:
             return read(None)
         before: Sequence[Block] = () if grown_from is None else grown_from.blocks
         size = 0 if grown_from is None else grown_from.size
-        head = _head(items, format) if grown_from is None else grown_from.head
         kept = size // BLOCK
         rest = items[kept * BLOCK :]
         once = seen_once(rest) if grown_from is None else None
         blocks, copies = once or _blocks(rest, before[kept:], size - kept * BLOCK)
         made = read(copies)
-        if made is None or head is None or blocks is None:
+        if made is None or blocks is None:
             return made
         is_read = reads_copies and copies is not None
         if not is_read and not are_blocks(blocks, rest, len(rest)):
             return made
         known = KnownList(
             number=next(self._numbers),
-            head=head,
+            kind=kind,
+            marks=dict(_marks(items, kind, 1, {} if grown_from is None else grown_from.marks)),
             size=len(items),
             blocks=[*before[:kept], *blocks],
             conversion=made,
@@ -227,12 +296,11 @@ class KnownLists:
         return made
 
     def _put(self, known: KnownList, grown_from: KnownList | None) -> None:
-        alike = self._alike.setdefault(known.head, [])
-        for one in alike:
-            # Two calls at once may have read the same list.
-            if one.size == known.size and one.blocks == known.blocks:
-                return
-        alike.append(known)
+        same = self._lists.get(self._marked.get(known.marks[known.size], -1))
+        # Two calls at once may have read the same list.
+        if same is not None and same.size == known.size and same.blocks == known.blocks:
+            return
+        self._marked.update(dict.fromkeys(known.marks.values(), known.number))
         self._lists[known.number] = self._last = known
         self._weigh(known, known.weight)
         if grown_from is not None and grown_from.number in self._lists:
@@ -262,20 +330,43 @@ class KnownLists:
         del self._lists[known.number]
         self._weight -= self._weights.pop(known.number)
         self._grown.pop(known.number, None)
-        alike = self._alike[known.head]
-        alike.remove(known)
-        if not alike:
-            del self._alike[known.head]
+        for mark in known.marks.values():
+            if self._marked.get(mark) == known.number:
+                del self._marked[mark]
         if self._last is known:
             self._last = None
 
 
-def _head(items: Sequence[object], format: object) -> _Head | None:
-    buffer = bytearray()
-    # Another format is refused when the items are read.
-    if not isinstance(format, _FORMAT):
-        return None
-    return (format, bytes(buffer)) if written(items[:_HEAD], buffer) else None
+def _places(size: int, near: int) -> list[int]:
+    """
+    Return where a list is looked for: the *near* last places of each distance, and its head.
+
+    An edit near the end leaves those of a greater distance.
+    """
+    places, step = list[int](), 1
+    while step <= size:
+        last = size - size % step
+        places += range(last, max(last - near * step, _HEAD), -step)
+        step *= _STEP
+    places.append(_HEAD)
+    return places
+
+
+def _marks(
+    items: Sequence[object], kind: object, near: int, known: Mapping[int, int] = _NO_MARKS
+) -> Iterator[tuple[int, int]]:
+    """Yield these places, and what the items before them are known by, as far as not by *known*."""
+    buffer, first = bytearray(), known.get(_HEAD)
+    if first is None:
+        written(items[:_HEAD], buffer)
+        # A format that is none may have no hash.
+        first = hash((repr(kind), bytes(buffer)))
+    for at in _places(len(items), near):
+        mark = first if at == _HEAD else known.get(at)
+        if mark is None:
+            written(items[max(0, at - _SPAN) : at], buffer)
+            mark = hash((first, at, bytes(buffer)))
+        yield at, mark
 
 
 def _blocks(
@@ -303,6 +394,8 @@ def _weight(
     for one in new:
         if one.native is not None:
             weight += getsizeof(one.native.item)
+        # The text of one in front is in no block, if the application writes it again each time.
+        weight += getsizeof(one.text) if one.role == "system" else 0
         for part in one.parts:
             said = part.content if type(part) is TextPart else _said(part)
             weight += 0 if said.isascii() else getsizeof(said)

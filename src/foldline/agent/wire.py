@@ -2,23 +2,32 @@
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from foldline.agent.known import Conversion, KnownList, KnownLists
+from foldline.agent.known import Conversion, KnownLists
 from foldline.agent.writers import Writer, writer_of
 from foldline.agent.writing import CONVERTERS, Writing
 from foldline.errors import FormatError
 from foldline.history.formats.detect import witnesses_in
 from foldline.history.formats.objects import plain_items
+from foldline.history.formats.wire import are_texts, is_object
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.tokens import TokenCounter
 
 
 __all__ = ["Items", "read_items"]
+
+
+_Dict: TypeAlias = dict[str, Any]
+
+_RULES = ("system", "developer")
+_TEXT_KEYS = ("role", "content")
 
 
 class Items(Struct, frozen=True, kw_only=True):
@@ -76,27 +85,77 @@ def read_items(
 def _read_dictionaries(
     given: list[Any], format: NativeFormat | None, counter: TokenCounter | None, known: KnownLists
 ) -> Items:
-    before = known.find(given, format)
-    made = None
-    if before is not None and before.size == len(given):
-        made = before.conversion
-    elif before is not None:
-        grown = partial(_grown, before, given)
-        made = known.keeping(given, format, grown, grown_from=before, reads_copies=True)
-    if made is None:
-        read = partial(_converted, given, format, counter)
-        made = known.keeping(given, format, read, reads_copies=True)
+    made = _conversion(given, format, counter, known)
     writer = writer_of(made.wire, is_detected=format is None)
     return Items(made=made, kept=given, writer=writer)
 
 
+def _conversion(
+    given: list[Any], format: NativeFormat | None, counter: TokenCounter | None, known: KnownLists
+) -> Conversion:
+    """Return what *given* are, of which as much as is *known* is not read again."""
+    rules = _rules(given)
+    asked, kind = given, format
+    if rules is not None:
+        # They may tell the time, in a list that is the same else.
+        asked, kind = [{**rules, "content": ""}, *given[1:]], (format, _RULES)
+    before = known.find(asked, kind)
+    if before is not None and before.size == len(given):
+        return _opened(before.conversion, rules)
+    if size := known.unedited(asked, kind, before):
+        # An error is that of all of them.
+        with suppress(FormatError):
+            _conversion(given[:size], format, counter, known)
+        return _conversion(given, format, counter, known)
+    made = None
+    if before is not None:
+        old = _opened(before.conversion, rules)
+        grown = partial(_grown, old, before.size, given)
+        made = known.keeping(asked, kind, grown, grown_from=before, reads_copies=True)
+    if made is None:
+        read = partial(_converted, given, rules, format, counter)
+        made = known.keeping(asked, kind, read, reads_copies=True)
+    return made
+
+
+def _rules(given: list[Any]) -> _Dict | None:
+    """Return a copy of the first item if it is a system message of one text; else None."""
+    first = given[0]
+    # Of a subclass the fields are not all.
+    if type(first) is not dict or not is_object(first) or first.get("role") not in _RULES:
+        return None
+    copied = first.copy()
+    is_text = tuple(copied) == _TEXT_KEYS and are_texts(copied["content"])
+    return copied if is_text and copied["content"].strip() else None
+
+
+def _opened(made: Conversion, rules: _Dict | None) -> Conversion:
+    """Return *made* as if it had been read with these *rules* in front, of whatever text."""
+    if rules is None:
+        return made
+    history, text = made.history, rules["content"]
+    before = history.system[0]
+    if before.text == text:
+        return made
+    (message,), _ = CONVERTERS[made.wire].read([rules])
+    # In a view they are the caller's own item.
+    views = [
+        replace(one, view=[message if said is before else said for said in one.view])
+        for one in made.views
+    ]
+    return replace(made, history=history.opened_with(message), views=views)
+
+
 def _converted(
     given: list[Any],
+    rules: _Dict | None,
     format: NativeFormat | None,
     counter: TokenCounter | None,
     copies: Sequence[Any] | None,
 ) -> Conversion:
     items = plain_items(given) if copies is None else copies
+    if rules is not None:
+        items = [rules, *items[1:]]
     _check_kinds(items, Mapping, "a dictionary or an object of an SDK")
     witnesses = witnesses_in(items) if format is None else None
     wire = format if witnesses is None else witnesses.format
@@ -115,18 +174,19 @@ def _converted(
     )
 
 
-def _grown(known: KnownList, given: list[Any], copies: Sequence[Any] | None) -> Conversion | None:
+def _grown(
+    old: Conversion, size: int, given: list[Any], copies: Sequence[Any] | None
+) -> Conversion | None:
     """
-    Return what *given* are, of which the beginning is *known*; None if all has to be read.
+    Return what *given* are, of which the first *size* are *old*; None if all has to be read.
 
     That is so if the new items show another format, go on with the last answer, or are wrong: the
     error names their place in the whole list.
     """
-    old = known.conversion
     try:
         new = copies
         if new is None:
-            new = plain_items(given[known.size :])
+            new = plain_items(given[size:])
             _check_kinds(new, Mapping, "")
         witnesses = None if old.witnesses is None else witnesses_in(new, old.witnesses)
         told = None if witnesses == old.witnesses else witnesses
@@ -137,7 +197,7 @@ def _grown(known: KnownList, given: list[Any], copies: Sequence[Any] | None) -> 
             return None
         history, grown = old.history.copy(), array("q", old.places)
         history.extend(read)
-        grown.extend([known.size + at for at in places])
+        grown.extend([size + at for at in places])
     except FormatError:
         return None
     return Conversion(

@@ -62,20 +62,15 @@ class History(Sequence[Message]):
         self._counter: TokenCounter = counter or TokenEstimator()
         self._prefix = prefix
         self._first = self._length = prefix.length
-        self._messages: list[Message] = []
-        self._chain = bytearray(prefix.digest)
-        self._head = prefix.digest
-        self._tokens = array("q", (prefix.tokens,))
+        self._chain, self._head = bytearray(prefix.digest), prefix.digest
+        self._messages, self._tokens = list[Message](), array("q", (prefix.tokens,))
         # Places take four bytes each.
         self._reach, self._users, self._tools = array("I"), array("I"), array("I")
         self._whole = array("I", (prefix.length,))
-        self._peaks: list[tuple[int, int]] = []
-        self._calls: dict[str, list[int]] = {}
-        self._open: dict[int, int] = {}
-        self._asked, self._call_ids = set[str](), set[str]()
+        self._peaks, self._calls = list[tuple[int, int]](), dict[str, list[int]]()
+        self._open, self._asked, self._call_ids = dict[int, int](), set[str](), set[str]()
         self._last_damage = self._last_reasoning = -1
-        self._system: list[Message] = list(prefix.system)
-        self._system_at = array("I", prefix.system_at)
+        self._system, self._system_at = list(prefix.system), array("I", prefix.system_at)
         self._system_tokens = prefix.system_tokens
         self.extend(messages)
 
@@ -104,6 +99,13 @@ class History(Sequence[Message]):
         fields |= {name: fields[name][:] for name in _LISTS}
         fields |= {name: fields[name].copy() for name in _SETS}
         fields["_calls"] = {one: [*waiting] for one, waiting in self._calls.items()}
+        return made
+
+    def opened_with(self, rules: Message) -> "History":
+        """Return a history of its own that has *rules* in place of the first system message."""
+        made, system = self.copy(), [rules, *self._system[1:]]
+        tokens = sum(count_message(one, self._counter) for one in system)
+        vars(made).update(_system=system, _system_tokens=tokens)
         return made
 
     def after(self, index: int) -> "History":
@@ -200,8 +202,7 @@ class History(Sequence[Message]):
     def _pair(self, message: Message, position: int) -> int:
         """Return the position of the earliest call that *message* answers, or its own."""
         reach, role = position, message.role
-        calls: list[str] = []
-        answers: list[str] = []
+        calls, answers = list[str](), list[str]()
         for part in message.parts:
             if type(part) is TextPart:
                 continue
@@ -320,8 +321,7 @@ class History(Sequence[Message]):
             MessagesNotLoadedError: A part of the history is not in memory.
         """
         self._need_all()
-        result: list[Message] = []
-        start = 0
+        result, start = list[Message](), 0
         for at, message in zip(self._system_at, self._system, strict=True):
             result += self._messages[start:at]
             result.append(message)
