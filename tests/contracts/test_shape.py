@@ -46,7 +46,10 @@ ANY_READERS = (
     "agent/reduced.py",  # gives back the items of any vendor
     "agent/reducer.py",  # takes and gives back the items of any vendor
     "agent/tools/",  # reads annotations of any type, and what a model wrote
-    "agent/wire.py",  # reads and writes them
+    "agent/wire.py",  # reads them
+    "agent/writers.py",  # writes them
+    "agent/writing.py",  # writes them
+    "agent/written_view.py",  # holds them
     "apps/cli/",  # reads files that may hold anything
     "guests/thinking.py",  # takes blocks as a vendor writes them
     "history/codec.py",  # turns JSON into values

@@ -21,6 +21,7 @@ from tests.planted import (
     agent,
     agent_loop,
     apps,
+    costs,
     history,
     reduction,
     replay,
@@ -37,6 +38,7 @@ ROOMS: Final[Mapping[str, tuple[Bug, ...]]] = MappingProxyType(
     {
         "history": history.BUGS,
         "reduction": reduction.BUGS,
+        "costs": costs.BUGS,
         "agent": agent.BUGS,
         "loop": agent_loop.BUGS,
         "threads": threads.BUGS,

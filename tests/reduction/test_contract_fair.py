@@ -59,8 +59,8 @@ NO_SUMMARY = {
     "the instruction": (
         (
             "## Decisions\n- What was decided or is wanted, with the reason, and what was ruled out.\n## Open tasks\n"
-            "- What is still to be done, and the next step.\n## Narrative\nIn a few sentences, whatever else one has to "
-            "know."
+            "- What is still to be done, and the next step.\n## Done tasks\n- What was done, with its result.\n"
+            "## Narrative\nWhat else one has to know, in a few sentences."
         ),
         "repeats its instruction",
     ),

@@ -64,7 +64,10 @@ class Writing(Struct, frozen=True, eq=False):
                     longer = self._after(known.settled, view, known)
                 if longer is not None:
                     return longer
-        whole = self._after(Settled(0, (), frozenset(), False, self.writer), view)  # noqa: FBT003
+        nothing = Settled(
+            messages=0, steps=(), ids=frozenset(), keeps_ids=False, writer=self.writer
+        )
+        whole = self._after(nothing, view)
         assert whole is not None
         return whole
 
@@ -87,7 +90,7 @@ class Writing(Struct, frozen=True, eq=False):
         if not all(map(is_, view[start:], self.made.history[-len(new) :])):
             return None
         steps = joined(known.steps, [range(known.size, size)])
-        self.made.views[:] = [WrittenView(view, steps, size, known.settled)]
+        self.made.views[:] = [WrittenView(view=view, steps=steps, size=size, settled=known.settled)]
         return shown(steps, self.kept)
 
     def _after(
@@ -118,7 +121,9 @@ class Writing(Struct, frozen=True, eq=False):
         if settled is not None and not settled.messages:
             settled = None
         steps = joined(start.steps, sources.steps(found))
-        self.made.views[:] = [WrittenView(view, steps, len(self.kept), settled)]
+        self.made.views[:] = [
+            WrittenView(view=view, steps=steps, size=len(self.kept), settled=settled)
+        ]
         return front + found
 
     def _keeps_ids(self, view: Sequence[Message], count: int) -> bool:

@@ -34,7 +34,7 @@ Ids: TypeAlias = frozenset[tuple[str, str]]
 _MARK = "cache_control"
 
 
-class Settled(Struct, frozen=True, eq=False):
+class Settled(Struct, frozen=True, kw_only=True, eq=False):
     """
     The beginning of a written view that every longer one has as well.
 
@@ -58,7 +58,7 @@ class Settled(Struct, frozen=True, eq=False):
     """Writes the rest."""
 
 
-class WrittenView(Struct, frozen=True, eq=False):
+class WrittenView(Struct, frozen=True, kw_only=True, eq=False):
     """A view as it was written."""
 
     view: Sequence[Message]

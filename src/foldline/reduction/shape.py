@@ -94,7 +94,7 @@ def shape_defects(text: str, request: SummaryRequest, *, merges: bool = False) -
                 yield from _missing_parts(own, meant, request, merges=merges)
     if size >= _LEAST_JUDGED and _is_copy(found, said):
         yield "The text copies messages word for word instead of summarizing the conversation."
-    if _is_copy(found, words(request.prompt)):
+    if _is_copy(found, words(_without_headings(request.prompt))):
         yield "The text repeats its instruction."
     if size >= _LEAST_COMPARED and _repeats(found):
         yield "The text says the same again and again."
