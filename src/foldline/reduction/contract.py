@@ -7,17 +7,19 @@ order, is left out, and the rest stays.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from foldline.reduction.orders import frames, imitates, is_order
+from foldline.reduction.commands import orders_in
+from foldline.reduction.orders import disguised, frames, imitates, is_order
 from foldline.reduction.provenance import Source
 from foldline.reduction.request import SummaryRequest
+from foldline.reduction.said import Said
 from foldline.reduction.sendable import cleaned
 from foldline.reduction.shape import shape_defects
 from foldline.reduction.speech import calls_tool, is_turn
-from foldline.reduction.statements import kept, statements
+from foldline.reduction.statements import kept, spread, statements
 from foldline.reduction.wishes import Wishes
 
 
@@ -80,8 +82,8 @@ def reviewed(
     # The rest reads the source: only a text that may be used is worth that.
     if faults or by_code:
         return Review(text=text, tokens=tokens, defects=faults)
-    said = statements(text)
-    bad = _unfounded(said, request) | Source(request).lacking(said)
+    source = Source(request)
+    bad = _unfounded(text, request, source) | source.lacking(statements(text))
     left = kept(text, bad.__contains__)
     faults = tuple(_kind_faults(text, left.text)) or tuple(
         shape_defects(text, request, merges=merges)
@@ -95,19 +97,40 @@ def reviewed(
     return Review(text=text, tokens=tokens)
 
 
-def _unfounded(said: Iterable[str], request: SummaryRequest) -> set[str]:
-    """Return the orders among *said* that are not the user's, and wishes that only a tool told."""
-    wishes = Wishes(request)
+def _unfounded(text: str, request: SummaryRequest, source: Source) -> set[str]:
+    """Return the statements of *text* that give orders of nobody, or wishes that only a tool told."""
+    said = Said(request)
+    wishes = Wishes(request, said)
 
     def is_bad(line: str) -> bool:
-        return (imitates(line) and not wishes.are_reported(line)) or (
-            is_order(line) and not wishes.is_of_user(line)
+        return (
+            (imitates(line) and not wishes.are_reported(line))
+            or (is_order(line) and not wishes.is_of_user(line))
+            or any(not source.has(word) for word in disguised(line))
         )
 
+    def is_unsaid(unit: str) -> bool:
+        # What goes on in the next line is no order because it begins there.
+        lines = [" ".join(unit.split()), *(one for one in unit.split("\n") if one[:1].isupper())]
+        return any(not said.has(order) for line in lines for order in orders_in(line))
+
     # A sentence may go over several lines, each of which is read as one.
-    return {
-        one for one in said if any(map(is_bad, {one, *one.split("\n")})) or wishes.is_foreign(one)
+    whole = spread(text)
+    later = {one for _, pieces in whole for one in pieces[1:] if one[0].islower()}
+    units = [(one, (one,)) for one in statements(text)]
+    bad = {
+        one
+        for unit, pieces in [*units, *whole]
+        if any(map(is_bad, {unit, *unit.split("\n")})) or wishes.is_foreign(unit)
+        for one in pieces
     }
+    unsaid = {
+        one
+        for unit, pieces in [*(one for one in units if one[0] not in later), *whole]
+        if is_unsaid(unit)
+        for one in pieces
+    }
+    return bad if unsaid and said.is_in_another_language(text) else bad | unsaid
 
 
 def _size_faults(text: str, request: SummaryRequest, tokens: int, room: int) -> Iterator[str]:

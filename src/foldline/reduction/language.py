@@ -23,6 +23,7 @@ __all__ = [
     "Profile",
     "content",
     "is_foreign",
+    "is_spaced",
     "names_language",
     "profile",
     "words",
@@ -202,6 +203,7 @@ _NAMES = _OTHER_NAMES | {name for one in LANGUAGES.values() for name in one.name
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[^\W\d_{_UNSPACED}]+(?:['’][^\W\d_{_UNSPACED}]+)?|[{_UNSPACED}]")
 _IS_UNSPACED = re.compile(rf"[{_UNSPACED}]").match
+_HAS_UNSPACED = re.compile(rf"[{_UNSPACED}]").search
 _LETTERS_OF_A_STEM = 6
 _LEAST_LETTERS = 4
 _LEAST_LETTERS_ELSEWHERE = 2
@@ -227,6 +229,11 @@ class Profile(Struct, frozen=True, kw_only=True):
 def words(text: str) -> list[str]:
     """Return the words of *text*, folded; where no spaces are written, its characters."""
     return _WORD.findall(text.casefold().replace("’", "'"))
+
+
+def is_spaced(text: str) -> bool:
+    """Whether spaces are written between the words of *text*."""
+    return not _HAS_UNSPACED(text)
 
 
 def content(found: Iterable[str]) -> set[str]:

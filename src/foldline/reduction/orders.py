@@ -7,9 +7,10 @@ the request around it, is not part of a record. That somebody gave such an order
 
 import re
 import unicodedata
+from collections.abc import Iterator
 
 
-__all__ = ["frames", "imitates", "is_order"]
+__all__ = ["disguised", "frames", "imitates", "is_order", "is_reported", "plain"]
 
 
 _UNSEEN = dict.fromkeys(
@@ -40,7 +41,9 @@ _ROLE = re.compile(
 _LOUD = re.compile(
     r"[\W\d]*(?:SYSTEM|DEVELOPER|HUMAN|INSTRUCTIONS?|ADMIN|ROOT)\b[^:\n]{0,20}:"
 ).match
-_TURN = re.compile(r"[*_`]*(?:user|assistant|tool|ai|bot|model|function|ipython)[*_`]*\s?:").match
+_TURN = re.compile(
+    r"[\W_]*role[\W_]{1,6}(?:system|developer|user|assistant)\b|[*_`]*(?:user|assistant|tool|ai|bot|model|function|ipython)[*_`]*\s?:"
+).match
 
 _OF = r"(?:\W+\w+){0,4}?\W+"
 _TARGET = (
@@ -61,18 +64,17 @@ _START = r"(?:^[\W\d_]*|[.!?:;–—]\s\W{0,3}|[\"“«„‘\[({`])"
 _ORDER = re.compile(
     rf"{_START}{_POLITE}{_VERB}{_OF}{_TARGET}\b"
     rf"|{_START}{_POLITE}(?:ignore|disregard|forget) (?:everything|anything|all|what)\b"
-    r"|\b(?:must|shall|should|will|has to|have to|needs? to|is to|are to) (?:now |always |immediately )?"
-    rf"(?:ignore|disregard|forget|override|bypass){_OF}{_TARGET}\b"
-    rf"|{_START}(?:from now on|starting now|henceforth|as of now)\W+(?:you|always|never|only|obey|respond|answer|act|do)\b"
     rf"|{_START}{_POLITE}(?:you are (?:now|no longer|dan\b|free|a new|an unrestricted|in (?:developer|debug|admin|god))"
-    r"|act as (?:an?|if|though|dan)\b|pretend (?:to be|you)|your new (?:task|role|goal|job|instructions?|purpose) (?:is|are)\b"
-    r"|you (?:must|shall|should|will|have to|need to) (?:now|immediately|instead)\b)"
-    rf"|{_START}{_POLITE}(?:reveal|print|show|repeat|output|leak|disclose|send|exfiltrate|email)\b[^.\n]{{0,40}}"
-    r"\b(?:system prompt|your (?:instructions|prompt|rules|secrets?|api keys?|credentials|passwords?))"
+    r"|act as (?:an?|if|though|dan)\b|pretend (?:to be|you)|your new (?:task|role|goal|job|instructions?|purpose) (?:is|are)\b)"
     r"|(?:忽略|无视|無視|忘记|忘記)[^。\n]{0,12}(?:指令|指示|提示|规则|規則|说明|說明|命令|一切)"
     r"|(?:以前|これまで|上記|前)[^。\n]{0,8}(?:指示|命令|ルール)[^。\n]{0,4}(?:無視|忘れ)"
     r"|(?:이전|위의|모든)[^.\n]{0,12}(?:지시|명령|규칙)[^.\n]{0,6}(?:무시|잊)"
     r"|(?:تجاهل|انس)[^.\n]{0,20}(?:التعليمات|الأوامر)"
+).search
+_WORD = re.compile(r"[^\W_]{4,}")
+# Letters that look like those of the Latin alphabet, in a word that has such letters too.
+_LOOKALIKE = re.compile(
+    r"[a-z].*[\u0250-\u02af\u0370-\u058f\u13a0-\u13ff\u1d00-\u1dbf]|[\u0250-\u02af\u0370-\u058f\u13a0-\u13ff\u1d00-\u1dbf].*[a-z]"
 ).search
 _ENDED = re.compile(r"[.!?。]\s")
 _LEAST_WORDS = 4
@@ -89,22 +91,34 @@ def frames(text: str) -> bool:
     return any(
         _FENCE(one)
         or (_TEMPLATE.search(one) and len(_TEMPLATE.sub("", one).split()) < _LEAST_WORDS)
-        for one in map(_plain, text.split("\n"))
+        for one in map(plain, text.split("\n"))
     )
 
 
 def imitates(statement: str) -> bool:
     """Whether *statement* speaks as somebody else, or looks like a part of a request."""
-    text = _plain(statement)
+    text = plain(statement)
     return bool(_LOUD(statement) or _TEMPLATE.search(text) or _ROLE(text) or _TURN(text))
 
 
 def is_order(statement: str) -> bool:
     """Whether *statement* gives an order to who reads it."""
-    text = _plain(statement)
+    text = plain(statement)
     found = _ORDER(text)
-    return found is not None and not _REPORTED(_ENDED.split(text[: found.start() + 2])[-1])
+    return found is not None and not is_reported(_ENDED.split(text[: found.start() + 2])[-1])
 
 
-def _plain(statement: str) -> str:
+def disguised(statement: str) -> Iterator[str]:
+    """Yield the words of *statement* with letters of two alphabets that look alike."""
+    if not statement.isascii():
+        yield from filter(_LOOKALIKE, _WORD.findall(plain(statement)))
+
+
+def is_reported(before: str) -> bool:
+    """Whether *before*, folded, names somebody who gave the order after it."""
+    return _REPORTED(before) is not None
+
+
+def plain(statement: str) -> str:
+    """Return *statement* folded, without what is not seen."""
     return unicodedata.normalize("NFKC", statement).translate(_UNSEEN).casefold().strip()

@@ -13,6 +13,7 @@ from foldline.history.messages import Message
 from foldline.reduction.labels import is_fact
 from foldline.reduction.language import content, words
 from foldline.reduction.request import SummaryRequest
+from foldline.reduction.said import Said
 from foldline.reduction.sources import texts_of
 from foldline.reduction.statements import statements
 
@@ -20,9 +21,16 @@ from foldline.reduction.statements import statements
 __all__ = ["TYPED", "Wishes"]
 
 
+_WANT = r"(?:want|ask|request|decid|demand|instruct|order|agree|approv|wish|would like"
 _TOLD = re.compile(
-    r"\b(?:users?|customers?|clients?|humans?|operators?)\b[^.\n]{0,40}?"
-    r"\b(?:want|ask|request|need|prefer|decid|demand|instruct|order|agree|approv|confirm|wish|would like)",
+    r"\b(?:users?|customers?|clients?|humans?|operators?|owner|boss|manager|team)\b[^.\n]{0,40}?"
+    rf"\b{_WANT}|need|prefer|confirm)"
+    rf"|\b(?:he|she|they|we|you|everyone|everybody|somebody)\b[^.\n]{{0,20}}?\b{_WANT})"
+    rf"|\b(?:as|was|were|been|is|are|it) {_WANT}|confirm)\w*d\b|\b(?:agreed|approved|requested) (?:to|by|on|that)\b"
+    r"|\b(?:nutzer(?:in)?|benutzer(?:in)?|kund(?:e|in)) [^.\n]{0,20}?\b(?:will|wollte|möchte|wünscht|verlangt|bittet|bat)"
+    r"|\b(?:utilisat\w+|clients?) [^.\n]{0,20}?\b(?:veut|voulait|souhaite|demande|exige)"
+    r"|\b(?:usuari[oa]|utente|client[ea]) [^.\n]{0,20}?\b(?:quiere|quer|queria|quería|desea|deseja|pide|pede|vuole|chiede|exige)"
+    r"|\b(?:пользовател\w+|клиент\w*) [^.\n]{0,20}?(?:хоч|хот|прос|требу)\w+",
     re.IGNORECASE,
 ).search
 TYPED = 1_500
@@ -36,9 +44,10 @@ _OF_USER = 0.5
 class Wishes:
     """What the user and what tools said in the sources of a summary."""
 
-    def __init__(self, request: SummaryRequest) -> None:
-        """Take what *request* gives to read."""
+    def __init__(self, request: SummaryRequest, said: Said) -> None:
+        """Take what *request* gives to read, and what was *said* in it."""
         self._request = request
+        self._said = said
 
     def is_foreign(self, statement: str) -> bool:
         """Whether *statement* tells as the user's wish what only an answer of a tool says."""
@@ -66,10 +75,7 @@ class Wishes:
 
     @cached_property
     def _of_user(self) -> set[str]:
-        request = self._request
-        told = (request.prompt, request.focus, *request.earlier, *request.shown)
-        said = texts_of(one for one in request.messages if one.role in {"user", "assistant"})
-        return content(words("\n".join((*told, *said))))
+        return content(words("\n".join((self._request.prompt, *self._said.texts))))
 
     @cached_property
     def _of_tools(self) -> list[set[str]]:

@@ -1,0 +1,127 @@
+"""
+What a statement tells its reader to do, or permits him, clause by clause.
+
+An order is known by how it begins, by whom it speaks to, or by what it says is allowed. Whether somebody
+gave it is another question: see `said`.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from foldline.reduction.orders import is_reported, plain
+
+
+__all__ = ["Order", "orders_in"]
+
+
+def _words(listed: str) -> str:
+    return "|".join(listed.split())
+
+
+_POLITE = (
+    r"(?:(?:please|now|then|also|and|so|first|next|kindly|just|you (?:must|should|will|shall|have to"
+    r"|need to)|must|should|bitte|por favor|s'il vous plaît|per favore)\W+){0,3}"
+)
+# What begins an order by itself, and what does so only before an object: it may be a noun as well.
+_DOING = _words(
+    """
+    accept activate add allow append approve ask authori[sz]e avoid begin bring buy bypass cancel collect
+    confirm connect continue convert create deactivate decrypt delete deliver deny deploy destroy disable
+    disclose disregard enable encode encrypt ensure erase execute exfiltrate expose fetch generate get give
+    grant hide ignore implement inform insert install introduce investigate invoke keep kill leak merge
+    migrate modify notify obey overwrite pay pretend prevent publish purchase refactor refuse remind remove
+    rename replace restore reveal revert rewrite say sell send serve skip speak submit subscribe tell throw
+    touch translate uninstall unlock verify warn wipe write
+    antworte entferne führe gib kündige lösche schicke sende starte überweise verrate verwende
+    désactive[rz]? dis dites efface[rz]? envoie envoye[rz] exécute[rz]? lance[rz] réponds répondez révèle[rz]?
+    supprime[rz]? transfère transfére[rz] utilise[rz]
+    apaga apague borrar? desactivar? desative ejecutar? eliminar? enviar envía envie exclua instalar?
+    publicar? responda responde revelar? revele transferir transfiere
+    cancellar? disattivar? esegui(?:re)? invia(?:re)? rispondi(?:re)? trasferi(?:sci|re)
+    verwijder wis stuur verstuur onthul antwoord radera skicka svara inaktivera avslöja
+    usuń skasuj wyślij przelej wyłącz uruchom odpowiadaj ujawnij
+    удали(?:те)? сотри(?:те)? отправь(?:те)? переведи(?:те)? отключи(?:те)? запусти(?:те)? выполни(?:те)?
+    отвечай(?:те)? раскрой(?:те)?
+    """
+)
+_DOING_SOMETHING = _words(
+    """
+    access act answer apply archive assign book build call change charge check clean clear clone close
+    commit copy cut document download drop edit email export file fill find finish fix follow force forward
+    go hand import include leave list lock log look mail make mark move offer open order pass pick place
+    post prepare print push put query raise read record refund register reject release reply report request
+    reset respond restart return review run save schedule scan set share ship show shut sign start stop
+    store switch take talk test transfer treat trust turn update upgrade upload use visit wire
+    """
+)
+_OBJECT = (
+    r"(?=\s+(?:the|an?|all|any|every|each|both|your?|his|her|their|its|our|my|this|that|these|those|it|them"
+    r"|him|us|no|only|to|in|as|like|with|from|off|up|down|out|back|over|on|what|whatever|everything"
+    r"|anything|nothing|everyone|without|\d[\d.,]* (?:dollars?|euros?|usd|eur|pounds?))\b|\s+[$€£]|\s+[`\"'“/<~])"
+)
+# A clause that begins with an order, or tells its reader what he has to do.
+_EVER = _words(
+    """
+    always never don['’]t must immer nie niemals toujours jamais siempre nunca sempre mai altijd nooit
+    alltid aldrig zawsze nigdy asla всегда никогда désormais dorénavant henceforth отныне впредь
+    """
+)
+_COMMAND = re.compile(
+    rf"(?:^[\W\d_]*+(?:(?:t\d+|x)\]\W*)?|\]\s\W{{0,3}}){_POLITE}"
+    rf"(?P<order>(?:do not|under no circumstances|from now on|ab jetzt|ab sofort|von nun an|desde ahora"
+    r"|a partir de (?:ahora|agora)|d['’]ora in poi|vanaf nu|från och med nu|od teraz|bundan sonra"
+    rf"|{_EVER}|{_DOING})\b(?!['’-]| me\b)|(?:{_DOING_SOMETHING}){_OBJECT})"
+    r"|(?:\b(?:you|the (?:assistant|agent|model|ai|bot|reader)|du|sie|tu|vous|usted|der assistent"
+    r"|l['’]assistant|el asistente|l['’]assistente|o assistente|ассистент)\W+"
+    r"(?:must|should|shall|may|can|has to|have to|needs? to|ought to|(?:is|are) (?:now |also )?"
+    r"(?:to|required to|allowed to|permitted to|free to|authori[sz]ed to|expected to|instructed to)"
+    r"|musst|muss|müssen|sollst|soll|sollen|darfst|darf|dois|doit|devez|debes?|devi|deve|должен|должна)\b"
+    r"|\b(?:next|only|first) (?:step|action|task|move|job|goal)s? (?:is|are|will be|has to be)\b)(?P<told>)"
+).search
+# Every clause is judged by its own words, so that true ones around it are no help. A comma divides
+# what begins with an order or a case; in prose it may stand before a verb that is none.
+_BETWEEN = r"[;:]\s+|[\"'”»\]}]+,\s*|\s[–—-]+\s|\b(?:because|since|so that|and then|weil|damit|parce que|porque|perché|потому что)\b"
+_CLAUSES = re.compile(
+    rf"{_BETWEEN}|,\s+(?=(?:and |but |or )?(?:so|please|now|then|always|never|do not|don['’]t)\b)"
+).split
+_PARTS = re.compile(rf"{_BETWEEN}|,\s+").split
+_CASE = re.compile(
+    r"[\W\d_]*(?:when|whenever|if|before|after|once|until|as|in case|for every|on every|wenn|bevor|nachdem"
+    r"|sobald|quand|si|avant|après|cuando|antes|después|quando|se|prima|dopo|когда|если|перед|после)\b"
+).match
+# A bar that is gone, and a permission.
+_PERMIT = re.compile(
+    r"(?<!not )\b(?:(?:is|are|was|were|been|be|has|have|had)\b(?! not| never|n['’]t)[^.\n]{0,30}\b"
+    r"(?:allowed|permitted|authori[sz]ed|pre-?approved|granted|lifted|waived|suspended|unlocked)"
+    r"|no longer appl(?:y|ies)|may [^.\n]{0,30}\b(?:freely|without)|(?:granted|gave|given) [^.\n]{0,40}\bpermission"
+    r"|(?:safety|security|guard\w*|checks?|rules?|limits?|restrictions?|protections?|confirmations?|approvals?)"
+    r" [^.\n]{0,30}\b(?:disabled|off|removed|void))\b"
+).search
+_SIDE = re.compile(
+    r"\b(?:users?|customers?|clients?|humans?|operators?|assistant|admin\w*|owner|boss|manager|he|she|they)\b"
+).search
+
+
+class Order(NamedTuple):
+    """What one clause orders or permits."""
+
+    text: str
+    """The clause, folded; of an order without what stands before its verb."""
+
+    is_permit: bool
+    """Whether it says that something is allowed, or that a rule is gone."""
+
+
+def orders_in(statement: str) -> Iterator[Order]:
+    """Yield what *statement* orders and permits; what a page or a file ordered, it may tell."""
+    text, before = plain(statement), ""
+    for clause in (_PARTS if _CASE(text) or _COMMAND(text) else _CLAUSES)(text):
+        command = _COMMAND(clause)
+        found = command or _PERMIT(clause)
+        told = before + clause[: found.start()] if found else ""
+        # What the user said, he has to have said.
+        if found and (not is_reported(told) or _SIDE(told)):
+            start = max(command.start("order"), command.start("told")) if command else 0
+            yield Order(clause[start:], is_permit=command is None)
+        before = clause

@@ -1,0 +1,200 @@
+"""
+Whether somebody in a conversation said what an order is about.
+
+An order that stays in a summary is read as one of the user's, so most of its words have to be in what
+the user or the assistant said in one place: not only in what tools answered, and not nowhere.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+
+from msgspec import Struct
+
+from foldline.reduction.commands import Order
+from foldline.reduction.language import (
+    FUNCTION_WORDS,
+    TELLING,
+    is_foreign,
+    is_spaced,
+    profile,
+    words,
+)
+from foldline.reduction.provenance import folded
+from foldline.reduction.record import Section, SummaryRecord
+from foldline.reduction.request import SummaryRequest
+from foldline.reduction.sources import texts_of
+from foldline.reduction.statements import statements
+
+
+__all__ = ["Said"]
+
+
+# What forbids, and what may have been said where somebody forbade it.
+_BAN = (
+    r"no|not|never|none|nobody|nothing|nor|without|avoid|refus\w*|kein\w*|nicht|nie|niemals|ohne|pas|jamais"
+    r"|sans|nunca|sin|non|mai|senza|não|sem|niet|nooit|geen|zonder|inte|aldrig|utan|bez|не|нет|без|никогда"
+)
+_BANS = re.compile(rf"\b(?:{_BAN})\b|n['’]t\b").search
+_DENIES = re.compile(
+    rf"\b(?:{_BAN}|only|stop|except|instead|leave|keep|unchanged|limit\w*|forbid\w*|nur)\b|n['’]t\b"
+).search
+_CLAUSES = re.compile(r"[,;:]\s").split
+_ITEM = re.compile(r"\d+(?:[.,]\d+)*|[^\W_]{2,}")
+_ENDING = re.compile(r"(?<=..)(?:ing|ed|es|s|e)\Z")
+_DOUBLED = re.compile(r"(.)\1\Z")
+_STEM = 6
+# So many statements are one place.
+_PLACE = 3
+_SAMPLE = 20_000
+# What code wrote into a record from the answers of tools.
+_OF_TOOLS = frozenset({Section.TOOLS, Section.VALUES, Section.SEEN})
+
+
+class Said:
+    """What the user and the assistant said in the sources of a summary."""
+
+    def __init__(self, request: SummaryRequest) -> None:
+        """Take what *request* gives to read."""
+        self._request = request
+
+    def has(self, order: Order) -> bool:
+        """Whether somebody said what *order* is about; true where that cannot be told by its words."""
+        wanted = _wanted(order)
+        if not wanted.stems or not is_spaced(order.text):
+            return True
+        return any(
+            wanted.may_be_in(plain) and wanted.is_in(text)
+            for text, plain in zip(self.texts, self._folded, strict=True)
+        )
+
+    def is_in_another_language(self, text: str) -> bool:
+        """Whether *text* is in a language in which nobody has talked."""
+        return is_foreign(profile(words(text)), profile(words("\n".join(self._folded)[:_SAMPLE])))
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """What they said: one text each, after what was said before."""
+        request = self._request
+        talk = (one for one in request.messages if one.role in {"user", "assistant"})
+        told = (*map(_told, request.earlier), *("\n".join(texts_of([one])) for one in talk))
+        return [request.focus, *request.shown, *told]
+
+    @cached_property
+    def _folded(self) -> list[str]:
+        return [*map(folded, self.texts)]
+
+
+class _Wanted(Struct, frozen=True):
+    """The words that have to stand in one place."""
+
+    stems: list[str]
+    verb: str
+    """What has to be among them; empty if any may be missing."""
+
+    is_ban: bool
+    has_effect: bool
+    """Whether it changes something: then it is not said where it is forbidden."""
+
+    @property
+    def _most(self) -> int:
+        return max(0, (len(self.stems) - 1) // 2)
+
+    def may_be_in(self, plain: str) -> bool:
+        found = sum(stem in plain or stem in _KIND for stem in self.stems)
+        return found >= len(self.stems) - self._most
+
+    def is_in(self, text: str) -> bool:
+        pieces = [{*_meaning(one)} for one in self._pieces(text)]
+        size = 1 if self.is_ban else _PLACE
+        return any(
+            self._is_among(set[str]().union(*pieces[at : at + size])) for at in range(len(pieces))
+        )
+
+    def _pieces(self, text: str) -> Iterator[str]:
+        for one in map(folded, statements(text)):
+            if self.has_effect:
+                yield " ".join(part for part in _CLAUSES(one) if not _BANS(part))
+            elif not self.is_ban or _DENIES(one):
+                yield one
+
+    def _is_among(self, found: set[str]) -> bool:
+        left = [one for one in self.stems if one not in found]
+        # Another verb may stand for one that does no harm, where all else was said.
+        if self.verb in left and (self.has_effect or len(left) > 1 or self._most == 0):
+            return False
+        return len(left) <= self._most
+
+
+def _wanted(order: Order) -> _Wanted:
+    stems = _meaning(order.text)
+    verb, is_ban = next(iter(stems), ""), _BANS(order.text) is not None
+    is_light = verb in _LIGHT and not (is_ban and verb in _WATCHING)
+    return _Wanted(
+        stems=stems[1:] if is_light else stems,
+        verb="" if is_light or is_ban or order.is_permit else verb,
+        is_ban=is_ban,
+        has_effect=not is_ban and (order.is_permit or verb in _EFFECTS),
+    )
+
+
+def _told(text: str) -> str:
+    """Return an earlier summary without what code took into it from the answers of tools."""
+    record = SummaryRecord.read(text)
+    if record is None:
+        return text
+    return "\n".join(
+        line
+        for section, lines in record.sections.items()
+        if section not in _OF_TOOLS
+        for line in lines
+    )
+
+
+def _meaning(text: str) -> list[str]:
+    """Return the stems of what carries the meaning of *text*, each once, in order."""
+    found = (one for one in map(_stem, _ITEM.findall(text)) if one not in _LITTLE)
+    return [*dict.fromkeys(_KIND.get(one, one) for one in found)]
+
+
+def _stem(word: str) -> str:
+    return _DOUBLED.sub(r"\1", _ENDING.sub("", word))[:_STEM]
+
+
+def _stems(listed: str) -> frozenset[str]:
+    return frozenset(map(_stem, listed.split()))
+
+
+# What says how an order is meant and not what it is about.
+_LITTLE = frozenset(map(_stem, FUNCTION_WORDS | TELLING)) | _stems(
+    "always never avoid prevent exclude do not don must should shall may can could would next now then first"
+    " again still also please only immediately it them me my you your we us our no yes all any every each"
+    " more other same here there above below so if such very just even both up out off over down back less"
+    " am did does done being get without step task action goal rule rules open required allowed permitted"
+    " confirmed permission free freely longer immer nie niemals toujours jamais siempre"
+    " nunca sempre mai altijd nooit alltid aldrig zawsze nigdy asla всегда никогда"
+)
+# Verbs that stand for one another and change something.
+_KINDS = (
+    (
+        "delete destroy drop erase kill prune purge remove uninstall wipe lösche löschen entferne entfernen"
+        " supprime supprimer efface effacer elimina eliminar borra borrar cancella cancellare verwijder"
+        " radera usuń удали удалить"
+    ),
+    "send email exfiltrate forward mail push transfer upload wire",
+    "publish post share",
+    "pay book buy charge purchase refund",
+    "disable bypass deactivate ignore override skip suspend switch",
+    "change alter edit modify move replace rewrite touch update",
+    "run execute invoke launch start",
+)
+_KIND = {_stem(word): _stem(kind.split()[0]) for kind in _KINDS for word in kind.split()}
+_EFFECTS = frozenset(_KIND.values())
+# Verbs that say little without their object.
+_LIGHT = _stems(
+    "add apply ask begin bring call change check complete confirm consider continue create do ensure find"
+    " finish fix follow get give go implement include investigate keep leave list look make name note prepare"
+    " provide put read report review run say see set show take tell test try turn use verify work write"
+)
+# To forbid these hides what goes wrong.
+_WATCHING = _stems("ask check confirm report review run say show tell test verify")
