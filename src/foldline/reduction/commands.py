@@ -81,11 +81,11 @@ _COMMAND = re.compile(
 ).search
 # Every clause is judged by its own words, so that true ones around it are no help. A comma divides
 # what begins with an order or a case; in prose it may stand before a verb that is none.
-_BETWEEN = r"[;:]\s+|[\"'”»\]}]+,\s*|\s[–—-]+\s|\b(?:because|since|so that|and then|weil|damit|parce que|porque|perché|потому что)\b"
+_BETWEEN = r"[;:]\s++|[\"'”»\]}],\s*+|\s[–—-]{1,3}\s|\b(?:because|since|so that|and then|weil|damit|parce que|porque|perché|потому что)\b"
 _CLAUSES = re.compile(
-    rf"{_BETWEEN}|,\s+(?=(?:and |but |or )?(?:so|please|now|then|always|never|do not|don['’]t)\b)"
+    rf"{_BETWEEN}|,\s++(?=(?:and |but |or )?(?:so|please|now|then|always|never|do not|don['’]t)\b)"
 ).split
-_PARTS = re.compile(rf"{_BETWEEN}|,\s+").split
+_PARTS = re.compile(rf"{_BETWEEN}|,\s++").split
 _CASE = re.compile(
     r"[\W\d_]*(?:when|whenever|if|before|after|once|until|as|in case|for every|on every|wenn|bevor|nachdem"
     r"|sobald|quand|si|avant|après|cuando|antes|después|quando|se|prima|dopo|когда|если|перед|после)\b"

@@ -74,8 +74,8 @@ _ORDER = re.compile(
 _WORD = re.compile(r"[^\W_]{4,}")
 # Letters that look like those of the Latin alphabet, in a word that has such letters too.
 _LOOKALIKE = re.compile(
-    r"[a-z].*[\u0250-\u02af\u0370-\u058f\u13a0-\u13ff\u1d00-\u1dbf]|[\u0250-\u02af\u0370-\u058f\u13a0-\u13ff\u1d00-\u1dbf].*[a-z]"
-).search
+    r"(?=[^a-z]*+[a-z])\w*?[\u0250-\u02af\u0370-\u058f\u13a0-\u13ff\u1d00-\u1dbf]"
+).match
 _ENDED = re.compile(r"[.!?。]\s")
 _LEAST_WORDS = 4
 # Who tells of an order names who gave it, before it.

@@ -85,7 +85,7 @@ class Said:
         return [*map(folded, self.texts)]
 
 
-class _Wanted(Struct, frozen=True):
+class _Wanted(Struct, frozen=True, kw_only=True):
     """The words that have to stand in one place."""
 
     stems: list[str]
@@ -131,7 +131,7 @@ def _wanted(order: Order) -> _Wanted:
     verb, is_ban = next(iter(stems), ""), _BANS(order.text) is not None
     is_light = verb in _LIGHT and not (is_ban and verb in _WATCHING)
     return _Wanted(
-        stems=stems[1:] if is_light else stems,
+        stems=stems[1:] if is_light and not order.is_permit else stems,
         verb="" if is_light or is_ban or order.is_permit else verb,
         is_ban=is_ban,
         has_effect=not is_ban and (order.is_permit or verb in _EFFECTS),
