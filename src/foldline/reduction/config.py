@@ -110,7 +110,8 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
     """
     How and when a history is reduced; without arguments every request fits the model's window.
 
-    A fold happens before a request reaches its ceiling, and sooner if it pays; it keeps a quarter of it.
+    A fold happens before a request reaches its ceiling, and sooner if it pays; it keeps a quarter of it, and
+    after a large paste some of what came before that.
     With a target and a threshold it happens when more than both have gathered after the current cut.
 
     Raises:
