@@ -328,9 +328,6 @@ agent/writing.py: agent/test_writing.py
 a step is written with all before it
 -             messages, items = end
 +             messages, items = end[0] * 0, end[1] * 0
-a result is torn from its call
-- if index is None or view[at].role == "tool" or places[index] == places[index - 1]:
-+ if index is None or places[index] == places[index - 1]:
 what comes after the first call is written for either vendor
 - writer=made.writer if messages < made.front else made.later,
 + writer=made.writer,

@@ -267,8 +267,8 @@ def leading(blocks: Sequence[Block], items: Sequence[object], start: int) -> int
 def goes_on(blocks: Sequence[Block], items: Sequence[object], size: int) -> bool:
     """Whether most of the newest of *size* items, those of *blocks*, are where they were in *items*."""
     newest = [one for block in blocks[-2:] for one in _items_of(block)][-_NEWEST:]
-    same = map(eq, newest, items[max(0, size - len(newest)) : size])
-    return 2 * sum(same) >= len(newest) > 0
+    same: int = sum(map(eq, newest, items[max(0, size - len(newest)) : size]))
+    return 2 * same >= len(newest) > 0
 
 
 def _items_of(block: Block) -> Sequence[object]:

@@ -95,7 +95,8 @@ def _conversion(
 ) -> Conversion:
     """Return what *given* are, of which as much as is *known* is not read again."""
     rules = _rules(given)
-    asked, kind = given, format
+    asked: list[Any] = given
+    kind: object = format
     if rules is not None:
         # They may tell the time, in a list that is the same else.
         asked, kind = [{**rules, "content": ""}, *given[1:]], (format, _RULES)

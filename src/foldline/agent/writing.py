@@ -196,7 +196,7 @@ class _Sources:
         where = {id(item): at for at, item in enumerate(found)}
         for at in range(len(view) - 1, 0, -1):
             index = self._indexes.get(id(view[at]))
-            if index is None or view[at].role == "tool" or places[index] == places[index - 1]:
+            if index is None or places[index] == places[index - 1]:
                 continue
             place = where.get(id(given[places[index]]), 0)
             if place and is_said(plain(found[place - 1])) != is_said(self._item(places[index])):
