@@ -153,11 +153,6 @@ class Task(Struct, frozen=True, kw_only=True):
     text: str
     """What is to be done, in one line."""
 
-    @property
-    def line(self) -> str:
-        """The task as an item of its section."""
-        return f"[{self.id}] {self.text}" if self.id else self.text
-
 
 _ROLES = ("user", "assistant", "tool", "system")
 # The role of messages whose role the record does not give.
