@@ -1,5 +1,6 @@
 """The store that needs nothing but a file."""
 
+import asyncio
 import os
 import sqlite3
 import threading
@@ -146,7 +147,9 @@ class SQLiteStorage:
 
         if is_small:
             if self._inline.pace.is_turn_over:
-                await self._inline.pace.next_turn()
+                # A crowd reads faster here than in the thread, one after the other.
+                self._inline.pace.begin_turn()
+                await asyncio.sleep(0)
             found = self._inline.answer(_read)
             if found is not None:
                 return found[0]
