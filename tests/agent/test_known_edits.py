@@ -1,7 +1,6 @@
 """Lists that are edited in every call: a mark that moves along, a prompt that tells the time."""
 
 import copy
-import json
 import random
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +13,7 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.agent.wire import read_items
 from foldline.errors import FormatError
 from foldline.history.messages import NativeFormat
+from tests.agent.alike import check_alike
 from tests.agent.test_known import (
     KINDS,
     RULES,
@@ -111,10 +111,7 @@ def test_views_of_edited_lists_are_the_same_bytes(
         ours = remembers.reduce_sync(items, state=state, format=format)
         state = theirs.state
 
-        assert json.dumps(ours.messages) == json.dumps(theirs.messages)
-        assert [id(one) in map(id, items) for one in ours.messages] == [
-            id(one) in map(id, items) for one in theirs.messages
-        ]
+        check_alike(ours.messages, theirs.messages, items)
 
 
 @pytest.mark.parametrize("kind", [tools, anthropic])

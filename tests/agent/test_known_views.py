@@ -11,6 +11,7 @@ from foldline.errors import FormatError
 from foldline.history.messages import NativeFormat
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.testing.summarizer import ScriptedSummarizer
+from tests.agent.alike import check_alike
 
 
 Item: TypeAlias = dict[str, Any]
@@ -92,10 +93,7 @@ def test_a_view_that_goes_on_is_the_one_that_is_written_from_the_start(
         ours = remembers.reduce_sync(items, state=state, format=given)
         state = theirs.state
 
-        assert repr(ours.messages) == repr(theirs.messages)
-        assert [id(own) in map(id, items) for own in ours.messages] == [
-            id(own) in map(id, items) for own in theirs.messages
-        ]
+        check_alike(ours.messages, theirs.messages, items)
 
 
 def test_a_new_item_that_the_view_shows_shortened_is_not_given_whole() -> None:

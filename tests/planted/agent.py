@@ -326,8 +326,8 @@ a system message in between stays there
 
 agent/writing.py: agent/test_writing.py
 a step is written with all before it
--             messages, items = end
-+             messages, items = end[0] * 0, end[1] * 0
+- messages, items = sources.last_turn(rest, found)
++ messages, items = 0, 0
 what comes after the first call is written for either vendor
 - writer=made.writer if messages < made.front else made.later,
 + writer=made.writer,

@@ -44,33 +44,25 @@ class Written(NamedTuple):
     """Writes from any other one on."""
 
 
-def _anthropic_messages(view: Sequence[Message], *, original: Original, opens: bool) -> Written:
+def _by(render: Callable[[Sequence[Message], Original, bool], list[_Dict]]) -> Writer:
+    """Return the writer that *render* is, from any message on."""
+
+    def write(view: Sequence[Message], /, *, original: Original, opens: bool) -> Written:
+        return Written(render(view, original, opens), write, 0, write)
+
+    return write
+
+
+def _anthropic_items(view: Sequence[Message], original: Original, opens: bool) -> list[_Dict]:  # noqa: FBT001 - see `Writer`
     rendered = render_anthropic(view, original=original, opens=opens)
     # The vendor has a field for system messages; a caller who has them here gets them here.
     front = [original(message) or () for message in view if message.role == "system"]
-    return _by(_anthropic_messages, [*chain.from_iterable(front), *rendered.messages])
+    return [*chain.from_iterable(front), *rendered.messages]
 
 
-def _chat_messages(
-    view: Sequence[Message],
-    *,
-    original: Original,
-    opens: bool,  # noqa: ARG001 - any may
-) -> Written:
-    return _by(_chat_messages, render_openai_chat(view, original=original))
-
-
-def _response_items(
-    view: Sequence[Message],
-    *,
-    original: Original,
-    opens: bool,  # noqa: ARG001 - any may
-) -> Written:
-    return _by(_response_items, render_openai_responses(view, original=original))
-
-
-def _by(writer: Writer, items: list[_Dict]) -> Written:
-    return Written(items, writer, 0, writer)
+_anthropic_messages = _by(_anthropic_items)
+_chat_messages = _by(lambda view, original, _: render_openai_chat(view, original=original))
+_response_items = _by(lambda view, original, _: render_openai_responses(view, original=original))
 
 
 def _detected_chat_messages(view: Sequence[Message], *, original: Original, opens: bool) -> Written:

@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from foldline.agent.known import Conversion
 from foldline.agent.writers import Writer
@@ -109,18 +108,18 @@ class Writing(Struct, frozen=True, eq=False):
         ):
             return None
         found = sources.as_given(sources.with_ids(written, len(front)) if keeps_ids else written)
-        settled = None if ids is None else replace(start, ids=ids, keeps_ids=keeps_ids)
-        if settled is not None and (end := sources.last_turn(rest, found)) is not None:
-            messages, items = end
-            settled = replace(
-                settled,
+        messages, items = sources.last_turn(rest, found)
+        begun = joined(start.steps, sources.steps(found[:items]))
+        settled = None
+        if ids is not None and start.messages + messages:
+            settled = Settled(
                 messages=start.messages + messages,
-                steps=joined(start.steps, sources.steps(found[:items])),
+                steps=begun,
+                ids=ids,
+                keeps_ids=keeps_ids,
                 writer=made.writer if messages < made.front else made.later,
             )
-        if settled is not None and not settled.messages:
-            settled = None
-        steps = joined(start.steps, sources.steps(found))
+        steps = joined(begun, sources.steps(found[items:]))
         self.made.views[:] = [
             WrittenView(view=view, steps=steps, size=len(self.kept), settled=settled)
         ]
@@ -190,8 +189,8 @@ class _Sources:
             return None
         return ids | found if found else ids
 
-    def last_turn(self, view: Sequence[Message], found: list[Any]) -> tuple[int, int] | None:
-        """Return where in *view* and in *found* the newest message is that begins a turn of its own."""
+    def last_turn(self, view: Sequence[Message], found: list[Any]) -> tuple[int, int]:
+        """Return where in *view* and in *found* the newest turn begins that is one by itself."""
         given, places = self._items.kept, self._items.made.places
         where = {id(item): at for at, item in enumerate(found)}
         for at in range(len(view) - 1, 0, -1):
@@ -201,7 +200,7 @@ class _Sources:
             place = where.get(id(given[places[index]]), 0)
             if place and is_said(plain(found[place - 1])) != is_said(self._item(places[index])):
                 return at, place
-        return None
+        return 0, 0
 
     def with_ids(self, written: list[_Dict], start: int) -> list[_Dict]:
         """

@@ -135,7 +135,9 @@ def _missing_parts(
     for place, (part, text) in enumerate(zip(meant, telling, strict=True)):
         unique = {stem for stem in part if counts[stem] == 1}
         least = _LEAST_OF_PART if place else _LEAST_SAID
-        if len(unique & content(words(text))) >= least and len(own & unique) < _LEAST_SHARED:
+        if len(own & unique) >= _LEAST_SHARED:
+            continue
+        if len(unique & content(words(text))) >= least:
             yield _LEFT_OUT if place else _STALE
             return
 
