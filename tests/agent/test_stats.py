@@ -93,3 +93,12 @@ async def test_prices_are_checked() -> None:
         thread = await store.thread("t")
         with pytest.raises(ConfigError, match="prices must be a Prices or None, got dict"):
             await reduction_stats(thread, {"input": 3})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("window", [0, -1, True, "128000", None])
+async def test_a_window_is_a_number_of_tokens(window: object) -> None:
+    """Anything else is refused, with what is expected."""
+    async with MemoryStore() as store:
+        thread = await store.thread("t")
+        with pytest.raises(ConfigError, match="window must be a whole number of at least 1, got"):
+            await reduction_stats(thread, window=window)  # type: ignore[arg-type]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from foldline.checks import expect
+from foldline.checks import expect, expect_whole
 from foldline.history.history import History
 from foldline.providers.price_list import prices_of_model
 from foldline.reduction.budget import DEFAULT_WINDOW
@@ -32,11 +32,12 @@ async def reduction_stats(
         window: The window of its model, in tokens: without folds some calls might not have fit.
 
     Raises:
+        ConfigError: An argument is of another type, or *window* is less than 1.
         StoreCorruptError: A message is missing or damaged.
     """
     expect("prices", prices, Prices | None)
     expect("summarizer", summarizer, Prices | Callable)
-    expect("window", window, int)
+    expect_whole("window", window, 1)
     messages = await thread.get_messages()
     reductions = await thread.reductions()
     return stats_of(
