@@ -1,6 +1,7 @@
 """A Redis whose address suddenly leads to another server, as after a failover."""
 
 import asyncio
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,9 +41,12 @@ def _failover(tmp_path: Path) -> Iterator[Failover]:
 
 async def warm(store: RedisStore, url: str) -> None:
     """Have all four connections of *store* to the Redis at *url* made, so none is made later."""
-    while await clients(url) < 4:
+    # Threads that exist are only read, so each round makes threads of its own.
+    for turn in itertools.count():
+        if await clients(url) == 4:
+            return
         finds = (store.find(f"warm{number}") for number in range(100))
-        makes = (store.thread(f"warm{number}") for number in range(100))
+        makes = (store.thread(f"warm{turn}-{number}") for number in range(100))
         await asyncio.gather(*finds, *makes)
 
 
