@@ -1,10 +1,13 @@
 """`foldline inspect`, and the summaries on the page of `foldline replay`."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
+from foldline.agent.reducer import HistoryReducer
+from foldline.reduction.config import HistoryReductionConfig
 from tests.apps.conftest import Run
 
 
@@ -61,6 +64,30 @@ def test_a_stored_reduction_can_be_shown(run: Run, chat: Path, tmp_path: Path) -
     assert (refused.code, both.code) == (2, 2)
     assert "is not a reduction of" in refused.err
     assert "--fold has no effect with --state" in both.err
+
+
+def test_the_reduction_of_a_list_is_shown_for_its_file(run: Run, tmp_path: Path) -> None:
+    """The error for a list in whose answers text and calls are apart says how it can be read."""
+    items: list[dict[str, object]] = []
+    for at in range(20):
+        call = {"id": f"c{at}", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        items += [
+            {"role": "user", "content": f"Where is parcel {at}? " + "It is late. " * 40},
+            {"role": "assistant", "content": "I look."},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{at}", "content": "in Rome"},
+        ]
+    state = HistoryReducer(HistoryReductionConfig(target_count=4)).reduce_sync(items).state
+    assert state is not None
+    chat, stored = tmp_path / "chat.json", tmp_path / "state.json"
+    chat.write_text(json.dumps(items), encoding="utf-8")
+    stored.write_bytes(state.to_json())
+
+    refused = run("inspect", chat, "--state", stored)
+    shown = run("inspect", chat, "--state", stored, "--format", "openai-chat")
+
+    assert "try --format openai-chat" in refused.err
+    assert "Where is parcel 0?" in shown.out
 
 
 @pytest.mark.parametrize("options", [(), (*_SMALL, "--fold", "99")])

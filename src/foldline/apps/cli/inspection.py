@@ -82,8 +82,11 @@ def _state(options: _InspectOptions, history: History, tape: Tape) -> HistoryRed
             raise UsageError(message)
         state = read_state(options.state)
         if state.summarized_up_to_index > len(history) or not state.validate_integrity(history):
+            # Only a converter joins the items of one answer, and a plain log is read without any.
+            hint = " (try --format openai-chat)" if tape.session.format == "chat-jsonl" else ""
             message = (
-                f"{options.state} is not a reduction of {options.file}, or one of them was changed"
+                f"{options.state} is not a reduction of {options.file}, or one of them was "
+                f"changed{hint}"
             )
             raise UsageError(message)
         return state
