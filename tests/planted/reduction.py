@@ -62,6 +62,33 @@ a request closes what it asks for
 - not (_IS_OPEN(statement) or _IS_ASKED(statement))
 + not _IS_OPEN(statement)
 
+reduction/commands.py: reduction/test_unsaid.py
+a permission is no order
+- found = command or _PERMIT(clause)
++ found = command
+what a page ordered may not be told
+- if found and (not is_reported(told) or _SIDE(told)):
++ if found:
+the user may be said to have ordered anything
+- if found and (not is_reported(told) or _SIDE(told)):
++ if found and not is_reported(told):
+
+reduction/said.py: reduction/test_wishes.py
+what a tool said is an order of the user
+- talk = (one for one in request.messages if one.role in {"user", "assistant"})
++ talk = iter(request.messages)
+what a view shows cannot have been ordered
+- return [request.focus, *request.shown, *told]
++ return [request.focus, *told]
+
+reduction/said.py: reduction/test_unsaid.py
+an order may be said with another verb
+- if self.verb in left and (self.has_effect or len(left) > 1 or self._most == 0):
++ if False:
+what was forbidden was ordered
+- yield " ".join(part for part in _CLAUSES(one) if not _BANS(part))
++ yield one
+
 reduction/provenance.py: reduction/test_provenance.py
 half a name is as good as the whole
 - return is_word and inside.isascii()
