@@ -44,6 +44,24 @@ def test_what_means_the_same_was_said(statement: str) -> None:
     assert not lacking(statement)
 
 
+SPOKEN = (
+    "It was twelve fifty, or maybe three hundred and forty units, due on July twenty - fifth, in the call "
+    "toolu_019tYDrb."
+)
+
+
+@pytest.mark.parametrize(
+    ("statement", "missing"),
+    [
+        ("It costs €12.50.", False), ("340 units", False), ("on 25 July", False), ("call toolu_019…", False),
+        ("It costs €12.60.", True), ("341 units", True), ("on 26 July", True), ("call toolu_018…", True),
+    ],
+)  # fmt: skip
+def test_what_is_said_in_words_or_cut_short_was_said(statement: str, *, missing: bool) -> None:
+    """A number may be said in English words, and a long name written without its end."""
+    assert lacking(statement, SPOKEN) is missing
+
+
 @pytest.mark.parametrize(
     "statement",
     [

@@ -85,7 +85,7 @@ def reviewed(
     source = Source(request)
     bad = _unfounded(text, request, source) | source.lacking(statements(text))
     left = kept(text, bad.__contains__)
-    faults = tuple(_kind_faults(text, left.text)) or tuple(
+    faults = tuple(_kind_faults(text, left.text, request.prompt)) or tuple(
         shape_defects(text, request, merges=merges)
     )
     if not faults and (not left.text or left.dropped > max(_SOME_BAD, left.statements * _MOST_BAD)):
@@ -142,10 +142,10 @@ def _size_faults(text: str, request: SummaryRequest, tokens: int, room: int) -> 
         yield f"The text has {tokens} tokens; it has to keep to {request.budget}."
 
 
-def _kind_faults(text: str, left: str) -> Iterator[str]:
+def _kind_faults(text: str, left: str, prompt: str) -> Iterator[str]:
     if calls_tool(text):
         yield "The text is a tool call, not a summary."
     if frames(text):
         yield "The text imitates the marks around a record or a turn."
-    if is_turn(left):
+    if is_turn(left, prompt):
         yield "The text continues the conversation instead of summarizing it."

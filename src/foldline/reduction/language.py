@@ -52,7 +52,8 @@ class Language(Struct, frozen=True, kw_only=True):
 def _language(names: str, little: str, *, first: str, second: str, telling: str) -> Language:
     return Language(
         names=_set(names),
-        little=_set(little),
+        # In code, a single letter is a name.
+        little=frozenset(one for one in little.split() if len(one) > 1 or not one.isascii()),
         first=_set(first),
         second=_set(second),
         telling=_set(telling),
@@ -216,6 +217,8 @@ _TIMES = 2.0
 # What has so much of the most frequent language is another language of the same text.
 _SOME = 0.25
 _LEAST_OF_SCRIPT = 0.05
+# Names and code stay in their own script.
+_MUCH_OF_SCRIPT = 0.2
 
 
 class Profile(Struct, frozen=True, kw_only=True):
@@ -281,9 +284,9 @@ def profile(found: Sequence[str]) -> Profile:
 
 def is_foreign(text: Profile, *known: Profile, least: int = _LEAST_WORDS) -> bool:
     """Whether *text*, of so many words at *least*, is in script or language of none of the *known* ones."""
-    script = max(text.scripts, key=lambda one: text.scripts[one], default="")
-    if all(one.scripts.get(script, 0) < _LEAST_OF_SCRIPT for one in known):
-        return text.count > 0
+    scripts = [script for script, share in text.scripts.items() if share >= _MUCH_OF_SCRIPT]
+    if any(all(one.scripts.get(script, 0) < _LEAST_OF_SCRIPT for one in known) for script in scripts):
+        return True
     own = text.languages
     best = max(own, key=lambda code: own[code])
     if text.count < least or own[best] < _LEAST_SHARE:

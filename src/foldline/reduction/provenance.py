@@ -15,6 +15,7 @@ from functools import cached_property
 from itertools import chain
 
 from foldline.reduction.dates import Day, days_of
+from foldline.reduction.numerals import in_digits
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.sources import texts_of
 
@@ -97,6 +98,10 @@ _PARTS_OF_A_PRICE = 2
 _LEAST_DIGITS = 3
 _LONGEST_CODE = 64
 _LEAST_DEPTH = 2
+# What was left out of a name, and how much of it is left.
+_CUT = "..."
+_LEAST_OF_CUT = 5
+_AROUND = "()[]{}<>`'\",;"
 _OF_PATHS = frozenset("/\\-")
 _GROUP = 3
 # What ends a sentence, or marks a word, and is no part of an address.
@@ -161,11 +166,13 @@ class Source:
 
     def has_number(self, written: str) -> bool:
         """Whether a number was said, with whatever marks between its digits."""
-        return not self._numbers.isdisjoint(_readings(written))
+        readings = {*_readings(written)}
+        return not (self._numbers.isdisjoint(readings) and self._spoken_numbers.isdisjoint(readings))
 
     def has_day(self, one: Day) -> bool:
         """Whether a day was said, with its year if that was said too."""
-        years = self._days.get((one.month, one.day), set())
+        key = (one.month, one.day)
+        years = self._days.get(key) or self._spoken_days.get(key, set())
         if one.year is None or one.year in years:
             return bool(years)
         return None in years and str(one.year) in self._numbers
@@ -184,6 +191,12 @@ class Source:
             return False
         at = bisect_left(self._hashes, run)
         return at < len(self._hashes) and self._hashes[at].startswith(run)
+
+    def has_cut(self, word: str) -> bool:
+        """Whether *word*, folded, was said as one with more between its pieces, as in `toolu_01...`."""
+        pieces = [piece.strip(_EDGES + _AROUND) for piece in word.split(_CUT)]
+        is_cut = len(pieces) > 1 and max(map(len, pieces)) >= _LEAST_OF_CUT
+        return is_cut and all(piece in self._text for piece in pieces)
 
     def has_kin(self, name: str) -> bool:
         """Whether a name was said that differs from *name*, folded, in one of its three parts or more."""
@@ -217,22 +230,23 @@ class Source:
 
     @cached_property
     def _numbers(self) -> frozenset[str]:
-        found = set(re.findall(r"\d+", self._text))
-        plain = {one.lstrip("0") for one in found}
-        for match in _NUMBER.finditer(self._text):
-            if not match[0].isdigit():
-                plain.update(_readings(match[0]))
-        plain.update(_scaled(self._text))
-        return frozenset(found | plain)
+        return _numbers_of(self._text)
 
     @cached_property
     def _days(self) -> dict[tuple[int, int], set[int | None]]:
-        days: dict[tuple[int, int], set[int | None]] = {}
-        for one in days_of(self._text):
-            days.setdefault((one.month, one.day), set()).add(one.year)
-        for match in _SHORT_DAY.finditer(self._text):
-            days.setdefault((int(match[2]), int(match[1])), set()).add(None)
-        return days
+        return _years_of(self._text)
+
+    @cached_property
+    def _spoken(self) -> str:
+        return in_digits(self._text)
+
+    @cached_property
+    def _spoken_numbers(self) -> frozenset[str]:
+        return _numbers_of(self._spoken)
+
+    @cached_property
+    def _spoken_days(self) -> dict[tuple[int, int], set[int | None]]:
+        return _years_of(self._spoken)
 
     def _joined(self, names: set[str]) -> frozenset[str]:
         """Return those of *names* that are said in groups, or in one piece and written in groups."""
@@ -262,6 +276,9 @@ class _Statement:
         self._source = source
         # Case tells a code from a word.
         self._left = _COMMON.sub(" ", _without_secrets(_alike(text)).replace(_AND, "&"))
+        if _CUT in self._left:
+            words = self._left.split()
+            self._left = " ".join(one for one in words if not source.has_cut(one.casefold()))
         self.missing: set[str] = set()
         self._take(_ADDRESS, self._is_known)
         self._take(_MAIL, self._is_known)
@@ -366,6 +383,27 @@ class _Statement:
 
 def _alike(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_ALIKE)
+
+
+def _numbers_of(text: str) -> frozenset[str]:
+    """Return every number in *text*, as it is written and as it is read."""
+    found = set(re.findall(r"\d+", text))
+    plain = {one.lstrip("0") for one in found}
+    for match in _NUMBER.finditer(text):
+        if not match[0].isdigit():
+            plain.update(_readings(match[0]))
+    plain.update(_scaled(text))
+    return frozenset(found | plain)
+
+
+def _years_of(text: str) -> dict[tuple[int, int], set[int | None]]:
+    """Return the days in *text* by month and day, each with its years, or None if it has none."""
+    days: dict[tuple[int, int], set[int | None]] = {}
+    for one in days_of(text):
+        days.setdefault((one.month, one.day), set()).add(one.year)
+    for match in _SHORT_DAY.finditer(text):
+        days.setdefault((int(match[2]), int(match[1])), set()).add(None)
+    return days
 
 
 def _readings(written: str) -> Iterator[str]:

@@ -45,6 +45,8 @@ _LEAST_CONTENT = 6
 _SHARE_OF_SHORT = 0.05
 _LEAST_OVERLAP = 0.4
 _LEAST_OVERLAP_OF_SHORT = 0.1
+# From so many more words on, the whole share is asked for.
+_LONG = 40
 _LEAST_SHARED = 2
 # Stretches of so many words are compared.
 _STRETCH = 5
@@ -87,7 +89,10 @@ def shape_defects(text: str, request: SummaryRequest, *, merges: bool = False) -
             return
         own_profile, profiles = profile(found), [profile(one) for one in parts]
         yield from _language_defects(own_profile, profiles, request)
-        if not is_foreign(own_profile, *profiles, least=1):
+        # Beside much code and JSON, what was said in words tells the language.
+        talk = profile(words("\n".join(one.text for one in request.messages if one.role != "tool")))
+        known = (profiles, [talk] if talk.count >= _LEAST_COMPARED else profiles)
+        if not any(is_foreign(own_profile, *ones, least=1) for ones in known):
             if _is_elsewhere(own, meant, size):
                 yield "The text is about something else than the conversation."
             elif size >= _LEAST_JUDGED:
@@ -105,9 +110,9 @@ def shape_defects(text: str, request: SummaryRequest, *, merges: bool = False) -
 def _is_elsewhere(own: set[str], meant: Sequence[set[str]], size: int) -> bool:
     """Whether a text with the stems *own* shares next to nothing with the *meant* ones, *size* in all."""
     shared = sum(any(stem in part for part in meant) for stem in own)
-    if size < _LEAST_JUDGED:
-        return len(own) >= _LEAST_CONTENT and shared < max(1, _LEAST_OVERLAP_OF_SHORT * len(own))
-    return shared < _LEAST_OVERLAP * len(own)
+    growth = min(1.0, max(0, size - _LEAST_JUDGED) / _LONG)
+    least = _LEAST_OVERLAP_OF_SHORT + growth * (_LEAST_OVERLAP - _LEAST_OVERLAP_OF_SHORT)
+    return len(own) >= _LEAST_CONTENT and shared < max(1, least * len(own))
 
 
 def _without_headings(text: str) -> str:

@@ -14,9 +14,11 @@ _TELLS = re.compile(
     "用户|用戶|助手|对话|對話|总结|總結|摘要|讨论|討論|ユーザー|アシスタント|会話|要約|사용자|대화|요약"
     r"|\b(?i:so far|bisher|jusqu['’]ici|hasta ahora|finora|até agora|tot nu toe|hittills|do tej pory|şimdiye kadar)\b"
 )
+# What is asked for, and nobody.
+_LABELS = re.compile(r"\b(?:user|customer)(?:[ _-]?(?:ids?|names?|accounts?|data)\b|['’]s\b)", re.IGNORECASE)
 # With a capital inside of a sentence, German speaks to somebody.
 _ADDRESSES = re.compile(
-    "你|您|あなた|당신|我可以|お手伝い"
+    "你|您|あなた|당신|我可以|お手伝い|承知|かしこまり|了解しました|ますね|ましょう|好的|明白了|让我|我来|알겠습니다|드릴"
     r"|(?:(?<=[^\W\d_] )|(?<=, ))(?:Sie|Ihnen|Ihr(?:e[mnrs]?)?)\b"
 )
 # Who begins so tells what he was asked or has to do, though he says "I" or "you".
@@ -30,6 +32,40 @@ _REPORTS = re.compile(
     r"|(?:ты попросил\w?|вы попросили) меня|моя задача|benden istendi|görevim)\b",
     re.IGNORECASE,
 ).match
+# Who ends so asks his reader for something, offers it, or goes on working.
+_GOES_ON = re.compile(
+    r"\blet['’]s\b|(?:^|[.!?:;] )\W{0,9}(?:(?:now|so|next|then|first|okay|ok|please|to proceed|for (?:this|that))\W{1,3}){0,2}"
+    r"(?:lets|let (?:me|us)|(?:i|we)['’]ll|(?:i|we) (?:will|can|should|need to|am going to|are going to) now|now (?:i|we)"
+    r"|i(?:['’]d| would) (?:be (?:happy|glad)|suggest|recommend|like)|i will (?:now|start|begin|help|take)"
+    r"|(?:would|could|can|will|do|did|are|have|should) you\b|(?:shall|should|may|can|could) (?:i|we)\b"
+    r"|what would you|which (?:one|option)s? (?:do|would) you|how would you|please (?:provide|confirm|let|share|tell|send|reply|enter|choose)"
+    r"|(?:just )?let me know|feel free)\b",
+    re.IGNORECASE,
+).search
+_AGREES = re.compile(
+    r"\W{0,9}(?:sure|of course|certainly|absolutely|understood|got it|great|perfect|good (?:question|point|idea|catch)"
+    r"|okay|ok|alright|all right|no problem|thanks|thank you|you['’]re (?:welcome|right)|i see|yes|sorry|klar|gerne"
+    r"|natürlich|verstanden|bien sûr|d['’]accord|claro|por supuesto|certo|natuurlijk|конечно|хорошо)[,.!—–]"
+    r"|\W{0,9}(?:done[.!]|i['’]?m sorry|i am sorry|i apologi[sz]e|i can(?:not|['’]t)\b)",
+    re.IGNORECASE,
+).match
+# Who says what he or his reader did, in a past that is over, tells of it.
+_RETOLD = re.compile(
+    r"\b(?:i|you|we) (?:(?:then|also|first|only|just|never|later|finally|soon|next|at first|have|had|did not|didn['’]t) ){0,2}"
+    r"(?:[a-z]{2,}ed|asked|told|gave|said|wrote|ran|made|found|got|went|put|took|began|came|did|had|saw|sent|set|kept"
+    r"|left|read|let|chose|built|broke|was|were|knew|thought|cut|hit|lost|met|paid|brought|spoke|understood|withdrew)\b"
+    r"|\b(?:my|your|our) (?:[\w'’-]+ ){1,4}(?:[a-z]{2,}ed|was|were|gave|had|did|went|came|ran|got)\b|\b[a-z]{2,}ed (?:me|you|us)\b",
+    re.IGNORECASE,
+).search
+_HAS_AN_EYE_ON = re.compile(r"\?|\b(?:let['’]s|let me|i['’]ll|i['’]d|i will|please|(?:would|could|can|do) you|shall i)\b", re.IGNORECASE).search
+_LEAST_RETOLD = 3
+_MOST_OTHER = 1 / 3
+# An instruction that asks for a person.
+_ASKS_FOR_PERSON = re.compile(
+    r"\b(?:first|second)[ -]person\b|\baddress(?:ing)? (?:me|the user|the reader)\b|\bto yourself\b|[\"“']I asked you"
+    r"|\bas (?:if you were )?the user\b",
+    re.IGNORECASE,
+).search
 _BEGINNING = 2
 _LEAST_SHARE = 0.05
 _MOST_ADDRESSED = 0.25
@@ -45,31 +81,39 @@ _WORDS_OF_A_WISH = 4
 
 _CALL = re.compile(
     r"(?:^|\n)[ \t]{0,20}(?:```\w{0,20}[ \t]{0,20}\n\s{0,20})?(?:"
-    r"<(?:tool_call|function_call|invoke|tool_use)\b|<\|(?:tool|python_tag)"
+    r"<(?:tool_call|function_call|function=|invoke|tool_use)\b|<\|(?:tool|python_tag)"
     r"|[\[{]\s{0,20}\{?\s{0,20}\"(?:tool_calls|function_call|(?:function|tool|tool_name|action)\"\s{0,20}:"
     r"\s{0,20}(?:\{|\"[\w.:-]{1,80}\")|name\"\s{0,20}:\s{0,20}\"[\w.:-]{1,80}\"\s{0,20}(?:[}\]]|,\s{0,20}"
     r"\"(?:arguments|parameters|input|args|kwargs|id|type)\"))"
     r"|Action:[^\n]{1,400}\n\s{0,20}Action Input:)"
 )
 _WORDS_BEFORE_CALL = 40
+# A block of nothing else is a program, or was to be run.
+_IS_CODE = re.compile(
+    r"\s*```(?!(?:json|ya?ml|xml|toml|md|markdown|te?xt|plain\w*)?\s)[^`]{1,20000}```\s*\Z"
+).match
 
 
 def calls_tool(text: str) -> bool:
-    """Whether *text* is a tool call, perhaps with a sentence or a fence before it."""
-    return any(
+    """Whether *text* is a tool call, perhaps with a sentence or a fence before it, or a block of code."""
+    return bool(_IS_CODE(text)) or any(
         len(words(text[: call.start()])) < _WORDS_BEFORE_CALL for call in _CALL.finditer(text)
     )
 
 
-def is_turn(text: str) -> bool:
+def is_turn(text: str, instruction: str = "") -> bool:
     """
     Whether *text* answers somebody: it begins or ends by speaking to him, or does so often.
 
-    Who tells of a conversation names its sides or what they did, and speaks to nobody. What is
-    quoted, code and lists are not judged.
+    Who tells of a conversation names its sides or what they did, and speaks to nobody, unless the
+    *instruction* asks for that. What is quoted, code and lists are not judged.
     """
     said = [one for one in statements(_NOT_SAID.sub(" ", text)) if not is_listed(one)]
     if not said:
+        return False
+    if _AGREES(said[0]) or _GOES_ON(said[-1]):
+        return True
+    if _ASKS_FOR_PERSON(instruction):
         return False
     shares = profile(words(" ".join(said))).languages
     least = max(_LEAST_SHARE, max(shares.values()) / 2)
@@ -78,6 +122,10 @@ def is_turn(text: str) -> bool:
     if _REPORTS(text) or any(_tells(one, persons) for one in said[:_BEGINNING]):
         return False
     addressed = [_addresses(one, persons) for one in said]
+    retold = [bool(_RETOLD(one)) and not _HAS_AN_EYE_ON(one) for one in said]
+    others = sum(one and not other for one, other in zip(addressed, retold, strict=True))
+    if sum(retold) >= _LEAST_RETOLD and others <= _MOST_OTHER * sum(addressed):
+        return False
     # A last exclamation is a wish if it is short, and else an item like others.
     is_wish = len(words(said[-1])) <= _WORDS_OF_A_WISH and ":" not in said[-1]
     return (
@@ -90,7 +138,7 @@ def is_turn(text: str) -> bool:
 
 
 def _tells(sentence: str, persons: frozenset[str]) -> bool:
-    found = {*words(sentence)}
+    found = {*words(_LABELS.sub(" ", sentence))}
     if found & SIDES or _TELLS.search(sentence):
         return True
     return bool(found & TELLING) and not found & persons
