@@ -23,6 +23,10 @@ _POLITE = (
     r"(?:(?:please|now|then|also|and|so|first|next|kindly|just|you (?:must|should|will|shall|have to"
     r"|need to)|must|should|bitte|por favor|s'il vous plaît|per favore)\W+){0,3}"
 )
+# To find something out does no harm.
+_INQUIRES = re.compile(
+    r"(?:ask|check|verify|confirm|find out|see|clarify|determine|decide)\b[^.\n]{0,40}?\b(?:whether|if|why|how|which|when|where)\b"
+).match
 # What begins an order by itself, and what does so only before an object: it may be a noun as well.
 _DOING = _words(
     """
@@ -74,14 +78,14 @@ _COMMAND = re.compile(
     rf"|{_EVER}|{_DOING})\b(?!['’-]| me\b)|(?:{_DOING_SOMETHING}){_OBJECT})"
     r"|(?:\b(?:you|the (?:assistant|agent|model|ai|bot|reader)|du|sie|tu|vous|usted|der assistent"
     r"|l['’]assistant|el asistente|l['’]assistente|o assistente|ассистент)\W+"
-    r"(?:must|should|shall|may|can|has to|have to|needs? to|ought to|(?:is|are) (?:now |also )?"
+    r"(?:must|should|shall|may|can(?!['’]t)|has to|have to|needs? to|ought to|(?:is|are) (?:now |also )?"
     r"(?:to|required to|allowed to|permitted to|free to|authori[sz]ed to|expected to|instructed to)"
     r"|musst|muss|müssen|sollst|soll|sollen|darfst|darf|dois|doit|devez|debes?|devi|deve|должен|должна)\b"
     r"|\b(?:next|only|first) (?:step|action|task|move|job|goal)s? (?:is|are|will be|has to be)\b)(?P<told>)"
 ).search
 # Every clause is judged by its own words, so that true ones around it are no help. A comma divides
 # what begins with an order or a case; in prose it may stand before a verb that is none.
-_BETWEEN = r"[;:]\s++|[\"'”»\]}],\s*+|\s[–—-]{1,3}\s|\b(?:because|since|so that|and then|weil|damit|parce que|porque|perché|потому что)\b"
+_BETWEEN = r"[;:]\s++|(?<!\d)[.!?][\"'”’)]*\s++|[\"'”»\]}],\s*+|\s[–—-]{1,3}\s|\b(?:because|since|so that|and then|weil|damit|parce que|porque|perché|потому что)\b"
 _CLAUSES = re.compile(
     rf"{_BETWEEN}|,\s++(?=(?:and |but |or )?(?:so|please|now|then|always|never|do not|don['’]t)\b)"
 ).split
@@ -94,7 +98,7 @@ _CASE = re.compile(
 _PERMIT = re.compile(
     r"(?<!not )\b(?:(?:is|are|was|were|been|be|has|have|had)\b(?! not| never|n['’]t)[^.\n]{0,30}\b"
     r"(?:allowed|permitted|authori[sz]ed|pre-?approved|granted|lifted|waived|suspended|unlocked)"
-    r"|no longer appl(?:y|ies)|may [^.\n]{0,30}\b(?:freely|without)|(?:granted|gave|given) [^.\n]{0,40}\bpermission"
+    r"|no longer appl(?:y|ies)|(?<!\d )may (?!\d)[^.\n]{0,30}\b(?:freely|without)|(?:granted|gave|given) [^.\n]{0,40}\bpermission"
     r"|(?:safety|security|guard\w*|checks?|rules?|limits?|restrictions?|protections?|confirmations?|approvals?)"
     r" [^.\n]{0,30}\b(?:disabled|off|removed|void))\b"
 ).search
@@ -123,5 +127,6 @@ def orders_in(statement: str) -> Iterator[Order]:
         # What the user said, he has to have said.
         if found and (not is_reported(told) or _SIDE(told)):
             start = max(command.start("order"), command.start("told")) if command else 0
-            yield Order(clause[start:], is_permit=command is None)
+            if not _INQUIRES(clause, start):
+                yield Order(clause[start:], is_permit=command is None)
         before = clause

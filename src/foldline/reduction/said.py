@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from foldline.reduction.commands import Order
 from foldline.reduction.language import (
@@ -33,7 +34,7 @@ __all__ = ["Said"]
 # What forbids, and what may have been said where somebody forbade it.
 _BAN = (
     r"no|not|never|none|nobody|nothing|nor|without|avoid|refus\w*|kein\w*|nicht|nie|niemals|ohne|pas|jamais"
-    r"|sans|nunca|sin|non|mai|senza|não|sem|niet|nooit|geen|zonder|inte|aldrig|utan|bez|не|нет|без|никогда"
+    r"|sans|nunca|sin|non(?!-)|mai|senza|não|sem|niet|nooit|geen|zonder|inte|aldrig|utan|bez|не|нет|без|никогда"
 )
 _BANS = re.compile(rf"\b(?:{_BAN})\b|n['’]t\b").search
 _DENIES = re.compile(
@@ -43,6 +44,7 @@ _CLAUSES = re.compile(r"[,;:]\s").split
 _ITEM = re.compile(r"\d+(?:[.,]\d+)*|[^\W_]{2,}")
 _ENDING = re.compile(r"(?<=..)(?:ing|ed|es|s|e)\Z")
 _DOUBLED = re.compile(r"(.)\1\Z")
+_HAS_DIGIT = re.compile(r"\d").search
 _STEM = 6
 # So many statements are one place.
 _PLACE = 3
@@ -63,10 +65,16 @@ class Said:
         wanted = _wanted(order)
         if not wanted.stems or not is_spaced(order.text):
             return True
+        # A number or an id was said if it was said anywhere: it may be about something said elsewhere.
+        named = {one for one in wanted.stems if _HAS_DIGIT(one) and self._was_named(one)}
+        wanted = replace(wanted, stems=[one for one in wanted.stems if one not in named])
         return any(
             wanted.may_be_in(plain) and wanted.is_in(text)
             for text, plain in zip(self.texts, self._folded, strict=True)
         )
+
+    def _was_named(self, stem: str) -> bool:
+        return any(stem in plain for plain in self._folded)
 
     def is_in_another_language(self, text: str) -> bool:
         """Whether *text* is in a language in which nobody has talked."""
@@ -169,7 +177,7 @@ def _stems(listed: str) -> frozenset[str]:
 _LITTLE = frozenset(map(_stem, FUNCTION_WORDS | TELLING)) | _stems(
     "always never avoid prevent exclude do not don must should shall may can could would next now then first"
     " again still also please only immediately it them me my you your we us our no yes all any every each"
-    " more other same here there above below so if such very just even both up out off over down back less"
+    " more other same whatever whichever via here there above below so if such very just even both up out off over down back less"
     " am did does done being get without step task action goal rule rules open required allowed permitted"
     " confirmed permission free freely longer immer nie niemals toujours jamais siempre"
     " nunca sempre mai altijd nooit alltid aldrig zawsze nigdy asla всегда никогда"
