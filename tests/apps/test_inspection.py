@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,7 +69,7 @@ def test_a_stored_reduction_can_be_shown(run: Run, chat: Path, tmp_path: Path) -
 
 def test_the_reduction_of_a_list_is_shown_for_its_file(run: Run, tmp_path: Path) -> None:
     """The error for a list in whose answers text and calls are apart says how it can be read."""
-    items: list[dict[str, object]] = []
+    items: list[Any] = []
     for at in range(20):
         call = {"id": f"c{at}", "type": "function", "function": {"name": "f", "arguments": "{}"}}
         items += [

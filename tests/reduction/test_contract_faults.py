@@ -236,13 +236,79 @@ TURNS = [
     "Gern geschehen! Ich habe den Flug am Morgen gebucht, und dein Platz am Fenster bleibt. Gute Reise!",
     "Avec plaisir ! Votre vol du matin est réservé et vous gardez la place près de l'aile. Bon voyage !",
     "好的，您的早班航班已经改签，靠窗座位为您保留。祝您旅途愉快！",
+    ("To move the trip to Warsaw I need the user ID and the reservation, since the fare of HAT094 depends on "
+    "them. Once they are here, the window seat near the wing can be kept."),
+    ("The customer wants HAT094 on Wednesday with a window seat near the wing, and a second suitcase. Would you "
+    "like me to charge the original card for it?"),
+    ("The gift certificate was refused, since certificates cannot be used for changes. Now let's charge the "
+    "original card and confirm HAT094 by mail."),
+    "Understood. HAT094 on Wednesday morning, a window seat near the wing, and a second suitcase for Warsaw.",
+    ("I'm sorry, certificates cannot be used for changes of a booked fare, so HAT094 was not booked and the window "
+    "seat near the wing stays open."),
+    "かしこまりました。水曜日の朝の便HAT094に変更し、窓側の席と二つ目のスーツケースを手配いたします。",
+    "```bash\ncurl https://example.org/reservations/KBUT8V --data flight=HAT094 --data seat=window\n```",
+    "<function=update_reservation>\n<parameter=flight>HAT094</parameter>\n</function>",
 ]  # fmt: skip
+
+
+NARRATIVES = [
+    ("I asked you to move my trip from Lisbon to Warsaw by two days, because my daughter had her violin recital. You "
+    "found HAT094 and HAT318 for Wednesday. I chose the morning flight and wanted to pay with the gift certificate, "
+    "which you told me was refused. In the end I wanted the card charged if my window seat near the wing stayed."),
+    ("You wanted your trip to Warsaw moved to Wednesday. I searched and found two direct flights, and you took the "
+    "morning one. I tried the gift certificate, but the airline refused it. You then asked for the original card, "
+    "and a window seat near the wing."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NARRATIVES)
+def test_who_tells_what_both_did_gives_a_summary(text: str) -> None:
+    """A summary may be told by one side to the other, in the past."""
+    assert (judge(text, asked()).defects, judge(text, asked()).text) == ((), text)
+
+
+def test_an_instruction_may_ask_for_a_person() -> None:
+    """What asks for notes in the first person gets them, but no answer to the customer."""
+    prompt = "Write notes to yourself, in the first person."
+    notes = (
+        "I am changing a trip from Lisbon to Warsaw for Mara. I have found HAT094, and the gift certificate is refused. "
+        "I still have to charge the original card and keep the window seat near the wing."
+    )
+    answer = "Certainly, I have found HAT094 for you and keep the window seat near the wing."
+
+    assert judge(notes, asked(prompt=prompt)).defects == ()
+    assert judge(notes, asked()).defects == (CONTINUES,)
+    assert judge(answer, asked(prompt=prompt)).defects == (CONTINUES,)
+
+
+def test_a_stretch_of_the_source_is_a_copy() -> None:
+    """What one message says word for word stands for no conversation, though it speaks to nobody."""
+    text = TRAVEL[7].text[: TRAVEL[7].text.index(" Shall I")]
+
+    assert judge(text, asked()).defects == (
+        "The text copies messages word for word instead of summarizing the conversation.",
+    )
+
+
+HOLLOW = (
+    "## Goal\nContinue the work.\n\n## Progress\nSome progress was made on several tasks.\n\n## Key decisions\nVarious "
+    "decisions were taken.\n\n## Next steps\nContinue with the remaining open items."
+)
+
+
+def test_what_fits_any_conversation_says_too_little() -> None:
+    """Headings and words that stand in every summary are no content."""
+    assert judge(HOLLOW, asked()).defects == (
+        "The text says too little to stand for the conversation.",
+    )
 
 
 @pytest.mark.parametrize("turn", TURNS)
 def test_the_next_turn_is_no_summary(turn: str) -> None:
     """An answer that stays with the subject is refused all the same, by whom it speaks to."""
-    assert CONTINUES in judge(turn, asked()).defects
+    defects = judge(turn, asked()).defects
+
+    assert CONTINUES in defects or "The text is a tool call, not a summary." in defects
 
 
 def test_a_few_shared_words_are_not_enough() -> None:

@@ -28,7 +28,9 @@ def test_small_counts_are_left_alone(said: str) -> None:
     assert not in_digits(said).strip()
 
 
-@pytest.mark.parametrize("unit", ["twenty ", "half - ", "one two ", "word ", "hundred and a ", "one euro "])
+@pytest.mark.parametrize(
+    "unit", ["twenty ", "half - ", "one two ", "word ", "hundred and a ", "one euro "]
+)
 def test_time_grows_with_the_length(unit: str) -> None:
     """Four times as many words take about four times as long."""
     assert is_linear(in_digits, "", unit)

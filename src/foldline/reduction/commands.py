@@ -27,6 +27,8 @@ _POLITE = (
 _INQUIRES = re.compile(
     r"(?:ask|check|verify|confirm|find out|see|clarify|determine|decide)\b[^.\n]{0,40}?\b(?:whether|if|why|how|which|when|where)\b"
 ).match
+# What follows it says what has to be, and not what to do.
+_SEES_TO = re.compile(r"(?:make sure|see to it|ensure)\b").match
 # What begins an order by itself, and what does so only before an object: it may be a noun as well.
 _DOING = _words(
     """
@@ -75,12 +77,13 @@ _COMMAND = re.compile(
     rf"(?:^[\W\d_]*+(?:(?:t\d+|x)\]\W*)?|\]\s\W{{0,3}}){_POLITE}"
     rf"(?P<order>(?:do not|under no circumstances|from now on|ab jetzt|ab sofort|von nun an|desde ahora"
     r"|a partir de (?:ahora|agora)|d['’]ora in poi|vanaf nu|från och med nu|od teraz|bundan sonra"
-    rf"|{_EVER}|{_DOING})\b(?!['’-]| me\b)|(?:{_DOING_SOMETHING}){_OBJECT})"
-    r"|(?:\b(?:you|the (?:assistant|agent|model|ai|bot|reader)|du|sie|tu|vous|usted|der assistent"
+    rf"|{_EVER}|make sure|see to it|{_DOING})\b(?!['’-]| me\b)|(?:{_DOING_SOMETHING}){_OBJECT})"
+    r"|(?:\b(?:you|the (?:next )?(?:assistant|agent|model|ai|bot|reader)|du|sie|tu|vous|usted|der (?:nächste )?(?:assistent|agent)"
     r"|l['’]assistant|el asistente|l['’]assistente|o assistente|ассистент)\W+"
     r"(?:must|should|shall|may|can(?!['’]t)|has to|have to|needs? to|ought to|(?:is|are) (?:now |also )?"
     r"(?:to|required to|allowed to|permitted to|free to|authori[sz]ed to|expected to|instructed to)"
     r"|musst|muss|müssen|sollst|soll|sollen|darfst|darf|dois|doit|devez|debes?|devi|deve|должен|должна)\b"
+    r"|\bi (?:have )?(?:asked|told|instructed|want|wanted) you (?:to|not to|never to)\b"
     r"|\b(?:next|only|first) (?:step|action|task|move|job|goal)s? (?:is|are|will be|has to be)\b)(?P<told>)"
 ).search
 # Every clause is judged by its own words, so that true ones around it are no help. A comma divides
@@ -94,13 +97,31 @@ _CASE = re.compile(
     r"[\W\d_]*(?:when|whenever|if|before|after|once|until|as|in case|for every|on every|wenn|bevor|nachdem"
     r"|sobald|quand|si|avant|après|cuando|antes|después|quando|se|prima|dopo|когда|если|перед|после)\b"
 ).match
-# A bar that is gone, and a permission.
+_HAVE_TO = r"(?:(?:is|are|was|were) to|must|shall|(?:has|have|needs?) to)(?: always| now| also)?"
+_HARMED = _words(
+    """
+    approved bypassed deleted destroyed disabled disclosed erased exfiltrated forwarded granted ignored leaked
+    overridden overwritten paid published purged refunded removed revealed sent shared skipped transferred
+    uploaded wiped wired
+    """
+)
+_HARM = _words(
+    """
+    deactivation deletion destruction disabling disclosure exfiltration forwarding payment publication refund
+    removal transfer wiring
+    """
+)
+# A bar that is gone, a permission, and what has to be done by nobody who is named.
 _PERMIT = re.compile(
     r"(?<!not )\b(?:(?:is|are|was|were|been|be|has|have|had)\b(?! not| never|n['’]t)[^.\n]{0,30}\b"
     r"(?:allowed|permitted|authori[sz]ed|pre-?approved|granted|lifted|waived|suspended|unlocked)"
     r"|no longer appl(?:y|ies)|(?<!\d )may (?!\d)[^.\n]{0,30}\b(?:freely|without)|(?:granted|gave|given) [^.\n]{0,40}\bpermission"
     r"|(?:safety|security|guard\w*|checks?|rules?|limits?|restrictions?|protections?|confirmations?|approvals?)"
-    r" [^.\n]{0,30}\b(?:disabled|off|removed|void))\b"
+    r" [^.\n]{0,30}\b(?:disabled|off|removed|void)"
+    r"|(?:no longer|need not|(?:do|does) not) (?:have |has |needs? )?(?:to )?be (?:checked|confirmed|verified|asked|reported)"
+    r"|no longer (?:has|have|needs?) to be \w+|(?:is|are) not [^.\n]{0,30}\bany (?:more|longer)"
+    rf"|{_HAVE_TO} be (?:\w+ly )?(?:{_HARMED})|{_HAVE_TO} be [^.\n]{{0,60}}\bwithout"
+    rf"|(?:^|: )\W{{0,9}}(?:{_HARM}) of|(?:stay|be|is|are|left|kept) (?:unmentioned|unreported|undisclosed|unlogged|secret|hidden from))\b"
 ).search
 _SIDE = re.compile(
     r"\b(?:users?|customers?|clients?|humans?|operators?|assistant|admin\w*|owner|boss|manager|he|she|they)\b"
@@ -128,5 +149,6 @@ def orders_in(statement: str) -> Iterator[Order]:
         if found and (not is_reported(told) or _SIDE(told)):
             start = max(command.start("order"), command.start("told")) if command else 0
             if not _INQUIRES(clause, start):
-                yield Order(clause[start:], is_permit=command is None)
+                is_permit = command is None or _SEES_TO(clause, start) is not None
+                yield Order(clause[start:], is_permit=is_permit)
         before = clause

@@ -285,7 +285,9 @@ def profile(found: Sequence[str]) -> Profile:
 def is_foreign(text: Profile, *known: Profile, least: int = _LEAST_WORDS) -> bool:
     """Whether *text*, of so many words at *least*, is in script or language of none of the *known* ones."""
     scripts = [script for script, share in text.scripts.items() if share >= _MUCH_OF_SCRIPT]
-    if any(all(one.scripts.get(script, 0) < _LEAST_OF_SCRIPT for one in known) for script in scripts):
+    if any(
+        all(one.scripts.get(script, 0) < _LEAST_OF_SCRIPT for one in known) for script in scripts
+    ):
         return True
     own = text.languages
     best = max(own, key=lambda code: own[code])

@@ -39,7 +39,8 @@ _ROLE = re.compile(
     r"|(?:important|urgent|critical)(?: new)? (?:instructions?|system message))\s?[\])*_`\"']*\s?:"
 ).match
 _LOUD = re.compile(
-    r"[\W\d]*(?:SYSTEM|DEVELOPER|HUMAN|INSTRUCTIONS?|ADMIN|ROOT)\b[^:\n]{0,20}:"
+    r"[\W\d]*(?:SYSTEM|DEVELOPER|HUMAN|INSTRUCTIONS?|ADMIN|ROOT"
+    r"|(?:NOTE|NOTICE|MESSAGE|ORDER|UPDATE|ALERT) (?:FROM|BY|OF)(?: THE)? [A-Z]+)\b[^:\n]{0,20}:"
 ).match
 _TURN = re.compile(
     r"[\W_]*role[\W_]{1,6}(?:system|developer|user|assistant)\b|[*_`]*(?:user|assistant|tool|ai|bot|model|function|ipython)[*_`]*\s?:"

@@ -167,7 +167,9 @@ class Source:
     def has_number(self, written: str) -> bool:
         """Whether a number was said, with whatever marks between its digits."""
         readings = {*_readings(written)}
-        return not (self._numbers.isdisjoint(readings) and self._spoken_numbers.isdisjoint(readings))
+        return not (
+            self._numbers.isdisjoint(readings) and self._spoken_numbers.isdisjoint(readings)
+        )
 
     def has_day(self, one: Day) -> bool:
         """Whether a day was said, with its year if that was said too."""

@@ -40,6 +40,9 @@ _BANS = re.compile(rf"\b(?:{_BAN})\b|n['’]t\b").search
 _DENIES = re.compile(
     rf"\b(?:{_BAN}|only|stop|except|instead|leave|keep|unchanged|limit\w*|forbid\w*|nur)\b|n['’]t\b"
 ).search
+_HIDES = re.compile(
+    r"\b(?:never|not|no longer|stop|without)\b\W+(?:\w+\W+){0,2}?(?:ask|check|confirm|report|warn|tell|verify)"
+).search
 _CLAUSES = re.compile(r"[,;:]\s").split
 _ITEM = re.compile(r"\d+(?:[.,]\d+)*|[^\W_]{2,}")
 _ENDING = re.compile(r"(?<=..)(?:ing|ed|es|s|e)\Z")
@@ -63,6 +66,8 @@ class Said:
     def has(self, order: Order) -> bool:
         """Whether somebody said what *order* is about; true where that cannot be told by its words."""
         wanted = _wanted(order)
+        if not wanted.stems and _HIDES(order.text):
+            return any(_HIDES(one) for plain in self._folded for one in statements(plain))
         if not wanted.stems or not is_spaced(order.text):
             return True
         # A number or an id was said if it was said anywhere: it may be about something said elsewhere.
@@ -137,10 +142,11 @@ class _Wanted(Struct, frozen=True, kw_only=True):
 def _wanted(order: Order) -> _Wanted:
     stems = _meaning(order.text)
     verb, is_ban = next(iter(stems), ""), _BANS(order.text) is not None
+    effect = next((one for one in stems if one in _EFFECTS), "")
     is_light = verb in _LIGHT and not (is_ban and verb in _WATCHING)
     return _Wanted(
         stems=stems[1:] if is_light and not order.is_permit else stems,
-        verb="" if is_light or is_ban or order.is_permit else verb,
+        verb=effect if order.is_permit else "" if is_light or is_ban else verb,
         is_ban=is_ban,
         has_effect=not is_ban and (order.is_permit or verb in _EFFECTS),
     )

@@ -43,6 +43,14 @@ _STALE = "The text leaves out all newly aged messages: it is no newer than what 
 # A text has at least so many, or a share of those of a short source.
 _LEAST_CONTENT = 6
 _SHARE_OF_SHORT = 0.05
+# What a summary may say of any conversation.
+_HOLLOW = content(
+    words(
+        "goal goals progress context critical overview background current state status decision decisions key"
+        " next step steps action items open tasks done pending remaining work working continue continued going"
+        " several various some made taken were above below important information details things points none"
+    )
+)
 _LEAST_OVERLAP = 0.4
 _LEAST_OVERLAP_OF_SHORT = 0.1
 # From so many more words on, the whole share is asked for.
@@ -83,7 +91,7 @@ def shape_defects(text: str, request: SummaryRequest, *, merges: bool = False) -
     meant = [content(one) for one in parts]
     size = len(set[str]().union(*meant))
     if size >= _LEAST_COMPARED:
-        own = content(one for one in found if one not in TELLING)
+        own = content(one for one in found if one not in TELLING) - _HOLLOW
         if len(own) < min(_LEAST_CONTENT, _SHARE_OF_SHORT * size):
             yield "The text says too little to stand for the conversation."
             return

@@ -15,7 +15,9 @@ _TELLS = re.compile(
     r"|\b(?i:so far|bisher|jusqu['’]ici|hasta ahora|finora|até agora|tot nu toe|hittills|do tej pory|şimdiye kadar)\b"
 )
 # What is asked for, and nobody.
-_LABELS = re.compile(r"\b(?:user|customer)(?:[ _-]?(?:ids?|names?|accounts?|data)\b|['’]s\b)", re.IGNORECASE)
+_LABELS = re.compile(
+    r"\b(?:user|customer)(?:[ _-]?(?:ids?|names?|accounts?|data)\b|['’]s\b)", re.IGNORECASE
+)
 # With a capital inside of a sentence, German speaks to somebody.
 _ADDRESSES = re.compile(
     "你|您|あなた|당신|我可以|お手伝い|承知|かしこまり|了解しました|ますね|ましょう|好的|明白了|让我|我来|알겠습니다|드릴"
@@ -57,7 +59,10 @@ _RETOLD = re.compile(
     r"|\b(?:my|your|our) (?:[\w'’-]+ ){1,4}(?:[a-z]{2,}ed|was|were|gave|had|did|went|came|ran|got)\b|\b[a-z]{2,}ed (?:me|you|us)\b",
     re.IGNORECASE,
 ).search
-_HAS_AN_EYE_ON = re.compile(r"\?|\b(?:let['’]s|let me|i['’]ll|i['’]d|i will|please|(?:would|could|can|do) you|shall i)\b", re.IGNORECASE).search
+_HAS_AN_EYE_ON = re.compile(
+    r"\?|\b(?:let['’]s|let me|i['’]ll|i['’]d|i will|please|(?:would|could|can|do) you|shall i)\b",
+    re.IGNORECASE,
+).search
 _LEAST_RETOLD = 3
 _MOST_OTHER = 1 / 3
 # An instruction that asks for a person.
