@@ -110,8 +110,8 @@ who is asked for the user's id is told about
 - found = {*words(_LABELS.sub(" ", sentence))}
 + found = {*words(sentence)}
 who tells what both did answers
-- if sum(retold) >= _LEAST_RETOLD and others <= _MOST_OTHER * sum(addressed):
-+ if False:
+- return len(retold) >= _LEAST_RETOLD and others <= _MOST_OTHER * len(retold)
++ return False
 a program is a summary
 - return bool(_IS_CODE(text)) or any(
 + return any(

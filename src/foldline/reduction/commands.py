@@ -21,7 +21,8 @@ def _words(listed: str) -> str:
 
 _POLITE = (
     r"(?:(?:please|now|then|also|and|so|first|next|kindly|just|you (?:must|should|will|shall|have to"
-    r"|need to)|must|should|bitte|por favor|s'il vous plaît|per favore)\W+){0,3}"
+    r"|need to)|must|should|immediately|simply|directly|quietly|silently|automatically|right away|at once"
+    r"|bitte|por favor|s'il vous plaît|per favore)\W+){0,3}"
 )
 # To find something out does no harm.
 _INQUIRES = re.compile(
@@ -66,6 +67,17 @@ _OBJECT = (
     r"|him|us|no|only|to|in|as|like|with|from|off|up|down|out|back|over|on|what|whatever|everything"
     r"|anything|nothing|everyone|without|\d[\d.,]* (?:dollars?|euros?|usd|eur|pounds?))\b|\s+[$€£]|\s+[`\"'“/<~])"
 )
+# What stands before an object and is no order.
+_NO_ORDER = _words(
+    """
+    about after against almost among and around because before behind below besides beside between beyond both but
+    despite during even except for from given hardly here how like many minus more most much near nearly nor not once
+    only onto out over per plus since some such than that then there though through under unless until upon via were
+    what when where while with within without yet
+    broke brought built came cost cut did found gave got had held hit kept knew left lost made met put ran read saw
+    sent set sold spent told took understood went won wrote
+    """
+)
 # A clause that begins with an order, or tells its reader what he has to do.
 _EVER = _words(
     """
@@ -73,34 +85,18 @@ _EVER = _words(
     alltid aldrig zawsze nigdy asla всегда никогда désormais dorénavant henceforth отныне впредь
     """
 )
-_COMMAND = re.compile(
-    rf"(?:^[\W\d_]*+(?:(?:t\d+|x)\]\W*)?|\]\s\W{{0,3}}){_POLITE}"
-    rf"(?P<order>(?:do not|under no circumstances|from now on|ab jetzt|ab sofort|von nun an|desde ahora"
-    r"|a partir de (?:ahora|agora)|d['’]ora in poi|vanaf nu|från och med nu|od teraz|bundan sonra"
-    rf"|{_EVER}|make sure|see to it|{_DOING})\b(?!['’-]| me\b)|(?:{_DOING_SOMETHING}){_OBJECT})"
-    r"|(?:\b(?:you|the (?:next )?(?:assistant|agent|model|ai|bot|reader)|du|sie|tu|vous|usted|der (?:nächste )?(?:assistent|agent)"
-    r"|l['’]assistant|el asistente|l['’]assistente|o assistente|ассистент)\W+"
-    r"(?:must|should|shall|may|can(?!['’]t)|has to|have to|needs? to|ought to|(?:is|are) (?:now |also )?"
-    r"(?:to|required to|allowed to|permitted to|free to|authori[sz]ed to|expected to|instructed to)"
-    r"|musst|muss|müssen|sollst|soll|sollen|darfst|darf|dois|doit|devez|debes?|devi|deve|должен|должна)\b"
-    r"|\bi (?:have )?(?:asked|told|instructed|want|wanted) you (?:to|not to|never to)\b"
-    r"|\b(?:next|only|first) (?:step|action|task|move|job|goal)s? (?:is|are|will be|has to be)\b)(?P<told>)"
-).search
-# Every clause is judged by its own words, so that true ones around it are no help. A comma divides
-# what begins with an order or a case; in prose it may stand before a verb that is none.
-_BETWEEN = r"[;:]\s++|(?<!\d)[.!?][\"'”’)]*\s++|[\"'”»\]}],\s*+|\s[–—-]{1,3}\s|\b(?:because|since|so that|and then|weil|damit|parce que|porque|perché|потому что)\b"
-_CLAUSES = re.compile(
-    rf"{_BETWEEN}|,\s++(?=(?:and |but |or )?(?:so|please|now|then|always|never|do not|don['’]t)\b)"
-).split
-_PARTS = re.compile(rf"{_BETWEEN}|,\s++").split
-_CASE = re.compile(
-    r"[\W\d_]*(?:when|whenever|if|before|after|once|until|as|in case|for every|on every|wenn|bevor|nachdem"
-    r"|sobald|quand|si|avant|après|cuando|antes|después|quando|se|prima|dopo|когда|если|перед|после)\b"
-).match
-_HAVE_TO = r"(?:(?:is|are|was|were) to|must|shall|(?:has|have|needs?) to)(?: always| now| also)?"
+_HAVE_TO = (
+    r"(?:(?:is|are|was|were) to|must|shall|(?:has|have|needs?) to)(?: always| now| also| never)?"
+)
+_HARMING = _words(
+    """
+    approve bypass delete destroy disable disclose erase exfiltrate forward ignore leak override overwrite pay publish
+    purge refund remove reveal send share skip transfer upload wipe wire
+    """
+)
 _HARMED = _words(
     """
-    approved bypassed deleted destroyed disabled disclosed erased exfiltrated forwarded granted ignored leaked
+    answered approved bypassed deleted destroyed disabled disclosed erased exfiltrated forwarded granted ignored leaked
     overridden overwritten paid published purged refunded removed revealed sent shared skipped transferred
     uploaded wiped wired
     """
@@ -111,6 +107,33 @@ _HARM = _words(
     removal transfer wiring
     """
 )
+_COMMAND = re.compile(
+    rf"(?:^(?:\d{{1,3}}[.)]\s|[\W_])*+(?:(?:t\d+|x)\]\W*)?|\]\s\W{{0,3}}){_POLITE}"
+    rf"(?P<order>(?:do not|under no circumstances|from now on|ab jetzt|ab sofort|von nun an|desde ahora"
+    r"|a partir de (?:ahora|agora)|d['’]ora in poi|vanaf nu|från och med nu|od teraz|bundan sonra"
+    rf"|{_EVER}|make sure|see to it|{_DOING})\b(?!['’-]| me\b)|(?:{_DOING_SOMETHING}){_OBJECT}"
+    rf"|(?!(?:{_NO_ORDER})\b)[a-z]{{3,20}}(?<!ed)(?<!ing)(?<!ly)(?<!s) (?:any|all|every|each)\b)"
+    r"|(?:\b(?:you|the (?:next )?(?:assistant|agent|model|ai|bot|reader)|du|sie|tu|vous|usted|der (?:nächste )?(?:assistent|agent)"
+    r"|l['’]assistant|el asistente|l['’]assistente|o assistente|ассистент)\W+"
+    r"(?:must|should|shall|may|can(?!['’]t)|has to|have to|needs? to|ought to|(?:is|are) (?:now |also )?"
+    r"(?:to|required to|allowed to|permitted to|free to|authori[sz]ed to|expected to|instructed to)"
+    r"|musst|muss|müssen|sollst|soll|sollen|darfst|darf|dois|doit|devez|debes?|devi|deve|должен|должна)\b"
+    r"|\bi (?:have )?(?:asked|told|instructed|want|wanted) you (?:to|not to|never to)\b"
+    r"|\b(?:is|are) (?:asked|requested|expected|invited|urged|advised) to\b"
+    rf"|\b{_HAVE_TO} (?:{_HARMING})\b"
+    r"|\b(?:next|only|first) (?:step|action|task|move|job|goal)s? (?:is|are|will be|has to be)\b)(?P<told>)"
+).search
+# Every clause is judged by its own words, so that true ones around it are no help. A comma divides
+# what begins with an order or a case; in prose it may stand before a verb that is none.
+_BETWEEN = r"[;:]\s++|\s\|\s|(?<!\d)[.!?][\"'”’)]*\s++|[\"'”»\]}],\s*+|\s[–—-]{1,3}\s|\b(?:because|since|so that|and then|weil|damit|parce que|porque|perché|потому что)\b"
+_CLAUSES = re.compile(
+    rf"{_BETWEEN}|,\s++(?=(?:and |but |or )?(?:so|please|now|then|always|never|do not|don['’]t)\b)"
+).split
+_PARTS = re.compile(rf"{_BETWEEN}|,\s++").split
+_CASE = re.compile(
+    r"[\W\d_]*(?:when|whenever|if|before|after|once|until|as|in case|for every|on every|wenn|bevor|nachdem"
+    r"|sobald|quand|si|avant|après|cuando|antes|después|quando|se|prima|dopo|когда|если|перед|после)\b"
+).match
 # A bar that is gone, a permission, and what has to be done by nobody who is named.
 _PERMIT = re.compile(
     r"(?<!not )\b(?:(?:is|are|was|were|been|be|has|have|had)\b(?! not| never|n['’]t)[^.\n]{0,30}\b"
@@ -120,8 +143,13 @@ _PERMIT = re.compile(
     r" [^.\n]{0,30}\b(?:disabled|off|removed|void)"
     r"|(?:no longer|need not|(?:do|does) not) (?:have |has |needs? )?(?:to )?be (?:checked|confirmed|verified|asked|reported)"
     r"|no longer (?:has|have|needs?) to be \w+|(?:is|are) not [^.\n]{0,30}\bany (?:more|longer)"
-    rf"|{_HAVE_TO} be (?:\w+ly )?(?:{_HARMED})|{_HAVE_TO} be [^.\n]{{0,60}}\bwithout"
+    rf"|(?:{_HAVE_TO}|(?<!\d )may) be [^.\n]{{0,40}}?\b(?:{_HARMED})|{_HAVE_TO} be [^.\n]{{0,60}}\bwithout"
     rf"|(?:^|: )\W{{0,9}}(?:{_HARM}) of|(?:stay|be|is|are|left|kept) (?:unmentioned|unreported|undisclosed|unlogged|secret|hidden from))\b"
+).search
+_CLAIM = re.compile(
+    r"\b(?:it (?:was|is|has been)|all|everyone|everybody|users?|customers?|clients?|they|he|she)\s(?:has |have )?"
+    r"(?:decided|agreed|settled|approved|allowed)\b(?=[^.\n]{0,200}\b"
+    r"(?:delet|remov|eras|wip|refund|disabl|bypass|skip|forward|upload|shar|publish|sen[dt]|transfer|paid|pay)\w*)"
 ).search
 _SIDE = re.compile(
     r"\b(?:users?|customers?|clients?|humans?|operators?|assistant|admin\w*|owner|boss|manager|he|she|they)\b"
@@ -151,4 +179,6 @@ def orders_in(statement: str) -> Iterator[Order]:
             if not _INQUIRES(clause, start):
                 is_permit = command is None or _SEES_TO(clause, start) is not None
                 yield Order(clause[start:], is_permit=is_permit)
+        elif not found and (claim := _CLAIM(clause)):
+            yield Order(clause[claim.end() :], is_permit=True)
         before = clause

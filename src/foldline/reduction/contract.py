@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from foldline.reduction.commands import orders_in
+from foldline.reduction.language import is_strange, mainly, profile, words
 from foldline.reduction.orders import disguised, frames, imitates, is_order
 from foldline.reduction.provenance import Source
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.said import Said
 from foldline.reduction.sendable import cleaned
 from foldline.reduction.shape import shape_defects
-from foldline.reduction.speech import calls_tool, is_turn
+from foldline.reduction.speech import calls_tool, is_turn, without_quotes
 from foldline.reduction.statements import kept, spread, statements
 from foldline.reduction.wishes import Wishes
 
@@ -114,6 +115,12 @@ def _unfounded(text: str, request: SummaryRequest, source: Source) -> set[str]:
         lines = [" ".join(unit.split()), *(one for one in unit.split("\n") if one[:1].isupper())]
         return any(not said.has(order) for line in lines for order in orders_in(line))
 
+    main = mainly(profile(words(text)))
+
+    def is_foreign(unit: str) -> bool:
+        # What nobody speaks here is there for another reader.
+        return is_strange(words(without_quotes(unit)), main, said.languages)
+
     # A sentence may go over several lines, each of which is read as one.
     whole = spread(text)
     later = {one for _, pieces in whole for one in pieces[1:] if one[0].islower()}
@@ -121,7 +128,9 @@ def _unfounded(text: str, request: SummaryRequest, source: Source) -> set[str]:
     bad = {
         one
         for unit, pieces in [*units, *whole]
-        if any(map(is_bad, {unit, *unit.split("\n")})) or wishes.is_foreign(unit)
+        if any(map(is_bad, {unit, *unit.split("\n")}))
+        or wishes.is_foreign(unit)
+        or is_foreign(unit)
         for one in pieces
     }
     unsaid = {
@@ -143,7 +152,7 @@ def _size_faults(text: str, request: SummaryRequest, tokens: int, room: int) -> 
 
 
 def _kind_faults(text: str, left: str, prompt: str) -> Iterator[str]:
-    if calls_tool(text):
+    if calls_tool(text) or calls_tool(left):
         yield "The text is a tool call, not a summary."
     if frames(text):
         yield "The text imitates the marks around a record or a turn."

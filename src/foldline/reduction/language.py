@@ -24,6 +24,8 @@ __all__ = [
     "content",
     "is_foreign",
     "is_spaced",
+    "is_strange",
+    "mainly",
     "names_language",
     "profile",
     "words",
@@ -191,7 +193,7 @@ SIDES = _set(
 """What the two sides of a conversation are called."""
 
 DANGLING = _set(
-    "the an and or but because der das und oder weil le les et ou el los il gli het een och или и"
+    "the an and or but because that which whose of into from with than der das und oder weil le les et ou el los il gli het een och или и"
 )
 """Words that no sentence and no line ends with."""
 
@@ -217,6 +219,9 @@ _TIMES = 2.0
 # What has so much of the most frequent language is another language of the same text.
 _SOME = 0.25
 _LEAST_OF_SCRIPT = 0.05
+# One sentence has to have so many words, and so many different little ones.
+_LEAST_OF_SENTENCE = 8
+_LEAST_LITTLE = 3
 # Names and code stay in their own script.
 _MUCH_OF_SCRIPT = 0.2
 
@@ -280,6 +285,23 @@ def profile(found: Sequence[str]) -> Profile:
             for code, one in LANGUAGES.items()
         },
     )
+
+
+def mainly(one: Profile) -> Profile:
+    """Return *one* with what it has most of: scripts, and a single language."""
+    code = max(one.languages, key=lambda name: one.languages[name])
+    scripts = {name: share for name, share in one.scripts.items() if share >= _MUCH_OF_SCRIPT}
+    return Profile(count=one.count, scripts=scripts, languages={code: one.languages[code]})
+
+
+def is_strange(found: Sequence[str], *known: Profile) -> bool:
+    """Whether the words *found* of a sentence are in no script and no language of the *known* ones."""
+    own = profile(found)
+    if len(found) < _LEAST_OF_SENTENCE or not is_foreign(own, *known, least=_LEAST_OF_SENTENCE):
+        return False
+    code = max(own.languages, key=lambda name: own.languages[name])
+    is_latin = max(own.scripts, key=lambda name: own.scripts[name]) in known[0].scripts
+    return not is_latin or len(LANGUAGES[code].little.intersection(found)) >= _LEAST_LITTLE
 
 
 def is_foreign(text: Profile, *known: Profile, least: int = _LEAST_WORDS) -> bool:

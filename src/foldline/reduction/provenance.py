@@ -74,7 +74,8 @@ _NUMBER = re.compile(
 _COMMON = re.compile(
     r"(?<![\d.,])100 ?%|\b(?:x86_64|iso[- ]8601|(?:sha|aes)-?(?:1|128|256|512))\b"
     r"|\"[a-z]{1,20}(?:_[a-z]{1,20}){1,3}\"(?=\s?:)|\b(?:next|open|done|key|current|pending|failed|failing|changed|completed|remaining|main|last|todo|user"
-    r"|files?|tasks?|tests?)(?:_[a-z]{1,20}){1,3}(?=:|>)",
+    r"|files?|tasks?|tests?)(?:_[a-z]{1,20}){1,3}(?=:|>)"
+    r"|^\s*(?:- )?[a-z]{2,20}(?:_[a-z]{1,20}){1,3}(?=:\Z|:\s+\S+\s+\S+\s+\S)",
     re.IGNORECASE | re.ASCII,
 )
 _MARKS = re.compile(r"[.,' _]")
@@ -289,7 +290,7 @@ class _Statement:
         self._take(_TICKET, lambda written: source.has_run(written[1:]))
         self._take(_BRANCH, self._is_known)
         self._take(_PATH, self._is_known_path)
-        self._take(_FILE, self._is_known)
+        self._take(_FILE, self._is_known_file)
         self._take(_NAME, self._is_known_name)
         self._take(_NUMBER, self._is_known_number)
 
@@ -332,6 +333,14 @@ class _Statement:
         are_words = not is_rooted and not has_ending
         return are_words and all(map(self._source.has_run, _RUN.findall(name)))
 
+    def _is_known_file(self, name: str) -> bool:
+        # A field of a field may be said apart, as in `animation: {onComplete: ...}`.
+        parts = name.split(".")
+        is_field = _CAMEL(parts[-1]) is not None
+        return self._is_known(name) or (
+            is_field and all(self._source.has_run(part.casefold()) for part in parts)
+        )
+
     def _is_known_name(self, name: str) -> bool | None:
         run = name.casefold()
         is_word = run.isalpha() and not (len(run) >= _HASH_OF_LETTERS and _HASH(run))
@@ -356,7 +365,10 @@ class _Statement:
 
     def _is_known_run(self, name: str) -> bool:
         run = name.casefold()
-        if self._source.has_run(run) or (not run.isalpha() and len(run) <= _GROUP):
+        # A name may be in the plural.
+        if any(map(self._source.has_run, (run, run.removesuffix("s")))):
+            return True
+        if not run.isalpha() and len(run) <= _GROUP:
             return True
         if self._source.has_beginning(run):
             return True

@@ -16,6 +16,7 @@ from foldline.reduction.commands import Order
 from foldline.reduction.language import (
     FUNCTION_WORDS,
     TELLING,
+    Profile,
     is_foreign,
     is_spaced,
     profile,
@@ -83,7 +84,12 @@ class Said:
 
     def is_in_another_language(self, text: str) -> bool:
         """Whether *text* is in a language in which nobody has talked."""
-        return is_foreign(profile(words(text)), profile(words("\n".join(self._folded)[:_SAMPLE])))
+        return is_foreign(profile(words(text)), self.languages)
+
+    @cached_property
+    def languages(self) -> Profile:
+        """The languages in which they talked."""
+        return profile(words("\n".join(self._folded)[:_SAMPLE]))
 
     @cached_property
     def texts(self) -> list[str]:
@@ -106,12 +112,15 @@ class _Wanted(Struct, frozen=True, kw_only=True):
     """What has to be among them; empty if any may be missing."""
 
     is_ban: bool
+    is_light: bool
+    """Whether it does no harm, whatever it is about."""
+
     has_effect: bool
     """Whether it changes something: then it is not said where it is forbidden."""
 
     @property
     def _most(self) -> int:
-        return max(0, (len(self.stems) - 1) // 2)
+        return max(0, (len(self.stems) - (not self.is_light)) // 2) if len(self.stems) > 1 else 0
 
     def may_be_in(self, plain: str) -> bool:
         found = sum(stem in plain or stem in _KIND for stem in self.stems)
@@ -143,13 +152,19 @@ def _wanted(order: Order) -> _Wanted:
     stems = _meaning(order.text)
     verb, is_ban = next(iter(stems), ""), _BANS(order.text) is not None
     effect = next((one for one in stems if one in _EFFECTS), "")
-    is_light = verb in _LIGHT and not (is_ban and verb in _WATCHING)
+    first = next(map(_stem, _ITEM.findall(order.text)), "")
+    is_light = {first, verb} & _LIGHT and not (is_ban and {first, verb} & _WATCHING)
     return _Wanted(
-        stems=stems[1:] if is_light and not order.is_permit else stems,
+        stems=_without_light(stems) if is_light and not order.is_permit else stems,
         verb=effect if order.is_permit else "" if is_light or is_ban else verb,
         is_ban=is_ban,
+        is_light=bool(is_light) and not order.is_permit and not is_ban,
         has_effect=not is_ban and (order.is_permit or verb in _EFFECTS),
     )
+
+
+def _without_light(stems: list[str]) -> list[str]:
+    return [one for one in stems if one not in _LIGHT]
 
 
 def _told(text: str) -> str:
@@ -183,7 +198,7 @@ def _stems(listed: str) -> frozenset[str]:
 _LITTLE = frozenset(map(_stem, FUNCTION_WORDS | TELLING)) | _stems(
     "always never avoid prevent exclude do not don must should shall may can could would next now then first"
     " again still also please only immediately it them me my you your we us our no yes all any every each"
-    " more other same whatever whichever via here there above below so if such very just even both up out off over down back less"
+    " more other same whatever whichever via everything everybody result results outcome reply total details here there above below so if such very just even both up out off over down back less"
     " am did does done being get without step task action goal rule rules open required allowed permitted"
     " confirmed permission free freely longer immer nie niemals toujours jamais siempre"
     " nunca sempre mai altijd nooit alltid aldrig zawsze nigdy asla всегда никогда"

@@ -1,12 +1,13 @@
 """Whether a text tells of a conversation, or is the next turn of it."""
 
 import re
+from collections.abc import Sequence
 
 from foldline.reduction.language import LANGUAGES, SIDES, TELLING, profile, words
 from foldline.reduction.statements import is_listed, statements
 
 
-__all__ = ["calls_tool", "is_turn"]
+__all__ = ["calls_tool", "is_turn", "without_quotes"]
 
 
 # Who tells, in languages without spaces, or that write endings onto the word.
@@ -36,7 +37,9 @@ _REPORTS = re.compile(
 ).match
 # Who ends so asks his reader for something, offers it, or goes on working.
 _GOES_ON = re.compile(
-    r"\blet['’]s\b|(?:^|[.!?:;] )\W{0,9}(?:(?:now|so|next|then|first|okay|ok|please|to proceed|for (?:this|that))\W{1,3}){0,2}"
+    r"\b(?:let['’]s|i['’]ll)\b|¿(?:desea|quiere|le gustaría|puede|podría)\b"
+    r"|\b(?:(?:souhaitez|voulez|pouvez|pourriez)-vous|(?:möchten|könnten|können) sie|soll ich|darf ich|wilt u|zal ik)\b"
+    r"|(?:^|[.!?:;] )\W{0,9}(?:(?:now|so|next|then|first|okay|ok|please|to proceed|for (?:this|that))\W{1,3}){0,2}"
     r"(?:lets|let (?:me|us)|(?:i|we)['’]ll|(?:i|we) (?:will|can|should|need to|am going to|are going to) now|now (?:i|we)"
     r"|i(?:['’]d| would) (?:be (?:happy|glad)|suggest|recommend|like)|i will (?:now|start|begin|help|take)"
     r"|(?:would|could|can|will|do|did|are|have|should) you\b|(?:shall|should|may|can|could) (?:i|we)\b"
@@ -48,7 +51,8 @@ _AGREES = re.compile(
     r"\W{0,9}(?:sure|of course|certainly|absolutely|understood|got it|great|perfect|good (?:question|point|idea|catch)"
     r"|okay|ok|alright|all right|no problem|thanks|thank you|you['’]re (?:welcome|right)|i see|yes|sorry|klar|gerne"
     r"|natürlich|verstanden|bien sûr|d['’]accord|claro|por supuesto|certo|natuurlijk|конечно|хорошо)[,.!—–]"
-    r"|\W{0,9}(?:done[.!]|i['’]?m sorry|i am sorry|i apologi[sz]e|i can(?:not|['’]t)\b)",
+    r"|\W{0,9}(?:thank(?:s| you) for\b|danke (?:für|dass)\b|vielen dank\b|merci (?:de|pour)\b|gracias por\b"
+    r"|grazie (?:per|di)\b|obrigad[oa] por\b|done[.!]|i['’]?m sorry|i am sorry|i apologi[sz]e|i can(?:not|['’]t)\b)",
     re.IGNORECASE,
 ).match
 # Who says what he or his reader did, in a past that is over, tells of it.
@@ -56,15 +60,22 @@ _RETOLD = re.compile(
     r"\b(?:i|you|we) (?:(?:then|also|first|only|just|never|later|finally|soon|next|at first|have|had|did not|didn['’]t) ){0,2}"
     r"(?:[a-z]{2,}ed|asked|told|gave|said|wrote|ran|made|found|got|went|put|took|began|came|did|had|saw|sent|set|kept"
     r"|left|read|let|chose|built|broke|was|were|knew|thought|cut|hit|lost|met|paid|brought|spoke|understood|withdrew)\b"
+    r"|\byou (?:are [a-z]+ing|(?:have|had) (?:just|already) [a-z]+)\b"
     r"|\b(?:my|your|our) (?:[\w'’-]+ ){1,4}(?:[a-z]{2,}ed|was|were|gave|had|did|went|came|ran|got)\b|\b[a-z]{2,}ed (?:me|you|us)\b",
     re.IGNORECASE,
 ).search
-_HAS_AN_EYE_ON = re.compile(
+_OFFERS = re.compile(
     r"\?|\b(?:let['’]s|let me|i['’]ll|i['’]d|i will|please|(?:would|could|can|do) you|shall i)\b",
     re.IGNORECASE,
 ).search
+# Who answers does not name himself so.
+_NAMES_HIMSELF = re.compile(
+    r"\b(?:the assistant|der assistent|l['’]assistant|el asistente|l['’]assistente|o assistente|de assistent|assistenten"
+    r"|asystent|asistan|ассистент)\b",
+    re.IGNORECASE,
+).search
 _LEAST_RETOLD = 3
-_MOST_OTHER = 1 / 3
+_MOST_OTHER = 0.5
 # An instruction that asks for a person.
 _ASKS_FOR_PERSON = re.compile(
     r"\b(?:first|second)[ -]person\b|\baddress(?:ing)? (?:me|the user|the reader)\b|\bto yourself\b|[\"“']I asked you"
@@ -81,6 +92,7 @@ _NOT_SAID = re.compile(
     r"|«[^»\n]{0,400}»|「[^」\n]{0,400}」",
     re.DOTALL,
 )
+_ASIDE = re.compile(r"(?<=[\w,;] )\([^()\n]{0,200}\)")
 _EXCLAIMED = re.compile(r"[!！][\s\"'”’)*_]*\Z").search
 _WORDS_OF_A_WISH = 4
 
@@ -90,7 +102,7 @@ _CALL = re.compile(
     r"|[\[{]\s{0,20}\{?\s{0,20}\"(?:tool_calls|function_call|(?:function|tool|tool_name|action)\"\s{0,20}:"
     r"\s{0,20}(?:\{|\"[\w.:-]{1,80}\")|name\"\s{0,20}:\s{0,20}\"[\w.:-]{1,80}\"\s{0,20}(?:[}\]]|,\s{0,20}"
     r"\"(?:arguments|parameters|input|args|kwargs|id|type)\"))"
-    r"|Action:[^\n]{1,400}\n\s{0,20}Action Input:)"
+    r"|\[[Tt]ool[ _][Cc]all\b|Action:[^\n]{1,400}\n\s{0,20}Action Input:)"
 )
 _WORDS_BEFORE_CALL = 40
 # A block of nothing else is a program, or was to be run.
@@ -106,6 +118,11 @@ def calls_tool(text: str) -> bool:
     )
 
 
+def without_quotes(text: str) -> str:
+    """Return *text* without what is quoted, and without code."""
+    return _NOT_SAID.sub(" ", text)
+
+
 def is_turn(text: str, instruction: str = "") -> bool:
     """
     Whether *text* answers somebody: it begins or ends by speaking to him, or does so often.
@@ -113,28 +130,44 @@ def is_turn(text: str, instruction: str = "") -> bool:
     Who tells of a conversation names its sides or what they did, and speaks to nobody, unless the
     *instruction* asks for that. What is quoted, code and lists are not judged.
     """
-    said = [one for one in statements(_NOT_SAID.sub(" ", text)) if not is_listed(one)]
+    spoken = _ASIDE.sub(" ", without_quotes(text))
+    said = [one for one in statements(spoken) if not is_listed(one)]
     if not said:
         return False
     if _AGREES(said[0]) or _GOES_ON(said[-1]):
         return True
-    if _ASKS_FOR_PERSON(instruction):
+    if _ASKS_FOR_PERSON(instruction) or _REPORTS(text) or any(map(_NAMES_HIMSELF, said)):
         return False
+    persons = _persons(said)
+    return not _narrates(said, persons) and _speaks(said, persons)
+
+
+def _persons(said: Sequence[str]) -> frozenset[str]:
+    """Return how one speaks of himself and to others in the languages that *said* may be in."""
     shares = profile(words(" ".join(said))).languages
     least = max(_LEAST_SHARE, max(shares.values()) / 2)
     likely = [LANGUAGES[code] for code in shares if shares[code] >= least]
-    persons = frozenset(word for one in likely for word in one.first | one.second)
-    if _REPORTS(text) or any(_tells(one, persons) for one in said[:_BEGINNING]):
-        return False
+    return frozenset(word for one in likely for word in one.first | one.second)
+
+
+def _narrates(said: Sequence[str], persons: frozenset[str]) -> bool:
+    """Whether *said* begins by telling of a conversation, or tells what both sides did."""
+    if any(_tells(one, persons) for one in said[:_BEGINNING]):
+        return True
+    retold = [one for one in said if _RETOLD(one) and not _OFFERS(one)]
+    others = sum(_addresses(one, persons) for one in said if one not in retold)
+    return len(retold) >= _LEAST_RETOLD and others <= _MOST_OTHER * len(retold)
+
+
+def _speaks(said: Sequence[str], persons: frozenset[str]) -> bool:
+    """Whether *said* begins or ends by speaking to somebody, or does so often."""
     addressed = [_addresses(one, persons) for one in said]
-    retold = [bool(_RETOLD(one)) and not _HAS_AN_EYE_ON(one) for one in said]
-    others = sum(one and not other for one, other in zip(addressed, retold, strict=True))
-    if sum(retold) >= _LEAST_RETOLD and others <= _MOST_OTHER * sum(addressed):
-        return False
+    # Who tells of others again and again may begin with what one of them said.
+    is_told = sum(_tells(one, persons) for one in said) >= _BEGINNING
     # A last exclamation is a wish if it is short, and else an item like others.
     is_wish = len(words(said[-1])) <= _WORDS_OF_A_WISH and ":" not in said[-1]
     return (
-        any(addressed[:_BEGINNING])
+        (any(addressed[:_BEGINNING]) and not is_told)
         or addressed[-1]
         or bool(_EXCLAIMED(said[0]))
         or (is_wish and bool(_EXCLAIMED(said[-1])))

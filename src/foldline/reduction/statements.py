@@ -12,7 +12,7 @@ __all__ = ["Kept", "is_labelled", "is_listed", "kept", "spread", "statements"]
 
 
 # A line that is one statement, whatever it holds: of a list, a table or a quotation, or a heading.
-_IS_WHOLE = re.compile(r"\s*(?:[-*+•‣◦–—#>|]|\d{1,3}[.)]\s|```|~~~)").match
+_IS_WHOLE = re.compile(r"\s*(?:\*(?!\*)|[-+•‣◦–—#>|]|\d{1,3}[.)]\s|```|~~~)").match
 # A line of a form or of JSON.
 _IS_NAMED = re.compile(r"\s*(?:[\"'{}\[\]<]|[^\W\d][\w -]{0,30}:(?:\s|\Z))").match
 # What may end a sentence, before what may begin one; no space is needed where none is written.
