@@ -45,7 +45,7 @@ def test_what_means_the_same_was_said(statement: str) -> None:
 
 
 SPOKEN = (
-    "It was twelve fifty, or maybe three hundred and forty units, due on July twenty - fifth, in the call "
+    "It was twelve fifty, or maybe three hundred and forty units of the 339 here, due on July twenty - fifth, in the call "
     "toolu_019tYDrb."
 )
 
@@ -53,6 +53,7 @@ SPOKEN = (
 @pytest.mark.parametrize(
     ("statement", "missing"),
     [
+        ("about 350 units", False), ("about 400 units", True), ("at 350 units", True),
         ("It costs €12.50.", False), ("340 units", False), ("on 25 July", False), ("call toolu_019…", False),
         ("It costs €12.60.", True), ("341 units", True), ("on 26 July", True), ("call toolu_018…", True),
     ],

@@ -78,6 +78,14 @@ _COMMON = re.compile(
     r"|^\s*(?:- )?[a-z]{2,20}(?:_[a-z]{1,20}){1,3}(?=:\Z|:\s+\S+\s+\S+\s+\S)",
     re.IGNORECASE | re.ASCII,
 )
+_IS_PLAIN = re.compile(r"\d{1,15}(?:\.\d{1,15})?").fullmatch
+# A number that is not meant to be exact.
+_ABOUT = re.compile(
+    r"(?:[~≈]|(?<![^\W_])(?:about|around|roughly|approximately|approx\.?|nearly|almost|circa|ca\.|etwa|rund|environ|unos|unas)"
+    r"\s)\s?[$€£]?\d[\d.,]*",
+    re.IGNORECASE,
+)
+_NEAR = 0.05
 _MARKS = re.compile(r"[.,' _]")
 # How many zeros a word stands for, after a number.
 _ZEROS = {
@@ -171,6 +179,12 @@ class Source:
         return not (
             self._numbers.isdisjoint(readings) and self._spoken_numbers.isdisjoint(readings)
         )
+
+    def has_about(self, written: str) -> bool:
+        """Whether a number was said that is within a twentieth of the one *written*."""
+        said = (float(one) for one in self._numbers if one and _IS_PLAIN(one))
+        wanted = [float(one) for one in _readings(written.rstrip(".,")) if one and _IS_PLAIN(one)]
+        return any(abs(one - other) <= _NEAR * other for one in said for other in wanted)
 
     def has_day(self, one: Day) -> bool:
         """Whether a day was said, with its year if that was said too."""
@@ -292,6 +306,7 @@ class _Statement:
         self._take(_PATH, self._is_known_path)
         self._take(_FILE, self._is_known_file)
         self._take(_NAME, self._is_known_name)
+        self._take(_ABOUT, self._is_about_known)
         self._take(_NUMBER, self._is_known_number)
 
     def _take(self, shape: re.Pattern[str], is_known: Callable[[str], bool | None]) -> None:
@@ -381,6 +396,9 @@ class _Statement:
                 map(self._source.has_number, (count, f"{count}000"))
             )
         return unit is not None or _MEASURE(run) is not None or _WORD_AND_NUMBER(name) is not None
+
+    def _is_about_known(self, written: str) -> bool | None:
+        return True if self._source.has_about(re.sub(r"[^\d.,]", "", written)) else None
 
     def _is_known_number(self, written: str) -> bool:
         groups = _MARKS.split(written)
