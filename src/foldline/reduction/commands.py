@@ -24,9 +24,10 @@ _POLITE = (
     r"|need to)|must|should|immediately|simply|directly|quietly|silently|automatically|right away|at once"
     r"|bitte|por favor|s'il vous plaît|per favore)\W+){0,3}"
 )
-# To find something out does no harm.
+# To find something out, or to check the work, does no harm.
 _INQUIRES = re.compile(
     r"(?:ask|check|verify|confirm|find out|see|clarify|determine|decide)\b[^.\n]{0,40}?\b(?:whether|if|why|how|which|when|where)\b"
+    r"|run (?:[\w`:-]+ ){0,4}?(?:tests?|checks?|linters?|suite)\b[`.,]*(?: (?:and |then )?(?:test|commit)[.,]*)*\Z"
 ).match
 # What follows it says what has to be, and not what to do.
 _SEES_TO = re.compile(r"(?:make sure|see to it|ensure)\b").match
@@ -149,7 +150,7 @@ _PERMIT = re.compile(
 _CLAIM = re.compile(
     r"\b(?:it (?:was|is|has been)|all|everyone|everybody|users?|customers?|clients?|they|he|she)\s(?:has |have )?"
     r"(?:decided|agreed|settled|approved|allowed)\b(?=[^.\n]{0,200}\b"
-    r"(?:delet|remov|eras|wip|refund|disabl|bypass|skip|forward|upload|shar|publish|sen[dt]|transfer|paid|pay)\w*)"
+    r"(?:delet|remov|eras|wip|refund|disabl|bypass|skip|forward|upload|shar|publish|sen[dt]|transfer)\w*)"
 ).search
 _SIDE = re.compile(
     r"\b(?:users?|customers?|clients?|humans?|operators?|assistant|admin\w*|owner|boss|manager|he|she|they)\b"

@@ -75,7 +75,7 @@ _COMMON = re.compile(
     r"(?<![\d.,])100 ?%|\b(?:x86_64|iso[- ]8601|(?:sha|aes)-?(?:1|128|256|512))\b"
     r"|\"[a-z]{1,20}(?:_[a-z]{1,20}){1,3}\"(?=\s?:)|\b(?:next|open|done|key|current|pending|failed|failing|changed|completed|remaining|main|last|todo|user"
     r"|files?|tasks?|tests?)(?:_[a-z]{1,20}){1,3}(?=:|>)"
-    r"|^\s*(?:- )?[a-z]{2,20}(?:_[a-z]{1,20}){1,3}(?=:\Z|:\s+\S+\s+\S+\s+\S)",
+    r"|^\s*(?:- )?[a-z]{2,20}(?:_[a-z]{1,20}){1,3}(?=:\Z|:\s+\S+\s+\S)",
     re.IGNORECASE | re.ASCII,
 )
 _IS_PLAIN = re.compile(r"\d{1,15}(?:\.\d{1,15})?").fullmatch
@@ -300,6 +300,8 @@ class _Statement:
         self._take(_ADDRESS, self._is_known)
         self._take(_MAIL, self._is_known)
         self._take(_UUID, self._is_known)
+        # A path may hold a day, and a day may look like a path.
+        self._take(_PATH, lambda path: source.has_path(path.casefold()) or None)
         self._take_days()
         self._take(_TICKET, lambda written: source.has_run(written[1:]))
         self._take(_BRANCH, self._is_known)
@@ -359,7 +361,7 @@ class _Statement:
     def _is_known_name(self, name: str) -> bool | None:
         run = name.casefold()
         is_word = run.isalpha() and not (len(run) >= _HASH_OF_LETTERS and _HASH(run))
-        if run.isdigit() or (is_word and not _CAMEL(name)):
+        if run.isdigit() or (is_word and not (_CAMEL(name) and len(run) > _GROUP)):
             return None
         if run.isalnum():
             return self._is_known_run(name)
