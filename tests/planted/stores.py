@@ -290,7 +290,7 @@ a commit in place leaves what was deleted in the log
 
 threads/stores/sqlite/pace.py: threads/stores/test_sqlite_pace.py
 tasks of a crowd do not share a turn
-- if self.is_turn_over and self._started < self._ended + _TURN:
+- if self.is_turn_over and started < self._ended + _TURN:
 + if self._started < 0:
 a busy machine is taken for a slow disk
 - elif not self._long or self._waits() > self._waited:

@@ -208,7 +208,7 @@ class Change(Struct, frozen=True, kw_only=True, gc=False):
         return self.epoch if self.opens is None else self.opens.id
 
 
-_LISTS: Final = (tuple, list)
+_LISTS: Final = frozenset({tuple, list})
 _ROLES: Final = get_args(Role)
 _SOURCES: Final = get_args(CheckpointSource)
 _PARTS: Final = frozenset(get_args(Part))
@@ -216,6 +216,7 @@ _CONTENTS: Final = frozenset(get_args(ResponseContent))
 # Left as they are, so that none of them passes for a string.
 _NO_STRINGS: Final = (bytes, datetime)
 _KEPT: Final = (*_NO_STRINGS, CurrentMessages)
+_UNWRITABLE = (TypeError, ValueError, OverflowError, NotImplementedError, RecursionError)
 
 
 def check_change(change: Change) -> None:
@@ -227,8 +228,8 @@ def check_change(change: Change) -> None:
             "use rewind, edit, clear, fork, pin or unpin"
         )
         raise ConfigError(message)
-    for name in ("messages", "tools", "settled"):
-        if type(getattr(change, name)) not in _LISTS:
+    if not _LISTS.issuperset(map(type, (change.messages, change.tools, change.settled))):
+        for name in ("messages", "tools", "settled"):
             expect(name, getattr(change, name), list | tuple)
     check_messages(change.messages)
     if change.execution is not UNSET and change.execution is not None:
@@ -294,17 +295,22 @@ def _check_reduction(reduction: HistoryReductionState) -> None:
     expect("reduction", reduction, HistoryReductionState)
     # The store keeps those before it by themselves.
     alone = structs.replace(reduction, previous=None) if reduction.previous else reduction
-    check_fields("reduction", alone, HistoryReductionState)
+    problem = ""
     try:
         # What one field says about another is judged when a reduction is read.
-        HistoryReductionState.from_json(alone.to_json())
+        if HistoryReductionState.from_json(alone.to_json()) == alone:
+            return
     except UnicodeError:
-        message = "reduction cannot be stored: a string has a lone surrogate"
+        problem = "a string has a lone surrogate"
     except FormatError as error:
-        message = f"reduction cannot be stored: {error}"
-    else:
-        return
-    raise ConfigError(message)
+        problem = str(error)
+    except _UNWRITABLE as error:
+        problem = type(error).__name__
+    # What is not read as it is may be right all the same, such as a list for a tuple.
+    check_fields("reduction", alone, HistoryReductionState)
+    if problem:
+        message = f"reduction cannot be stored: {problem}"
+        raise ConfigError(message)
 
 
 def check_fields(name: str, value: object, kind: type) -> None:
@@ -317,7 +323,7 @@ def check_fields(name: str, value: object, kind: type) -> None:
         msgspec.convert(plain, kind, builtin_types=_NO_STRINGS)
     except msgspec.MsgspecError as error:
         reason = without_values(error)
-    except (TypeError, ValueError, OverflowError, NotImplementedError, RecursionError) as error:
+    except _UNWRITABLE as error:
         reason = f"a value cannot be written as JSON: {type(error).__name__}"
         if field := unwritable(value):
             reason += f" - at `$.{field}`"
@@ -334,10 +340,10 @@ def check_messages(messages: Iterable[Message]) -> None:
     for place, message in enumerate(messages):
         if type(message) is Message:
             role, parts = message.role, message.parts
-            only = parts[0] if type(parts) is tuple and len(parts) == 1 else None
             # Most messages are one text and nothing else.
-            is_plain = type(only) is TextPart and type(role) is str and role in _ROLES
-            if is_plain and message == Message(role=role, parts=parts):
+            is_text = type(parts) is tuple and len(parts) == 1 and type(parts[0]) is TextPart
+            is_plain = is_text and message == Message(role=role, parts=parts)
+            if is_plain and type(role) is str and role in _ROLES:
                 continue
         name = f"messages[{place}]"
         expect(name, message, Message, hint=READ_HINT)

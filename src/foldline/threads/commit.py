@@ -22,7 +22,6 @@ from foldline.checks import expect
 from foldline.errors import CommitUnknownError, StoreError, ThreadConflictError, ThreadNotFoundError
 from foldline.history.codec import encode_json
 from foldline.reduction.fold_rule import FoldRule
-from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.stride import FOLD_STRIDE, is_kept
 from foldline.threads.change import COMMIT_ID_SIZE, Change, Document, DocumentKind
 from foldline.threads.due import USUAL_MARK, USUAL_VIEW, FoldBase
@@ -71,15 +70,13 @@ def plan(
 ) -> Planned:
     """Return the commit of *change* on *record*, of revision 0 if new; errors name it if *is_named*."""
     reduction, vault = change.reduction, context.vault
-    is_fold = isinstance(reduction, HistoryReductionState) and not reduction.is_same_as(
-        record.reduction
-    )
+    is_fold = reduction is not UNSET and not reduction.is_same_as(record.reduction)
     keeps_moment = context.checkpoints == "full" and isinstance(change.execution, AgentLoopState)
     commit_id = change.commit_id or context.random_bytes(COMMIT_ID_SIZE)
     known, head = extended(record.head, change.messages, context.counter, vault)
     # Nobody was active by pruning.
     now = head.last_activity if change.keeps is not None else context.clock()
-    if change.archive and isinstance(reduction, HistoryReductionState):
+    if change.archive and reduction is not UNSET:
         archived = max(reduction.summarized_up_to_index, head.archived)
         head = head.archiving(archived, fold=head.folds + is_fold)
     head = replace(
@@ -229,9 +226,9 @@ def _documents(
     if change.reduction is not UNSET and after.reduction is not None:
         data, name = after.reduction.to_json(), after.reduction_name
         put.append(document(vault, key, "reduction", data, name=name))
-    if isinstance(change.execution, AgentLoopState) and after.execution is not None:
+    state = after.execution
+    if change.execution is not UNSET and state is not None:
         # The reduction is stored by itself.
-        state = after.execution
         plain = replace(state, active_reduction=None) if state.active_reduction else state
         put.append(document(vault, key, "execution", plain.to_json()))
     for run in change.tools:

@@ -167,8 +167,7 @@ def extended(
     pins = head.pins
     known: list[KnownRow] = []
     for message in messages:
-        is_system = message.role == "system"
-        parts = message.parts
+        position, is_system, parts = count - system, message.role == "system", message.parts
         # Most messages are one text: this saves the call of `count_message`.
         if len(parts) == 1 and type(parts[0]) is TextPart and message.name is None:
             own = MESSAGE_TOKENS + counter.count(parts[0].content)
@@ -181,9 +180,9 @@ def extended(
             digest = chain_digest(digest, message)
             users += message.role == "user"
             if message.metadata is not None and PIN_KEY in message.metadata:
-                pins = (*pins, count - system)
+                pins = (*pins, position)
         counts = MessageRow(
-            position=count - system,
+            position=position,
             users=users,
             tokens=system_tokens if is_system else tokens,
             digest=digest,

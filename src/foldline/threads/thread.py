@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from foldline.checks import expect, several
 from foldline.errors import (
@@ -159,11 +159,11 @@ class ConversationThread(ReadOnlyThread):
         check_change(change)
         async with self._lock:
             head = self._record.head
-            if change.commit_id in head.recent:
+            if change.commit_id is not None and change.commit_id in head.recent:
                 return
-            if change.expected not in {None, head.revision}:
+            if change.expected is not None and change.expected != head.revision:
                 raise self._conflict(head.revision, expected=change.expected)
-            if isinstance(change.reduction, HistoryReductionState):
+            if change.reduction is not UNSET:
                 base = await self._checked_base(change.reduction)
                 change = structs.replace(change, fold_base=base)
             await self._write(self._record, change, is_named=True)

@@ -23,10 +23,12 @@ if sys.platform == "win32":
         msvcrt.locking(file, msvcrt.LK_NBLCK if is_locked else msvcrt.LK_UNLCK, 1)
 
 else:
-    import fcntl
+    from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
+
+    _TAKE = LOCK_EX | LOCK_NB
 
     def _set(file: int, *, is_locked: bool) -> None:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB if is_locked else fcntl.LOCK_UN)
+        flock(file, _TAKE if is_locked else LOCK_UN)
 
 
 class FileLock:

@@ -51,14 +51,10 @@ class WriteLog:
         """Have the log emptied after the transaction that runs; called in the writer's thread."""
         self._asked += 1
 
-    def note(self, size: int) -> None:
-        """Note a commit of *size* bytes in the log."""
-        self._pages += _PAGES_A_COMMIT + size // _BYTES_A_PAGE
-
-    @property
-    def flushes(self) -> bool:
-        """Whether it is to be emptied or folded back next, or begins again after that."""
+    def flushes(self, size: int) -> bool:
+        """Note a commit of *size* bytes; whether the log is emptied, folded back or begun again first."""
         is_due = self._pages >= self._most_pages or self._done < self._asked
+        self._pages += _PAGES_A_COMMIT + size // _BYTES_A_PAGE
         return is_due or self._restarts
 
     def tidy(self, connection: sqlite3.Connection) -> None:

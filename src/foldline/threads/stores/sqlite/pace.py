@@ -59,13 +59,15 @@ class Pace:
         self._seconds = 0.0
         self._long = 0
         self._rests_until = 0.0
+        self.is_turn_over = False
+        """Whether the event loop should run other tasks now, since calls in place do not suspend."""
 
     def begin(self) -> bool:
         """Whether a call may be made now; if so, `end` comes after it."""
-        self._started = self._clock()
-        if self.is_turn_over and self._started < self._ended + _TURN:
+        started = self._started = self._clock()
+        if self.is_turn_over and started < self._ended + _TURN:
             return False
-        if self._started < self._rests_until:
+        if started < self._rests_until:
             return False
         if self._long:
             self._waited = self._waits()
@@ -81,14 +83,10 @@ class Pace:
             self._long = 0
         elif not self._long or self._waits() > self._waited:
             self._long += 1
-        if self._long == _MOST_LONG:
-            self._long = 0
-            self._rests_until = now + _REST
-
-    @property
-    def is_turn_over(self) -> bool:
-        """Whether the event loop should run other tasks now, since calls in place do not suspend."""
-        return self._calls >= _MOST_CALLS or self._seconds >= _MOST_SECONDS
+            if self._long == _MOST_LONG:
+                self._long = 0
+                self._rests_until = now + _REST
+        self.is_turn_over = self._calls >= _MOST_CALLS or self._seconds >= _MOST_SECONDS
 
     async def next_turn(self) -> None:
         """Let other tasks run, and begin another turn of the loop."""
@@ -97,4 +95,4 @@ class Pace:
 
     def begin_turn(self) -> None:
         """Begin another turn of the event loop."""
-        self._calls, self._seconds = 0, 0.0
+        self._calls, self._seconds, self.is_turn_over = 0, 0.0, False

@@ -242,10 +242,9 @@ class SQLiteStorage:
             size += len(row.data)
         for one in change.put:
             size += len(one.data)
-        flushes = self.log.flushes
-        self.log.note(size)
-        moves = change.opens or change.copies or change.keeps is not None
-        return not (flushes or moves or len(change.rows) > _SMALL or size > _MOST_BYTES)
+        if self.log.flushes(size) or size > _MOST_BYTES or len(change.rows) > _SMALL:
+            return False
+        return not (change.opens or change.copies or change.keeps is not None)
 
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
         """Delete a thread and overwrite its bytes, in the log too; False if there is none."""

@@ -155,22 +155,29 @@ class Tables(Struct, frozen=True):
 
     def _goes_on(self, pk: int, key: ThreadKey, change: Change, state: _State) -> bool:
         """Write the next head if the thread is as expected, and else at most a state and a lease."""
-        lease = change.lease
+        lease, gone_at, due_at = change.lease, change.gone_at, change.due_at
         if change.opens or state is None or (lease is not None and state is UNSET):
             return False
         # Before all but numbers, str and bytearray are bound, None too, an adapter is looked for:
         # twice as slow.
-        gone_at = inf if change.gone_at is None else change.gone_at
-        due_at = inf if change.due_at is None else change.due_at
-        place = (pk, bytearray(change.epoch), key.tenant, key.id, gone_at, due_at)
-        head = (change.revision, bytearray(change.head), change.active_at)
-        values: tuple[object, ...] = (*head, *place)
+        values = [
+            change.revision,
+            bytearray(change.head),
+            change.active_at,
+            pk,
+            bytearray(change.epoch),
+            key.tenant,
+            key.id,
+            inf if gone_at is None else gone_at,
+            inf if due_at is None else due_at,
+        ]
         name = "set_next_head"
         if state is not UNSET:
-            name, values = "set_next_state", (*values, bytearray(state))
+            name = "set_next_state"
+            values.append(bytearray(state))
         if lease is not None:
-            until = self.clock() + lease.seconds
-            name, values = "set_next_lease", (*values, lease.holder, until)
+            name = "set_next_lease"
+            values += (lease.holder, self.clock() + lease.seconds)
         return self.connection.execute(self.sql[name], values).rowcount == 1
 
     def _place(self, key: ThreadKey, change: Change) -> tuple[int, int]:
@@ -287,8 +294,8 @@ class Tables(Struct, frozen=True):
 
 def _apart(change: Change) -> tuple[_State, list[Document]]:
     """Return the execution state that *change* puts beside the head, and its other documents."""
-    has_none = (_STATE, None) in change.drop or (_STATE, "") in change.drop
-    state: _State = None if has_none else UNSET
+    drop = change.drop
+    state: _State = None if drop and ((_STATE, None) in drop or (_STATE, "") in drop) else UNSET
     others: list[Document] = []
     for one in change.put:
         if one.kind == _STATE and not one.name:

@@ -45,7 +45,7 @@ class Transactions:
         if self._leaves_rest and (rest := self._overwritten(connection)):
             message = "the log may still hold a commit that has failed before"
             raise CommitUnknownError(message) from rest
-        connection.execute("BEGIN IMMEDIATE" if self._writes else "BEGIN")
+        cursor = connection.execute("BEGIN IMMEDIATE" if self._writes else "BEGIN")
         try:
             for job in jobs:
                 try:
@@ -62,7 +62,7 @@ class Transactions:
             connection.rollback()
             return True
         try:
-            connection.execute("COMMIT")
+            cursor.execute("COMMIT")
         except sqlite3.Error as error:
             connection.rollback()
             is_torn = getattr(error, "sqlite_errorcode", None) in _TORN
