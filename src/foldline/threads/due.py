@@ -102,7 +102,7 @@ class FoldBase(Struct, frozen=True, kw_only=True, gc=False):
     def of(cls, history: History, reduction: HistoryReductionState, *, users: int) -> "FoldBase":
         """Return the base of *reduction* on *history*, which has so many *users* in all."""
         cut = reduction.summarized_up_to_index
-        before = history.tokens(0) - history.tokens(cut)
+        before = history.tokens(0, cut)
         short = fitting(history, reduction.shortened, cut=cut, pinned=None)
         left_out = sum(history.tokens(one.index, one.index + 1) - one.tokens for one in short)
         later = len([*history.users(cut)])
