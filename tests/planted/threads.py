@@ -39,6 +39,11 @@ a reduction stays behind a younger one that goes
 -         if is_kept(number, fold - 1) and not is_kept(number, fold):
 +         if age == FOLD_STRIDE and not is_kept(number, fold):
 
+threads/change.py: threads/test_arguments.py
+a reduction is stored that is read as another one
+- .from_json(alone.to_json()) == alone:
++ .from_json(alone.to_json()):
+
 threads/commit.py: threads/test_arguments.py
 a commit takes a number that no snapshot may hold
 -                 execution.validate_consistency(head.count)

@@ -90,6 +90,9 @@ ILL_TYPED: dict[str, tuple[str, Fields]] = {
         r"layers\[0\]\.end",
         reduction(layers=(SummaryLayer(summary="", start=0, end="x", message_hash=""),)),  # type: ignore[arg-type]
     ),
+    "a time that is a string": ("created_at", reduction(created_at="2026-11-21T00:00:00Z")),
+    "a summary of bytes": ("summary_content", reduction(summary_content=b"secret")),
+    "a summary of a framework": ("summary_content", reduction(summary_content=Words("secret"))),
     "pinned_index": ("message -3 pinned", reduction(pinned_index=-3)),
     "counting_unit": ("counting_unit", reduction(counting_unit="bananas")),
     "cut": ("summarized_up_to_index", reduction(summarized_up_to_index="2")),
