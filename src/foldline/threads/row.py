@@ -123,14 +123,10 @@ _role_of = _ROLES.get
 
 def write_body(message: Message) -> bytes:
     """Return the stored form of *message*."""
-    role, parts = message.role, message.parts
-    if (
-        len(parts) == 1
-        and type(parts[0]) is TextPart
-        and message == Message(role=role, parts=parts)
-    ):
+    part = message.parts[0] if len(message.parts) == 1 else None
+    if type(part) is TextPart and message == Message(role=message.role, parts=message.parts):
         try:
-            return _LETTERS[role] + parts[0].content.encode()
+            return _LETTERS[message.role] + part.content.encode()
         except UnicodeEncodeError:
             pass
     return encode_message(message)
