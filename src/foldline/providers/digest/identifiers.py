@@ -2,7 +2,9 @@
 Identifiers in text: ids, codes, files, dates, amounts, addresses, names of code.
 
 Texts are joined and split at white space, many at a time, and each distinct word is looked at once
-for all texts, since most words come again and again. What JSON writes as a key is none, and neither is a version number.
+for all texts, since most words come again and again. Words that differ in digits alone have one form, and what
+is found in one of them is in the same place in the others. What JSON writes as a key is none, and neither is a
+version number.
 """
 
 import re
@@ -15,6 +17,7 @@ from foldline.providers.digest.text import (
     hints_in,
     is_printable,
     may_have_card,
+    one_digit,
     printable,
     redact,
 )
@@ -45,10 +48,15 @@ _FEW_STEPS = 2
 _FILED = re.compile(r"\d{2}|[A-Z]\d|\d[A-Z]").search
 _OBJECTS = ("this.", "self.")
 _OBJECT_LENGTH = len("this.")
-_SPECIAL = re.compile(rf"[0-9@_/#]|\.(?:{_FILE})$|[a-z][A-Z]").search
+# A pattern that begins with characters is searched several times as fast as one with alternatives.
+_SPECIAL = re.compile(
+    rf"[0-9@_/#.A-Z](?:(?<![.A-Z])|(?<=\.)(?:{_FILE})$|(?<=[a-z][A-Z]))"
+).search
 _SOLID = re.compile(r"(?=\S*?[^\W_]\S*?[^\W_])\S+").fullmatch
 # What a word has if anything is in it that is looked for: a digit, an identifier.
-_UNUSUAL = re.compile(r"[\d@_/#]|\.[a-z]|[a-z][A-Z]").search
+_UNUSUAL = re.compile(
+    r"[\d@_/#.A-Z](?:(?<![.A-Z])|(?<=\.)(?=[a-z])|(?<=[a-z][A-Z]))"
+).search
 _LEFT_EDGE = ",:;!?+-*"
 _RIGHT_EDGE = ".,:;!?~+-*"
 # What stands between texts that are read together; no printable text has it.
@@ -97,10 +105,12 @@ class Finder:
         self._rest = rest
         self._read = 0
         self._plain: set[str] = set()
-        # What a word names is looked for when it is asked.
-        self._special: dict[str, Sequence[str] | None] = {_BETWEEN: ()}
+        # What each special word names.
+        self._special: dict[str, Sequence[str]] = {_BETWEEN: ()}
         self._hints: dict[str, list[str]] = {}
         self._months: set[str] = set()
+        # Where identifiers are in the special words of each form.
+        self._places: dict[str, Sequence[slice]] = {}
         self._kinds: dict[str, str] = {}
         self._words: dict[str, Sequence[str]] = {}
 
@@ -151,12 +161,8 @@ class Finder:
                 if value not in found and (is_identifier(value) or label.lower().endswith("id")):
                     found[value] = label
         words = self._words_of(text)
-        for word in words:
-            values = self._special[word]
-            if values is None:
-                values = self._special[word] = _values(word)
-            for value in values:
-                found.setdefault(value, "")
+        for value in chain.from_iterable(map(self._special.__getitem__, words)):
+            found.setdefault(value, "")
         for value in _line_numbers(text) if "\n" in text else ():
             found.pop(value, None)
         if not self._months.isdisjoint(words):
@@ -190,41 +196,63 @@ class Finder:
         return list(filter(self._special.__contains__, words))
 
     def _learn(self, words: set[str]) -> None:
+        others = [word for word in words if not (word.isalpha() and word.islower())]
+        unusual = list(filter(_UNUSUAL, others))
+        forms = one_digit(" ".join(unusual)).split()
+        new = set(forms).difference(self._places)
+        plain = words.difference(unusual)
+        hinted = self._look_for_hints([*plain, *new])
+        months = [one for one in others if one[:3] in _MONTH_STARTS and _MONTH(one)]
+        self._months.update(months)
+        named = plain.intersection(chain(hinted, months))
+        self._special.update(dict.fromkeys(named, ()))
+        plain -= named
+        self._plain |= plain
+        for form in new:
+            self._places[form] = _places(form)
+        for word, form in zip(unusual, forms, strict=True):
+            self._special[word] = list(map(word.__getitem__, self._places[form]))
+            if form in self._hints:
+                self._hints[word] = self._hints[form]
+
+    def _look_for_hints(self, words: list[str]) -> set[str]:
         # A hint may end with the space after a word.
         text = " ".join([*words, ""])
+        hinted: set[str] = set()
         for hint in hints_in(text):
             part = hint.rstrip()
-            for word, lowered in zip(words, text.lower().split(), strict=True):
+            for word, lowered in zip(words, one_digit(text.lower()).split(), strict=True):
                 if part in lowered:
                     self._hints.setdefault(word, []).append(hint)
-        others = [word for word in words if not (word.isalpha() and word.islower())]
-        self._months.update(word for word in others if word[:3] in _MONTH_STARTS and _MONTH(word))
-        special = words & self._hints.keys() | self._months.intersection(others)
-        special.update(filter(_UNUSUAL, others))
-        self._special.update(dict.fromkeys(special))
-        self._plain |= words - special
+                    hinted.add(word)
+        return hinted
 
 
-def _values(word: str) -> list[str]:
-    values: list[str] = []
+def _places(word: str) -> list[slice]:
+    """Return where the identifiers of *word* are in it."""
+    places: list[slice] = []
+    end = 0
     if "..." in word:
-        word = _DOTS.sub(" ", word)
+        word = _DOTS.sub(lambda dots: " " * len(dots[0]), word)
     for run, key in _RUN(word):
+        end = word.index(run, end) + len(run)
         # A key with more than a number at its end is an id that something is filed under.
         if (key and not _FILED(run)) or not _SPECIAL(run):
             continue
-        value = run.lstrip(_LEFT_EDGE).rstrip(_RIGHT_EDGE)
+        value = run.lstrip(_LEFT_EDGE)
+        start = end - len(value)
+        value = value.rstrip(_RIGHT_EDGE)
         if ":" in value and (number := _NUMBER(value)):
-            value = value[number.end() :]
+            start, value = start + number.end(), value[number.end() :]
         if value.startswith(_OBJECTS):
-            value = value[_OBJECT_LENGTH:]
+            start, value = start + _OBJECT_LENGTH, value[_OBJECT_LENGTH:]
         if ":" in value and (line := _LINE(value)):
             value = value[: line.end(1)]
         # What was cut off may have been what was special.
         is_special = value not in _DIRECTIVES and (value is run or _SPECIAL(value))
         if is_special and _SHORTEST < len(value) <= _LONGEST and _is_solid(value):
-            values.append(value)
-    return values
+            places.append(slice(start, start + len(value)))
+    return places
 
 
 def _line_numbers(text: str) -> set[str]:

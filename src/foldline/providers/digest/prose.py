@@ -12,7 +12,7 @@ of each of equal strata is read, and at most `_MOST_OFFERED` sentences are chose
 """
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from heapq import heapify, heappop, heapreplace
@@ -120,39 +120,47 @@ def most_telling(texts: Sequence[str], *, known: Iterable[str] = (), most: int) 
 
     What says nothing that the ones before it, and the *known* words, do not say, is left out.
     """
-    lacking = [_content(text) for text in texts]
-    # One by one: what goes over all of them at once holds up the other threads.
-    uses = Counter(chain.from_iterable(words for words in lacking))
+    said = [_content(text) for text in texts]
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for index, words in enumerate(said):
+        for word in words:
+            places[word].append(index)
     weights = {
-        word: n.bit_length() * min(len(word), _LONG_NUMBER if word.isdigit() else _LONG_WORD)
+        word: len(uses).bit_length()
+        * min(len(word), _LONG_NUMBER if word.isdigit() else _LONG_WORD)
+        for word, uses in places.items()
         if len(word) >= _SHORTEST_WORD
-        else 0
-        for word, n in uses.items()
     }
-    covered = set(known)
-
-    def worth(index: int) -> int:
-        lacking[index] -= covered
-        # Only the order of the words is chance, not their sum.
-        total = sum(map(weights.__getitem__, lacking[index]))
-        return -(-total * _GRADES // (len(texts[index]) + _OVERHEAD))
-
+    for word in known:
+        weights.pop(word, None)
+    # What the words of each text that nothing before it says weigh: whole numbers, in any order.
+    lacking = [0] * len(texts)
+    for word, weight in weights.items():
+        for index in places[word]:
+            lacking[index] += weight
+    prices = [len(text) + _OVERHEAD for text in texts]
     # Of those that say equally much the first and the newest come first, then some from everywhere.
     order = [index * _GOLDEN % _TURN for index in range(len(texts))]
     order[-1:] = [0]
-    heap = [(-worth(index), order[index], index) for index in range(len(texts))]
+    heap = [
+        (-lacking[index] * _GRADES // prices[index], order[index], index)
+        for index in range(len(texts))
+    ]
     heapify(heap)
     chosen: list[int] = []
     while heap and len(chosen) < most and heap[0][0] < 0:
         # What was worth most may be worth less now; nothing is ever worth more than before.
         value, place, index = heap[0]
-        now = -worth(index)
+        now = -lacking[index] * _GRADES // prices[index]
         if now > value:
             heapreplace(heap, (now, place, index))
-        else:
-            heappop(heap)
-            chosen.append(index)
-            covered |= lacking[index]
+            continue
+        heappop(heap)
+        chosen.append(index)
+        for word in weights.keys() & said[index]:
+            weight = weights.pop(word)
+            for other in places[word]:
+                lacking[other] -= weight
     return chosen
 
 

@@ -33,8 +33,10 @@ _SIGNS = b'0123456789"#$%&()*+-/:;<=>@[\\]^_`{|}~'
 _JSON = ('{"', '[{"', '["')
 # Of data less than this share are letters.
 _MOST_OF_DATA = 0.7
-# As much of a text as mostly decides.
+# As much of data as is shown.
 _BEGINNING = 80
+# As much of a text as mostly decides.
+_FEW_WORDS = 24
 # What only agrees, refuses, thanks or stops for breath.
 _SMALL_TALK = frozenset(
     re.findall(
@@ -54,7 +56,7 @@ def asks(text: str) -> bool:
     """Whether *text* says more than that its writer agrees, refuses or is polite."""
     # The last word of a beginning may be the half of another.
     return not (
-        _SMALL_TALK.issuperset(words_in(text[:_BEGINNING])[:-1])
+        _SMALL_TALK.issuperset(words_in(text[:_FEW_WORDS])[:-1])
         and _SMALL_TALK.issuperset(words_in(text))
     )
 
