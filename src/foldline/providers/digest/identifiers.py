@@ -153,16 +153,12 @@ class Finder:
     def find(self, text: str) -> dict[str, str]:
         """Return the identifiers of *text* and their labels, `"name": "value"` pairs first."""
         self._go_on(len(text))
-        found: dict[str, str] = {}
+        words = self._words_of(text)
+        found = dict.fromkeys(chain.from_iterable(map(self._special.__getitem__, words)), "")
         # Most texts have no quote, which is seen at once.
         if '"' in text and ('":' in text or '" :' in text):
-            for label, written, number in _PAIR.findall(text):
-                value = written or number
-                if value not in found and (is_identifier(value) or label.lower().endswith("id")):
-                    found[value] = label
-        words = self._words_of(text)
-        for value in chain.from_iterable(map(self._special.__getitem__, words)):
-            found.setdefault(value, "")
+            labelled = _labelled(text)
+            found = {**labelled, **found, **labelled}
         for value in _line_numbers(text) if "\n" in text else ():
             found.pop(value, None)
         if not self._months.isdisjoint(words):
@@ -210,10 +206,14 @@ class Finder:
         self._plain |= plain
         for form in new:
             self._places[form] = _places(form)
-        for word, form in zip(unusual, forms, strict=True):
-            self._special[word] = list(map(word.__getitem__, self._places[form]))
-            if form in self._hints:
-                self._hints[word] = self._hints[form]
+        for word, places in zip(unusual, map(self._places.__getitem__, forms), strict=True):
+            # Most have one, and an iterator costs more than it.
+            one = len(places) == 1
+            self._special[word] = (word[places[0]],) if one else [word[place] for place in places]
+        if not self._hints.keys().isdisjoint(forms):
+            for word, form in zip(unusual, forms, strict=True):
+                if form in self._hints:
+                    self._hints[word] = self._hints[form]
 
     def _look_for_hints(self, words: list[str]) -> set[str]:
         # A hint may end with the space after a word.
@@ -253,6 +253,16 @@ def _places(word: str) -> list[slice]:
         if is_special and _SHORTEST < len(value) <= _LONGEST and _is_solid(value):
             places.append(slice(start, start + len(value)))
     return places
+
+
+def _labelled(text: str) -> dict[str, str]:
+    """Return the identifiers in `"name": "value"` pairs, and their names."""
+    found: dict[str, str] = {}
+    for label, written, number in _PAIR.findall(text):
+        value = written or number
+        if value not in found and (is_identifier(value) or label.lower().endswith("id")):
+            found[value] = label
+    return found
 
 
 def _line_numbers(text: str) -> set[str]:

@@ -8,6 +8,7 @@ new ones and come first, so what mattered most survives many folds and the rest 
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 
@@ -233,19 +234,22 @@ def _renamed(
 
 def _ranked(tallies: Mapping[str, _Tally], length: int, finder: Finder) -> list[Entry]:
     """Return the entries of *tallies*, the best first, at least `_MOST` that mean something."""
-    rough = sorted((-_score(tally, length), -tally.last, value) for value, tally in tallies.items())
+    rough: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
+    for value, tally in tallies.items():
+        rough[-_score(tally, length)].append((-tally.last, value))
     ranked: list[tuple[int, int, str, Entry]] = []
     strong, limit = 0, 0
-    for score, last, value in rough:
+    for score in sorted(rough):
         # A kind only takes from a score, so what follows cannot come before these.
         if strong >= _MOST and score > limit:
             break
-        kind, tally = finder.kind(value), tallies[value]
-        if not _is_noise(kind, value, tally):
-            entry = _entry(kind, value, tally.label, tally.last)
-            ranked.append((score + _KIND_COSTS.get(kind, 0), last, value, entry))
-            if strong < _MOST and not _is_weak(entry, finder):
-                strong, limit = strong + 1, score + _HIGHEST_COST
+        for last, value in rough[score]:
+            kind, tally = finder.kind(value), tallies[value]
+            if not _is_noise(kind, value, tally):
+                entry = _entry(kind, value, tally.label, tally.last)
+                ranked.append((score + _KIND_COSTS.get(kind, 0), last, value, entry))
+                if strong < _MOST and not _is_weak(entry, finder):
+                    strong, limit = strong + 1, score + _HIGHEST_COST
     return [entry for *_, entry in sorted(ranked)]
 
 

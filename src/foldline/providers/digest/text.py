@@ -194,6 +194,7 @@ _HINTS = tuple(
 )
 # A pattern that begins with characters is searched several times as fast as with a condition.
 _CARD = re.compile(r"[3-6](?<![\w.-].)\d{3}(?:[ -]?\d{2,6}){2,4}(?![\w-])")
+_FIGURES = ("0000 00", "0000-00", "000000")
 _CARD_LENGTHS = range(13, 20)
 _NO_DIGITS = bytes(set(range(256)).difference(digits.encode()))
 
@@ -258,7 +259,10 @@ def batches(texts: Iterable[str]) -> Iterator[list[str]]:
 
 def may_have_card(text: str) -> bool:
     """Whether *text* has what looks like the number of a card; it may be another number."""
-    return _CARD.search(text) is not None
+    # Searches for what each has cost much less than one for the pattern.
+    figures = one_digit(text)
+    is_likely = any(mark in figures for mark in _FIGURES) or not text.isascii()
+    return is_likely and _CARD.search(text) is not None
 
 
 def pieces(text: str) -> Iterator[str]:
