@@ -119,7 +119,7 @@ def read_span(messages: Iterable[Message], finder: Finder, earlier: Iterable[str
 def _cleaned(read: Sequence[_Read], finder: Finder) -> Iterator[_Read]:
     for one, text in zip(read, finder.clean([one.text for one in read]), strict=True):
         # Most texts come back as they are.
-        yield one if text is one.text else replace(one, text=text)
+        yield one if text == one.text else replace(one, text=text)
 
 
 def _calls(parts: Sequence[tuple[int, ToolCallPart]], finder: Finder) -> tuple[Call, ...]:
