@@ -113,6 +113,7 @@ class Finder:
         self._places: dict[str, Sequence[slice]] = {}
         self._kinds: dict[str, str] = {}
         self._words: dict[str, Sequence[str]] = {}
+        self._hinted: set[str] = set()
 
     def kind(self, value: str) -> str:
         """Return the kind of *value*; see `kind_of`."""
@@ -131,7 +132,7 @@ class Finder:
         return list(map(known.__getitem__, texts))
 
     def _cleaned(self, texts: list[str]) -> list[str]:
-        joined = _JOINT.join(texts)
+        given, joined = texts, _JOINT.join(texts)
         if not is_printable(joined, nulls=len(texts) - 1):
             texts = list(map(printable, texts))
             joined = _JOINT.join(texts)
@@ -146,6 +147,8 @@ class Finder:
             words = self._words[text] = special[start:end]
             start = end + 1
             hints = self._hints_of(words) if is_hinted else None
+            if hints:
+                self._hinted.add(given[place])
             if words and (hints or has_card):
                 texts[place] = redact(text, hints or ())
         return texts
@@ -171,9 +174,9 @@ class Finder:
                 found.setdefault(value, "")
         return found
 
-    def has_hint(self, text: str) -> bool:
-        """Whether something in *text* hints at a secret; card numbers have no hint."""
-        return not self._hints.keys().isdisjoint(self._words_of(text))
+    def has_hint(self, texts: Iterable[str]) -> bool:
+        """Whether something in *texts*, which were cleaned, hints at a secret; card numbers do not."""
+        return not self._hinted.isdisjoint(texts)
 
     def _go_on(self, size: int) -> None:
         self._read += size

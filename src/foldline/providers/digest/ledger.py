@@ -151,9 +151,11 @@ class _Notes(dict[str, _Tally]):
             tally = self.get(value)
             if tally is None:
                 tally = self[value] = _Tally(label)
-            tally.label = tally.label or label
+            if label and not tally.label:
+                tally.label = label
             setattr(tally, role, getattr(tally, role) + 1)
-            tally.last = max(tally.last, position)
+            if position > tally.last:
+                tally.last = position
 
 
 def _tallied(span: Span, earlier: Earlier, finder: Finder) -> dict[str, _Tally]:
@@ -199,13 +201,13 @@ def _note_argument(notes: _Notes, argument: Argument, position: int, finder: Fin
 
 def _canonical_paths(values: Iterable[str]) -> Mapping[str, str]:
     # The end of a longer path is that path.
-    paths = sorted(values, key=lambda value: (-len(value), value))
+    paths = {path: _bare(path) for path in sorted(sorted(values), key=len, reverse=True)}
     by_ending: dict[str, str] = {}
-    for path in paths:
-        steps = _bare(path).split("/")
+    for path, bare in paths.items():
+        steps = bare.split("/")
         for start in range(max(len(steps) - _DEEPEST, 0), len(steps)):
             by_ending.setdefault("/".join(steps[start:]), path)
-    return {path: by_ending.get(_bare(path), path).replace("/./", "/") for path in paths}
+    return {path: by_ending.get(bare, path).replace("/./", "/") for path, bare in paths.items()}
 
 
 def _bare(path: str) -> str:
@@ -261,7 +263,7 @@ def _score(tally: _Tally, length: int) -> int:
         score += 40 + 8 * min(used, 4)
     if user or assistant:
         score += 24 * (bool(user) + bool(assistant)) + 80 * bool(tally.own)
-    if tally.label.lower().endswith(_ID_ENDINGS):
+    if tally.label and tally.label.lower().endswith(_ID_ENDINGS):
         score += 16
     return score
 

@@ -10,6 +10,7 @@ import logging
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import chain
 from typing import TypeAlias
 
@@ -116,8 +117,7 @@ _PATHLIKE = re.compile(
 ).fullmatch
 
 
-def _is_looking(name: str) -> bool:
-    words = name_words(name)
+def _is_looking(name: str, words: AbstractSet[str]) -> bool:
     looks = _LOOKS_FIRST(name) is not None or not words.isdisjoint(_LOOKS)
     return looks and words.isdisjoint(_CHANGES)
 
@@ -155,16 +155,16 @@ def _opened(use: ToolUse) -> Facts | None:
 
 
 def _action(use: ToolUse) -> FileAction | None:
-    if _is_looking(use.name):
-        return None if name_words(use.name).isdisjoint(_READS) else "read"
+    words = name_words(use.name)
+    if _is_looking(use.name, words):
+        return None if words.isdisjoint(_READS) else "read"
     labels = {one.label for one in use.arguments}
     if not labels.isdisjoint(_OLD_LABELS) and not labels.isdisjoint(_NEW_LABELS):
         return "edited"
     # A tool that does several things is told by an argument which one.
-    for said in (use.argument("command")[:40], use.name):
-        verbs = name_words(said)
-        for action, words in _VERBS:
-            if not verbs.isdisjoint(words):
+    for said in (name_words(use.argument("command")[:40]), words):
+        for action, verbs in _VERBS:
+            if not said.isdisjoint(verbs):
                 return action
     return None if labels.isdisjoint(_CONTENT_LABELS) else "created"
 
@@ -196,13 +196,14 @@ _PATCH_ACTIONS: dict[str, FileAction] = {"Add": "created", "Update": "edited", "
 def _patch(use: ToolUse) -> Facts | None:
     """Read patches of Codex, and unified diffs that a tool applies."""
     found: list[tuple[str, FileAction]] = []
+    is_patch = "patch" in use.name.lower()
     for argument in use.arguments:
         if " File: " in argument.value:
             for verb, path in _PATCHED.findall(argument.value):
                 found.append((path.strip(), _PATCH_ACTIONS[verb]))
-        if "patch" in use.name.lower() and not found:
+        if is_patch and not found:
             found.extend((path, "edited") for path in _DIFFED.findall(argument.value))
-    if not found or _is_looking(use.name):
+    if not found or _is_looking(use.name, name_words(use.name)):
         return None
     files = [
         Artefact(path=path, action=action, failed=bool(use.failure))
