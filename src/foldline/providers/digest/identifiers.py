@@ -200,13 +200,12 @@ class Finder:
         return list(filter(self._special.__contains__, words))
 
     def _learn(self, words: set[str]) -> None:
-        others = [word for word in words if not (word.isalpha() and word.islower())]
-        unusual = list(filter(_UNUSUAL, others))
+        unusual = list(filter(_UNUSUAL, words))
         forms = one_digit(" ".join(unusual)).split()
         new = set(forms).difference(self._places)
         plain = words.difference(unusual)
         hinted = self._look_for_hints([*plain, *new])
-        months = [one for one in others if one[:3] in _MONTH_STARTS and _MONTH(one)]
+        months = [word for word in plain if word[:3] in _MONTH_STARTS and _MONTH(word)]
         self._months.update(months)
         named = plain.intersection(chain(hinted, months))
         self._special.update(dict.fromkeys(named, ()))
