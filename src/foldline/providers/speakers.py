@@ -1,6 +1,7 @@
 """Who speaks, where several agents answer: models are sent no names, so a summary has to tell them."""
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from foldline.history.messages import Message
 from foldline.providers.digest.text import clean, one_line, shorten
@@ -20,6 +21,8 @@ def spoken_by(messages: Sequence[Message], earlier: Iterable[str] = ()) -> list[
     They do if the answers have more than one, or if an *earlier* summary names one; else all are empty.
     """
     agents = [one.speaker[::-1] if one.role == "assistant" else () for one in messages]
+    if not any(chain.from_iterable(agents)):
+        return [""] * len(agents)
     names = [next((one for one in each if one and isinstance(one, str)), "") for each in agents]
     known = {name: named(name).replace(":", "") for name in set(names) - {""}}
     if len(known) > 1 or (known and any(_NAMED in text for text in earlier)):
