@@ -2,9 +2,9 @@
 Identifiers in text: ids, codes, files, dates, amounts, addresses, names of code.
 
 Texts are joined and split at white space, many at a time, and each distinct word is looked at once
-for all texts, since most words come again and again. Words that differ in digits alone have one form, and what
-is found in one of them is in the same place in the others. What JSON writes as a key is none, and neither is a
-version number.
+for all texts, since most words come again and again. Words that differ in their digits alone have
+one form, and what is found in one of them is in the same place in the others. What JSON writes as a
+key is none, and neither is a version number.
 """
 
 import re
@@ -49,14 +49,10 @@ _FILED = re.compile(r"\d{2}|[A-Z]\d|\d[A-Z]").search
 _OBJECTS = ("this.", "self.")
 _OBJECT_LENGTH = len("this.")
 # A pattern that begins with characters is searched several times as fast as one with alternatives.
-_SPECIAL = re.compile(
-    rf"[0-9@_/#.A-Z](?:(?<![.A-Z])|(?<=\.)(?:{_FILE})$|(?<=[a-z][A-Z]))"
-).search
+_SPECIAL = re.compile(rf"[0-9@_/#.A-Z](?:(?<![.A-Z])|(?<=\.)(?:{_FILE})$|(?<=[a-z][A-Z]))").search
 _SOLID = re.compile(r"(?=\S*?[^\W_]\S*?[^\W_])\S+").fullmatch
 # What a word has if anything is in it that is looked for: a digit, an identifier.
-_UNUSUAL = re.compile(
-    r"[\d@_/#.A-Z](?:(?<![.A-Z])|(?<=\.)(?=[a-z])|(?<=[a-z][A-Z]))"
-).search
+_UNUSUAL = re.compile(r"[\d@_/#.A-Z](?:(?<![.A-Z])|(?<=\.)(?=[a-z])|(?<=[a-z][A-Z]))").search
 _LEFT_EDGE = ",:;!?+-*"
 _RIGHT_EDGE = ".,:;!?~+-*"
 # What stands between texts that are read together; no printable text has it.
@@ -161,12 +157,16 @@ class Finder:
     def find(self, text: str) -> dict[str, str]:
         """Return the identifiers of *text* and their labels, `"name": "value"` pairs first."""
         self._go_on(len(text))
-        words = self._words_of(text)
-        found = dict.fromkeys(chain.from_iterable(map(self._special.__getitem__, words)), "")
+        found: dict[str, str] = {}
         # Most texts have no quote, which is seen at once.
         if '"' in text and ('":' in text or '" :' in text):
-            labelled = _labelled(text)
-            found = {**labelled, **found, **labelled}
+            for label, written, number in _PAIR.findall(text):
+                value = written or number
+                if value not in found and (is_identifier(value) or label.lower().endswith("id")):
+                    found[value] = label
+        words = self._words_of(text)
+        for value in chain.from_iterable(map(self._special.__getitem__, words)):
+            found.setdefault(value, "")
         for value in _line_numbers(text) if "\n" in text else ():
             found.pop(value, None)
         if not self._months.isdisjoint(words):
@@ -204,35 +204,29 @@ class Finder:
         forms = one_digit(" ".join(unusual)).split()
         new = set(forms).difference(self._places)
         plain = words.difference(unusual)
-        hinted = self._look_for_hints([*plain, *new])
+        self._look_for_hints([*plain, *new])
         months = [word for word in plain if word[:3] in _MONTH_STARTS and _MONTH(word)]
         self._months.update(months)
-        named = plain.intersection(chain(hinted, months))
+        named = plain.intersection(months) | plain & self._hints.keys()
         self._special.update(dict.fromkeys(named, ()))
-        plain -= named
-        self._plain |= plain
+        self._plain |= plain - named
         for form in new:
             self._places[form] = _places(form)
         for word, places in zip(unusual, map(self._places.__getitem__, forms), strict=True):
-            # Most have one, and an iterator costs more than it.
-            one = len(places) == 1
-            self._special[word] = (word[places[0]],) if one else [word[place] for place in places]
+            self._special[word] = [word[place] for place in places]
         if not self._hints.keys().isdisjoint(forms):
             for word, form in zip(unusual, forms, strict=True):
                 if form in self._hints:
                     self._hints[word] = self._hints[form]
 
-    def _look_for_hints(self, words: list[str]) -> set[str]:
+    def _look_for_hints(self, words: Iterable[str]) -> None:
         # A hint may end with the space after a word.
         text = " ".join([*words, ""])
-        hinted: set[str] = set()
         for hint in hints_in(text):
             part = hint.rstrip()
             for word, lowered in zip(words, one_digit(text.lower()).split(), strict=True):
                 if part in lowered:
                     self._hints.setdefault(word, []).append(hint)
-                    hinted.add(word)
-        return hinted
 
 
 def _places(word: str) -> list[slice]:
@@ -260,16 +254,6 @@ def _places(word: str) -> list[slice]:
         if is_special and _SHORTEST < len(value) <= _LONGEST and _is_solid(value):
             places.append(slice(start, start + len(value)))
     return places
-
-
-def _labelled(text: str) -> dict[str, str]:
-    """Return the identifiers in `"name": "value"` pairs, and their names."""
-    found: dict[str, str] = {}
-    for label, written, number in _PAIR.findall(text):
-        value = written or number
-        if value not in found and (is_identifier(value) or label.lower().endswith("id")):
-            found[value] = label
-    return found
 
 
 def _line_numbers(text: str) -> set[str]:

@@ -68,9 +68,7 @@ _HIGHEST_COST = max(cost for kind, cost in _KIND_COSTS.items() if kind not in _W
 _SMALL_KINDS = ("clock", "number", "amount", "version")
 # What the user calls their own ("my order number is ..."): the subject of the conversation.
 # It begins with characters, and the second is rarer, since that is searched several times as fast.
-_OWN = re.compile(
-    r"[yYuU](?<!\w..)(?:(?<=[mM][yY])|(?<=[oO][uU])[rR])\b[^!?\n]{0,80}"
-).finditer
+_OWN = re.compile(r"[yYuU](?<!\w..)(?:(?<=[mM][yY])|(?<=[oO][uU])[rR])\b[^!?\n]{0,80}").finditer
 _ID_ENDINGS = ("id", "code", "number", "key", "date", "email", "path", "dob", "ref")
 # The path of an import is relative to a file that is not known.
 _RELATIVE = ("./", "../")
@@ -151,11 +149,9 @@ class _Notes(dict[str, _Tally]):
             tally = self.get(value)
             if tally is None:
                 tally = self[value] = _Tally(label)
-            if label and not tally.label:
-                tally.label = label
+            tally.label = tally.label or label
             setattr(tally, role, getattr(tally, role) + 1)
-            if position > tally.last:
-                tally.last = position
+            tally.last = max(tally.last, position)
 
 
 def _tallied(span: Span, earlier: Earlier, finder: Finder) -> dict[str, _Tally]:
@@ -248,11 +244,12 @@ def _ranked(tallies: Mapping[str, _Tally], length: int, finder: Finder) -> list[
             break
         for last, value in rough[score]:
             kind, tally = finder.kind(value), tallies[value]
-            if not _is_noise(kind, value, tally):
-                entry = _entry(kind, value, tally.label, tally.last)
-                ranked.append((score + _KIND_COSTS.get(kind, 0), last, value, entry))
-                if strong < _MOST and not _is_weak(entry, finder):
-                    strong, limit = strong + 1, score + _HIGHEST_COST
+            if _is_noise(kind, value, tally):
+                continue
+            entry = _entry(kind, value, tally.label, tally.last)
+            ranked.append((score + _KIND_COSTS.get(kind, 0), last, value, entry))
+            if strong < _MOST and not _is_weak(entry, finder):
+                strong, limit = strong + 1, score + _HIGHEST_COST
     return [entry for *_, entry in sorted(ranked)]
 
 

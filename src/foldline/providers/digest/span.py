@@ -127,7 +127,6 @@ def _calls(parts: Sequence[tuple[int, ToolCallPart]], finder: Finder) -> tuple[C
     leaves = list(map(_leaves, written))
     labels = {*(label for each in leaves for label, _ in each), *(part.name for _, part in parts)}
     names = dict(zip(labels, finder.clean(labels), strict=True))
-    tools = {name: _NAME_BREAK.sub(" ", names[name]).strip() for name in {part.name for _, part in parts}}
     values = iter(finder.clean([value for each in leaves for _, value in each]))
     calls: list[Call] = []
     for (place, part), text, each in zip(parts, written, leaves, strict=True):
@@ -135,7 +134,8 @@ def _calls(parts: Sequence[tuple[int, ToolCallPart]], finder: Finder) -> tuple[C
         if finder.has_hint(chain.from_iterable(each)):
             # A secret is next to its name only in JSON.
             arguments = _arguments(text, finder)
-        calls.append(Call(place, part.id, tools[part.name], tuple(arguments)))
+        name = _NAME_BREAK.sub(" ", names[part.name]).strip()
+        calls.append(Call(place, part.id, name, tuple(arguments)))
     return tuple(calls)
 
 

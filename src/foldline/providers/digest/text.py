@@ -52,7 +52,7 @@ def one_digit(text: str) -> str:
 
 
 class _Rule(Struct, frozen=True):
-    """One shape of secret; the hints are in lower case with one digit, and a group called `keep` is kept."""
+    """One shape of secret; a group called `keep` is kept. In hints are no capitals, and one digit."""
 
     hints: frozenset[str]
     pattern: re.Pattern[str]
@@ -259,10 +259,11 @@ def batches(texts: Iterable[str]) -> Iterator[list[str]]:
 
 def may_have_card(text: str) -> bool:
     """Whether *text* has what looks like the number of a card; it may be another number."""
-    # Searches for what each has cost much less than one for the pattern.
+    # What each begins with is found much faster; beyond ASCII there are more digits.
     figures = one_digit(text)
-    is_likely = any(mark in figures for mark in _FIGURES) or not text.isascii()
-    return is_likely and _CARD.search(text) is not None
+    if text.isascii() and not any(mark in figures for mark in _FIGURES):
+        return False
+    return _CARD.search(text) is not None
 
 
 def pieces(text: str) -> Iterator[str]:
