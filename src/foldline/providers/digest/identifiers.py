@@ -2,9 +2,7 @@
 Identifiers in text: ids, codes, files, dates, amounts, addresses, names of code.
 
 Texts are joined and split at white space, many at a time, and each distinct word is looked at once
-for all texts, since most words come again and again. Words that differ in their digits alone have
-one form, and what is found in one of them is in the same place in the others. What JSON writes as a
-key is none, and neither is a version number.
+for all texts, since most words come again and again. What JSON writes as a key is none, and neither is a version number.
 """
 
 import re
@@ -17,7 +15,6 @@ from foldline.providers.digest.text import (
     hints_in,
     is_printable,
     may_have_card,
-    one_digit,
     printable,
     redact,
 )
@@ -101,12 +98,10 @@ class Finder:
         self._rest = rest
         self._read = 0
         self._plain: set[str] = set()
-        # What each special word names.
-        self._special: dict[str, Sequence[str]] = {_BETWEEN: ()}
+        # What a word names is looked for when it is asked.
+        self._special: dict[str, Sequence[str] | None] = {_BETWEEN: ()}
         self._hints: dict[str, list[str]] = {}
         self._months: set[str] = set()
-        # Where identifiers are in the special words of each form.
-        self._places: dict[str, Sequence[slice]] = {}
         self._kinds: dict[str, str] = {}
         self._words: dict[str, Sequence[str]] = {}
         self._hinted: set[str] = set()
@@ -165,8 +160,12 @@ class Finder:
                 if value not in found and (is_identifier(value) or label.lower().endswith("id")):
                     found[value] = label
         words = self._words_of(text)
-        for value in chain.from_iterable(map(self._special.__getitem__, words)):
-            found.setdefault(value, "")
+        for word in words:
+            values = self._special[word]
+            if values is None:
+                values = self._special[word] = _values(word)
+            for value in values:
+                found.setdefault(value, "")
         for value in _line_numbers(text) if "\n" in text else ():
             found.pop(value, None)
         if not self._months.isdisjoint(words):
@@ -200,60 +199,41 @@ class Finder:
         return list(filter(self._special.__contains__, words))
 
     def _learn(self, words: set[str]) -> None:
-        unusual = list(filter(_UNUSUAL, words))
-        forms = one_digit(" ".join(unusual)).split()
-        new = set(forms).difference(self._places)
-        plain = words.difference(unusual)
-        self._look_for_hints([*plain, *new])
-        months = [word for word in plain if word[:3] in _MONTH_STARTS and _MONTH(word)]
-        self._months.update(months)
-        named = plain.intersection(months) | plain & self._hints.keys()
-        self._special.update(dict.fromkeys(named, ()))
-        self._plain |= plain - named
-        for form in new:
-            self._places[form] = _places(form)
-        for word, places in zip(unusual, map(self._places.__getitem__, forms), strict=True):
-            self._special[word] = [word[place] for place in places]
-        if not self._hints.keys().isdisjoint(forms):
-            for word, form in zip(unusual, forms, strict=True):
-                if form in self._hints:
-                    self._hints[word] = self._hints[form]
-
-    def _look_for_hints(self, words: Iterable[str]) -> None:
         # A hint may end with the space after a word.
         text = " ".join([*words, ""])
         for hint in hints_in(text):
             part = hint.rstrip()
-            for word, lowered in zip(words, one_digit(text.lower()).split(), strict=True):
+            for word, lowered in zip(words, text.lower().split(), strict=True):
                 if part in lowered:
                     self._hints.setdefault(word, []).append(hint)
+        special = set(filter(_UNUSUAL, words))
+        months = [word for word in words - special if word[:3] in _MONTH_STARTS and _MONTH(word)]
+        self._months.update(months)
+        special.update(months, words & self._hints.keys())
+        self._special.update(dict.fromkeys(special))
+        self._plain |= words - special
 
 
-def _places(word: str) -> list[slice]:
-    """Return where the identifiers of *word* are in it."""
-    places: list[slice] = []
-    end = 0
+def _values(word: str) -> list[str]:
+    values: list[str] = []
     if "..." in word:
-        word = _DOTS.sub(lambda dots: " " * len(dots[0]), word)
+        word = _DOTS.sub(" ", word)
     for run, key in _RUN(word):
-        end = word.index(run, end) + len(run)
         # A key with more than a number at its end is an id that something is filed under.
         if (key and not _FILED(run)) or not _SPECIAL(run):
             continue
-        value = run.lstrip(_LEFT_EDGE)
-        start = end - len(value)
-        value = value.rstrip(_RIGHT_EDGE)
+        value = run.lstrip(_LEFT_EDGE).rstrip(_RIGHT_EDGE)
         if ":" in value and (number := _NUMBER(value)):
-            start, value = start + number.end(), value[number.end() :]
+            value = value[number.end() :]
         if value.startswith(_OBJECTS):
-            start, value = start + _OBJECT_LENGTH, value[_OBJECT_LENGTH:]
+            value = value[_OBJECT_LENGTH:]
         if ":" in value and (line := _LINE(value)):
             value = value[: line.end(1)]
         # What was cut off may have been what was special.
         is_special = value not in _DIRECTIVES and (value is run or _SPECIAL(value))
         if is_special and _SHORTEST < len(value) <= _LONGEST and _is_solid(value):
-            places.append(slice(start, start + len(value)))
-    return places
+            values.append(value)
+    return values
 
 
 def _line_numbers(text: str) -> set[str]:

@@ -31,7 +31,6 @@ __all__ = [
     "is_printable",
     "letters_in",
     "may_have_card",
-    "one_digit",
     "one_line",
     "pieces",
     "printable",
@@ -42,17 +41,8 @@ __all__ = [
 ]
 
 
-_ONE_DIGIT = bytes.maketrans(b"123456789", b"000000000")
-
-
-def one_digit(text: str) -> str:
-    """Return *text* with zeros in place of the other ASCII digits."""
-    data = text.encode(errors="surrogatepass").translate(_ONE_DIGIT)
-    return data.decode(errors="surrogatepass")
-
-
 class _Rule(Struct, frozen=True):
-    """One shape of secret; a group called `keep` is kept. In hints are no capitals, and one digit."""
+    """One shape of secret; the hints are in lower case, and a group called `keep` is kept."""
 
     hints: frozenset[str]
     pattern: re.Pattern[str]
@@ -62,7 +52,7 @@ class _Rule(Struct, frozen=True):
 def _rule(name: str, hints: str, pattern: str) -> _Rule:
     compiled = re.compile(pattern)
     keep = r"\g<keep>" if "keep" in compiled.groupindex else ""
-    return _Rule(frozenset(one_digit(hints).split()), compiled, keep + REDACTED.format(name))
+    return _Rule(frozenset(hints.split()), compiled, keep + REDACTED.format(name))
 
 
 # A quote may be that of JSON inside of JSON.
@@ -84,16 +74,13 @@ _SOLID = (
 )
 
 
-# A private key goes over many lines, so it is looked for in the whole text.
-_KEY = _rule(
-    "private key",
-    "-----begin",
-    r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-    r"(?s:.*?)(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
-)
-# One word each, which has `_SHORTEST_TOKEN` characters or more.
-_SHORTEST_TOKEN = 15
-_TOKENS = (
+REDACTION_RULES = (
+    _rule(
+        "private key",
+        "-----begin",
+        r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+        r"(?s:.*?)(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
+    ),
     # The lookahead reads a run of characters once, however many tokens could begin inside it.
     _rule(
         "json web token",
@@ -122,11 +109,6 @@ _TOKENS = (
         r"|pypi-|sb_secret_|ATATT3)(?=[\w.=-]{0,80}\d)[\w.=-]{20,}|dapi[0-9a-f]{32}\b)",
     ),
     _rule("telegram token", ":aa", r"\b\d{8,10}:AA[\w-]{32,}"),
-)
-
-REDACTION_RULES = (
-    _KEY,
-    *_TOKENS,
     _rule(
         "authorization",
         "bearer basic",
@@ -180,13 +162,14 @@ REDACTION_RULES = (
 )
 """The shapes, in the order in which they are tried."""
 
-_RUN = re.compile(r"[k_.-](?<![^s]k)[a-z0-9]{20}").finditer
-_PREFIXES = ("sk", *one_digit(_SOLID).split())
+# A private key goes over many lines, so it is looked for in the whole text.
+_KEY = REDACTION_RULES[0]
+_RUN = re.compile(r"[K_.-](?<![^S]K)[A-Za-z0-9]{20}").finditer
+_PREFIXES = ("sk", *_SOLID.split())
 _LONGEST_PREFIX = max(map(len, _PREFIXES))
-_IN_TOKENS = sorted(frozenset[str]().union(*(rule.hints for rule in _TOKENS)).difference(_PREFIXES))
-_OTHERS = frozenset[str]().union(*(rule.hints for rule in REDACTION_RULES if rule not in _TOKENS))
+_OTHERS = frozenset[str]().union(*(rule.hints for rule in REDACTION_RULES)).difference(_PREFIXES)
 # What several hints have in common is in few texts, so it is looked for first.
-_COMMON = ("key", "pass", "secret", "api")
+_COMMON = ("key", "pass", "secret", "api", "sk-")
 _ALONE = sorted(hint for hint in _OTHERS if not any(common in hint for common in _COMMON))
 _HINTS = tuple(
     (common, tuple(sorted(hint for hint in _OTHERS if common in hint)))
@@ -194,7 +177,6 @@ _HINTS = tuple(
 )
 # A pattern that begins with characters is searched several times as fast as with a condition.
 _CARD = re.compile(r"[3-6](?<![\w.-].)\d{3}(?:[ -]?\d{2,6}){2,4}(?![\w-])")
-_FIGURES = ("0000 00", "0000-00", "000000")
 _CARD_LENGTHS = range(13, 20)
 _NO_DIGITS = bytes(set(range(256)).difference(digits.encode()))
 
@@ -208,17 +190,15 @@ _BEFORE, _AFTER = 128, 16
 
 def hints_in(text: str) -> list[str]:
     """Return what is in *text* that hints at a secret; card numbers have no hint."""
-    lowered = one_digit(text.lower())
+    lowered = text.lower()
     likely = chain.from_iterable(few for common, few in _HINTS if common in lowered)
-    hints = [hint for hint in likely if hint in lowered]
-    long = " ".join([word for word in lowered.split() if len(word) >= _SHORTEST_TOKEN])
-    return [*hints, *(hint for hint in _IN_TOKENS if hint in long), *_prefixes_in(long)]
+    return [hint for hint in likely if hint in lowered] + list(_prefixes_in(text))
 
 
 def _prefixes_in(text: str) -> Iterator[str]:
     for found in _RUN(text):
         end = found.start() + 1
-        before = text[max(end - _LONGEST_PREFIX, 0) : end]
+        before = text[max(end - _LONGEST_PREFIX, 0) : end].lower()
         if before.endswith(_PREFIXES):
             yield from filter(before.endswith, _PREFIXES)
 
@@ -259,10 +239,6 @@ def batches(texts: Iterable[str]) -> Iterator[list[str]]:
 
 def may_have_card(text: str) -> bool:
     """Whether *text* has what looks like the number of a card; it may be another number."""
-    # What each begins with is found much faster; beyond ASCII there are more digits.
-    figures = one_digit(text)
-    if text.isascii() and not any(mark in figures for mark in _FIGURES):
-        return False
     return _CARD.search(text) is not None
 
 
