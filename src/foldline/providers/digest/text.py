@@ -87,15 +87,15 @@ REDACTION_RULES = (
         "eyj",
         r"(?P<keep>(?<![\w-])(?=[\w-]*+\.[\w-]{8,}+\.)[\w-]*?\b)eyJ[\w-]{8,}+\.[\w-]{8,}+\.[\w-]*+",
     ),
-    _rule("anthropic key", "sk-ant-", r"\bsk-ant-[\w-]{16,}"),
-    _rule("openai key", "sk-", r"\bsk-[\w-]{20,}"),
-    _rule("aws key id", "akia asia", r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
+    _rule("anthropic key", "sk-ant-", r"sk-(?<!\w...)ant-[\w-]{16,}"),
+    _rule("openai key", "sk-", r"sk-(?<!\w...)[\w-]{20,}"),
+    _rule("aws key id", "akia asia", r"A(?<!\w.)(?:KIA|SIA)[A-Z0-9]{16}\b"),
     _rule("gitlab token", "glpat-", r"\bglpat-[\w-]{16,}"),
     _rule("slack token", "xox", r"\bxox[abeoprs]-[\w-]{10,}"),
     _rule("slack webhook", "hooks.slack.com", r"\bhooks\.slack\.com/services/[\w/]{16,}"),
     _rule("google key", "aiza", r"\bAIza[\w-]{35}"),
     _rule("google token", "ya29.", r"\bya29\.[\w.-]{20,}"),
-    _rule("sendgrid key", "sg.", r"\bSG\.[\w-]{16,}\.[\w-]{16,}"),
+    _rule("sendgrid key", "sg.", r"SG\.(?<!\w...)[\w-]{16,}\.[\w-]{16,}"),
     _rule("twilio key", "sk", r"SK(?<!\w..)[0-9a-f]{32}\b"),
     _rule(
         "token",
@@ -112,7 +112,8 @@ REDACTION_RULES = (
     _rule(
         "authorization",
         "bearer basic",
-        r"(?i)(?P<keep>\b(?:bearer|authorization:\s{0,8}basic)\s{1,8})[\w.~+/-]{16,}=*",
+        r"(?P<keep>[AaBb][EeUu](?<!\w..)(?i:(?<=be)arer|(?<=au)thorization:\s{0,8}basic)\s{1,8})"
+        r"[\w.~+/-]{16,}=*",
     ),
     _rule("password", "://", r"(?P<keep>://[^\s/:@]{0,80}:)[^\s/@]{1,200}(?=@)"),
     _rule(
@@ -144,9 +145,9 @@ REDACTION_RULES = (
     _rule(
         "secret",
         "passw passph secret token api_key api-key apikey access_key private_key",
-        # It begins with characters, since that is searched four times as fast.
-        r"(?P<keep>[AaPpSs\u017fTt](?i:(?<=p)(?:asswo?r?[dt]|assphrase|rivate_key)|(?<=s)ec(?:ret)|(?<=t)(?<![a-z].)oken"
-        r"|(?<=a)(?:pi[_-]?key|ccess_key))"
+        # It begins with characters, since that is searched many times as fast.
+        r"(?P<keep>[AaPpSs\u017fTt][AaCcEeOoPpRr](?i:(?<=pa)ss(?:wo?r?[dt]|phrase)|(?<=pr)ivate_key"
+        r"|(?<=se)c(?:ret)|(?<=to)(?<![a-z]..)ken|(?<=ap)i[_-]?key|(?<=ac)cess_key)"
         rf"(?:{_MARK}\s{{0,3}}:\s{{0,3}}|\s{{0,3}}[=:]\s{{0,3}}(?={_MARK})|=)"
         rf"(?P<quote>(?P<esc>\\{{0,7}})[\"'])?)(?!{_MARK})"
         r"(?:(?!(?P=quote))(?:(?P=esc)\\(?P=esc)[\"']|\\.|[^\s\"'\[\\,;&])){6,400}",
@@ -155,8 +156,9 @@ REDACTION_RULES = (
     _rule(
         "secret",
         "passw _pass secret token api_key api-key apikey access_key accesskey account_key accountkey",
-        r"(?P<keep>[AaPpSsTt_-](?i:(?<=p)assw(?:or)?[dt]|(?<=[_-])pass|(?<=s)ec(?:ret)(?:_?key)?|(?<=t)oken"
-        rf"|(?<=a)(?:pi[_-]?key|cc(?:ess|ount)_?key)){_QUOTE}(?:\s{{0,3}}[:=]\s{{0,3}}|\s){_QUOTE})"
+        r"(?P<keep>[AaPpSsTt_-][AaCcEeOoPp](?i:(?<=pa)ssw(?:or)?[dt]|(?<=[_-]p)ass"
+        r"|(?<=se)c(?:ret)(?:_?key)?|(?<=to)ken|(?<=ap)i[_-]?key"
+        rf"|(?<=ac)c(?:ess|ount)_?key){_QUOTE}(?:\s{{0,3}}[:=]\s{{0,3}}|\s){_QUOTE})"
         r"(?=[^\s\"'\\,;&(){}<>]{0,80}\d)(?!\[)[^\s\"'\[\\,;&(){}<>]{8,400}",
     ),
 )
