@@ -21,6 +21,7 @@ from tests.planted import (
     agent,
     agent_loop,
     apps,
+    contract,
     costs,
     history,
     reduction,
@@ -38,6 +39,7 @@ ROOMS: Final[Mapping[str, tuple[Bug, ...]]] = MappingProxyType(
     {
         "history": history.BUGS,
         "reduction": reduction.BUGS,
+        "contract": contract.BUGS,
         "costs": costs.BUGS,
         "agent": agent.BUGS,
         "loop": agent_loop.BUGS,

@@ -1,75 +1,101 @@
-"""The numbers that a text says in English words, as the transcript of a call or a meeting does."""
+"""The numbers of a text: in digits, with whatever marks and words for zeros, or said in English words."""
 
 import re
 from collections.abc import Iterator
 from itertools import pairwise
 
 
-__all__ = ["in_digits"]
+__all__ = ["MARKS", "NUMBER", "in_digits", "numbers_of", "readings"]
 
 
-_ONES = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-]
-_ORDINALS = [
-    "first",
-    "second",
-    "third",
-    "fourth",
-    "fifth",
-    "sixth",
-    "seventh",
-    "eighth",
-    "ninth",
-    "tenth",
-    "eleventh",
-    "twelfth",
-    "thirteenth",
-    "fourteenth",
-    "fifteenth",
-    "sixteenth",
-    "seventeenth",
-    "eighteenth",
-    "nineteenth",
-]
-_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+NUMBER = re.compile(
+    r"(?<![\w.,])\d{1,3}(?:([,.' _])\d{3})(?:\1\d{3})*(?:[.,]\d+)?(?![\d])|\d+(?:[.,]\d+)*"
+)
+"""A number, with or without marks between its groups."""
+
+MARKS = re.compile(r"[.,' _]")
+"""What may stand between groups of digits."""
+
+# How many zeros a word stands for, after a number.
+_ZEROS = {
+    word: zeros
+    for zeros, words in {
+        3: "k thousand tsd tausend mille mil mila duizend tusen tys bin тыс тысяч тысячи 千 천",
+        4: "万 萬 만",
+        6: "m million millions mio millionen millones milioni milhões miljoen miljoner mln milyon млн миллион"
+        " миллиона миллионов",
+        8: "億 亿 억",
+        9: "bn billion billions mrd milliarden milliards miliardi miljard mld milyar млрд",
+    }.items()
+    for word in words.split()
+}
+_SCALED = re.compile(r"(?<![0-9A-Za-z_.,])(\d{1,9})(?:[.,](\d{1,9}))?\s?([^\W\d_]{1,10})")
+_GROUP = 3
+_ONES = """
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen
+"""
+_FIRSTS = """
+    first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth
+    sixteenth seventeenth eighteenth nineteenth
+"""
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_TENTHS = _TENS.replace("y", "ieth")
 _VALUES = {
     "oh": 0,
-    **{word: value for value, word in enumerate(_ONES)},
-    **{word: value for value, word in enumerate(_ORDINALS, 1)},
-    **{word: 10 * value for value, word in enumerate(_TENS, 2)},
-    **{f"{word[:-1]}ieth": 10 * value for value, word in enumerate(_TENS, 2)},
+    **{word: value for value, word in enumerate(_ONES.split())},
+    **{word: value for value, word in enumerate(_FIRSTS.split(), 1)},
+    **{
+        word: 10 * value
+        for words in (_TENS, _TENTHS)
+        for value, word in enumerate(words.split(), 2)
+    },
 }
-_ORDINAL = frozenset((*_ORDINALS, *(f"{word[:-1]}ieth" for word in _TENS)))
+_ORDINALS = frozenset((*_FIRSTS.split(), *_TENTHS.split()))
 _SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
-_MARKS = ("point", "half")
-_WORD = "|".join(sorted((*_VALUES, *_SCALES, *_MARKS), key=len, reverse=True))
+_SIGNS = ("point", "half")
+_WORD = "|".join(sorted((*_VALUES, *_SCALES, *_SIGNS), key=len, reverse=True))
 _RUN = re.compile(
-    rf"(\b(?!(?:{_WORD})\b)[^\W\d_]{{1,12}}\W{{1,3}})?\b((?:{_WORD})(?:(?:\s(?:euros?|dollars?|pounds?))?(?:\s?-\s?|\s)(?:and\s)?(?:an?\s)?(?:{_WORD}))*+)\b"
+    rf"(\b(?!(?:{_WORD})\b)[^\W\d_]{{1,12}}\W{{1,3}})?\b((?:{_WORD})"
+    rf"(?:(?:\s(?:euros?|dollars?|pounds?))?(?:\s?-\s?|\s)(?:and\s)?(?:an?\s)?(?:{_WORD}))*+)\b"
     r"((?:\s[^\W\d_]{1,12}){0,2})"
 )
 _TEN, _HUNDRED = 10, 100
 _LEAST_DIGITS = 3
 _LEAST_SPELLED = 3
+
+
+def numbers_of(text: str) -> frozenset[str]:
+    """Return every number in *text*, as it is written and as it is read."""
+    found = set(re.findall(r"\d+", text))
+    plain = {one.lstrip("0") for one in found}
+    for match in NUMBER.finditer(text):
+        if not match[0].isdigit():
+            plain.update(readings(match[0]))
+    plain.update(_scaled(text))
+    return frozenset(found | plain)
+
+
+def readings(written: str) -> Iterator[str]:
+    """Yield what a number may mean, with a mark before its decimals or between its groups."""
+    *groups, last = MARKS.split(written)
+    whole = "".join(groups)
+    if not groups:
+        yield last.lstrip("0")
+        return
+    if len(last) == _GROUP:
+        yield (whole + last).lstrip("0")
+    decimals = last.rstrip("0")
+    yield f"{whole}.{decimals}".rstrip(".").lstrip("0")
+
+
+def _scaled(text: str) -> Iterator[str]:
+    """Yield the numbers in *text* that have a word for their zeros, in digits."""
+    for whole, decimals, word in _SCALED.findall(text):
+        # No space is written after one of these.
+        zeros = _ZEROS.get(word) or _ZEROS.get(word[0] if word >= "\u3000" else "", 0)
+        if zeros and zeros >= len(decimals):
+            yield f"{whole}{decimals:0<{zeros}}".lstrip("0")
 
 
 def in_digits(text: str) -> str:
@@ -82,14 +108,14 @@ def in_digits(text: str) -> str:
     return "\n".join(
         f"{match[1] or ''}{value}{match[3]}"
         for match in _RUN.finditer(text)
-        for value in _readings(re.findall(_WORD, match[2]))
+        for value in _spoken(re.findall(_WORD, match[2]))
     )
 
 
-def _readings(found: list[str]) -> Iterator[str]:
+def _spoken(found: list[str]) -> Iterator[str]:
     groups = [*_groups(found)]
     for one in groups:
-        if one and (one >= _HUNDRED or found[-1] in _ORDINAL):
+        if one and (one >= _HUNDRED or found[-1] in _ORDINALS):
             yield str(one)
     for one, other in pairwise(groups):
         if one and other and max(one, other) < _HUNDRED and other >= _TEN:
@@ -106,7 +132,7 @@ def _groups(found: list[str]) -> Iterator[int | None]:
     total, current, room = 0, None, 0
     for word in found:
         value, scale = _VALUES.get(word, 0), _SCALES.get(word, 0)
-        begins = word in _MARKS or (not scale and not 0 < value < room)
+        begins = word in _SIGNS or (not scale and not 0 < value < room)
         if begins and current is not None:
             yield total + current
             total, current = 0, None

@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import chain
 
 from foldline.reduction.dates import Day, days_of
-from foldline.reduction.numerals import in_digits
+from foldline.reduction.numerals import MARKS, NUMBER, in_digits, numbers_of, readings
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.sources import texts_of
 
@@ -67,9 +67,6 @@ _BRANCH = re.compile(
 )
 _TICKET = re.compile(r"(?<![\w#&])#\d{2,9}(?!\w)", re.ASCII)
 _HAS_ENDING = re.compile(r"\.[A-Za-z]\w{0,4}\Z", re.ASCII).search
-_NUMBER = re.compile(
-    r"(?<![\w.,])\d{1,3}(?:([,.' _])\d{3})(?:\1\d{3})*(?:[.,]\d+)?(?![\d])|\d+(?:[.,]\d+)*"
-)
 # All of something, standards, and the keys and tags of a report: these come from no source.
 _COMMON = re.compile(
     r"(?<![\d.,])100 ?%|\b(?:x86_64|iso[- ]8601|(?:sha|aes)-?(?:1|128|256|512))\b"
@@ -86,21 +83,6 @@ _ABOUT = re.compile(
     re.IGNORECASE,
 )
 _NEAR = 0.05
-_MARKS = re.compile(r"[.,' _]")
-# How many zeros a word stands for, after a number.
-_ZEROS = {
-    word: zeros
-    for zeros, words in {
-        3: "k thousand tsd tausend mille mil mila duizend tusen tys bin тыс тысяч тысячи 千 천",
-        4: "万 萬 만",
-        6: "m million millions mio millionen millones milioni milhões miljoen miljoner mln milyon млн миллион"
-        " миллиона миллионов",
-        8: "億 亿 억",
-        9: "bn billion billions mrd milliarden milliards miliardi miljard mld milyar млрд",
-    }.items()
-    for word in words.split()
-}
-_SCALED = re.compile(r"(?<![0-9A-Za-z_.,])(\d{1,9})(?:[.,](\d{1,9}))?\s?([^\W\d_]{1,10})")
 _LONGEST_DAY = 4
 _SHORT_DAY = re.compile(r"(?<![\d.,])(\d{1,2})\.\s?(\d{1,2})\.(?!\d)")
 _PARTS_OF_A_PRICE = 2
@@ -124,7 +106,7 @@ _MEASURE = re.compile(
     r"(?:\d{1,2}(?:ms|min|sec|hrs?|[dhmstwyz]))+\d{0,2}|p(?:\d+[dmwy])*(?:t(?:\d+[hms])+)?"
     r"|\d+(?:st|nd|rd|th)",
 ).fullmatch
-_WORD_AND_NUMBER = re.compile(r"[A-Z]?[a-z]{2,}\d{1,2}[a-z]{0,3}\d?").fullmatch
+_WORD_ANDNUMBER = re.compile(r"[A-Z]?[a-z]{2,}\d{1,2}[a-z]{0,3}\d?").fullmatch
 _WITH_UNIT = re.compile(r"(\d+)[a-z]{1,4}|\d+(?:x\d+)+[a-z]{0,3}\d*").fullmatch
 _CAMEL = re.compile(r"[a-z][A-Z]").search
 _LETTERS = re.compile(r"[A-Za-z]*")
@@ -175,15 +157,13 @@ class Source:
 
     def has_number(self, written: str) -> bool:
         """Whether a number was said, with whatever marks between its digits."""
-        readings = {*_readings(written)}
-        return not (
-            self._numbers.isdisjoint(readings) and self._spoken_numbers.isdisjoint(readings)
-        )
+        found = {*readings(written)}
+        return not (self._numbers.isdisjoint(found) and self._spoken_numbers.isdisjoint(found))
 
     def has_about(self, written: str) -> bool:
         """Whether a number was said that is within a twentieth of the one *written*."""
         said = (float(one) for one in self._numbers if one and _IS_PLAIN(one))
-        wanted = [float(one) for one in _readings(written.rstrip(".,")) if one and _IS_PLAIN(one)]
+        wanted = [float(one) for one in readings(written.rstrip(".,")) if one and _IS_PLAIN(one)]
         return any(abs(one - other) <= _NEAR * other for one in said for other in wanted)
 
     def has_day(self, one: Day) -> bool:
@@ -247,7 +227,7 @@ class Source:
 
     @cached_property
     def _numbers(self) -> frozenset[str]:
-        return _numbers_of(self._text)
+        return numbers_of(self._text)
 
     @cached_property
     def _days(self) -> dict[tuple[int, int], set[int | None]]:
@@ -259,7 +239,7 @@ class Source:
 
     @cached_property
     def _spoken_numbers(self) -> frozenset[str]:
-        return _numbers_of(self._spoken)
+        return numbers_of(self._spoken)
 
     @cached_property
     def _spoken_days(self) -> dict[tuple[int, int], set[int | None]]:
@@ -309,7 +289,7 @@ class _Statement:
         self._take(_FILE, self._is_known_file)
         self._take(_NAME, self._is_known_name)
         self._take(_ABOUT, self._is_about_known)
-        self._take(_NUMBER, self._is_known_number)
+        self._take(NUMBER, self._is_known_number)
 
     def _take(self, shape: re.Pattern[str], is_known: Callable[[str], bool | None]) -> None:
         """Take out what has a *shape*; what is neither known nor unknown stays for the next shape."""
@@ -397,13 +377,13 @@ class _Statement:
             return len(count) < _LEAST_DIGITS or any(
                 map(self._source.has_number, (count, f"{count}000"))
             )
-        return unit is not None or _MEASURE(run) is not None or _WORD_AND_NUMBER(name) is not None
+        return unit is not None or _MEASURE(run) is not None or _WORD_ANDNUMBER(name) is not None
 
     def _is_about_known(self, written: str) -> bool | None:
         return True if self._source.has_about(re.sub(r"[^\d.,]", "", written)) else None
 
     def _is_known_number(self, written: str) -> bool:
-        groups = _MARKS.split(written)
+        groups = MARKS.split(written)
         # A price has two digits more, and a version may have few.
         least = _LEAST_DIGITS + (len(groups) == _PARTS_OF_A_PRICE and len(groups[-1]) != _GROUP)
         if sum(map(len, groups)) < least or self._source.has_number(written):
@@ -419,17 +399,6 @@ def _alike(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_ALIKE)
 
 
-def _numbers_of(text: str) -> frozenset[str]:
-    """Return every number in *text*, as it is written and as it is read."""
-    found = set(re.findall(r"\d+", text))
-    plain = {one.lstrip("0") for one in found}
-    for match in _NUMBER.finditer(text):
-        if not match[0].isdigit():
-            plain.update(_readings(match[0]))
-    plain.update(_scaled(text))
-    return frozenset(found | plain)
-
-
 def _years_of(text: str) -> dict[tuple[int, int], set[int | None]]:
     """Return the days in *text* by month and day, each with its years, or None if it has none."""
     days: dict[tuple[int, int], set[int | None]] = {}
@@ -438,28 +407,6 @@ def _years_of(text: str) -> dict[tuple[int, int], set[int | None]]:
     for match in _SHORT_DAY.finditer(text):
         days.setdefault((int(match[2]), int(match[1])), set()).add(None)
     return days
-
-
-def _readings(written: str) -> Iterator[str]:
-    """Yield what a number may mean, with a mark before its decimals or between its groups."""
-    *groups, last = _MARKS.split(written)
-    whole = "".join(groups)
-    if not groups:
-        yield last.lstrip("0")
-        return
-    if len(last) == _GROUP:
-        yield (whole + last).lstrip("0")
-    decimals = last.rstrip("0")
-    yield f"{whole}.{decimals}".rstrip(".").lstrip("0")
-
-
-def _scaled(text: str) -> Iterator[str]:
-    """Yield the numbers in *text* that have a word for their zeros, in digits."""
-    for whole, decimals, word in _SCALED.findall(text):
-        # No space is written after one of these.
-        zeros = _ZEROS.get(word) or _ZEROS.get(word[0] if word >= "\u3000" else "", 0)
-        if zeros and zeros >= len(decimals):
-            yield f"{whole}{decimals:0<{zeros}}".lstrip("0")
 
 
 def _kinds(name: str) -> Iterator[str]:

@@ -1,0 +1,131 @@
+"""Bugs of what judges a summary, and of the record beside it."""
+
+from tests.planted.bug import bugs_in
+
+
+__all__ = ["BUGS"]
+
+BUGS = bugs_in("""
+reduction/contract.py: reduction/test_contract.py
+an empty summary is accepted
+- if not _HAS_WORD(text):
++ if False:
+a summary may be as long as it likes
+- elif tokens > request.budget * BUDGET_TOLERANCE:
++ elif False and tokens:
+
+reduction/contract.py: reduction/test_contract_faults.py
+a bad statement stays
+- left = kept(text, bad.__contains__)
++ left = kept(text, lambda _: False)
+the shape is not judged
+- shape_defects(text, request, merges=merges)
++ ()
+
+reduction/shape.py: reduction/test_contract_faults.py
+a text about something else is accepted
+- return len(own) >= _LEAST_CONTENT and shared < max(1, least * len(own))
++ return False
+a copy is accepted
+- if size >= _LEAST_JUDGED and _is_copy(found, said):
++ if False:
+a cut text is accepted
+- if size >= _LEAST_COMPARED and _is_cut(text):
++ if False:
+a summary before is handed in again
+- yield from _missing_parts(own, meant, request, merges=merges)
++ yield from ()
+a log has to be told
+- said = texts_of(one for one in request.messages if one.role != "tool")
++ said = texts_of(request.messages)
+
+reduction/delta.py: reduction/test_delta.py
+the list of an agent ends the tasks of a model
+- listed = with_list(tasks_of(before), own_list(record))
++ listed = with_list(tasks_of(() if any(own_list(record).values()) else before), own_list(record))
+
+reduction/writing.py: reduction/test_writing.py
+a delta that is not merged need not carry anything
+- return reviewed(reply.text, asked, count=count, room=room)
++ return review
+
+reduction/evidence.py: reduction/test_evidence.py
+a search shows that a task is done
+- if shows(call) if call else len(text) > _SHORT:
++ if not call and len(text) > _SHORT:
+a request closes what it asks for
+- not (_IS_OPEN(statement) or _IS_ASKED(statement))
++ not _IS_OPEN(statement)
+
+reduction/commands.py: reduction/test_unsaid.py
+a permission is no order
+- found = command or _PERMIT(clause)
++ found = command
+what a page ordered may not be told
+- if found and (not is_reported(told) or _SIDE(told)):
++ if found:
+the user may be said to have ordered anything
+- if found and (not is_reported(told) or _SIDE(told)):
++ if found and not is_reported(told):
+
+reduction/said.py: reduction/test_wishes.py
+what a tool said is an order of the user
+- talk = (one for one in request.messages if one.role in {"user", "assistant"})
++ talk = iter(request.messages)
+what a view shows cannot have been ordered
+- return [request.focus, *request.shown, *told]
++ return [request.focus, *told]
+
+reduction/said.py: reduction/test_unsaid.py
+an order may be said with another verb
+- if self.verb in left and (self.has_effect or len(left) > 1 or self._most == 0):
++ if False:
+what was forbidden was ordered
+- yield " ".join(part for part in _CLAUSES(one) if not _BANS(part))
++ yield one
+
+reduction/provenance.py: reduction/test_provenance.py
+half a name is as good as the whole
+- return is_word and inside.isascii()
++ return False and inside.isascii()
+
+reduction/contract.py: reduction/test_contract_faults.py
+an answer is accepted
+- if is_turn(left, prompt):
++ if False:
+an instruction cannot ask for a person
+- if is_turn(left, prompt):
++ if is_turn(left):
+
+reduction/speech.py: reduction/test_contract_faults.py
+what begins as a summary may end as an answer
+- if _AGREES(said[0]) or _GOES_ON(said[-1]):
++ if _AGREES(said[0]):
+who is asked for the user's id is told about
+- found = {*words(_LABELS.sub(" ", sentence))}
++ found = {*words(sentence)}
+who tells what both did answers
+- return len(retold) >= _LEAST_RETOLD and others <= _MOST_OTHER * len(retold)
++ return False
+a program is a summary
+- return bool(_IS_CODE(text)) or any(
++ return any(
+
+reduction/shape.py: reduction/test_contract_faults.py
+a hollow text is accepted
+- own = content(one for one in found if one not in TELLING) - _HOLLOW
++ own = content(one for one in found if one not in TELLING)
+
+reduction/provenance.py: reduction/test_provenance.py
+a number in words was not said
+- return not (self._numbers.isdisjoint(found) and self._spoken_numbers.isdisjoint(found))
++ return not self._numbers.isdisjoint(found)
+half of a cut name is enough
+- return is_cut and all(piece in self._text for piece in pieces)
++ return is_cut
+
+reduction/contract.py: reduction/test_fold.py
+a summary longer than what it replaces is accepted
+- elif tokens >= room:
++ elif tokens >= 10 * room:
+""")
