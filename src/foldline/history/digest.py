@@ -39,6 +39,7 @@ __all__ = [
     "chain_digest_1",
     "chain_digests",
     "follows",
+    "lengthen",
     "message_digest",
     "prefix_digest",
 ]
@@ -104,6 +105,15 @@ def chain_digests(previous: bytes, messages: Sequence[Message]) -> list[bytes]:
             previous = _chained(previous, message, _steps)
         digests.append(previous)
     return digests
+
+
+def lengthen(chain: bytearray, messages: Sequence[Message], size: int) -> None:
+    """Bring *chain*, the digests of the prefixes of *messages*, up to those of *size*."""
+    end = len(chain)
+    new = messages[end // DIGEST_SIZE - 1 : size]
+    digests = chain_digests(bytes(chain[end - DIGEST_SIZE : end]), new)
+    # Two threads at once write the same bytes to the same place.
+    chain[end : (size + 1) * DIGEST_SIZE] = b"".join(digests)
 
 
 def _one_form(message: Message) -> bytes | None:
