@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any, Generic, Protocol, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from foldline.agent.cache import ReductionCache
 from foldline.agent.request import FIXED_PARTS, parts_of
@@ -111,31 +111,38 @@ def shown(
     how = config_of_run(config, call.overrides)
     history, budget, verdict = call.items.history, call.budget, call.verdict
     view, tokens = view_of(history, active), view_tokens(history, active)
-    is_pending = verdict.folds and status in {"skipped", "cache_hit"}
-    if not (is_pending or verdict.reason in _UNBOUNDED) and budget.counted(tokens) > budget.ceiling:
-        raise _too_large(call, active)
-    facts: dict[str, Any] = {"reason": verdict.reason, "removed_count": 0}
+    requested = budget.counted(tokens)
+    if requested > budget.ceiling:
+        is_pending = verdict.folds and status in {"skipped", "cache_hit"}
+        if not (is_pending or verdict.reason in _UNBOUNDED):
+            raise _too_large(call, active)
+    age, removed, summary = None, 0, None
     if active is not None:
-        facts["removed_count"] = active.summarized_up_to_index - (active.pinned_index is not None)
-        facts["summary"] = active.summary_content or None
+        removed = active.summarized_up_to_index - (active.pinned_index is not None)
+        summary = active.summary_content or None
         if status == "cache_hit":
             _LOG.debug("cache hit: %d messages became %d", history.total, len(view))
-            facts["cache_age"] = (_zoned(clock()) - _zoned(active.created_at)).total_seconds()
+            age = (_zoned(clock()) - _zoned(active.created_at)).total_seconds()
     event = HistoryReductionEvent(
         status=status,
+        reason=verdict.reason,
         strategy=how.strategy,
         counting_unit=how.unit,
         units=verdict.units,
         original_count=history.total,
         reduced_count=len(view),
+        removed_count=removed,
         original_tokens=history.system_tokens + history.tokens(),
         reduced_tokens=tokens,
+        summary=summary,
         earlier=_outcome_of_given(call, config.unit) if call.given else "none",
+        cache_age=age,
         ceiling=budget.ceiling,
-        request_tokens=budget.counted(tokens),
+        request_tokens=requested,
         duration=perf_counter() - call.started,
-        **(facts | outcome),
     )
+    if outcome:
+        event = structs.replace(event, **outcome)
     # What is disabled gives back what it was given; of a history, a valid view.
     is_off = verdict.reason is Reason.DISABLED and call.items.kept is not history
     return ReducedHistory(

@@ -93,9 +93,11 @@ def joined(first: Sequence[Step], others: Sequence[Step]) -> list[Step]:
     return [*first, *others]
 
 
-def fresh(item: dict[str, object]) -> dict[str, object]:
-    """Return a copy of *item*, which its caller may change; most are a role and a text."""
-    return {key: one if isinstance(one, str) else deepcopy(one) for key, one in item.items()}
+def fresh(value: Any) -> Any:
+    """Return a copy of *value*, an item or what is in one, which its caller may change."""
+    if type(value) is dict:
+        return {key: one if type(one) is str else fresh(one) for key, one in value.items()}
+    return [fresh(one) for one in value] if type(value) is list else deepcopy(value)
 
 
 def is_said(item: dict[str, Any]) -> bool:
