@@ -215,10 +215,12 @@ def _copies(items: Sequence[object], known: Copies) -> Copies:
     if not written(copied[start:], buffer):
         raise TypeError
     weight = known.weight + len(buffer) + sum(map(getsizeof, containers))
-    # A copy has the types and the order of what it was made of.
-    if places and not written([copied[place] for place in places], buffer):
-        raise TypeError
-    numbers = bytes(buffer) if places else b""
+    numbers = known.numbers
+    if len(places) > len(known.places):
+        # A copy has the types and the order of what it was made of.
+        if not written([copied[place] for place in places], buffer):
+            raise TypeError
+        numbers = bytes(buffer)
     return Copies(items=copied, places=tuple(places), numbers=numbers, weight=weight)
 
 

@@ -28,7 +28,7 @@ from foldline.history.formats.converter import Converter
 from foldline.history.formats.objects import plain
 from foldline.history.formats.openai_chat import OPENAI_CHAT
 from foldline.history.formats.openai_responses import OPENAI_RESPONSES
-from foldline.history.formats.renderings.sending import is_plain
+from foldline.history.formats.renderings.sending import only_text
 from foldline.history.formats.wire import is_list, is_object
 from foldline.history.messages import Message, NativeFormat
 
@@ -131,11 +131,12 @@ class Writing(Struct, frozen=True, eq=False):
         return is_whole and self.made.wire is NativeFormat.OPENAI_RESPONSES
 
 
-def _take_turns(before: object, items: Sequence[object]) -> bool:
+def _take_turns(before: object, items: Sequence[Any]) -> bool:
     """Whether each of *items* is one text of another speaker than the one *before* it."""
     for item in items:
         # An answer loses the white space at its end, and what is blank is another text.
-        if not is_plain(item) or item["role"] == before or not item["content"][-1:].strip():
+        text = only_text(item)
+        if text is None or item["role"] == before or not text[-1:].strip():
             return False
         before = item["role"]
     return True
