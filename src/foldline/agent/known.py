@@ -87,6 +87,15 @@ class Conversion(Struct, frozen=True, kw_only=True, eq=False):
         """The messages, system messages at their places."""
         return self.history.everything()
 
+    def newest(self, count: int) -> list[Message]:
+        """Return the last *count* messages, system messages among them."""
+        history = self.history
+        start = len(history) - count
+        # Most lists have rules in front alone.
+        if start > 0 and history.at(history.total - count) is history[start]:
+            return history[start:]
+        return self.messages[-count:]
+
     def turn_before(self, size: int) -> int:
         """Return the last place up to *size* where another than the assistant begins to speak."""
         messages, at = self.messages, bisect_right(self.places, size) - 1
@@ -243,7 +252,8 @@ class KnownLists:
         with self._lock:
             line = self._lines.get(known.line)
             if line is not None and known in line:
-                self._put(_Line(*[made if one is known else one for one in line]))
+                newest, before = line
+                self._put(_Line(made, before) if newest is known else _Line(newest, made))
         return made
 
     def unedited(self, items: Sequence[object], kind: object, before: KnownList | None) -> int:

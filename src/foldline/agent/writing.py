@@ -2,7 +2,6 @@
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from operator import is_
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -150,7 +149,7 @@ class _Sources:
         self._split = CONVERTERS[items.made.wire].split
         self._pieces: dict[int, list[_Dict]] = {}
         self._plain: dict[int, _Dict] = {}
-        self._indexes = _indexes(items.made.messages, view)
+        self._indexes = _indexes(items.made, view)
 
     def of(self, message: Message) -> Sequence[_Dict] | None:
         """Return what *message* was read from; None if it is a new one."""
@@ -242,18 +241,18 @@ class _Sources:
         return made
 
 
-def _indexes(messages: Sequence[Message], view: list[Message]) -> dict[int, int]:
-    """Return where the messages of *view* are in *messages*, by their identities."""
-    wanted = {id(message) for message in view}
-    ends = (
-        range(min(_FRONT, len(messages))),
-        range(max(0, len(messages) - len(view)), len(messages)),
-    )
-    found = {id(messages[at]): at for at in chain(*ends) if id(messages[at]) in wanted}
-    # Most views are the newest messages, and not worth a walk over all of them.
-    if all(id(message) in found or message.is_summary for message in view):
-        return found
-    return {id(one): at for at, one in enumerate(messages) if id(one) in wanted}
+def _indexes(made: Conversion, view: list[Message]) -> dict[int, int]:
+    """Return where the messages of *view* are in those of *made*, by their identities."""
+    wanted = {id(message) for message in view if not message.is_summary}
+    newest = made.newest(min(len(view), made.history.total)) if view else []
+    start = made.history.total - len(newest)
+    found = {id(one): at for at, one in enumerate(newest, start) if id(one) in wanted}
+    # Most views are those and some in front, and not worth a walk over all messages.
+    for size in (_FRONT, made.history.total):
+        if len(found) < len(wanted):
+            messages = made.messages[:size]
+            found |= {id(one): at for at, one in enumerate(messages) if id(one) in wanted}
+    return found
 
 
 def _first_block(item: _Dict) -> int:

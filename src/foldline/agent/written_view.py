@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from operator import is_
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from msgspec import Struct
 
@@ -96,8 +96,11 @@ def joined(first: Sequence[Step], others: Sequence[Step]) -> list[Step]:
 def fresh(value: Any) -> Any:
     """Return a copy of *value*, an item or what is in one, which its caller may change."""
     if type(value) is dict:
-        return {key: one if type(one) is str else fresh(one) for key, one in value.items()}
-    return [fresh(one) for one in value] if type(value) is list else deepcopy(value)
+        fields = cast("dict[str, object]", value)
+        return {key: one if type(one) is str else fresh(one) for key, one in fields.items()}
+    if type(value) is list:
+        return [fresh(one) for one in cast("list[object]", value)]
+    return deepcopy(value)
 
 
 def is_said(item: dict[str, Any]) -> bool:
