@@ -293,6 +293,29 @@ def test_a_counter_that_fails_once_keeps_nothing_out() -> None:
     )
 
 
+@given(MESSAGES, MESSAGES, MESSAGES, st.integers(0, 36))
+def test_digests_come_in_any_order(
+    first: list[Message], known: list[Message], last: list[Message], asked: int
+) -> None:
+    """What is hashed when it is asked for, and what came with its digest, are one chain."""
+    everything = [*first, *known, *last]
+    sizes = [count_message(one, COUNTER) for one in known]
+    digests = [
+        prefix_digest(everything[: at + 1]) for at in range(len(first), len(first) + len(known))
+    ]
+    history = History(first, counter=COUNTER)
+    history.extend_known(zip(known, sizes, digests, strict=True))
+    history.extend(last)
+    branch, visible = history.copy(), _visible(everything)
+    asked = min(asked, len(visible))
+
+    assert history.digest(asked) == prefix_digest(visible[:asked])
+    assert branch.digest() == history.digest() == prefix_digest(everything)
+    assert [branch.digest(at) for at in range(len(visible) + 1)] == [
+        prefix_digest(visible[:at]) for at in range(len(visible) + 1)
+    ]
+
+
 @given(MESSAGES)
 def test_many_at_once_are_held_as_one_by_one(messages: list[Message]) -> None:
     """However messages come, the history knows the same of them."""
