@@ -291,6 +291,11 @@ a copy shares what is inside of its items
 -             made[key], are_numbers = _copied(inner, containers)
 +             _, are_numbers = _copied(inner, containers)
 
+agent/blocks.py: agent/test_blocks.py
+a list to which numbers come is not known
+-     if len(places) > len(known.places):
++     if not known.places:
+
 agent/known.py: agent/test_known.py
 only the first items are compared
 -         return are_blocks(self.blocks, items, size)
