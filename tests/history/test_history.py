@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.errors import FormatError
-from foldline.history.digest import EMPTY_DIGEST, prefix_digest
+from foldline.history.digest import DIGEST_SIZE, EMPTY_DIGEST, prefix_digest
 from foldline.history.history import COUNTING_UNITS, CountingUnit, History
 from foldline.history.messages import Message, Role
 from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
@@ -314,6 +314,14 @@ def test_digests_come_in_any_order(
     assert [branch.digest(at) for at in range(len(visible) + 1)] == [
         prefix_digest(visible[:at]) for at in range(len(visible) + 1)
     ]
+
+
+def test_what_copies_have_in_common_is_hashed_once() -> None:
+    """Of a history that was never asked for a digest each copy would hash all of it again."""
+    history = History([Message.user(str(at)) for at in range(100)])
+    history.copy()
+
+    assert len(vars(history)["_chain"]) > 90 * DIGEST_SIZE
 
 
 @given(MESSAGES)

@@ -69,6 +69,9 @@ exchanges counted by bisect_right
 tokens of system messages counted in the tail
 - return self.tokens(start)
 + return self.tokens(start) + self._system_tokens
+each copy hashes all of it again
+-         self.digest(max(self._first, self._length // _HASHED * _HASHED))
++         pass
 what is known is held before what came is hashed
 -         self.digest()
 -         self._hold(rows)

@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import count
 from sys import getsizeof
 from threading import Lock
@@ -140,8 +141,7 @@ class KnownList(Struct, frozen=True, kw_only=True, eq=False):
 
     def marked(self) -> Mapping[int, int]:
         """Return all marks; those that are missing are made of the copies."""
-        copies = (self.has_copies and copies_in(self.blocks, 0)) or ()
-        made = dict(_marks(copies, self.kind, self.marks, size=self.size))
+        made = dict(_marks(partial(_copies, self.blocks), self.size, self.kind, self.marks))
         self.marks.clear()
         self.marks.update(made)
         return made
@@ -216,7 +216,7 @@ class KnownLists:
         with self._lock:
             self._mark_all()
         seen: set[int] = set()
-        for _, mark in _marks(items, kind, {}, near=_NEAR):
+        for _, mark in _marks(partial(_items, items), len(items), kind, {}, near=_NEAR):
             number = self._marked.get(mark, -1)
             line = None if number in seen else self._lines.get(number)
             seen.add(number)
@@ -325,7 +325,7 @@ class KnownLists:
         marks = {} if grown_from is None else grown_from.marks.copy()
         has_copies = copies is not None and grown_from is not None and grown_from.has_copies
         if not has_copies:
-            marks = dict(_marks(items, kind, marks))
+            marks = dict(_marks(partial(_items, items), len(items), kind, marks))
         weight = _weight(blocks, kept, made, grown_from)
         blocks = [*before[:kept], *blocks]
         with self._lock:
@@ -398,24 +398,35 @@ def _places(size: int, near: int) -> list[int]:
     return places
 
 
+def _items(items: Sequence[object], start: int, stop: int) -> Sequence[object]:
+    return items[start:stop]
+
+
+def _copies(blocks: Sequence[Block], start: int, stop: int) -> Sequence[object]:
+    """Return the items from *start* up to *stop* of *blocks*, all of which are copies."""
+    first = start // BLOCK
+    copies = copies_in(blocks[first : (stop - 1) // BLOCK + 1], start % BLOCK)
+    return () if copies is None else copies[: stop - start]
+
+
 def _marks(
-    items: Sequence[object],
+    part: Callable[[int, int], Sequence[object]],
+    size: int,
     kind: object,
     known: Mapping[int, int],
     *,
     near: int = 1,
-    size: int | None = None,
 ) -> Iterator[tuple[int, int]]:
     """Yield these places, and what the items before them are known by, as far as not by *known*."""
     buffer, first = bytearray(), known.get(_HEAD)
     if first is None:
-        written(items[:_HEAD], buffer)
+        written(part(0, _HEAD), buffer)
         # A format that is none may have no hash.
         first = hash((repr(kind), bytes(buffer)))
-    for at in _places(len(items) if size is None else size, near):
+    for at in _places(size, near):
         mark = first if at == _HEAD else known.get(at)
         if mark is None:
-            written(items[max(0, at - _SPAN) : at], buffer)
+            written(part(max(0, at - _SPAN), at), buffer)
             mark = hash((first, at, bytes(buffer)))
         yield at, mark
 

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, get_args, overload
 
 from foldline.errors import FormatError, MessagesNotLoadedError
 from foldline.history.codec import not_a_message
-from foldline.history.digest import DIGEST_SIZE, lengthen
+from foldline.history.digest import digest_at
 from foldline.history.messages import Message
 from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.history.prefix import NO_PREFIX, Prefix
@@ -93,6 +93,8 @@ class History(Sequence[Message]):
 
     def copy(self) -> "History":
         """Return a history of the same messages that grows on its own."""
+        # What several copies have in common is hashed once, but for the newest, many together.
+        self.digest(max(self._first, self._length // _HASHED * _HASHED))
         made = object.__new__(type(self))
         made.__dict__ = fields = vars(self).copy()
         fields.update((name, fields[name][:]) for name in _LISTS)
@@ -353,10 +355,7 @@ class History(Sequence[Message]):
                 raise MessagesNotLoadedError(index=index, start=self._first)
             message = f"no prefix of {index} messages in a history of {len(self)}"
             raise IndexError(message)
-        start = place * DIGEST_SIZE
-        if start >= len(self._chain):
-            lengthen(self._chain, self._messages, place)
-        return bytes(self._chain[start : start + DIGEST_SIZE])
+        return digest_at(self._chain, self._messages, place)
 
     def tokens(self, start: int = 0, stop: int | None = None) -> int:
         """Return the tokens of the messages from *start* up to *stop*, or to the end."""
@@ -493,6 +492,7 @@ class History(Sequence[Message]):
         return bool(self._asked) or self._last_damage >= start
 
 
+_HASHED = 32
 # The fields that appending changes.
 _FIELDS = vars(History()).items()
 _LISTS = tuple(name for name, value in _FIELDS if type(value) in {list, array, bytearray})
