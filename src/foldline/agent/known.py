@@ -141,10 +141,11 @@ class KnownList(Struct, frozen=True, kw_only=True, eq=False):
 
     def marked(self) -> Mapping[int, int]:
         """Return all marks; those that are missing are made of the copies."""
-        made = dict(_marks(partial(_copies, self.blocks), self.size, self.kind, self.marks))
-        self.marks.clear()
-        self.marks.update(made)
-        return made
+        if self.size not in self.marks:
+            made = dict(_marks(partial(_copies, self.blocks), self.size, self.kind, self.marks))
+            self.marks.clear()
+            self.marks.update(made)
+        return self.marks
 
 
 class _Line(NamedTuple):
@@ -216,7 +217,7 @@ class KnownLists:
         with self._lock:
             self._mark_all()
         seen: set[int] = set()
-        for _, mark in _marks(partial(_items, items), len(items), kind, {}, near=_NEAR):
+        for _, mark in _marks(items.__getitem__, len(items), kind, {}, near=_NEAR):
             number = self._marked.get(mark, -1)
             line = None if number in seen else self._lines.get(number)
             seen.add(number)
@@ -325,7 +326,7 @@ class KnownLists:
         marks = {} if grown_from is None else grown_from.marks.copy()
         has_copies = copies is not None and grown_from is not None and grown_from.has_copies
         if not has_copies:
-            marks = dict(_marks(partial(_items, items), len(items), kind, marks))
+            marks = dict(_marks(items.__getitem__, len(items), kind, marks))
         weight = _weight(blocks, kept, made, grown_from)
         blocks = [*before[:kept], *blocks]
         with self._lock:
@@ -398,19 +399,15 @@ def _places(size: int, near: int) -> list[int]:
     return places
 
 
-def _items(items: Sequence[object], start: int, stop: int) -> Sequence[object]:
-    return items[start:stop]
-
-
-def _copies(blocks: Sequence[Block], start: int, stop: int) -> Sequence[object]:
-    """Return the items from *start* up to *stop* of *blocks*, all of which are copies."""
-    first = start // BLOCK
-    copies = copies_in(blocks[first : (stop - 1) // BLOCK + 1], start % BLOCK)
+def _copies(blocks: Sequence[Block], part: slice) -> Sequence[object]:
+    """Return that *part* of the items of *blocks*, all of which are copies."""
+    start, stop = part.start, part.stop
+    copies = copies_in(blocks[start // BLOCK : (stop - 1) // BLOCK + 1], start % BLOCK)
     return () if copies is None else copies[: stop - start]
 
 
 def _marks(
-    part: Callable[[int, int], Sequence[object]],
+    items: Callable[[slice], Sequence[object]],
     size: int,
     kind: object,
     known: Mapping[int, int],
@@ -420,13 +417,13 @@ def _marks(
     """Yield these places, and what the items before them are known by, as far as not by *known*."""
     buffer, first = bytearray(), known.get(_HEAD)
     if first is None:
-        written(part(0, _HEAD), buffer)
+        written(items(slice(0, _HEAD)), buffer)
         # A format that is none may have no hash.
         first = hash((repr(kind), bytes(buffer)))
     for at in _places(size, near):
         mark = first if at == _HEAD else known.get(at)
         if mark is None:
-            written(part(max(0, at - _SPAN), at), buffer)
+            written(items(slice(max(0, at - _SPAN), at)), buffer)
             mark = hash((first, at, bytes(buffer)))
         yield at, mark
 
