@@ -339,11 +339,11 @@ what comes after the first call is written for either vendor
 
 agent/known.py: agent/test_known_bounds.py
 a list that goes on is another conversation
--             if line is None or grown_from not in line:
-+             if True:
+-         if line is not None and grown_from in line:
++         if False:
 the list that was taken back is forgotten
--                 self._put(_Line(known, grown_from))
-+                 self._put(_Line(known))
+-             self._put(_Line(known, grown_from))
++             self._put(_Line(known))
 what has gone on is looked for where it was before
 -         with self._lock:
 -             self._mark_all()

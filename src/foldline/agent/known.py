@@ -327,26 +327,29 @@ class KnownLists:
         has_copies = copies is not None and grown_from is not None and grown_from.has_copies
         if not has_copies:
             marks = dict(_marks(items.__getitem__, len(items), kind, marks))
-        weight = _weight(blocks, kept, made, grown_from)
-        blocks = [*before[:kept], *blocks]
+        known = KnownList(
+            line=next(self._numbers) if grown_from is None else grown_from.line,
+            kind=kind,
+            marks=marks,
+            size=len(items),
+            blocks=[*before[:kept], *blocks],
+            has_copies=has_copies,
+            conversion=made,
+            weight=_weight(blocks, kept, made, grown_from),
+        )
         with self._lock:
-            line = None if grown_from is None else self._lines.get(grown_from.line)
-            if line is None or grown_from not in line:
-                # Another thread has gone on.
-                grown_from = None
-            known = KnownList(
-                line=next(self._numbers) if grown_from is None else grown_from.line,
-                kind=kind,
-                marks=marks,
-                size=len(items),
-                blocks=blocks,
-                has_copies=has_copies,
-                conversion=made,
-                weight=weight,
-            )
-            if grown_from is not None or not self._has(known):
-                self._put(_Line(known, grown_from))
+            self._keep(known, grown_from)
         return made
+
+    def _keep(self, known: KnownList, grown_from: KnownList | None) -> None:
+        line = None if grown_from is None else self._lines.get(grown_from.line)
+        if line is not None and grown_from in line:
+            self._put(_Line(known, grown_from))
+        elif grown_from is not None:
+            # Another thread has gone on.
+            self._put(_Line(replace(known, line=next(self._numbers))))
+        elif not self._has(known):
+            self._put(_Line(known))
 
     def _has(self, known: KnownList) -> bool:
         """Whether another call has read the same list at the same time."""

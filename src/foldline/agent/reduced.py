@@ -14,6 +14,7 @@ from foldline.agent.request import FIXED_PARTS, parts_of
 from foldline.agent.wire import Items
 from foldline.errors import RequestTooLargeError
 from foldline.history.history import CountingUnit
+from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest
 from foldline.reduction.active import outcome_of
 from foldline.reduction.budget import Budget
@@ -112,10 +113,9 @@ def shown(
     history, budget, verdict = call.items.history, call.budget, call.verdict
     view, tokens = view_of(history, active), view_tokens(history, active)
     requested = budget.counted(tokens)
-    if requested > budget.ceiling:
-        is_pending = verdict.folds and status in {"skipped", "cache_hit"}
-        if not (is_pending or verdict.reason in _UNBOUNDED):
-            raise _too_large(call, active)
+    is_pending = verdict.folds and status in {"skipped", "cache_hit"}
+    if requested > budget.ceiling and not (is_pending or verdict.reason in _UNBOUNDED):
+        raise _too_large(call, active)
     age, removed, summary = None, 0, None
     if active is not None:
         removed = active.summarized_up_to_index - (active.pinned_index is not None)
@@ -141,16 +141,19 @@ def shown(
         request_tokens=requested,
         duration=perf_counter() - call.started,
     )
-    if outcome:
-        event = structs.replace(event, **outcome)
-    # What is disabled gives back what it was given; of a history, a valid view.
-    is_off = verdict.reason is Reason.DISABLED and call.items.kept is not history
     return ReducedHistory(
-        messages=call.items.given() if is_off else call.items.write(view),
+        messages=_written(call, view),
         state=active or call.given,
-        event=event,
+        event=structs.replace(event, **outcome) if outcome else event,
         verdict=verdict,
     )
+
+
+def _written(call: ReducerCall, view: list[Message]) -> list[Any]:
+    items = call.items
+    # What is disabled gives back what it was given; of a history, a valid view.
+    is_off = call.verdict.reason is Reason.DISABLED and items.kept is not items.history
+    return items.given() if is_off else items.write(view)
 
 
 def _too_large(call: ReducerCall, active: HistoryReductionState | None) -> RequestTooLargeError:
