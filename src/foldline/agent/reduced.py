@@ -39,6 +39,7 @@ _LOG = logging.getLogger("foldline")
 _Item = TypeVar("_Item")
 # A request that somebody asked for as it is may be larger than its ceiling.
 _UNBOUNDED = frozenset({Reason.DISABLED, Reason.SKIPPED_BY_RUN, Reason.NO_MESSAGES})
+_KEPT: tuple[ReductionStatus, ...] = ("skipped", "cache_hit")
 _NO_VERDICT = Verdict(kind="skip", reason=Reason.NO_MESSAGES)
 
 
@@ -112,14 +113,12 @@ def shown(
     how = config_of_run(config, call.overrides)
     history, budget, verdict = call.items.history, call.budget, call.verdict
     view, tokens = view_of(history, active), view_tokens(history, active)
-    requested = budget.counted(tokens)
-    is_pending = verdict.folds and status in {"skipped", "cache_hit"}
+    is_pending, requested = verdict.folds and status in _KEPT, budget.counted(tokens)
     if requested > budget.ceiling and not (is_pending or verdict.reason in _UNBOUNDED):
         raise _too_large(call, active)
-    age, removed, summary = None, 0, None
+    age, removed = None, 0
     if active is not None:
         removed = active.summarized_up_to_index - (active.pinned_index is not None)
-        summary = active.summary_content or None
         if status == "cache_hit":
             _LOG.debug("cache hit: %d messages became %d", history.total, len(view))
             age = (_zoned(clock()) - _zoned(active.created_at)).total_seconds()
@@ -134,7 +133,7 @@ def shown(
         removed_count=removed,
         original_tokens=history.system_tokens + history.tokens(),
         reduced_tokens=tokens,
-        summary=summary,
+        summary=(active and active.summary_content) or None,
         earlier=_outcome_of_given(call, config.unit) if call.given else "none",
         cache_age=age,
         ceiling=budget.ceiling,
