@@ -23,6 +23,22 @@ def test_a_list_that_is_given_again_is_held_as_copies() -> None:
     assert len(known) == 1
 
 
+def test_numbers_that_come_later_are_compared_with_their_types() -> None:
+    """A list that grows is known with each number of it, whether it came early or late."""
+    known, items = KnownLists(), tools(60)
+    for stop in range(20, 61, 4):
+        read(items[:stop], known)
+    whole = known.find(items, None)
+    assert whole is not None
+    assert whole.size == 60
+
+    for item in items[::4]:
+        item["content"][0]["weight"] = True
+        assert known.find(items, None) is not whole
+        item["content"][0]["weight"] = 1
+    assert known.find(items, None) is whole
+
+
 @pytest.mark.parametrize("value", [float("nan"), ("a", 1), {1: "a"}, OrderedDict(a="b")])
 def test_what_cannot_be_copied_is_known_all_the_same(value: Any) -> None:
     """It is given as often as anybody likes, and an edit of it is noticed."""

@@ -50,6 +50,19 @@ def test_conversations_alternate() -> None:
         assert found.size == len(items) - 1
 
 
+def test_conversations_that_have_gone_on_apart_are_each_found() -> None:
+    """Each is found by what it has grown to, and not by the beginning that all of them have."""
+    known, front = KnownLists(), text(30)
+    lists = [[*front, *text(40, name)] for name in "abc"]
+    for items in lists:
+        for stop in range(30, 70, 3):
+            read(items[:stop], known)
+    found = [known.find(items, None) for items in lists]
+
+    assert [one and one.size for one in found] == [69, 69, 69]
+    assert len(known) == 6
+
+
 def test_the_least_recently_used_lists_go_first() -> None:
     """What is remembered stays below its bound, and what was used last stays."""
     one = KnownLists()

@@ -39,6 +39,7 @@ def odd(rng: random.Random, format: NativeFormat) -> list[Item]:
     speaker, at = rng.choice(["user", "assistant"]), rng.randrange(3)
     mark = {"type": "text", "text": said or "x", "cache_control": {"type": "ephemeral"}}
     plain: Item = {"role": speaker, "content": said}
+    block: Item = {"role": speaker, "content": [{"type": "text", "text": said}]}
     if format is NativeFormat.OPENAI_CHAT:
         function = {"name": "find it", "arguments": "{}"}
         call = {"id": f"c{at}", "type": "function", "function": function}
@@ -48,7 +49,7 @@ def odd(rng: random.Random, format: NativeFormat) -> list[Item]:
             "tool_calls": [call],
         }
         kinds = [[calls], [calls, {"role": "tool", "tool_call_id": f"c{at}", "content": said}]]
-        kinds += [[{**plain, "name": "Ann"}], [{"role": "system", "content": said}]]
+        kinds += [[{**plain, "name": "Ann"}], [{"role": "system", "content": said}], [block]]
     elif format is NativeFormat.ANTHROPIC:
         use = {"type": "tool_use", "id": f"t{at}", "name": "find", "input": {}}
         result = {"type": "tool_result", "tool_use_id": f"t{at}", "content": said}
@@ -56,6 +57,8 @@ def odd(rng: random.Random, format: NativeFormat) -> list[Item]:
         kinds = [
             [{"role": "assistant", "content": [thinking, use]}],
             [{**plain, "content": [mark]}],
+            [block],
+            [{**block, "content": block["content"] * 2}],
         ]
         kinds += [[*kinds[0], {"role": "user", "content": [result, {"type": "text", "text": "x"}]}]]
     else:
@@ -65,6 +68,8 @@ def odd(rng: random.Random, format: NativeFormat) -> list[Item]:
         call = {"type": "function_call", "id": f"fc_{at}", "call_id": f"c{at}", "name": "find"}
         done = {"type": "function_call_output", "call_id": f"c{at}", "output": said}
         kinds = [[thought], [answer], [thought, answer], [{**call, "arguments": "{}"}], [done]]
+        mere = {"type": "message", "role": speaker, "content": output}
+        kinds += [[mere], [{**block, "content": [{"type": "input_text", "text": said}]}]]
     return copy.deepcopy(rng.choice([[plain], [plain], *kinds]))
 
 

@@ -114,6 +114,30 @@ def test_a_step_of_an_agent_is_written_without_those_before_it(
     assert max(loop.written[5:]) <= _MOST + 2
 
 
+def in_a_block(format: NativeFormat, role: str, said: str) -> Item:
+    """Make one text of *role* in a block."""
+    block: Item = {"type": "text", "text": said}
+    if format is not RESPONSES:
+        return {"role": role, "content": [block]}
+    if role == "user":
+        return {"role": role, "content": [{**block, "type": "input_text"}]}
+    block |= {"type": "output_text", "annotations": []}
+    return {"type": "message", "role": role, "content": [block]}
+
+
+@pytest.mark.parametrize("format", STEPS)
+@pytest.mark.parametrize("odd", ["", " ", "So. ", "\ud800"])
+def test_one_text_in_a_block_is_given_as_it_is(format: NativeFormat, odd: str) -> None:
+    """Nothing before it is written again, unless a view shows that text otherwise."""
+    loop = Loop(format)
+    for at in range(4):
+        loop.add([in_a_block(format, "user" if at % 2 else "assistant", f"It is {at}.")])
+    assert loop.written[-4:] == [0, 0, 0, 0]
+
+    loop.add([in_a_block(format, role, odd) for role in ("assistant", "user")])
+    loop.add(loop.step(50))
+
+
 @pytest.mark.parametrize("format", STEPS)
 def test_what_has_an_id_again_is_written_with_all_before_it(format: NativeFormat) -> None:
     """A call with the id of an earlier one gets another, so all ids of the view have to be known."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.errors import FormatError
-from foldline.history.digest import EMPTY_DIGEST, prefix_digest
+from foldline.history.digest import DIGEST_SIZE, EMPTY_DIGEST, prefix_digest
 from foldline.history.history import COUNTING_UNITS, CountingUnit, History
 from foldline.history.messages import Message, Role
 from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
@@ -291,6 +291,37 @@ def test_a_counter_that_fails_once_keeps_nothing_out() -> None:
     assert vars(History(messages, counter=Flaky())) | {"_counter": COUNTER} == vars(
         History(messages, counter=COUNTER)
     )
+
+
+@given(MESSAGES, MESSAGES, MESSAGES, st.integers(0, 36))
+def test_digests_come_in_any_order(
+    first: list[Message], known: list[Message], last: list[Message], asked: int
+) -> None:
+    """What is hashed when it is asked for, and what came with its digest, are one chain."""
+    everything = [*first, *known, *last]
+    sizes = [count_message(one, COUNTER) for one in known]
+    digests = [
+        prefix_digest(everything[: at + 1]) for at in range(len(first), len(first) + len(known))
+    ]
+    history = History(first, counter=COUNTER)
+    history.extend_known(zip(known, sizes, digests, strict=True))
+    history.extend(last)
+    branch, visible = history.copy(), _visible(everything)
+    asked = min(asked, len(visible))
+
+    assert history.digest(asked) == prefix_digest(visible[:asked])
+    assert branch.digest() == history.digest() == prefix_digest(everything)
+    assert [branch.digest(at) for at in range(len(visible) + 1)] == [
+        prefix_digest(visible[:at]) for at in range(len(visible) + 1)
+    ]
+
+
+def test_what_copies_have_in_common_is_hashed_once() -> None:
+    """Of a history that was never asked for a digest each copy would hash all of it again."""
+    history = History([Message.user(str(at)) for at in range(100)])
+    history.copy()
+
+    assert len(vars(history)["_chain"]) > 90 * DIGEST_SIZE
 
 
 @given(MESSAGES)

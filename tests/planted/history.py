@@ -69,6 +69,13 @@ exchanges counted by bisect_right
 tokens of system messages counted in the tail
 - return self.tokens(start)
 + return self.tokens(start) + self._system_tokens
+each copy hashes all of it again
+-         self.digest(max(self._first, self._length // _HASHED * _HASHED))
++         pass
+what is known is held before what came is hashed
+-         self.digest()
+-         self._hold(rows)
++         self._hold(rows)
 no exchange asked for keeps them all
 - unit == "messages" or size == 0
 + unit == "messages"
@@ -134,6 +141,11 @@ history/tokens.py: history/test_tokens.py
 a sealed compaction costs nothing
 - case CompactionPart(content="") if native is not None:
 + case CompactionPart(content="") if False:
+
+history/tokens.py: history/test_history.py
+a name of another type is held
+- type(message.role) is not str or type(message.name) not in _NAMES
++ False
 
 history/tokens.py: history/test_messages.py
 what is opaque is counted

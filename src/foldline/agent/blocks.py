@@ -215,10 +215,12 @@ def _copies(items: Sequence[object], known: Copies) -> Copies:
     if not written(copied[start:], buffer):
         raise TypeError
     weight = known.weight + len(buffer) + sum(map(getsizeof, containers))
-    # A copy has the types and the order of what it was made of.
-    if places and not written([copied[place] for place in places], buffer):
-        raise TypeError
-    numbers = bytes(buffer) if places else b""
+    numbers = known.numbers
+    if len(places) > len(known.places):
+        # A copy has the types and the order of what it was made of.
+        if not written([copied[place] for place in places], buffer):
+            raise TypeError
+        numbers = bytes(buffer)
     return Copies(items=copied, places=tuple(places), numbers=numbers, weight=weight)
 
 
@@ -234,15 +236,17 @@ def _copied(value: _Container, containers: list[object]) -> tuple[_Container, bo
     has_numbers = False
     for key, inner in made.items() if isinstance(made, dict) else enumerate(made):
         kind = type(cast("object", inner))
+        if kind is str or inner is None:
+            continue
         if kind is dict or kind is list:
             made[key], are_numbers = _copied(inner, containers)
             has_numbers = has_numbers or are_numbers
         # A NaN is not its own equal.
         elif kind in _NUMBERS and inner == inner:  # noqa: PLR0124
             has_numbers = True
-        elif kind is not str and inner is not None:
+        else:
             raise TypeError
-    if isinstance(made, dict) and not _TEXTS.issuperset(map(type, made)):
+    if type(made) is dict and not _TEXTS.issuperset(map(type, made)):
         raise TypeError
     return made, has_numbers
 

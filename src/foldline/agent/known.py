@@ -3,11 +3,11 @@
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import count
 from sys import getsizeof
 from threading import Lock
-from types import MappingProxyType
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -65,9 +65,6 @@ _ROW_BYTES = 120
 """What is the list's own of a message that a longer list holds as well."""
 
 
-_NO_MARKS: Mapping[int, int] = MappingProxyType({})
-
-
 class Conversion(Struct, frozen=True, kw_only=True, eq=False):
     """What was read from a list of dictionaries or objects; nothing in it is the caller's own."""
 
@@ -91,6 +88,15 @@ class Conversion(Struct, frozen=True, kw_only=True, eq=False):
         """The messages, system messages at their places."""
         return self.history.everything()
 
+    def newest(self, count: int) -> list[Message]:
+        """Return the last *count* messages, system messages among them."""
+        history = self.history
+        start = len(history) - count
+        # Most lists have rules in front alone.
+        if start > 0 and history.at(history.total - count) is history[start]:
+            return history[start:]
+        return self.messages[-count:]
+
     def turn_before(self, size: int) -> int:
         """Return the last place up to *size* where another than the assistant begins to speak."""
         messages, at = self.messages, bisect_right(self.places, size) - 1
@@ -106,21 +112,23 @@ class KnownList(Struct, frozen=True, kw_only=True, eq=False):
     What is no JSON at all has no block: such a list is not remembered.
     """
 
-    number: int
+    line: int
+    """The number of its conversation."""
+
     kind: object
     """What its items were read as: lists of two kinds are never the same."""
 
     marks: dict[int, int]
-    """What tells it from others by the items before some places of it, by these places."""
+    """What tells it from others by the items before some places of it, as far as these were made."""
 
     size: int
     """The number of items."""
 
     blocks: Sequence[Block]
-    conversion: Conversion
-    grown_from: int | None
-    """The number of the list that is the beginning of this one."""
+    has_copies: bool
+    """Whether all blocks are copies, from which the other marks are made when they are needed."""
 
+    conversion: Conversion
     weight: int
     """About how many bytes it takes."""
 
@@ -130,6 +138,31 @@ class KnownList(Struct, frozen=True, kw_only=True, eq=False):
         if len(items) < size or (isinstance(last, Copies) and items[size - 1] != last.items[-1]):
             return False
         return are_blocks(self.blocks, items, size)
+
+    def marked(self) -> Mapping[int, int]:
+        """Return all marks; those that are missing are made of the copies."""
+        if self.size not in self.marks:
+            made = dict(_marks(partial(_copies, self.blocks), self.size, self.kind, self.marks))
+            self.marks.clear()
+            self.marks.update(made)
+        return self.marks
+
+
+class _Line(NamedTuple):
+    """What is known of a conversation: its newest list, and the one that this has grown from."""
+
+    newest: KnownList
+    before: KnownList | None = None
+
+    @property
+    def lists(self) -> list[KnownList]:
+        """One list or both."""
+        return [self.newest] if self.before is None else [self.newest, self.before]
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes they take together."""
+        return self.newest.weight + (0 if self.before is None else _ROW_BYTES * self.before.size)
 
 
 _Made = TypeVar("_Made", bound=Conversion | None)
@@ -146,17 +179,17 @@ class KnownLists:
     def __init__(self, most_bytes: int = KNOWN_BYTES) -> None:
         """Remember lists of about *most_bytes* together."""
         self._most_bytes = most_bytes
-        self._lists: OrderedDict[int, KnownList] = OrderedDict()
-        self._weights: dict[int, int] = {}
+        self._lines: OrderedDict[int, _Line] = OrderedDict()
+        self._last: _Line | None = None
         self._marked: dict[int, int] = {}
-        self._last: KnownList | None = None
-        self._grown: dict[int, int] = {}
+        self._marks: dict[int, list[int]] = {}
+        self._unmarked: set[int] = set()
         self._numbers = count()
         self._weight = 0
         self._lock = Lock()
 
     def __len__(self) -> int:
-        return len(self._lists)
+        return sum(len(line.lists) for line in self._lines.values())
 
     @property
     def weight(self) -> int:
@@ -170,51 +203,58 @@ class KnownLists:
         That of the last call comes before all others, and then those with the same items at the
         same places: however many there are, a few of them are compared.
         """
-        if len(items) < _LEAST or not self._lists:
+        if len(items) < _LEAST or not self._lines:
             return None
         last = self._last
-        found = None if last is None else self._begun(last, items, kind)
+        found = None if last is None else _begun(last, items, kind)
         if found is None:
-            near = (self._begun(one, items, kind) for one in self._near(items, kind))
+            near = (_begun(one, items, kind) for one in self._near(items, kind))
             found = next((one for one in near if one is not None), None)
         return None if found is None else self._used(found, items)
 
-    def _begun(self, near: KnownList, items: Sequence[object], kind: object) -> KnownList | None:
-        for number in (self._grown.get(near.number), near.number, near.grown_from):
-            known = None if number is None else self._lists.get(number)
-            if known is not None and known.kind == kind and known.begins(items):
-                return known
-        return None
-
-    def _near(self, items: Sequence[object], kind: object) -> Iterator[KnownList]:
-        """Yield the last lists that had the same as *items* at some places, the nearest first."""
+    def _near(self, items: Sequence[object], kind: object) -> Iterator[_Line]:
+        """Yield the conversations that had the same as *items* at some places, the nearest first."""
+        with self._lock:
+            self._mark_all()
         seen: set[int] = set()
-        for _, mark in _marks(items, kind, _NEAR):
+        for _, mark in _marks(items.__getitem__, len(items), kind, {}, near=_NEAR):
             number = self._marked.get(mark, -1)
-            known = None if number in seen else self._lists.get(number)
+            line = None if number in seen else self._lines.get(number)
             seen.add(number)
-            if known is not None:
-                yield known
+            if line is not None:
+                yield line
+
+    def _mark_all(self) -> None:
+        """Note what conversations are found by that have gone on since they were marked."""
+        for number in self._unmarked:
+            self._unmark(number)
+            self._marks[number] = marks = list[int]()
+            for known in self._lines[number].lists:
+                marks += known.marked().values()
+            self._marked |= dict.fromkeys(marks, number)
+        self._unmarked.clear()
+
+    def _unmark(self, number: int) -> None:
+        for mark in self._marks.pop(number, ()):
+            if self._marked.get(mark) == number:
+                del self._marked[mark]
 
     def _used(self, known: KnownList, items: Sequence[object]) -> KnownList:
-        blocks = known.blocks
-        if isinstance(blocks[0], SeenOnce):
+        last, made = self._last, known
+        is_first = isinstance(known.blocks[0], SeenOnce)
+        if is_first:
             # It is given again, so it is worth copies, which are compared faster.
-            blocks = seen_again(blocks, items[: known.size])
+            blocks = seen_again(known.blocks, items[: known.size])
+            more = sum(map(size_of, blocks)) - sum(map(size_of, known.blocks))
+            copied = copies_in(blocks, 0) is not None
+            made = replace(known, blocks=blocks, has_copies=copied, weight=known.weight + more)
+        elif last is not None and known in last:
+            return known
         with self._lock:
-            if self._lists.get(known.number) is known:
-                self._lists.move_to_end(known.number)
-                if blocks is not known.blocks:
-                    known = self._with_blocks(known, blocks)
-                self._last = known
-                self._keep_bound()
-        return known
-
-    def _with_blocks(self, known: KnownList, blocks: Sequence[Block]) -> KnownList:
-        more = sum(map(size_of, blocks)) - sum(map(size_of, known.blocks))
-        made = replace(known, blocks=blocks, weight=known.weight + more)
-        self._lists[known.number] = made
-        self._weigh(made, self._weights[known.number] + more)
+            line = self._lines.get(known.line)
+            if line is not None and known in line:
+                newest, before = line
+                self._put(_Line(made, before) if newest is known else _Line(newest, made))
         return made
 
     def unedited(self, items: Sequence[object], kind: object, before: KnownList | None) -> int:
@@ -236,20 +276,22 @@ class KnownLists:
         if size < least:
             return 0
         with self._lock:
-            for number in (edited.number, edited.grown_from):
-                if before is None or number != before.number:
-                    self._drop_number(number)
+            line = self._lines.get(edited.line)
+            if line is not None and edited is line.newest:
+                self._drop(edited.line)
+                if before is not None:
+                    self._put(_Line(before))
         return size
 
     def _edited(
         self, items: Sequence[object], kind: object, before: KnownList | None
     ) -> KnownList | None:
-        if before is not None:
-            number = self._grown.get(before.number)
-            return None if number is None else self._lists.get(number)
-        if len(items) < _WORTH or not self._lists:
-            return None
-        return next(self._near(items, kind), None)
+        if before is None:
+            is_long = len(items) >= _WORTH and self._lines
+            line = next(self._near(items, kind), None) if is_long else None
+        else:
+            line = self._lines.get(before.line)
+        return None if line is None or line.newest is before else line.newest
 
     def keeping(
         self,
@@ -281,60 +323,68 @@ class KnownLists:
         is_read = reads_copies and copies is not None
         if not is_read and not are_blocks(blocks, rest, len(rest)):
             return made
+        marks = {} if grown_from is None else grown_from.marks.copy()
+        has_copies = copies is not None and grown_from is not None and grown_from.has_copies
+        if not has_copies:
+            marks = dict(_marks(items.__getitem__, len(items), kind, marks))
         known = KnownList(
-            number=next(self._numbers),
+            line=next(self._numbers) if grown_from is None else grown_from.line,
             kind=kind,
-            marks=dict(_marks(items, kind, 1, {} if grown_from is None else grown_from.marks)),
+            marks=marks,
             size=len(items),
             blocks=[*before[:kept], *blocks],
+            has_copies=has_copies,
             conversion=made,
-            grown_from=None if grown_from is None else grown_from.number,
             weight=_weight(blocks, kept, made, grown_from),
         )
         with self._lock:
-            self._put(known, grown_from)
+            self._keep(known, grown_from)
         return made
 
-    def _put(self, known: KnownList, grown_from: KnownList | None) -> None:
-        same = self._lists.get(self._marked.get(known.marks[known.size], -1))
-        # Two calls at once may have read the same list.
-        if same is not None and same.size == known.size and same.blocks == known.blocks:
-            return
-        self._marked.update(dict.fromkeys(known.marks.values(), known.number))
-        self._lists[known.number] = self._last = known
-        self._weigh(known, known.weight)
-        if grown_from is not None and grown_from.number in self._lists:
-            self._drop_number(grown_from.grown_from)
-            self._drop_number(self._grown.get(grown_from.number))
-            self._grown[grown_from.number] = known.number
-            self._weigh(grown_from, _ROW_BYTES * grown_from.size)
-        self._keep_bound()
+    def _keep(self, known: KnownList, grown_from: KnownList | None) -> None:
+        line = None if grown_from is None else self._lines.get(grown_from.line)
+        if line is not None and grown_from in line:
+            self._put(_Line(known, grown_from))
+        elif grown_from is not None:
+            # Another thread has gone on.
+            self._put(_Line(replace(known, line=next(self._numbers))))
+        elif not self._has(known):
+            self._put(_Line(known))
 
-    def _keep_bound(self) -> None:
+    def _has(self, known: KnownList) -> bool:
+        """Whether another call has read the same list at the same time."""
+        self._mark_all()
+        line = self._lines.get(self._marked.get(known.marked()[known.size], -1))
+        newest = None if line is None else line.newest
+        return newest is not None and newest.size == known.size and newest.blocks == known.blocks
+
+    def _put(self, line: _Line) -> None:
+        """Put *line*, which was used last, in place of what is known of that conversation."""
+        number = line.newest.line
+        before = self._lines.get(number)
+        self._lines[number] = self._last = line
+        self._lines.move_to_end(number)
+        self._unmarked.add(number)
+        self._weight += line.weight - (0 if before is None else before.weight)
         while self._weight > self._most_bytes:
-            oldest = next(iter(self._lists.values()))
-            self._drop(oldest)
-            # It was weighed as a part of the longer one.
-            self._drop_number(oldest.grown_from)
+            self._drop(next(iter(self._lines)))
 
-    def _weigh(self, known: KnownList, weight: int) -> None:
-        self._weight += weight - self._weights.get(known.number, 0)
-        self._weights[known.number] = weight
-
-    def _drop_number(self, number: int | None) -> None:
-        known = None if number is None else self._lists.get(number)
-        if known is not None:
-            self._drop(known)
-
-    def _drop(self, known: KnownList) -> None:
-        del self._lists[known.number]
-        self._weight -= self._weights.pop(known.number)
-        self._grown.pop(known.number, None)
-        for mark in known.marks.values():
-            if self._marked.get(mark) == known.number:
-                del self._marked[mark]
-        if self._last is known:
+    def _drop(self, number: int) -> None:
+        line = self._lines.pop(number)
+        self._weight -= line.weight
+        self._unmarked.discard(number)
+        self._unmark(number)
+        if self._last is line:
             self._last = None
+
+
+def _begun(line: _Line, items: Sequence[object], kind: object) -> KnownList | None:
+    newest, before = line
+    if newest.kind != kind:
+        return None
+    if newest.begins(items):
+        return newest
+    return before if before is not None and before.begins(items) else None
 
 
 def _places(size: int, near: int) -> list[int]:
@@ -352,19 +402,31 @@ def _places(size: int, near: int) -> list[int]:
     return places
 
 
+def _copies(blocks: Sequence[Block], part: slice) -> Sequence[object]:
+    """Return that *part* of the items of *blocks*, all of which are copies."""
+    start, stop = part.start, part.stop
+    copies = copies_in(blocks[start // BLOCK : (stop - 1) // BLOCK + 1], start % BLOCK)
+    return () if copies is None else copies[: stop - start]
+
+
 def _marks(
-    items: Sequence[object], kind: object, near: int, known: Mapping[int, int] = _NO_MARKS
+    items: Callable[[slice], Sequence[object]],
+    size: int,
+    kind: object,
+    known: Mapping[int, int],
+    *,
+    near: int = 1,
 ) -> Iterator[tuple[int, int]]:
     """Yield these places, and what the items before them are known by, as far as not by *known*."""
     buffer, first = bytearray(), known.get(_HEAD)
     if first is None:
-        written(items[:_HEAD], buffer)
+        written(items(slice(0, _HEAD)), buffer)
         # A format that is none may have no hash.
         first = hash((repr(kind), bytes(buffer)))
-    for at in _places(len(items), near):
+    for at in _places(size, near):
         mark = first if at == _HEAD else known.get(at)
         if mark is None:
-            written(items[max(0, at - _SPAN) : at], buffer)
+            written(items(slice(max(0, at - _SPAN), at)), buffer)
             mark = hash((first, at, bytes(buffer)))
         yield at, mark
 

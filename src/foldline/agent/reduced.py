@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any, Generic, Protocol, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from foldline.agent.cache import ReductionCache
 from foldline.agent.request import FIXED_PARTS, parts_of
 from foldline.agent.wire import Items
 from foldline.errors import RequestTooLargeError
 from foldline.history.history import CountingUnit
+from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest
 from foldline.reduction.active import outcome_of
 from foldline.reduction.budget import Budget
@@ -38,6 +39,7 @@ _LOG = logging.getLogger("foldline")
 _Item = TypeVar("_Item")
 # A request that somebody asked for as it is may be larger than its ceiling.
 _UNBOUNDED = frozenset({Reason.DISABLED, Reason.SKIPPED_BY_RUN, Reason.NO_MESSAGES})
+_KEPT: tuple[ReductionStatus, ...] = ("skipped", "cache_hit")
 _NO_VERDICT = Verdict(kind="skip", reason=Reason.NO_MESSAGES)
 
 
@@ -111,39 +113,46 @@ def shown(
     how = config_of_run(config, call.overrides)
     history, budget, verdict = call.items.history, call.budget, call.verdict
     view, tokens = view_of(history, active), view_tokens(history, active)
-    is_pending = verdict.folds and status in {"skipped", "cache_hit"}
-    if not (is_pending or verdict.reason in _UNBOUNDED) and budget.counted(tokens) > budget.ceiling:
+    is_pending, requested = verdict.folds and status in _KEPT, budget.counted(tokens)
+    if requested > budget.ceiling and not (is_pending or verdict.reason in _UNBOUNDED):
         raise _too_large(call, active)
-    facts: dict[str, Any] = {"reason": verdict.reason, "removed_count": 0}
+    age, removed = None, 0
     if active is not None:
-        facts["removed_count"] = active.summarized_up_to_index - (active.pinned_index is not None)
-        facts["summary"] = active.summary_content or None
+        removed = active.summarized_up_to_index - (active.pinned_index is not None)
         if status == "cache_hit":
             _LOG.debug("cache hit: %d messages became %d", history.total, len(view))
-            facts["cache_age"] = (_zoned(clock()) - _zoned(active.created_at)).total_seconds()
+            age = (_zoned(clock()) - _zoned(active.created_at)).total_seconds()
     event = HistoryReductionEvent(
         status=status,
+        reason=verdict.reason,
         strategy=how.strategy,
         counting_unit=how.unit,
         units=verdict.units,
         original_count=history.total,
         reduced_count=len(view),
+        removed_count=removed,
         original_tokens=history.system_tokens + history.tokens(),
         reduced_tokens=tokens,
+        summary=(active and active.summary_content) or None,
         earlier=_outcome_of_given(call, config.unit) if call.given else "none",
+        cache_age=age,
         ceiling=budget.ceiling,
-        request_tokens=budget.counted(tokens),
+        request_tokens=requested,
         duration=perf_counter() - call.started,
-        **(facts | outcome),
     )
-    # What is disabled gives back what it was given; of a history, a valid view.
-    is_off = verdict.reason is Reason.DISABLED and call.items.kept is not history
     return ReducedHistory(
-        messages=call.items.given() if is_off else call.items.write(view),
+        messages=_written(call, view),
         state=active or call.given,
-        event=event,
+        event=structs.replace(event, **outcome) if outcome else event,
         verdict=verdict,
     )
+
+
+def _written(call: ReducerCall, view: list[Message]) -> list[Any]:
+    items = call.items
+    # What is disabled gives back what it was given; of a history, a valid view.
+    is_off = call.verdict.reason is Reason.DISABLED and items.kept is not items.history
+    return items.given() if is_off else items.write(view)
 
 
 def _too_large(call: ReducerCall, active: HistoryReductionState | None) -> RequestTooLargeError:

@@ -2,7 +2,6 @@
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from operator import is_
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -28,7 +27,7 @@ from foldline.history.formats.converter import Converter
 from foldline.history.formats.objects import plain
 from foldline.history.formats.openai_chat import OPENAI_CHAT
 from foldline.history.formats.openai_responses import OPENAI_RESPONSES
-from foldline.history.formats.renderings.sending import is_plain
+from foldline.history.formats.renderings.sending import only_text
 from foldline.history.formats.wire import is_list, is_object
 from foldline.history.messages import Message, NativeFormat
 
@@ -131,11 +130,12 @@ class Writing(Struct, frozen=True, eq=False):
         return is_whole and self.made.wire is NativeFormat.OPENAI_RESPONSES
 
 
-def _take_turns(before: object, items: Sequence[object]) -> bool:
+def _take_turns(before: object, items: Sequence[Any]) -> bool:
     """Whether each of *items* is one text of another speaker than the one *before* it."""
     for item in items:
         # An answer loses the white space at its end, and what is blank is another text.
-        if not is_plain(item) or item["role"] == before or not item["content"][-1:].strip():
+        text = only_text(item)
+        if text is None or item["role"] == before or not text[-1:].strip():
             return False
         before = item["role"]
     return True
@@ -149,7 +149,7 @@ class _Sources:
         self._split = CONVERTERS[items.made.wire].split
         self._pieces: dict[int, list[_Dict]] = {}
         self._plain: dict[int, _Dict] = {}
-        self._indexes = _indexes(items.made.messages, view)
+        self._indexes = _indexes(items.made, view)
 
     def of(self, message: Message) -> Sequence[_Dict] | None:
         """Return what *message* was read from; None if it is a new one."""
@@ -241,18 +241,18 @@ class _Sources:
         return made
 
 
-def _indexes(messages: Sequence[Message], view: list[Message]) -> dict[int, int]:
-    """Return where the messages of *view* are in *messages*, by their identities."""
-    wanted = {id(message) for message in view}
-    ends = (
-        range(min(_FRONT, len(messages))),
-        range(max(0, len(messages) - len(view)), len(messages)),
-    )
-    found = {id(messages[at]): at for at in chain(*ends) if id(messages[at]) in wanted}
-    # Most views are the newest messages, and not worth a walk over all of them.
-    if all(id(message) in found or message.is_summary for message in view):
-        return found
-    return {id(one): at for at, one in enumerate(messages) if id(one) in wanted}
+def _indexes(made: Conversion, view: list[Message]) -> dict[int, int]:
+    """Return where the messages of *view* are in those of *made*, by their identities."""
+    wanted = {id(message) for message in view if not message.is_summary}
+    newest = made.newest(min(len(view), made.history.total)) if view else []
+    start = made.history.total - len(newest)
+    found = {id(one): at for at, one in enumerate(newest, start) if id(one) in wanted}
+    # Most views are those and some in front, and not worth a walk over all messages.
+    for size in (_FRONT, made.history.total):
+        if len(found) < len(wanted):
+            messages = made.messages[:size]
+            found |= {id(one): at for at, one in enumerate(messages) if id(one) in wanted}
+    return found
 
 
 def _first_block(item: _Dict) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from operator import is_
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from msgspec import Struct
 
@@ -93,9 +93,14 @@ def joined(first: Sequence[Step], others: Sequence[Step]) -> list[Step]:
     return [*first, *others]
 
 
-def fresh(item: dict[str, object]) -> dict[str, object]:
-    """Return a copy of *item*, which its caller may change; most are a role and a text."""
-    return {key: one if isinstance(one, str) else deepcopy(one) for key, one in item.items()}
+def fresh(value: Any) -> Any:
+    """Return a copy of *value*, an item or what is in one, which its caller may change."""
+    if type(value) is dict:
+        fields = cast("dict[str, object]", value)
+        return {key: one if type(one) is str else fresh(one) for key, one in fields.items()}
+    if type(value) is list:
+        return [fresh(one) for one in cast("list[object]", value)]
+    return deepcopy(value)
 
 
 def is_said(item: dict[str, Any]) -> bool:

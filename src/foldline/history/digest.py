@@ -38,6 +38,7 @@ __all__ = [
     "chain_digest",
     "chain_digest_1",
     "chain_digests",
+    "digest_at",
     "follows",
     "message_digest",
     "prefix_digest",
@@ -104,6 +105,17 @@ def chain_digests(previous: bytes, messages: Sequence[Message]) -> list[bytes]:
             previous = _chained(previous, message, _steps)
         digests.append(previous)
     return digests
+
+
+def digest_at(chain: bytearray, messages: Sequence[Message], size: int) -> bytes:
+    """Return the digest of *size* of *messages*, up to which *chain* then has those of all prefixes."""
+    start, end = size * DIGEST_SIZE, len(chain)
+    if start >= end:
+        new = messages[end // DIGEST_SIZE - 1 : size]
+        digests = chain_digests(bytes(chain[end - DIGEST_SIZE : end]), new)
+        # Two threads at once write the same bytes to the same place.
+        chain[end : start + DIGEST_SIZE] = b"".join(digests)
+    return bytes(chain[start : start + DIGEST_SIZE])
 
 
 def _one_form(message: Message) -> bytes | None:

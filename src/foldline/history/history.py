@@ -3,15 +3,16 @@
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import Literal, TypeAlias, get_args, overload
 
 from foldline.errors import FormatError, MessagesNotLoadedError
 from foldline.history.codec import not_a_message
-from foldline.history.digest import DIGEST_SIZE, chain_digest, chain_digests
+from foldline.history.digest import digest_at
 from foldline.history.messages import Message
 from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.history.prefix import NO_PREFIX, Prefix
-from foldline.history.tokens import TokenCounter, TokenEstimator, count_message
+from foldline.history.tokens import TokenCounter, TokenEstimator, checked_count, count_message
 
 
 __all__ = ["COUNTING_UNITS", "CountingUnit", "History"]
@@ -34,8 +35,8 @@ class History(Sequence[Message]):
     """
     An append-only sequence of messages that knows its digests, tokens and exchanges.
 
-    Each message is hashed, counted and paired with its tool calls once, when it is appended;
-    every question about a prefix or a tail then takes constant or logarithmic time.
+    Each message is counted and paired with its tool calls once, when it is appended, and hashed when
+    a digest needs it. Every question about a prefix or a tail then takes constant or logarithmic time.
 
     As a sequence, and in every index, it holds the messages that are not system messages: a
     reduction counts and hashes only those. `system` and `everything` return the others too.
@@ -62,7 +63,7 @@ class History(Sequence[Message]):
         self._counter: TokenCounter = counter or TokenEstimator()
         self._prefix = prefix
         self._first = self._length = prefix.length
-        self._chain, self._head = bytearray(prefix.digest), prefix.digest
+        self._chain = bytearray(prefix.digest)
         self._messages, self._tokens = list[Message](), array("q", (prefix.tokens,))
         # Places take four bytes each.
         self._reach, self._users, self._tools = array("I"), array("I"), array("I")
@@ -82,22 +83,22 @@ class History(Sequence[Message]):
             FormatError: It is no message, or a field of it has a value of another type.
         """
         try:
-            tokens = count_message(message, self._counter)
-            digest = b"" if message.role == "system" else chain_digest(self._head, message)
+            tokens = checked_count(message, self._counter)
         except (TypeError, AttributeError, AssertionError) as error:
             if (refusal := not_a_message(message)) is None:
                 # It is the counter that failed.
                 raise
             raise refusal from error
-        self._hold(((message, tokens, digest),))
+        self._hold(((message, tokens, b""),))
 
     def copy(self) -> "History":
         """Return a history of the same messages that grows on its own."""
+        # What several copies have in common is hashed once, but for the newest, many together.
+        self.digest(max(self._first, self._length // _HASHED * _HASHED))
         made = object.__new__(type(self))
-        fields = vars(made)
-        fields |= vars(self)
-        fields |= {name: fields[name][:] for name in _LISTS}
-        fields |= {name: fields[name].copy() for name in _SETS}
+        made.__dict__ = fields = vars(self).copy()
+        fields.update((name, fields[name][:]) for name in _LISTS)
+        fields.update((name, fields[name].copy()) for name in _SETS)
         fields["_calls"] = {one: [*waiting] for one, waiting in self._calls.items()}
         return made
 
@@ -138,6 +139,7 @@ class History(Sequence[Message]):
 
         A digest is that of the prefix that the message ends; of a system message it is not used.
         """
+        self.digest()
         self._hold(rows)
 
     def _hold_system(self, message: Message, tokens: int) -> None:
@@ -156,7 +158,7 @@ class History(Sequence[Message]):
             if role == "system":
                 self._hold_system(message, size)
                 continue
-            self._length, self._head = position + 1, digest
+            self._length = position + 1
             chain += digest
             held.append(message)
             total += size
@@ -187,8 +189,7 @@ class History(Sequence[Message]):
         """Append *messages* in order."""
         given = messages if isinstance(messages, list) else [*messages]
         try:
-            tokens = [count_message(one, self._counter) for one in given]
-            digests = chain_digests(self._head, given)
+            tokens = [checked_count(one, self._counter) for one in given]
         except (TypeError, AttributeError, AssertionError):
             for place, message in enumerate(given):
                 try:
@@ -197,7 +198,7 @@ class History(Sequence[Message]):
                     text = f"messages[{place}]: {error}".replace(": message must", " must", 1)
                     raise FormatError(text) from error
         else:
-            self._hold(zip(given, tokens, digests, strict=True))
+            self._hold(zip(given, tokens, repeat(b"")))
 
     def _pair(self, message: Message, position: int) -> int:
         """Return the position of the earliest call that *message* answers, or its own."""
@@ -348,16 +349,13 @@ class History(Sequence[Message]):
             IndexError: There are fewer messages than *index*.
             MessagesNotLoadedError: The prefix ends in a part that is not in memory.
         """
-        if index is None:
-            return self._head
-        place = index - self._first
+        place = len(self._messages) if index is None else index - self._first
         if not 0 <= place <= len(self._messages):
-            if 0 < index < self._first:
+            if index is not None and 0 < index < self._first:
                 raise MessagesNotLoadedError(index=index, start=self._first)
             message = f"no prefix of {index} messages in a history of {len(self)}"
             raise IndexError(message)
-        start = place * DIGEST_SIZE
-        return bytes(self._chain[start : start + DIGEST_SIZE])
+        return digest_at(self._chain, self._messages, place)
 
     def tokens(self, start: int = 0, stop: int | None = None) -> int:
         """Return the tokens of the messages from *start* up to *stop*, or to the end."""
@@ -494,6 +492,7 @@ class History(Sequence[Message]):
         return bool(self._asked) or self._last_damage >= start
 
 
+_HASHED = 32
 # The fields that appending changes.
 _FIELDS = vars(History()).items()
 _LISTS = tuple(name for name, value in _FIELDS if type(value) in {list, array, bytearray})

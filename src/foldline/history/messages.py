@@ -185,8 +185,8 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
 
         An empty *text* makes no part.
         """
-        # A caller without a type checker may pass anything.
-        if not isinstance(tool_calls, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        # A caller without a type checker may pass anything; to ask for a protocol takes longer.
+        if not isinstance(tool_calls, (tuple, Iterable)):  # pyright: ignore[reportUnnecessaryIsInstance]
             expect("tool_calls", tool_calls, Iterable)
         said = (TextPart(text),) if text else ()
         parts, metadata = (*said, *tool_calls), {PIN_KEY: True} if pin else None

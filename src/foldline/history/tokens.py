@@ -20,6 +20,7 @@ exact counts are wanted, anything with a `count` method can take the estimator's
 """
 
 import re
+from types import NoneType
 from typing import Final, Protocol, assert_never, runtime_checkable
 from zlib import adler32
 
@@ -50,6 +51,7 @@ __all__ = [
     "TOOL_RESPONSE_TOKENS",
     "TokenCounter",
     "TokenEstimator",
+    "checked_count",
     "count_message",
 ]
 
@@ -85,6 +87,8 @@ _SEALED_CHARACTERS = 4
 # In a piece of so many bytes the sum stays below the modulus of adler32, so it is exact.
 _PIECE = 65_520 // HIGHEST_LEVEL
 _LOWER_HALF = 0xFFFF
+
+_NAMES = frozenset({str, NoneType})
 
 _from_bytes = int.from_bytes
 
@@ -171,6 +175,18 @@ def count_message(message: Message, counter: TokenCounter) -> int:
     if message.name is None or message.role == "tool":
         return total
     return total + counter.count(message.name)
+
+
+def checked_count(message: Message, counter: TokenCounter) -> int:
+    """
+    Return the tokens of *message*.
+
+    Raises:
+        TypeError: Its role or its name is no mere str; its parts have been checked by themselves.
+    """
+    if type(message.role) is not str or type(message.name) not in _NAMES:
+        raise TypeError
+    return count_message(message, counter)
 
 
 def _count_part(part: Part, counter: TokenCounter, native: Native | None) -> int:

@@ -1,6 +1,7 @@
 """How and when a history is reduced."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from types import MappingProxyType
 from typing import Literal, Self, TypeAlias, get_args
 
@@ -106,7 +107,8 @@ class Limits(Struct, frozen=True):
         return self.target + self.threshold
 
 
-class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
+# With a dictionary, so that what every call asks is worked out once.
+class HistoryReductionConfig(Struct, frozen=True, kw_only=True, dict=True):
     """
     How and when a history is reduced; without arguments every request fits the model's window.
 
@@ -308,7 +310,7 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
                 message = f"tool_rules[{tool!r}]={rule!r} has no effect with {strategy}"
                 raise ConfigError(message)
 
-    @property
+    @cached_property
     def unit(self) -> CountingUnit:
         """The unit of target and threshold."""
         if self.counting_unit is not None:
@@ -321,7 +323,7 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
         """Whether a target and a threshold decide below the ceiling, whatever the prices are."""
         return self.trigger == "count" or (self.trigger is None and self.limits is not None)
 
-    @property
+    @cached_property
     def limits(self) -> Limits | None:
         """The target and the threshold in the unit; None if the ceiling alone decides."""
         if self.unit == "tokens":

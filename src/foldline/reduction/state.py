@@ -210,9 +210,8 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
         index = self.summarized_up_to_index
         if len(messages) < index:
             raise HistoryTooShortError(count=len(messages), index=index)
-        if index and not same_hash(hash_of(messages, index), self.message_hash):
-            return False
-        return self.is_whole
+        is_same = not index or same_hash(hash_of(messages, index), self.message_hash)
+        return is_same and self.is_whole
 
     def apply_to_messages(
         self, messages: Sequence[Message], system_message: Message | None = None
@@ -324,7 +323,9 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
 
     def sealed(self) -> Self:
         """Return this reduction with the hash of its summary as it is now."""
-        return msgspec.structs.replace(self, summary_hash=self._summary_digest())
+        made = msgspec.structs.replace(self, summary_hash=self._summary_digest())
+        vars(made)["is_whole"] = True
+        return made
 
     def _summary_digest(self) -> str:
         layers = [(layer.start, layer.end, layer.summary) for layer in self.layers]

@@ -195,14 +195,14 @@ def decide(
         pins: Every pinned message; None if only those marked as pinned are.
         costs: What calls and folds cost, and the time, if that decides and not the counts.
     """
-    run, length = overrides or _NO_OVERRIDES, len(history)
+    run, length, rules = overrides or _NO_OVERRIDES, len(history), history.system_tokens
     off: set[Fact] = {"skipped"} if run.skip_history_reduction else set()
     if config.enabled:
         off.add("enabled")
     if not length:
         off.add("empty")
-    budget = budget or budget_of(config, system=history.system_tokens)
-    if budget.counted(history.system_tokens) > budget.ceiling:
+    budget = budget or budget_of(config, system=rules)
+    if budget.counted(rules) > budget.ceiling:
         off.add("oversized")
     if off != {"enabled"}:
         row = _row(frozenset(off))

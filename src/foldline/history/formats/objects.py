@@ -69,7 +69,7 @@ def _are_plain(values: Iterable[Any]) -> bool:
 
 def plain(value: Any) -> Any:
     """Return *value* with objects of an SDK as dictionaries; the very object if it has none."""
-    if type(value) in _SCALARS:
+    if type(value) in _SCALARS or (type(value) is dict and _are_plain(value.values())):
         return value
     if isinstance(value, dict):
         changed = {

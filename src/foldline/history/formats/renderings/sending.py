@@ -18,6 +18,7 @@ __all__ = [
     "CallIds",
     "Original",
     "is_plain",
+    "only_text",
     "scrubbed",
     "sent_items",
     "summary_text",
@@ -41,6 +42,10 @@ Original: TypeAlias = Callable[[Message], Sequence[dict[str, Any]] | None]
 """Returns the caller's own items for a message that is unchanged, else None."""
 
 _PLAIN_KEYS = frozenset({"role", "content"})
+_TYPED_KEYS = _PLAIN_KEYS | {"type"}
+_TEXT_KEYS = frozenset({"type", "text"})
+_OUTPUT_KEYS = _TEXT_KEYS | {"annotations"}
+_TEXT_TYPES = ("text", "input_text", "output_text")
 _SPEAKERS = ("user", "assistant")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NOT_IN_NAMES = re.compile("[^a-zA-Z0-9_-]")
@@ -80,6 +85,23 @@ def is_plain(item: object) -> TypeGuard[Object]:
         return False
     content = item["content"]
     return type(content) is str and (content.isascii() or not _has_surrogate(content))
+
+
+def only_text(item: object) -> str | None:
+    """Return the text of *item* if that is all it has, mere or in a block; None for any other item."""
+    if is_plain(item):
+        return item["content"]
+    if not is_object(item) or item.keys() not in (_PLAIN_KEYS, _TYPED_KEYS):
+        return None
+    blocks = item["content"]
+    if item["role"] not in _SPEAKERS or item.get("type", "message") != "message":
+        return None
+    if type(blocks) is not list or len(blocks) != 1 or not is_object(block := blocks[0]):
+        return None
+    keys = block.keys()
+    is_text = keys == _TEXT_KEYS or (keys == _OUTPUT_KEYS and block["annotations"] == [])
+    said = block["text"] if is_text and block["type"] in _TEXT_TYPES else None
+    return said if type(said) is str and _is_sendable(said) else None
 
 
 def summary_text(message: Message) -> str:
