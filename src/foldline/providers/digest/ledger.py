@@ -51,11 +51,13 @@ class _Tally(Struct, gc=False):
 
 
 _MOST = 600
+_MOST_WEAK = 200
 _MENTIONED = 400
 _DEEPEST = 12
 _NUMBER_LENGTH = 4
 _SEPARATOR = ", "
 _GONE = "old"
+_DECIMAL = re.compile(r"\d+\.\d+").fullmatch
 _LABEL = re.compile(r"[\w.-]{1,40}").fullmatch
 _KIND_LABELS = {"clock": "times", "command": "names", "path": "files", "number": "numbers"}
 _KIND_COSTS = {"clock": 40, "number": 8, "amount": 24, "url": 4, "version": 60}
@@ -275,7 +277,9 @@ def _entry(kind: str, value: str, label: str, last: int = 0) -> Entry:
 
 def _take_in_turn(old: Iterable[Entry], new: Iterable[Entry], finder: Finder) -> list[Entry]:
     known = {entry.value: entry for pair in zip_longest(old, new) for entry in pair if entry}
-    return sorted(known.values(), key=lambda entry: _is_weak(entry, finder))[:_MOST]
+    weak = {value for value, entry in known.items() if _is_weak(entry, finder)}
+    strong = [entry for value, entry in known.items() if value not in weak]
+    return [*strong, *[known[value] for value in known if value in weak][:_MOST_WEAK]][:_MOST]
 
 
 def _is_weak(entry: Entry, finder: Finder) -> bool:
@@ -286,6 +290,9 @@ def _is_weak(entry: Entry, finder: Finder) -> bool:
 
 
 def _is_noise(kind: str, value: str, tally: _Tally) -> bool:
+    if kind == "version" and tally.label and _DECIMAL(value):
+        # A number that JSON names is no version, unless it is named so.
+        return "version" in tally.label.lower()
     if kind in {"clock", "version"}:
         return not (tally.user or tally.assistant or (tally.used and kind == "version"))
     if kind == "path" and value.startswith(_RELATIVE):
