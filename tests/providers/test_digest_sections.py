@@ -135,9 +135,15 @@ def test_numbers_that_json_names_are_kept_last() -> None:
     text = (
         '{"price": 12.50, "bags": 4, "version": 3.12, "id": "X-1", "at": 1.2.3, "python": "3.11.2"}'
     )
-    ledger = ledger_of(Message.tool("c", text))
+    ledger = ledger_of(Message.assistant("Then at 11:45 for $60."), Message.tool("c", text))
 
-    assert lay_out(offer_entries(ledger.seen)) == ("id: X-1", "bags: 4", "price: 12.50")
+    assert lay_out(offer_entries(ledger.seen)) == (
+        "id: X-1",
+        "amounts: $60",
+        "times: 11:45",
+        "price: 12.50",
+        "bags: 4",
+    )
 
 
 def test_a_long_answer_of_numbers_leaves_room() -> None:

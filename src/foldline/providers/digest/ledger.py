@@ -51,7 +51,7 @@ class _Tally(Struct, gc=False):
 
 
 _MOST = 600
-_MOST_WEAK = 200
+_MOST_SMALL = 200
 _MENTIONED = 400
 _DEEPEST = 12
 _NUMBER_LENGTH = 4
@@ -250,7 +250,7 @@ def _ranked(tallies: Mapping[str, _Tally], length: int, finder: Finder) -> list[
                 continue
             entry = _entry(kind, value, tally.label, tally.last)
             ranked.append((score + _KIND_COSTS.get(kind, 0), last, value, entry))
-            if strong < _MOST and not _is_weak(entry, finder):
+            if strong < _MOST and not _weakness(entry, finder):
                 strong, limit = strong + 1, score + _HIGHEST_COST
     return [entry for *_, entry in sorted(ranked)]
 
@@ -277,16 +277,22 @@ def _entry(kind: str, value: str, label: str, last: int = 0) -> Entry:
 
 def _take_in_turn(old: Iterable[Entry], new: Iterable[Entry], finder: Finder) -> list[Entry]:
     known = {entry.value: entry for pair in zip_longest(old, new) for entry in pair if entry}
-    weak = {value for value, entry in known.items() if _is_weak(entry, finder)}
-    strong = [entry for value, entry in known.items() if value not in weak]
-    return [*strong, *[known[value] for value in known if value in weak][:_MOST_WEAK]][:_MOST]
+    ranks: tuple[list[Entry], list[Entry], list[Entry]] = ([], [], [])
+    for entry in known.values():
+        ranks[_weakness(entry, finder)].append(entry)
+    strong, weak, small = ranks
+    return [*strong, *weak, *small[:_MOST_SMALL]][:_MOST]
 
 
-def _is_weak(entry: Entry, finder: Finder) -> bool:
+def _weakness(entry: Entry, finder: Finder) -> int:
+    """Return 0 for what means something alone, 1 for what needs its sentence, and 2 for a small number."""
     kind = finder.kind(entry.value)
-    few = _FEW_DIGITS if entry.label == _KIND_LABELS["number"] else _FEW_NAMED_DIGITS
-    is_short = kind == "number" and sum(map(str.isdigit, entry.value)) < few
-    return is_short or kind in _WEAK_KINDS
+    if kind != "number":
+        return int(kind in _WEAK_KINDS)
+    digits = sum(map(str.isdigit, entry.value))
+    if digits < _FEW_NAMED_DIGITS:
+        return 2
+    return int(digits < _FEW_DIGITS and entry.label == _KIND_LABELS["number"])
 
 
 def _is_noise(kind: str, value: str, tally: _Tally) -> bool:
