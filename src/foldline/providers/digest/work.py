@@ -398,7 +398,8 @@ _VALUE_LENGTH = 80
 
 def _setter(use: ToolUse) -> Facts | None:
     """Read tools such as `set_budget`, which give new values to what one argument names."""
-    if use.failure or name_words(use.name).isdisjoint(_SETS) or _is_looking(use.name):
+    words = name_words(use.name)
+    if use.failure or words.isdisjoint(_SETS) or _is_looking(use.name, words):
         return None
     times = Counter(one.label for one in use.arguments)
     # Of several values under one name none takes the place of another.
