@@ -127,7 +127,43 @@ def test_ledger_splits_used_and_seen() -> None:
     )
 
     assert ledger.used == [Entry("A-1", "order_id", 1), Entry("C-3", "codes", 1)]
-    assert {entry.value for entry in ledger.seen} == {"B-2", "D-4", "E-5", "$50"}
+    assert {entry.value for entry in ledger.seen} == {"B-2", "D-4", "E-5", "$50", "7"}
+
+
+def test_numbers_that_json_names_are_kept_last() -> None:
+    """Counts and prices in an answer are listed with their names, after all that names something."""
+    text = (
+        '{"price": 12.50, "bags": 4, "version": 3.12, "id": "X-1", "at": 1.2.3, "python": "3.11.2"}'
+    )
+    ledger = ledger_of(Message.assistant("Then at 11:45 for $60."), Message.tool("c", text))
+
+    assert lay_out(offer_entries(ledger.seen)) == (
+        "id: X-1",
+        "amounts: $60",
+        "times: 11:45",
+        "price: 12.50",
+        "bags: 4",
+    )
+
+
+def test_a_long_answer_of_numbers_leaves_room() -> None:
+    """Of numbers that mean little without their sentence there are never more than some hundred."""
+    rows = ", ".join(f'{{"id": "ID-{row}", "size": {row}}}' for row in range(700))
+    ledger = ledger_of(Message.tool("c", f"[{rows}]"))
+    some = ledger_of(Message.tool("c", rows[:9_000]))
+
+    assert {entry.label for entry in ledger.seen} == {"id"}
+    assert sum(entry.label == "size" for entry in some.seen) == 200
+
+
+def test_an_amount_is_whole() -> None:
+    """A comma between the thousands of an amount does not end it; between others it does."""
+    assert [*Finder().find("It was $1,625, then €12,000.50; see A-1,200.")] == [
+        "$1,625",
+        "€12,000.50",
+        "A-1",
+        "200",
+    ]
 
 
 def test_ledger_keeps_prior_entries() -> None:
@@ -184,6 +220,16 @@ def test_a_request_that_is_shown_is_said_once(item: str, section: Section, *, st
     offers = {**empty, Section.REQUESTS: asked, section: [Item(item, 0)]}
 
     assert (section in share_out(offers, budget=400, count=len)) is stays
+
+
+def test_ids_come_before_requests_that_have_no_precedence() -> None:
+    """In a small budget requests have what ids leave, unless some are to come first."""
+    asked, ids = [Item("Send two loaves to Bonn.", 0)], [Item(f"ID-{n}", n, "id") for n in range(9)]
+    offers = {Section.REQUESTS: asked, Section.USED: ids}
+
+    assert share_out(offers, budget=80, count=len).keys() == {Section.USED}
+    assert Section.REQUESTS in share_out(offers, budget=80, count=len, first=asked)
+    assert Section.REQUESTS in share_out(offers, budget=400, count=len)
 
 
 def test_what_the_user_calls_their_own_comes_first() -> None:

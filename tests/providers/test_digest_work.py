@@ -294,6 +294,37 @@ def test_the_newest_value_counts() -> None:
     assert trail_of((), read(*edits, failed)).values == {"color (a.ts)": "#333"}
 
 
+@pytest.mark.parametrize(
+    ("calls", "values"),
+    [
+        (
+            [
+                ("set_budget", {"event_id": "E-7", "budget": 500}),
+                ("updateEvent", {"event_id": "E-7", "budget": 800}),
+            ],
+            {"budget (event E-7)": "800"},
+        ),
+        (
+            [("set_seat", {"id": "A", "seat": "14C"}), ("set_seat", {"id": "B", "seat": "14D"})],
+            {"seat (seat A)": "14C", "seat (seat B)": "14D"},
+        ),
+        (
+            [("move_card", {"list": "done", "name": "Ship it", "key": 3})],
+            {"list (card 3)": "done", "name (card 3)": "Ship it"},
+        ),
+        ([("update_trip", {"trip_id": "T", "stops": ["Ulm", "Bonn"], "note": "long " * 40})], {}),
+        ([("set_size", {"size": 4}), ("show_settings", {"key": "size", "as": "text"})], {}),
+    ],
+)
+def test_tools_that_set_values(
+    calls: list[tuple[str, dict[str, object]]], values: dict[str, str]
+) -> None:
+    """The newest value of each field holds, apart for each thing that an id, key or name names."""
+    failed = used(calls[0][0], {**calls[0][1], "budget": 7, "seat": "1A"}, "Error: not possible")
+
+    assert trail_of((), read(*(used(*one) for one in calls), failed)).values == values
+
+
 def test_the_trail_goes_on_from_a_record() -> None:
     """A file keeps the strongest thing that was done to it, under its longest name."""
     record = SummaryRecord(

@@ -109,6 +109,19 @@ def test_a_summarizer_is_given_what_the_view_shows_anyway() -> None:
     assert asked.requests[0].shown == (state.quotes[0].text, history[2].text)
 
 
+def test_what_gives_way_is_read() -> None:
+    """Messages that are too short to be quoted are for the summarizer, not left out of both."""
+    history, asked = History(), Asked()
+    for number in range(9):
+        history.extend([Message.user(f"My id is A-{number}."), Message.assistant("And the other?")])
+    state = make(history, SMALL, asked).state
+
+    quoted = tuple(one.text for one in state.quotes if one.text)
+    assert 0 < len(quoted) < 7
+    assert asked.requests[0].shown == quoted
+    assert view_tokens(history, state) < view_tokens(history)
+
+
 def test_a_sealed_item_stays_in_front() -> None:
     """What a vendor compacted is not summarized away: the newest of it is the floor of each view."""
     items = [sealed_item(number) for number in range(2)]

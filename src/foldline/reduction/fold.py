@@ -15,6 +15,7 @@ from foldline.history.parts import CompactionPart
 from foldline.history.signed import is_signed, only_sealed
 from foldline.history.tokens import TokenCounter
 from foldline.reduction.active import known_of
+from foldline.reduction.budget import LEAST_BUDGET
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, config_of_run
 from foldline.reduction.draft import Draft, FoldOptions, FoldTask, filled, read, unchanged
 from foldline.reduction.event import Reason
@@ -32,6 +33,8 @@ __all__ = ["FoldResult", "fold"]
 
 
 # Which quotes are left out together, one step after the other.
+# What a summary has beside quotes that take all the room of what they stand for.
+_LEAST_BESIDE = 2 * LEAST_BUDGET
 _GIVING_WAY: tuple[tuple[QuoteKind, ...], ...] = (
     ("user",),
     ("user", "tool"),
@@ -210,6 +213,10 @@ def _quoting(task: FoldTask, config: HistoryReductionConfig) -> FoldTask:
     """Return *task* with what its view will show word for word."""
     quotes, pinned = _quotes(task, config), task.pinned
     known = () if task.active is None else task.active.quotes
+    # What would give way for the view's size is read by the summarizer instead.
+    new = sum(one.tokens for one in quotes if one not in known)
+    excess = new + _LEAST_BESIDE - task.replaced if task.cut > task.above else 0
+    quotes = _giving_way(quotes, excess, "user")
     shown = [one.text for one in quotes if one.text and one.is_whole]
     if pinned is not None:
         shown.append(task.history[pinned].text)
@@ -249,11 +256,17 @@ def _fitted(
     for kinds in _GIVING_WAY:
         excess = view_tokens(history, made) - min(most, budget.fitted)
         most = budget.fitted
-        if excess > 0:
-            held = sum(one.tokens for one in made.quotes if one.kind in kinds)
-            made = replace(made, quotes=within(made.quotes, held - excess, *kinds))
+        made = replace(made, quotes=_giving_way(made.quotes, excess, *kinds))
     excess = view_tokens(history, made) - budget.fitted
     return made if excess <= 0 else _with_less(made, excess, history.counter)
+
+
+def _giving_way(quotes: tuple[Quote, ...], excess: int, *kinds: QuoteKind) -> tuple[Quote, ...]:
+    """Return *quotes* with *excess* tokens less of *kinds*, as far as there are so many."""
+    if excess <= 0:
+        return quotes
+    held = sum(one.tokens for one in quotes if one.kind in kinds)
+    return within(quotes, held - excess, *kinds)
 
 
 def _with_less(

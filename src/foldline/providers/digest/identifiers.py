@@ -32,10 +32,13 @@ _FILE = (
     "|lock|log|md|mjs|pdf|php|png|proto|py|rb|rs|rst|scala|scss|sh|sql|svg|swift|tar|toml|ts|tsx"
     "|txt|vue|xml|yaml|yml|zip"
 )
-_PAIR = re.compile(r'"(\w{1,40})"\s{0,4}:\s{0,4}(?:"([^"\\\s]{2,120})"|(\d{4,20})\b)')
+_PAIR = re.compile(
+    r'"(\w{1,40})"\s{0,4}:\s{0,4}(?:"([^"\\\s]{2,120})"|(\d{1,20}(?:\.\d{1,9})?)\b(?!\.))'
+)
 # A run that a closing quote and a colon follow is the key of a value.
 _RUN = re.compile(
-    r"(https?://[^\s\"'<>()\[\]{}\\|`]{3,300}|[\w.~$€£%@/#+:-]++)([\"']\s?:)?"
+    r"(https?://[^\s\"'<>()\[\]{}\\|`]{3,300}|[$€£]\d{1,3}(?:,\d{3})+\b(?:\.\d+)?"
+    r"|[\w.~$€£%@/#+:-]++)([\"']\s?:)?"
 ).findall
 _LINE = re.compile(rf"(\.(?:{_FILE})):\d").search
 # A line of a listing or of a search begins with its number.
@@ -157,7 +160,9 @@ class Finder:
         if '"' in text and ('":' in text or '" :' in text):
             for label, written, number in _PAIR.findall(text):
                 value = written or number
-                if value not in found and (is_identifier(value) or label.lower().endswith("id")):
+                if value not in found and (
+                    number or is_identifier(value) or label.lower().endswith("id")
+                ):
                     found[value] = label
         words = self._words_of(text)
         for word in words:

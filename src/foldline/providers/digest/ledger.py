@@ -51,11 +51,13 @@ class _Tally(Struct, gc=False):
 
 
 _MOST = 600
+_MOST_SMALL = 200
 _MENTIONED = 400
 _DEEPEST = 12
 _NUMBER_LENGTH = 4
 _SEPARATOR = ", "
 _GONE = "old"
+_DECIMAL = re.compile(r"\d+\.\d+").fullmatch
 _LABEL = re.compile(r"[\w.-]{1,40}").fullmatch
 _KIND_LABELS = {"clock": "times", "command": "names", "path": "files", "number": "numbers"}
 _KIND_COSTS = {"clock": 40, "number": 8, "amount": 24, "url": 4, "version": 60}
@@ -248,7 +250,7 @@ def _ranked(tallies: Mapping[str, _Tally], length: int, finder: Finder) -> list[
                 continue
             entry = _entry(kind, value, tally.label, tally.last)
             ranked.append((score + _KIND_COSTS.get(kind, 0), last, value, entry))
-            if strong < _MOST and not _is_weak(entry, finder):
+            if strong < _MOST and not _weakness(entry, finder):
                 strong, limit = strong + 1, score + _HIGHEST_COST
     return [entry for *_, entry in sorted(ranked)]
 
@@ -275,17 +277,28 @@ def _entry(kind: str, value: str, label: str, last: int = 0) -> Entry:
 
 def _take_in_turn(old: Iterable[Entry], new: Iterable[Entry], finder: Finder) -> list[Entry]:
     known = {entry.value: entry for pair in zip_longest(old, new) for entry in pair if entry}
-    return sorted(known.values(), key=lambda entry: _is_weak(entry, finder))[:_MOST]
+    ranks: tuple[list[Entry], list[Entry], list[Entry]] = ([], [], [])
+    for entry in known.values():
+        ranks[_weakness(entry, finder)].append(entry)
+    strong, weak, small = ranks
+    return [*strong, *weak, *small[:_MOST_SMALL]][:_MOST]
 
 
-def _is_weak(entry: Entry, finder: Finder) -> bool:
+def _weakness(entry: Entry, finder: Finder) -> int:
+    """Return 0 for what means something alone, 1 for what needs its sentence, and 2 for a small number."""
     kind = finder.kind(entry.value)
-    few = _FEW_DIGITS if entry.label == _KIND_LABELS["number"] else _FEW_NAMED_DIGITS
-    is_short = kind == "number" and sum(map(str.isdigit, entry.value)) < few
-    return is_short or kind in _WEAK_KINDS
+    if kind != "number":
+        return int(kind in _WEAK_KINDS)
+    digits = sum(map(str.isdigit, entry.value))
+    if digits < _FEW_NAMED_DIGITS:
+        return 2
+    return int(digits < _FEW_DIGITS and entry.label == _KIND_LABELS["number"])
 
 
 def _is_noise(kind: str, value: str, tally: _Tally) -> bool:
+    if kind == "version" and tally.label and _DECIMAL(value):
+        # A number that JSON names is no version, unless it is named so.
+        return "version" in tally.label.lower()
     if kind in {"clock", "version"}:
         return not (tally.user or tally.assistant or (tally.used and kind == "version"))
     if kind == "path" and value.startswith(_RELATIVE):

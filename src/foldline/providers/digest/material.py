@@ -43,6 +43,9 @@ class Material(Struct, frozen=True, kw_only=True):
     asked: Sequence[str]
     """The requests in earlier records that are not shown either."""
 
+    is_shown: bool
+    """Whether the view shows the newest request word for word."""
+
     sections: Mapping[Section, Sequence[Item]]
     """What is offered for the sections of code, the requests apart."""
 
@@ -64,6 +67,7 @@ def read_material(
     facts = facts_of(uses, extractors)
     trail = trail_of(earlier.records, facts)
     ledger = build_ledger(span, earlier, finder, shown="\n".join(sorted(shown)), listed=trail.files)
+    newest = next((one.text for one in reversed(span.speeches) if one.role == "user"), "")
     asked = tuple(line for line in prior(Section.REQUESTS) if line not in shown)
     return Material(
         request=request,
@@ -74,6 +78,7 @@ def read_material(
         # What the view shows is not repeated. Rules are: they hold when it is shown no longer.
         speeches=[one for one in span.speeches if not shown or one_line(one.text) not in shown],
         asked=asked,
+        is_shown=bool(shown) and (not newest or one_line(newest) in shown),
         sections={
             Section.RULES: offer_rules(span.speeches, prior=prior(Section.RULES), asked=asked),
             Section.USED: offer_entries(ledger.used),

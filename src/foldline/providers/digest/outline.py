@@ -130,7 +130,7 @@ _WORK_SHARES = {
     Section.RULES: 6,
     Section.DECISIONS: 6,
     Section.FAILED: 4,
-    Section.VALUES: 4,
+    Section.VALUES: 2,
     Section.TOOLS: 8,
     Section.REQUESTS: 10,
     Section.READ: 5,
@@ -164,17 +164,20 @@ _LEAST = {Section.RULES: 32, Section.USED: 24, Section.SEEN: 24, Section.TOOLS: 
 _LEAST_PART = 3
 # The work itself is not given up for what was only named.
 _FIRST = (Section.RULES, Section.EDITED, Section.CREATED, Section.DELETED, Section.COMMITS)
-# The newest and the very first request are given what they take before anything else is.
-_WHOLE_REQUESTS = 2
 
 
 def share_out(
-    offers: Mapping[Section, Sequence[Item]], *, budget: int, count: CountTokens
+    offers: Mapping[Section, Sequence[Item]],
+    *,
+    budget: int,
+    count: CountTokens,
+    first: Sequence[Item] = (),
 ) -> dict[Section, tuple[str, ...]]:
     """
     Return the lines of each section that has any, together at most *budget* tokens.
 
-    What a request and another section would both show is shown once.
+    What a request and another section would both show is shown once. The requests that come *first* are
+    given what they take before anything else is; if none does, ids come before requests.
     """
     is_work = any(offers.get(section) for section in _WORK)
     shares = _WORK_SHARES if is_work else _TALK_SHARES
@@ -186,11 +189,14 @@ def share_out(
         limit = min(limit, budget - others)
         taken[section] = select(items, title=_HEADING + section.value, limit=limit, count=count)
 
-    pick(Section.REQUESTS, budget, offers[Section.REQUESTS][:_WHOLE_REQUESTS])
+    pick(Section.REQUESTS, budget, first)
     least = {name: min(tokens, budget // _LEAST_PART) for name, tokens in _LEAST.items()}
     least[Section.REQUESTS] = taken[Section.REQUESTS].cost
     rest = budget - taken[Section.REQUESTS].cost
-    for section in dict.fromkeys((*_FIRST, *least, *shares)):
+    sections = dict.fromkeys((*_FIRST, *least, *shares))
+    if is_work and not first:
+        del sections[Section.REQUESTS]
+    for section in sections:
         limit = max(rest * shares.get(section, 0) // 100, least.get(section, 0))
         pick(section, limit, offers[section])
     left = [section for section in shares if section is not Section.RULES]

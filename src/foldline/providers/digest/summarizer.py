@@ -42,6 +42,9 @@ _LEAST_DETAIL = 80
 _MOST_DETAIL = 600
 _WORD_FOR_WORD = 32
 _IDENTIFIERS = 800
+# The newest and the very first request; where the view shows the newest, long ones alone.
+_WHOLE_REQUESTS = 2
+_SHORT = 200
 # Per cent of a budget that code has beside a model.
 _BESIDE = 60
 _LEAST_BESIDE = 120
@@ -169,7 +172,11 @@ def _shared(
     count: CountTokens,
 ) -> Lines:
     """Return what *limit* tokens are shared out to, and how much was left out."""
-    lines = share_out(offers, budget=limit, count=count)
+    first = offers.get(Section.REQUESTS, ())[:_WHOLE_REQUESTS]
+    if material.is_shown:
+        # Of a long one the view has only the ends.
+        first = [item for item in first if len(item.text) > _SHORT]
+    lines = share_out(offers, budget=limit, count=count, first=first)
     gone = evicted(offers, lines, before=material.earlier.records)
     return noted(lines, gone, material.request.recallable if budget >= LEAST_BUDGET else None)
 

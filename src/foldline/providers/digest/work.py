@@ -2,13 +2,14 @@
 What tools did: files, commits, tasks and values, read from calls and their results by code.
 
 An extractor knows the schema of some tools. The built-in ones know the schemas that agents share: an
-editor with a path and an old and a new text, a patch, a shell, git, a list of tasks. What none of
-them knows is not lost: its identifiers are in the ledger, and its answer is beside its call.
+editor with a path and an old and a new text, a patch, a shell, git, a list of tasks, and what sets a
+value. What none of them knows is not lost: its identifiers are in the ledger, and its answer is beside
+its call.
 """
 
 import logging
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
@@ -77,6 +78,8 @@ Extractor: TypeAlias = Callable[[ToolUse], Facts | None]
 
 _log = logging.getLogger("foldline")
 _LINE_LENGTH = 160
+# What parts the name of a value from it.
+_SAYS = ": "
 _MOST_PATHS = 20
 _PATH_LABELS = (
     "path",
@@ -383,7 +386,36 @@ def _tasks(use: ToolUse) -> Facts | None:
     return Facts(open_tasks=lines(_OPEN), done_tasks=lines(_DONE), has_tasks=True)
 
 
-EXTRACTORS: tuple[Extractor, ...] = (_patch, _tasks, _editor, _opened, _shell)
+_SETS = frozenset({"set", "update", "change", "move", "modify", "assign", "rename"})
+_VERB = re.compile(rf"(?:{'|'.join(_SETS)})[\W_]*", re.IGNORECASE)
+# What a value belongs to is named by an argument that ends so, an id rather than a name.
+_SUBJECTS = [
+    re.compile(rf"(.{{0,60}}?)[\W_]*{end}", re.IGNORECASE) for end in ("id", "key", "name")
+]
+_MOST_FIELDS = 8
+_VALUE_LENGTH = 80
+
+
+def _setter(use: ToolUse) -> Facts | None:
+    """Read tools such as `set_budget`, which give new values to what one argument names."""
+    words = name_words(use.name)
+    if use.failure or words.isdisjoint(_SETS) or _is_looking(use.name, words):
+        return None
+    times = Counter(one.label for one in use.arguments)
+    # Of several values under one name none takes the place of another.
+    given = {one.label: one_line(one.value) for one in use.arguments if times[one.label] == 1}
+    found = next(filter(None, (end.fullmatch(one) for end in _SUBJECTS for one in given)), None)
+    if found is None:
+        return None
+    subject = f"{found[1] or _VERB.sub('', use.name)} {given.pop(found[0])}".strip()
+    values = ((f"{name} ({subject})", value) for name, value in given.items() if value)
+    short = [
+        pair for pair in values if max(map(len, pair)) <= _VALUE_LENGTH and _SAYS not in pair[0]
+    ]
+    return Facts(values=tuple(short[:_MOST_FIELDS]))
+
+
+EXTRACTORS: tuple[Extractor, ...] = (_patch, _tasks, _editor, _opened, _shell, _setter)
 """The built-in extractors; the first one that knows a call reads it."""
 
 
