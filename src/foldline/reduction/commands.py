@@ -109,7 +109,7 @@ _HARM = _words(
     """
 )
 _COMMAND = re.compile(
-    rf"(?:^(?:\d{{1,3}}[.)]\s|[\W_])*+(?:(?:t\d+|x)\]\W*)?|\]\s\W{{0,3}}){_POLITE}"
+    rf"(?:^[\W_]*+(?:\d{{1,3}}[.)]\s[\W_]*+)?(?:(?:t\d+|x)\]\W*)?|\]\s\W{{0,3}}){_POLITE}"
     rf"(?P<order>(?:do not|under no circumstances|from now on|ab jetzt|ab sofort|von nun an|desde ahora"
     r"|a partir de (?:ahora|agora)|d['’]ora in poi|vanaf nu|från och med nu|od teraz|bundan sonra"
     rf"|{_EVER}|make sure|see to it|{_DOING})\b(?!['’-]| me\b)|(?:{_DOING_SOMETHING}){_OBJECT}"

@@ -57,7 +57,7 @@ _SIGNS = ("point", "half")
 _WORD = "|".join(sorted((*_VALUES, *_SCALES, *_SIGNS), key=len, reverse=True))
 _RUN = re.compile(
     rf"(\b(?!(?:{_WORD})\b)[^\W\d_]{{1,12}}\W{{1,3}})?\b((?:{_WORD})"
-    rf"(?:(?:\s(?:euros?|dollars?|pounds?))?(?:\s?-\s?|\s)(?:and\s)?(?:an?\s)?(?:{_WORD}))*+)\b"
+    rf"(?:(?:\s(?:euros?|dollars?|pounds?))?(?:\s?-\s?|\s)(?:and\s)?(?:an?\s)?(?:{_WORD}))*)\b"
     r"((?:\s[^\W\d_]{1,12}){0,2})"
 )
 _TEN, _HUNDRED = 10, 100
