@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard, cast
 
 from foldline.history.formats.converter import Converter
 from foldline.history.formats.wire import Object, is_list, is_object
@@ -90,7 +90,7 @@ def is_plain(item: object) -> TypeGuard[Object]:
 def only_text(item: object) -> str | None:
     """Return the text of *item* if that is all it has, mere or in a block; None for any other item."""
     if is_plain(item):
-        return item["content"]
+        return cast("str", item["content"])
     if not is_object(item) or item.keys() not in (_PLAIN_KEYS, _TYPED_KEYS):
         return None
     blocks = item["content"]
