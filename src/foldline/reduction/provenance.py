@@ -7,6 +7,7 @@ than in the source, as long as they mean the same: a day in words or in numbers,
 without marks between its groups, a code in groups or in one piece, a path from another folder on.
 """
 
+import math
 import re
 import unicodedata
 from bisect import bisect_left
@@ -162,9 +163,11 @@ class Source:
 
     def has_about(self, written: str) -> bool:
         """Whether a number was said that is within a twentieth of the one *written*."""
-        said = (float(one) for one in self._numbers if one and _IS_PLAIN(one))
-        wanted = [float(one) for one in readings(written.rstrip(".,")) if one and _IS_PLAIN(one)]
-        return any(abs(one - other) <= _NEAR * other for one in said for other in wanted)
+        wanted = (float(one) for one in readings(written.rstrip(".,")) if _IS_PLAIN(one))
+        said = self._amounts
+        return any(
+            said[bisect_left(said, one * (1 - _NEAR))] <= one * (1 + _NEAR) for one in wanted
+        )
 
     def has_day(self, one: Day) -> bool:
         """Whether a day was said, with its year if that was said too."""
@@ -228,6 +231,11 @@ class Source:
     @cached_property
     def _numbers(self) -> frozenset[str]:
         return numbers_of(self._text)
+
+    @cached_property
+    def _amounts(self) -> list[float]:
+        # Above all others stands what no number is near to.
+        return [*sorted(float(one) for one in self._numbers if _IS_PLAIN(one)), math.inf]
 
     @cached_property
     def _days(self) -> dict[tuple[int, int], set[int | None]]:
