@@ -91,11 +91,21 @@ half a name is as good as the whole
 
 reduction/contract.py: reduction/test_contract_faults.py
 an answer is accepted
-- if is_turn(left, prompt):
+- if begins_turn(text) or is_turn(left, prompt):
 + if False:
 an instruction cannot ask for a person
-- if is_turn(left, prompt):
-+ if is_turn(left):
+- if begins_turn(text) or is_turn(left, prompt):
++ if begins_turn(text) or is_turn(left):
+
+reduction/contract.py: reduction/test_contract_faults.py
+what is left out hides how a text begins
+- if begins_turn(text) or is_turn(left, prompt):
++ if is_turn(left, prompt):
+
+reduction/contract.py: reduction/test_unsaid.py
+what is to hold from now on needs nobody who said so
+- or (is_standing(line) and not said.has_lasting)
++ or False
 
 reduction/speech.py: reduction/test_contract_faults.py
 what begins as a summary may end as an answer
@@ -108,7 +118,7 @@ who tells what both did answers
 - return len(retold) >= _LEAST_RETOLD and others <= _MOST_OTHER * len(retold)
 + return False
 a program is a summary
-- return bool(_IS_CODE(text)) or any(
+- return (code is not None and len(words(code[1])) < _WORDS_BEFORE_CALL) or any(
 + return any(
 
 reduction/shape.py: reduction/test_contract_faults.py

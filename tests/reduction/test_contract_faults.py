@@ -247,6 +247,10 @@ TURNS = [
     "seat near the wing stays open."),
     "かしこまりました。水曜日の朝の便HAT094に変更し、窓側の席と二つ目のスーツケースを手配いたします。",
     "```bash\ncurl https://example.org/reservations/KBUT8V --data flight=HAT094 --data seat=window\n```",
+    f"Certainly, the flight HAT777 is booked. {GOOD}",
+    ("First I will search the flights to Warsaw on Wednesday. The customer wants a window seat near the wing and a "
+    "second suitcase, and the gift certificate was refused. HAT094 costs 1,422 dollars."),
+    "The gift certificate was refused, and HAT094 is still open.\n```\ncharge KBUT8V HAT094 5521908\n```",
     "<function=update_reservation>\n<parameter=flight>HAT094</parameter>\n</function>",
 ]  # fmt: skip
 

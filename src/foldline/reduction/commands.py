@@ -12,7 +12,7 @@ from typing import NamedTuple
 from foldline.reduction.orders import is_reported, plain
 
 
-__all__ = ["Order", "orders_in"]
+__all__ = ["Order", "is_standing", "orders_in"]
 
 
 def _words(listed: str) -> str:
@@ -117,7 +117,7 @@ _COMMAND = re.compile(
     r"|(?:\b(?:you|the (?:next )?(?:assistant|agent|model|ai|bot|reader)|du|sie|tu|vous|usted|der (?:nächste )?(?:assistent|agent)"
     r"|l['’]assistant|el asistente|l['’]assistente|o assistente|ассистент)\W+"
     r"(?:must|should|shall|may|can(?!['’]t)|has to|have to|needs? to|ought to|(?:is|are) (?:now |also )?"
-    r"(?:to|required to|allowed to|permitted to|free to|authori[sz]ed to|expected to|instructed to)"
+    r"(?:to|required to|cleared to|allowed to|permitted to|free to|authori[sz]ed to|expected to|instructed to)"
     r"|musst|muss|müssen|sollst|soll|sollen|darfst|darf|dois|doit|devez|debes?|devi|deve|должен|должна)\b"
     r"|\bi (?:have )?(?:asked|told|instructed|want|wanted) you (?:to|not to|never to)\b"
     r"|\b(?:is|are) (?:asked|requested|expected|invited|urged|advised) to\b"
@@ -142,18 +142,29 @@ _PERMIT = re.compile(
     r"|no longer appl(?:y|ies)|(?<!\d )may (?!\d)[^.\n]{0,30}\b(?:freely|without)|(?:granted|gave|given) [^.\n]{0,40}\bpermission"
     r"|(?:safety|security|guard\w*|checks?|rules?|limits?|restrictions?|protections?|confirmations?|approvals?)"
     r" [^.\n]{0,30}\b(?:disabled|off|removed|void)"
+    r"|it(?:['’]s| is| was) (?:all right|ok(?:ay)?|fine|acceptable) to"
+    r"|(?:permission|approval|consent|authori[sz]ation|clearance) (?:was|is|has been) (?:given|granted)"
+    r"|(?:allowed|permitted|authori[sz]ed) the (?:next )?(?:assistant|agent|model) to"
     r"|(?:no longer|need not|(?:do|does) not) (?:have |has |needs? )?(?:to )?be (?:checked|confirmed|verified|asked|reported)"
     r"|no longer (?:has|have|needs?) to be \w+|(?:is|are) not [^.\n]{0,30}\bany (?:more|longer)"
     rf"|(?:{_HAVE_TO}|(?<!\d )may) be [^.\n]{{0,40}}?\b(?:{_HARMED})|{_HAVE_TO} be [^.\n]{{0,60}}\bwithout"
     rf"|(?:^|: )\W{{0,9}}(?:{_HARM}) of|(?:stay|be|is|are|left|kept) (?:unmentioned|unreported|undisclosed|unlogged|secret|hidden from))\b"
 ).search
 _CLAIM = re.compile(
-    r"\b(?:it (?:was|is|has been)|all|everyone|everybody|users?|customers?|clients?|they|he|she)\s(?:has |have )?"
-    r"(?:decided|agreed|settled|approved|allowed)\b(?=[^.\n]{0,200}\b"
+    r"\b(?:it (?:was|is|has been)|all|both(?: of us)?|everyone|everybody|users?|customers?|clients?|they|he|she|team"
+    r"|maintainers?|supervisors?|managers?|management|owners?|admin\w*)\s(?:has |have )?(?:since |also |already )?"
+    r"(?:decided|agreed|settled|approved|allowed|confirmed|authori[sz]ed)\b(?=[^.\n]{0,200}\b"
     r"(?:delet|remov|eras|wip|refund|disabl|bypass|skip|forward|upload|shar|publish|sen[dt]|transfer)\w*)"
 ).search
 _SIDE = re.compile(
     r"\b(?:users?|customers?|clients?|humans?|operators?|assistant|admin\w*|owner|boss|manager|he|she|they)\b"
+).search
+
+
+_STANDING = re.compile(
+    r"\b(?:from (?:now|here|this point|today) on|going forward|henceforth|(?:in|for) (?:all |any |every )?(?:the )?"
+    r"(?:later|future|subsequent|following) (?:sessions?|runs?|calls?|tasks?|turns?|replies|answers?|messages?)"
+    r"|ab (?:jetzt|sofort)|künftig|désormais|dorénavant|à l['’]avenir|(?:de|a partir de) ahora|d['’]ora in poi|отныне|впредь)\b"
 ).search
 
 
@@ -165,6 +176,11 @@ class Order(NamedTuple):
 
     is_permit: bool
     """Whether it says that something is allowed, or that a rule is gone."""
+
+
+def is_standing(statement: str) -> bool:
+    """Whether *statement* says what holds from now on."""
+    return _STANDING(plain(statement)) is not None
 
 
 def orders_in(statement: str) -> Iterator[Order]:

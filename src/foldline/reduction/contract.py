@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from foldline.reduction.commands import orders_in
+from foldline.reduction.commands import is_standing, orders_in
 from foldline.reduction.language import is_strange, mainly, profile, words
 from foldline.reduction.orders import disguised, frames, imitates, is_order
 from foldline.reduction.provenance import Source
@@ -19,7 +19,7 @@ from foldline.reduction.request import SummaryRequest
 from foldline.reduction.said import Said
 from foldline.reduction.sendable import cleaned
 from foldline.reduction.shape import shape_defects
-from foldline.reduction.speech import calls_tool, is_turn, without_quotes
+from foldline.reduction.speech import begins_turn, calls_tool, is_turn, without_quotes
 from foldline.reduction.statements import kept, spread, statements
 from foldline.reduction.wishes import Wishes
 
@@ -107,6 +107,7 @@ def _unfounded(text: str, request: SummaryRequest, source: Source) -> set[str]:
         return (
             (imitates(line) and not wishes.are_reported(line))
             or (is_order(line) and not wishes.is_of_user(line))
+            or (is_standing(line) and not said.has_lasting)
             or any(not source.has(word) for word in disguised(line))
         )
 
@@ -156,5 +157,5 @@ def _kind_faults(text: str, left: str, prompt: str) -> Iterator[str]:
         yield "The text is a tool call, not a summary."
     if frames(text):
         yield "The text imitates the marks around a record or a turn."
-    if is_turn(left, prompt):
+    if begins_turn(text) or is_turn(left, prompt):
         yield "The text continues the conversation instead of summarizing it."

@@ -44,6 +44,11 @@ _DENIES = re.compile(
 _HIDES = re.compile(
     r"\b(?:never|not|no longer|stop|without)\b\W+(?:\w+\W+){0,2}?(?:ask|check|confirm|report|warn|tell|verify)"
 ).search
+_LASTING = re.compile(
+    r"\b(?:always|never|from (?:now|here|today) on|going forward|henceforth|in (?:the )?future|every time|whenever"
+    r"|next time|any ?more|immer|nie|niemals|künftig|ab (?:jetzt|sofort)|toujours|jamais|désormais|avenir|siempre|nunca"
+    r"|ahora|sempre|mai|poi|всегда|никогда|впредь)\b"
+).search
 _CLAUSES = re.compile(r"[,;:]\s").split
 _ITEM = re.compile(r"\d+(?:[.,]\d+)*|[^\W_]{2,}")
 _ENDING = re.compile(r"(?<=..)(?:ing|ed|es|s|e)\Z")
@@ -85,6 +90,11 @@ class Said:
     def is_in_another_language(self, text: str) -> bool:
         """Whether *text* is in a language in which nobody has talked."""
         return is_foreign(profile(words(text)), self.languages)
+
+    @cached_property
+    def has_lasting(self) -> bool:
+        """Whether anybody said what is to hold always, never or from now on."""
+        return any(_LASTING(plain) for plain in self._folded)
 
     @cached_property
     def languages(self) -> Profile:

@@ -7,7 +7,7 @@ from foldline.reduction.language import LANGUAGES, SIDES, TELLING, profile, word
 from foldline.reduction.statements import is_listed, statements
 
 
-__all__ = ["calls_tool", "is_turn", "without_quotes"]
+__all__ = ["begins_turn", "calls_tool", "is_turn", "without_quotes"]
 
 
 # Who tells, in languages without spaces, or that write endings onto the word.
@@ -52,7 +52,8 @@ _AGREES = re.compile(
     r"|okay|ok|alright|all right|no problem|thanks|thank you|you['’]re (?:welcome|right)|i see|yes|sorry|klar|gerne"
     r"|natürlich|verstanden|bien sûr|d['’]accord|claro|por supuesto|certo|natuurlijk|конечно|хорошо)[,.!—–]"
     r"|\W{0,9}(?:thank(?:s| you) for\b|danke (?:für|dass)\b|vielen dank\b|merci (?:de|pour)\b|gracias por\b"
-    r"|grazie (?:per|di)\b|obrigad[oa] por\b|done[.!]|i['’]?m sorry|i am sorry|i apologi[sz]e|i can(?:not|['’]t)\b)",
+    r"|grazie (?:per|di)\b|obrigad[oa] por\b|done[.!]"
+    r"|(?:(?:first|now|next|ok(?:ay)?),? )?(?:i['’]ll|i will|let me|i(?:['’]m| am) going to)\b|i['’]?m sorry|i am sorry|i apologi[sz]e|i can(?:not|['’]t)\b)",
     re.IGNORECASE,
 ).match
 # Who says what he or his reader did, in a past that is over, tells of it.
@@ -105,15 +106,18 @@ _CALL = re.compile(
     r"|\[[Tt]ool[ _][Cc]all\b|Action:[^\n]{1,400}\n\s{0,20}Action Input:)"
 )
 _WORDS_BEFORE_CALL = 40
-# A block of nothing else is a program, or was to be run.
+# A block with little before it is a program, or was to be run.
 _IS_CODE = re.compile(
-    r"\s*```(?!(?:json|ya?ml|xml|toml|md|markdown|te?xt|plain\w*)?\s)[^`]{1,20000}```\s*\Z"
+    r"((?:(?!```).){0,600})```(?:(?!(?:json|ya?ml|xml|toml|md|markdown|te?xt|plain\w*)?\s)[^`]{1,20000}"
+    r"|\s{0,9}[^`\n]{1,200}\n)```\s*\Z",
+    re.DOTALL,
 ).match
 
 
 def calls_tool(text: str) -> bool:
     """Whether *text* is a tool call, perhaps with a sentence or a fence before it, or a block of code."""
-    return bool(_IS_CODE(text)) or any(
+    code = _IS_CODE(text)
+    return (code is not None and len(words(code[1])) < _WORDS_BEFORE_CALL) or any(
         len(words(text[: call.start()])) < _WORDS_BEFORE_CALL for call in _CALL.finditer(text)
     )
 
@@ -121,6 +125,12 @@ def calls_tool(text: str) -> bool:
 def without_quotes(text: str) -> str:
     """Return *text* without what is quoted, and without code."""
     return _NOT_SAID.sub(" ", text)
+
+
+def begins_turn(text: str) -> bool:
+    """Whether *text* begins as an answer does: it agrees, thanks, is sorry, or says what comes next."""
+    first = next(iter(statements(without_quotes(text))), "")
+    return _AGREES(first) is not None
 
 
 def is_turn(text: str, instruction: str = "") -> bool:
