@@ -64,6 +64,9 @@ a permission is no order
 what a page ordered may not be told
 - if found and (not is_reported(told) or _SIDE(told)):
 + if found:
+a false agreement stays
+- elif not found and (claim := _CLAIM(clause)):
++ elif not found and (claim := _CLAIM("")):
 the user may be said to have ordered anything
 - if found and (not is_reported(told) or _SIDE(told)):
 + if found and not is_reported(told):
