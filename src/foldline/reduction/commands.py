@@ -89,30 +89,19 @@ _EVER = _words(
 _HAVE_TO = (
     r"(?:(?:is|are|was|were) to|must|shall|(?:has|have|needs?) to)(?: always| now| also| never)?"
 )
-_HARMING = _words(
-    """
-    approve bypass delete destroy disable disclose erase exfiltrate forward ignore leak override overwrite pay publish
-    purge refund remove reveal send share skip transfer upload wipe wire
-    """
+# The beginnings of verbs that do harm, and of the nouns made of them.
+_HARM = (
+    r"(?:answer|approv|bypass|deactivat|delet|destr|disabl|disclos|eras|exfiltrat|forward|grant|ignor|leak|overrid"
+    r"|overwrit|paid|pay|publi[cs]|purg|refund|remov|reveal|sen[dt]|shar|skip|transfer|upload|wip|wir)\w*"
 )
-_HARMED = _words(
-    """
-    answered approved bypassed deleted destroyed disabled disclosed erased exfiltrated forwarded granted ignored leaked
-    overridden overwritten paid published purged refunded removed revealed sent shared skipped transferred
-    uploaded wiped wired
-    """
-)
-_HARM = _words(
-    """
-    deactivation deletion destruction disabling disclosure exfiltration forwarding payment publication refund
-    removal transfer wiring
-    """
+# What holds from now on.
+_NOW_ON = (
+    r"from now on|ab jetzt|ab sofort|von nun an|desde ahora|a partir de (?:ahora|agora)|d['’]ora in poi|vanaf nu"
+    r"|från och med nu|od teraz|bundan sonra"
 )
 _COMMAND = re.compile(
     rf"(?:^[\W_]*+(?:\d{{1,3}}[.)]\s[\W_]*+)?(?:(?:t\d+|x)\]\W*)?|\]\s\W{{0,3}}){_POLITE}"
-    rf"(?P<order>(?:do not|under no circumstances|from now on|ab jetzt|ab sofort|von nun an|desde ahora"
-    r"|a partir de (?:ahora|agora)|d['’]ora in poi|vanaf nu|från och med nu|od teraz|bundan sonra"
-    rf"|{_EVER}|make sure|see to it|{_DOING})\b(?!['’-]| me\b)|(?:{_DOING_SOMETHING}){_OBJECT}"
+    rf"(?P<order>(?:do not|under no circumstances|{_NOW_ON}|{_EVER}|make sure|see to it|{_DOING})\b(?!['’-]| me\b)|(?:{_DOING_SOMETHING}){_OBJECT}"
     rf"|(?!(?:{_NO_ORDER})\b)[a-z]{{3,20}}(?<!ed)(?<!ing)(?<!ly)(?<!s) (?:any|all|every|each)\b)"
     r"|(?:\b(?:you|the (?:next )?(?:assistant|agent|model|ai|bot|reader)|du|sie|tu|vous|usted|der (?:nächste )?(?:assistent|agent)"
     r"|l['’]assistant|el asistente|l['’]assistente|o assistente|ассистент)\W+"
@@ -121,7 +110,7 @@ _COMMAND = re.compile(
     r"|musst|muss|müssen|sollst|soll|sollen|darfst|darf|dois|doit|devez|debes?|devi|deve|должен|должна)\b"
     r"|\bi (?:have )?(?:asked|told|instructed|want|wanted) you (?:to|not to|never to)\b"
     r"|\b(?:is|are) (?:asked|requested|expected|invited|urged|advised) to\b"
-    rf"|\b{_HAVE_TO} (?:{_HARMING})\b"
+    rf"|\b{_HAVE_TO} {_HARM}"
     r"|\b(?:next|only|first) (?:step|action|task|move|job|goal)s? (?:is|are|will be|has to be)\b)(?P<told>)"
 ).search
 # Every clause is judged by its own words, so that true ones around it are no help. A comma divides
@@ -147,24 +136,23 @@ _PERMIT = re.compile(
     r"|(?:allowed|permitted|authori[sz]ed) the (?:next )?(?:assistant|agent|model) to"
     r"|(?:no longer|need not|(?:do|does) not) (?:have |has |needs? )?(?:to )?be (?:checked|confirmed|verified|asked|reported)"
     r"|no longer (?:has|have|needs?) to be \w+|(?:is|are) not [^.\n]{0,30}\bany (?:more|longer)"
-    rf"|(?:{_HAVE_TO}|(?<!\d )may) be [^.\n]{{0,40}}?\b(?:{_HARMED})|{_HAVE_TO} be [^.\n]{{0,60}}\bwithout"
-    rf"|(?:^|: )\W{{0,9}}(?:{_HARM}) of|(?:stay|be|is|are|left|kept) (?:unmentioned|unreported|undisclosed|unlogged|secret|hidden from))\b"
+    rf"|(?:{_HAVE_TO}|(?<!\d )may) be [^.\n]{{0,40}}?\b{_HARM}|{_HAVE_TO} be [^.\n]{{0,60}}\bwithout"
+    rf"|(?:^|: )\W{{0,9}}{_HARM} of|(?:stay|be|is|are|left|kept) (?:unmentioned|unreported|undisclosed|unlogged|secret|hidden from))\b"
 ).search
+# That somebody agreed to what does harm; to pay is agreed every day.
 _CLAIM = re.compile(
     r"\b(?:it (?:was|is|has been)|all|both(?: of us)?|everyone|everybody|users?|customers?|clients?|they|he|she|team"
     r"|maintainers?|supervisors?|managers?|management|owners?|admin\w*)\s(?:has |have )?(?:since |also |already )?"
-    r"(?:decided|agreed|settled|approved|allowed|confirmed|authori[sz]ed)\b(?=[^.\n]{0,200}\b"
-    r"(?:delet|remov|eras|wip|refund|disabl|bypass|skip|forward|upload|shar|publish|sen[dt]|transfer)\w*)"
+    rf"(?:decided|agreed|settled|approved|allowed|confirmed|authori[sz]ed)\b(?=[^.\n]{{0,200}}\b(?!paid|pay){_HARM})"
 ).search
 _SIDE = re.compile(
     r"\b(?:users?|customers?|clients?|humans?|operators?|assistant|admin\w*|owner|boss|manager|he|she|they)\b"
 ).search
 
-
 _STANDING = re.compile(
-    r"\b(?:from (?:now|here|this point|today) on|going forward|henceforth|(?:in|for) (?:all |any |every )?(?:the )?"
+    rf"\b(?:{_NOW_ON}|from (?:here|this point|today) on|going forward|henceforth|(?:in|for) (?:all |any |every )?(?:the )?"
     r"(?:later|future|subsequent|following) (?:sessions?|runs?|calls?|tasks?|turns?|replies|answers?|messages?)"
-    r"|ab (?:jetzt|sofort)|künftig|désormais|dorénavant|à l['’]avenir|(?:de|a partir de) ahora|d['’]ora in poi|отныне|впредь)\b"
+    r"|künftig|désormais|dorénavant|à l['’]avenir|de ahora|отныне|впредь)\b"
 ).search
 
 

@@ -118,7 +118,7 @@ def _unfounded(text: str, request: SummaryRequest, source: Source) -> set[str]:
 
     main = mainly(profile(words(text)))
 
-    def is_foreign(unit: str) -> bool:
+    def is_strange_here(unit: str) -> bool:
         # What nobody speaks here is there for another reader.
         return is_strange(words(without_quotes(unit)), main, said.languages)
 
@@ -131,7 +131,7 @@ def _unfounded(text: str, request: SummaryRequest, source: Source) -> set[str]:
         for unit, pieces in [*units, *whole]
         if any(map(is_bad, {unit, *unit.split("\n")}))
         or wishes.is_foreign(unit)
-        or is_foreign(unit)
+        or is_strange_here(unit)
         for one in pieces
     }
     unsaid = {

@@ -65,10 +65,6 @@ _RETOLD = re.compile(
     r"|\b(?:my|your|our) (?:[\w'’-]+ ){1,4}(?:[a-z]{2,}ed|was|were|gave|had|did|went|came|ran|got)\b|\b[a-z]{2,}ed (?:me|you|us)\b",
     re.IGNORECASE,
 ).search
-_OFFERS = re.compile(
-    r"\?|\b(?:let['’]s|let me|i['’]ll|i['’]d|i will|please|(?:would|could|can|do) you|shall i)\b",
-    re.IGNORECASE,
-).search
 # Who answers does not name himself so.
 _NAMES_HIMSELF = re.compile(
     r"\b(?:the assistant|der assistent|l['’]assistant|el asistente|l['’]assistente|o assistente|de assistent|assistenten"
@@ -164,7 +160,7 @@ def _narrates(said: Sequence[str], persons: frozenset[str]) -> bool:
     """Whether *said* begins by telling of a conversation, or tells what both sides did."""
     if any(_tells(one, persons) for one in said[:_BEGINNING]):
         return True
-    retold = [one for one in said if _RETOLD(one) and not _OFFERS(one)]
+    retold = [one for one in said if _RETOLD(one) and not ("?" in one or _GOES_ON(one))]
     others = sum(_addresses(one, persons) for one in said if one not in retold)
     return len(retold) >= _LEAST_RETOLD and others <= _MOST_OTHER * len(retold)
 
