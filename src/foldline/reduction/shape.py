@@ -4,8 +4,9 @@ Whether a text has the shape of a summary of its source.
 Nothing is asked for that a summary of some kind would not have: words of what it stands for, of the
 newest messages as of the summaries before them; more than one stretch of the source; no sentences
 again and again, nor those of its instruction; an end; a language of its source or of its instruction.
-What is said of few words may be said in other words: a source with fewer than twenty different words of
-meaning is not compared with, and one with fewer than eighty only has to share a tenth of the text's.
+What is said of few words may be said in other words: with a source of fewer than twenty different words of
+meaning nothing is compared. Of up to eighty it has to have a tenth of the text's words, and of 120 and more
+four tenths.
 """
 
 import re
