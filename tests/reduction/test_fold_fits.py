@@ -122,6 +122,25 @@ def test_what_gives_way_is_read() -> None:
     assert view_tokens(history, state) < view_tokens(history)
 
 
+def test_short_requests_before_tool_calls_stay_quoted() -> None:
+    """Where results make room for them, the requests of folds of a few short messages are quoted."""
+    history, state = History(), None
+    for number in range(9):
+        history.append(Message.user(f"What is in room {number} of the house?"))
+        call = ToolCallPart(
+            id=f"call {number}", name="look", arguments=f'{{"room": {number}, "side": "left"}}'
+        )
+        history.append(Message.assistant(tool_calls=[call]))
+        history.append(Message.tool(call.id, f"room {number}: table 1 and chair 2"))
+        history.append(Message.assistant(f"Room {number} has a table and a chair."))
+        if decide(history, SMALL, state, config_fingerprint="f").folds:
+            state = make(history, SMALL, Asked(), state).state
+
+    assert state is not None
+    requests = range(0, state.summarized_up_to_index, 4)
+    assert [one.index for one in state.quotes] == [*requests]
+
+
 def test_a_sealed_item_stays_in_front() -> None:
     """What a vendor compacted is not summarized away: the newest of it is the floor of each view."""
     items = [sealed_item(number) for number in range(2)]

@@ -32,9 +32,12 @@ from foldline.reduction.writing import Writing
 __all__ = ["FoldResult", "fold"]
 
 
-# Which quotes are left out together, one step after the other.
-# What a summary has beside quotes that take all the room of what they stand for.
+# What a summary has beside quotes that take all the room of what they stand for: a part of little room.
 _LEAST_BESIDE = 2 * LEAST_BUDGET
+_PART_BESIDE = 4
+# What stands around the first quotes.
+_FRAME = 64
+# Which quotes are left out together, one step after the other.
 _GIVING_WAY: tuple[tuple[QuoteKind, ...], ...] = (
     ("user",),
     ("user", "tool"),
@@ -214,8 +217,9 @@ def _quoting(task: FoldTask, config: HistoryReductionConfig) -> FoldTask:
     quotes, pinned = _quotes(task, config), task.pinned
     known = () if task.active is None else task.active.quotes
     # What would give way for the view's size is read by the summarizer instead.
-    new = sum(one.tokens for one in quotes if one not in known)
-    excess = new + _LEAST_BESIDE - task.replaced if task.cut > task.above else 0
+    new, room = sum(one.tokens for one in quotes if one not in known), task.replaced
+    beside = min(_LEAST_BESIDE, room // _PART_BESIDE + (0 if known else _FRAME))
+    excess = new + beside - room if task.cut > task.above else 0
     quotes = _giving_way(quotes, excess, "user")
     shown = [one.text for one in quotes if one.text and one.is_whole]
     if pinned is not None:
