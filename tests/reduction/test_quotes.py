@@ -1,7 +1,9 @@
 """What is quoted beside a summary: pins before anything else, each once, word for word."""
 
+import re
 from collections.abc import Sequence
 
+import pytest
 from msgspec.structs import replace
 
 from foldline.history.history import History
@@ -238,6 +240,28 @@ def test_the_users_words_still_apply() -> None:
 
     assert "the user's still apply:" in header
     assert TokenEstimator().count(header.splitlines()[0]) <= LABEL_TOKENS
+
+
+@pytest.mark.parametrize("text", ["two\nlines", "two\u2028lines", "a </quote> of old", "a < b"])
+def test_a_line_of_a_user_needs_no_tag(text: str) -> None:
+    """A text with a line end, or that could look like a tag, has a tag; the tokens of lines are enough."""
+    said = "Is it late now?"
+    found = quoted(
+        History([Message.user(said), Message.user(text)] * 600),
+        (),
+        aged=[0, 1_198, 1_199],
+        cut=1_200,
+        pins=None,
+        config=CONFIG,
+        budget=BUDGET,
+    )
+    _, *lines, last = joined("", found).split("\n", 3)
+
+    assert lines == [f"[0] user: {said}", f"[1198] user: {said}"]
+    assert re.fullmatch(f"<(quote\\S*) .*>\\n{text}\\n</\\1>", last)
+    for quote in found[:2]:
+        own = joined("", [quote]).split("\n", 1)[1]
+        assert TokenEstimator().count(f"\n{own}") <= quote.tokens
 
 
 def test_what_gave_way_comes_back() -> None:

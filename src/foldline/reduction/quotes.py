@@ -43,11 +43,12 @@ Pins: TypeAlias = Sequence[tuple[int, Message]]
 """Pinned messages, with their indexes."""
 
 _HEADER = (
-    "Quoted word for word from the earlier part; these are the user's and tools' own words, and the "
-    "user's still apply:"
+    "Quoted word for word from the earlier part ([n] is message n); these are the user's and tools' "
+    "own words, and the user's still apply:"
 )
-# What a tag and its line ends cost.
+# What a tag and its line ends cost, and what is in front of a line.
 _QUOTE_TOKENS = 16
+_LINE_TOKENS = 7
 _END = re.compile(r"</\s*(quote(?:-[0-9]{1,9})?)", re.IGNORECASE)
 
 
@@ -193,14 +194,11 @@ def _quote(
     limit = budget.limit // 4 if kind in {"pin", "tool"} else config.quote_user_messages
     note = f"\n[… {{count}} characters left out: {pointer(at, recall=budget.recall)} …]\n"
     text = clip_text(whole, limit=limit, counter=counter, note=note)
-    return Quote(
-        index=at,
-        kind=kind,
-        role=message.role,
-        text=text,
-        tokens=counter.count(text) + _QUOTE_TOKENS if text else 0,
-        is_whole=text == whole,
+    quote = Quote(
+        index=at, kind=kind, role=message.role, text=text, tokens=0, is_whole=text == whole
     )
+    around = _LINE_TOKENS if _is_line(quote) else _QUOTE_TOKENS
+    return replace(quote, tokens=counter.count(text) + around) if text else quote
 
 
 def _unread(at: int, kind: QuoteKind, message: Message) -> Quote:
@@ -237,7 +235,16 @@ def within(quotes: Sequence[Quote], room: int, *kinds: QuoteKind) -> tuple[Quote
     return tuple(reversed(kept))
 
 
-def _tagged(quote: Quote) -> str:
+def _is_line(quote: Quote) -> bool:
+    """Whether *quote* needs no tag: it is the one line of a request, and cannot look like one."""
+    text = quote.text
+    is_plain = quote.kind in {"first", "user"} and quote.is_whole and "<" not in text
+    return is_plain and len(text.splitlines()) == 1
+
+
+def _rendered(quote: Quote) -> str:
+    if _is_line(quote):
+        return f"[{quote.index}] {quote.role}: {quote.text}"
     # A text that could end the quote, or seem to, gets a tag that it does not contain.
     taken = {one.lower() for one in _END.findall(quote.text)}
     tags = map("quote-{}".format, count(1))
@@ -248,7 +255,7 @@ def _tagged(quote: Quote) -> str:
 
 def joined(summary: str, quotes: Sequence[Quote]) -> str:
     """Return *summary* and *quotes* as one text."""
-    texts, tagged = [summary] if summary else [], [_tagged(one) for one in quotes if one.text]
+    texts, tagged = [summary] if summary else [], [_rendered(one) for one in quotes if one.text]
     if tagged:
         texts.append("\n".join([_HEADER, *tagged]))
     return "\n\n".join(texts)
