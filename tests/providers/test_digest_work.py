@@ -434,6 +434,33 @@ def test_a_record_has_what_the_text_of_a_model_leaves() -> None:
     assert len(after.identifiers) > len(before.identifiers) == len(long.identifiers)
 
 
+def test_a_small_record_holds_what_must_not_be_lost() -> None:
+    """Beside a model's text a small budget goes to rules, edited files and commits, through folds."""
+    said = [
+        Message.user("Never push to main. Now fix the tax."),
+        *used("write_file", {"path": "src/tax.py", "content": "x = 1"}),
+        *used("bash", {"command": "git commit -m 'Fix tax'"}, "[work 3fa9c21] Fix tax\n 2 files"),
+        Message.assistant("Done, it is fixed."),
+    ]
+    first = SummaryRequest(messages=tuple(said), prompt="", budget=73)
+    text = "The user asked for a fix of the tax."
+    record = read_record(read_material(first, count=COUNT, extractors=EXTRACTORS), text=text)
+    later = SummaryRequest(
+        messages=tuple(used("look", {"id": "ORDER-00001"})),
+        earlier=(record.render(),),
+        prompt="",
+        budget=110,
+    )
+    again = read_record(read_material(later, count=COUNT, extractors=EXTRACTORS), text=text)
+
+    for one in (record, again):
+        assert one.lines(Section.RULES) == ("Never push to main.",)
+        assert one.artefacts == (Artefact(path="src/tax.py", action="created"),)
+        assert one.lines(Section.COMMITS) == ("3fa9c21 Fix tax",)
+        assert not one.lines(Section.REQUESTS)
+    assert (record.counts.total(), again.counts.total()) == (6, 8)
+
+
 def _broken(use: ToolUse) -> Facts | None:
     raise ZeroDivisionError(use.name)
 

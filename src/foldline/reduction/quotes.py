@@ -244,7 +244,7 @@ def _is_line(quote: Quote) -> bool:
 
 def _rendered(quote: Quote) -> str:
     if _is_line(quote):
-        return f"[{quote.index}] {quote.role}: {quote.text}"
+        return f"[{quote.index}] {quote.role}: {quote.text.strip()}"
     # A text that could end the quote, or seem to, gets a tag that it does not contain.
     taken = {one.lower() for one in _END.findall(quote.text)}
     tags = map("quote-{}".format, count(1))

@@ -78,7 +78,7 @@ OVERFLOWING = Scene(
     old=3,
     padding=20,
     behavior="continue",
-    window=1_200,
+    window=1_170,
 )
 """The model finds requests too long, which are folded harder then."""
 

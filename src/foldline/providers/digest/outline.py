@@ -16,7 +16,16 @@ from foldline.providers.digest.text import ELLIPSIS, attribute, bare, clean, sho
 from foldline.reduction.record import Section, SummaryRecord
 
 
-__all__ = ["CountTokens", "Earlier", "Item", "lay_out", "read_earlier", "select", "share_out"]
+__all__ = [
+    "FIRST",
+    "CountTokens",
+    "Earlier",
+    "Item",
+    "lay_out",
+    "read_earlier",
+    "select",
+    "share_out",
+]
 
 
 _HEADING = "## "
@@ -162,8 +171,8 @@ _REPEATING = (Section.RULES, Section.LAST, Section.SAID)
 # What must not be lost comes first, even in a small budget with up to this many tokens each.
 _LEAST = {Section.RULES: 32, Section.USED: 24, Section.SEEN: 24, Section.TOOLS: 24}
 _LEAST_PART = 3
-# The work itself is not given up for what was only named.
-_FIRST = (Section.RULES, Section.EDITED, Section.CREATED, Section.DELETED, Section.COMMITS)
+FIRST = (Section.RULES, Section.EDITED, Section.CREATED, Section.DELETED, Section.COMMITS)
+"""What comes before all else: rules, and the work itself, not given up for what was only named."""
 
 
 def share_out(
@@ -193,7 +202,7 @@ def share_out(
     least = {name: min(tokens, budget // _LEAST_PART) for name, tokens in _LEAST.items()}
     least[Section.REQUESTS] = taken[Section.REQUESTS].cost
     rest = budget - taken[Section.REQUESTS].cost
-    sections = dict.fromkeys((*_FIRST, *least, *shares))
+    sections = dict.fromkeys((*FIRST, *least, *shares))
     if is_work and not first:
         del sections[Section.REQUESTS]
     for section in sections:

@@ -18,6 +18,7 @@ from foldline.history.tokens import TokenCounter, TokenEstimator
 from foldline.providers.digest import DIGEST
 from foldline.providers.digest.material import SMALL, Material, read_material
 from foldline.providers.digest.outline import (
+    FIRST,
     CountTokens,
     Earlier,
     Item,
@@ -47,7 +48,9 @@ _WHOLE_REQUESTS = 2
 _SHORT = 200
 # Per cent of a budget that code has beside a model.
 _BESIDE = 60
-_LEAST_BESIDE = 120
+_LEAST_BESIDE = 32
+# Below that it holds nothing but what must not be lost.
+_WHOLE_BESIDE = 120
 # What only a model writes; a digest keeps it.
 _WRITTEN = (Section.DECISIONS, Section.FAILED, Section.NARRATIVE)
 _FACTS = (Section.RULES, Section.USED, Section.SEEN, Section.TOOLS)
@@ -149,18 +152,24 @@ def read_record(
     count = cache(count)
     counts, most = material.counts, material.most
     kept = [line for section in _WRITTEN for line in material.earlier.lines(section)]
-    budget = most * _BESIDE // 100
+    carried = sum(count(one.render()) for one in material.earlier.records)
+    budget = max(most * _BESIDE // 100, min(carried, _WHOLE_BESIDE, most * 3 // 4))
     if text is not None:
         budget = max(budget, most - count("\n".join([text, *kept])) * 9 // 8 - SMALL)
     if budget < _LEAST_BESIDE:
         return SummaryRecord(counts, {})
+    if count(header(counts)) * _ROLES_PART > budget:
+        counts = brief(counts)
     # A view that quotes no request is not meant to.
     is_quoted = bool(material.request.shown)
     requests = _requests(material, budget=budget, count=count) if is_quoted else ()
-    offers = _focused({Section.REQUESTS: requests, **material.sections}, material.request)
+    found = {Section.REQUESTS: requests, **material.sections}
+    if budget < _WHOLE_BESIDE:
+        found = {section: items if section in FIRST else () for section, items in found.items()}
+    offers = _focused(found, material.request)
     shared = partial(_shared, offers, material, budget=budget, count=count)
-    found = _fit(counts, shared, budget=budget, count=count) if any(offers.values()) else None
-    return found or SummaryRecord(counts, {})
+    record = _fit(counts, shared, budget=budget, count=count) if any(offers.values()) else None
+    return record or SummaryRecord(counts, {})
 
 
 def _shared(
