@@ -74,7 +74,11 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
     """How many seconds summarizers may take for one fold; then the digest writes the summary."""
 
     summary_budget: int | None = None
-    """How many tokens a summary may have; None is 1,500, or an eighth of the ceiling if less."""
+    """
+    The most tokens of a summary; None is 1,500, or an eighth of the ceiling if less.
+
+    A summary is always shorter than what it replaces.
+    """
 
     settings: Mapping[str, object] = {}
     """Further settings of each request, such as `temperature`, as the vendor names them."""
