@@ -144,7 +144,7 @@ a sealed compaction costs nothing
 
 history/tokens.py: history/test_history.py
 a name of another type is held
-- type(message.role) is not str or type(message.name) not in _NAMES
+- type(message.role) is not str or type(name) not in _NAMES
 + False
 
 history/tokens.py: history/test_messages.py

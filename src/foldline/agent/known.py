@@ -9,7 +9,7 @@ from sys import getsizeof
 from threading import Lock
 from typing import NamedTuple, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.agent.blocks import (
@@ -80,7 +80,7 @@ class Conversion(Struct, frozen=True, kw_only=True, eq=False):
     places: Sequence[int] = ()
     """The place of the first item of each message; several messages of one item have the same."""
 
-    views: list[WrittenView] = field(default_factory=list[WrittenView])
+    views: list[WrittenView] = []
     """The view that was written last of the very same list, or of its beginning, if one was."""
 
     @property
@@ -228,7 +228,8 @@ class KnownLists:
         """Note what conversations are found by that have gone on since they were marked."""
         for number in self._unmarked:
             self._unmark(number)
-            self._marks[number] = marks = list[int]()
+            marks: list[int] = []
+            self._marks[number] = marks
             for known in self._lines[number].lists:
                 marks += known.marked().values()
             self._marked |= dict.fromkeys(marks, number)
@@ -393,7 +394,8 @@ def _places(size: int, near: int) -> list[int]:
 
     An edit near the end leaves those of a greater distance.
     """
-    places, step = list[int](), 1
+    places: list[int] = []
+    step = 1
     while step <= size:
         last = size - size % step
         places += range(last, max(last - near * step, _HEAD), -step)
@@ -457,10 +459,12 @@ def _weight(
         if one.native is not None:
             weight += getsizeof(one.native.item)
         # The text of one in front is in no block, if the application writes it again each time.
-        weight += getsizeof(one.text) if one.role == "system" else 0
+        if one.role == "system":
+            weight += getsizeof(one.text)
         for part in one.parts:
             said = part.content if type(part) is TextPart else _said(part)
-            weight += 0 if said.isascii() else getsizeof(said)
+            if not said.isascii():
+                weight += getsizeof(said)
     return weight
 
 

@@ -10,9 +10,15 @@ from foldline.errors import FormatError, MessagesNotLoadedError
 from foldline.history.codec import not_a_message
 from foldline.history.digest import digest_at
 from foldline.history.messages import Message
-from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.history.parts import (
+    CompactionPart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+)
 from foldline.history.prefix import NO_PREFIX, Prefix
-from foldline.history.tokens import TokenCounter, TokenEstimator, checked_count, count_message
+from foldline.history.tokens import TokenCounter, TokenEstimator, checked_counts, count_message
 
 
 __all__ = ["COUNTING_UNITS", "CountingUnit", "History"]
@@ -64,12 +70,18 @@ class History(Sequence[Message]):
         self._prefix = prefix
         self._first = self._length = prefix.length
         self._chain = bytearray(prefix.digest)
-        self._messages, self._tokens = list[Message](), array("q", (prefix.tokens,))
+        # An alias such as `list[str]` takes many times as long to make a list as `[]`.
+        self._messages: list[Message] = []
+        self._tokens = array("q", (prefix.tokens,))
         # Places take four bytes each.
         self._reach, self._users, self._tools = array("I"), array("I"), array("I")
+        self._pins, self._compactions = array("I"), array("I")
         self._whole = array("I", (prefix.length,))
-        self._peaks, self._calls = list[tuple[int, int]](), dict[str, list[int]]()
-        self._open, self._asked, self._call_ids = dict[int, int](), set[str](), set[str]()
+        self._peaks: list[tuple[int, int]] = []
+        self._calls: dict[str, list[int]] = {}
+        self._open: dict[int, int] = {}
+        self._asked: set[str] = set()
+        self._call_ids: set[str] = set()
         self._last_damage = self._last_reasoning = -1
         self._system, self._system_at = list(prefix.system), array("I", prefix.system_at)
         self._system_tokens = prefix.system_tokens
@@ -83,7 +95,7 @@ class History(Sequence[Message]):
             FormatError: It is no message, or a field of it has a value of another type.
         """
         try:
-            tokens = checked_count(message, self._counter)
+            (tokens,) = checked_counts((message,), self._counter)
         except (TypeError, AttributeError, AssertionError) as error:
             if (refusal := not_a_message(message)) is None:
                 # It is the counter that failed.
@@ -159,7 +171,8 @@ class History(Sequence[Message]):
                 self._hold_system(message, size)
                 continue
             self._length = position + 1
-            chain += digest
+            if digest:
+                chain += digest
             held.append(message)
             total += size
             sums.append(total)
@@ -169,6 +182,8 @@ class History(Sequence[Message]):
             if role == "user":
                 self._users.append(position)
                 self._open.clear()
+            if message.metadata is not None and message.is_pinned:
+                self._pins.append(position)
             reach = position
             if len(parts) != 1 or type(parts[0]) is not TextPart or role == "tool":
                 reach = self._pair(message, position)
@@ -189,7 +204,7 @@ class History(Sequence[Message]):
         """Append *messages* in order."""
         given = messages if isinstance(messages, list) else [*messages]
         try:
-            tokens = [checked_count(one, self._counter) for one in given]
+            tokens = checked_counts(given, self._counter)
         except (TypeError, AttributeError, AssertionError):
             for place, message in enumerate(given):
                 try:
@@ -203,7 +218,8 @@ class History(Sequence[Message]):
     def _pair(self, message: Message, position: int) -> int:
         """Return the position of the earliest call that *message* answers, or its own."""
         reach, role = position, message.role
-        calls, answers = list[str](), list[str]()
+        calls: list[str] = []
+        answers: list[str] = []
         for part in message.parts:
             if type(part) is TextPart:
                 continue
@@ -218,6 +234,8 @@ class History(Sequence[Message]):
                 reach = min(reach, self._answered(part.id, position))
             elif isinstance(part, ReasoningPart):
                 self._last_reasoning = position
+            elif isinstance(part, CompactionPart):
+                self._compactions.append(position)
         if calls or role == "tool":
             self._tools.append(position)
         if calls or answers or self._asked:
@@ -322,7 +340,8 @@ class History(Sequence[Message]):
             MessagesNotLoadedError: A part of the history is not in memory.
         """
         self._need_all()
-        result, start = list[Message](), 0
+        result: list[Message] = []
+        start = 0
         for at, message in zip(self._system_at, self._system, strict=True):
             result += self._messages[start:at]
             result.append(message)
@@ -385,6 +404,11 @@ class History(Sequence[Message]):
             at for at in self._tools[found:] if sums[at - first] - sums[at - first - 1] >= least
         ]
 
+    def tool_tokens(self, start: int) -> int:
+        """Return the tokens of all calls and tools' messages in memory from *start* on."""
+        found, sums, first = bisect_left(self._tools, start), self._tokens, self._first
+        return sum([sums[at - first + 1] - sums[at - first] for at in self._tools[found:]])
+
     def exchanges(self, start: int = 0) -> int:
         """Return how many exchanges the messages from *start* on are, on their own."""
         opened = len(self._users) - bisect_left(self._users, start)
@@ -440,6 +464,14 @@ class History(Sequence[Message]):
     def users(self, start: int) -> Iterator[int]:
         """Yield the indexes of the user messages in memory from *start* on, the newest first."""
         return reversed(self._users[bisect_left(self._users, start) :])
+
+    def pinned(self, start: int) -> Sequence[int]:
+        """Return the indexes of the messages in memory from *start* on that are marked as pinned."""
+        return self._pins[bisect_left(self._pins, start) :]
+
+    def compactions(self, start: int, stop: int) -> Sequence[int]:
+        """Return where in memory, from *start* up to *stop*, a vendor's compactions are."""
+        return [at for at in self._compactions if start <= at < stop]
 
     def last_user(self) -> int | None:
         """Return the index of the last user message, or None if there is none."""

@@ -20,6 +20,7 @@ exact counts are wanted, anything with a `count` method can take the estimator's
 """
 
 import re
+from collections.abc import Iterable
 from types import NoneType
 from typing import Final, Protocol, assert_never, runtime_checkable
 from zlib import adler32
@@ -51,7 +52,7 @@ __all__ = [
     "TOOL_RESPONSE_TOKENS",
     "TokenCounter",
     "TokenEstimator",
-    "checked_count",
+    "checked_counts",
     "count_message",
 ]
 
@@ -159,12 +160,8 @@ def count_message(message: Message, counter: TokenCounter) -> int:
     what is sealed. Metadata, ids and other native items are not sent as text and cost nothing, nor
     do opaque parts and a message of nothing else.
     """
-    parts = message.parts
-    # Most messages are one text.
-    if len(parts) == 1 and type(parts[0]) is TextPart and message.name is None:
-        return MESSAGE_TOKENS + counter.count(parts[0].content)
     total = MESSAGE_TOKENS
-    for part in parts:
+    for part in message.parts:
         if type(part) is TextPart:
             total += counter.count(part.content)
         else:
@@ -177,16 +174,24 @@ def count_message(message: Message, counter: TokenCounter) -> int:
     return total + counter.count(message.name)
 
 
-def checked_count(message: Message, counter: TokenCounter) -> int:
+def checked_counts(messages: Iterable[Message], counter: TokenCounter) -> list[int]:
     """
-    Return the tokens of *message*.
+    Return the tokens of each of *messages*.
 
     Raises:
-        TypeError: Its role or its name is no mere str; its parts have been checked by themselves.
+        TypeError: A role or a name is no mere str; parts have been checked by themselves.
     """
-    if type(message.role) is not str or type(message.name) not in _NAMES:
-        raise TypeError
-    return count_message(message, counter)
+    found: list[int] = []
+    for message in messages:
+        name, parts = message.name, message.parts
+        if type(message.role) is not str or type(name) not in _NAMES:
+            raise TypeError
+        # Most messages are one text: this saves the call of `count_message`.
+        if name is None and len(parts) == 1 and type(parts[0]) is TextPart:
+            found.append(MESSAGE_TOKENS + counter.count(parts[0].content))
+        else:
+            found.append(count_message(message, counter))
+    return found
 
 
 def _count_part(part: Part, counter: TokenCounter, native: Native | None) -> int:

@@ -5,13 +5,13 @@ Its view fits the request, whatever a summarizer wrote.
 """
 
 from collections.abc import Iterator
+from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.history.parts import CompactionPart
 from foldline.history.signed import is_signed, only_sealed
 from foldline.history.tokens import TokenCounter
 from foldline.reduction.active import known_of
@@ -181,16 +181,9 @@ def _reduction(
 
 def _sealed(task: FoldTask) -> tuple[Message | None, int | None]:
     """Return the newest compaction before the cut that only its vendor can read, and its index."""
-    aged = task.history[task.start : task.cut]
-    # Most messages are one part.
-    kept = [
-        at
-        for at, one in enumerate(aged)
-        if one.native is not None and (len(one.parts) != 1 or type(one.parts[0]) is CompactionPart)
-    ]
-    for at in reversed(kept):
-        if (found := only_sealed(aged[at])) is not None:
-            return found, task.start + at
+    for at in reversed(task.history.compactions(task.start, task.cut)):
+        if (found := only_sealed(task.history[at])) is not None:
+            return found, at
     base = task.base
     return (None, None) if base is None else (base.sealed_item, base.sealed_index)
 
@@ -200,11 +193,10 @@ def _quotes(task: FoldTask, config: HistoryReductionConfig) -> tuple[Quote, ...]
     # The user message that the last view showed in front is quoted once another one is there.
     passed = None if task.active is None else task.active.pinned_index
     again = [] if passed is None or passed >= task.start else [passed]
-    aged = [*again, *range(task.start, task.cut)]
     return quoted(
         task.history,
         () if base is None else base.quotes,
-        aged=[at for at in aged if at != pinned],
+        aged=(at for at in chain(again, range(task.start, task.cut)) if at != pinned),
         cut=task.cut,
         pins=task.options.pins,
         config=config,

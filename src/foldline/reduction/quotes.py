@@ -6,7 +6,7 @@ tools that are never summarized. The quotes of a reduction are carried over by t
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Literal, TypeAlias
 
@@ -73,7 +73,7 @@ def quoted(
     history: History,
     before: Sequence[Quote],
     *,
-    aged: Sequence[int],
+    aged: Iterable[int],
     cut: int,
     pins: Pins | None,
     config: HistoryReductionConfig,
@@ -118,7 +118,7 @@ def quoted(
     return within([known[at] for at in sorted(known)], budget.beside, "user")
 
 
-def _quotable(history: History, aged: Sequence[int], pins: Pins | None) -> Sequence[int]:
+def _quotable(history: History, aged: Iterable[int], pins: Pins | None) -> Sequence[int]:
     """Return those of *aged* that may be quoted where nothing but pins is."""
     start = history.start
     pinned = pins_after(history, start, None) if pins is None else ()
@@ -166,10 +166,8 @@ def kept_whole(history: History, cut: int, pins: Pins | None) -> frozenset[int]:
 
 def pins_after(history: History, cut: int, pins: Pins | None) -> frozenset[int]:
     """Return the pinned messages after *cut*."""
-    if pins is None:
-        own = enumerate(history[cut:], cut)
-        return frozenset([at for at, one in own if one.metadata is not None and one.is_pinned])
-    return frozenset([at for at, _ in pins if at >= cut])
+    found = history.pinned(cut) if pins is None else [at for at, _ in pins if at >= cut]
+    return frozenset(found)
 
 
 def tool_names(history: History, at: int) -> set[str]:

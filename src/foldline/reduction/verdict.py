@@ -356,10 +356,12 @@ def _cleared(
 ) -> tuple[Shortened, ...]:
     """Return *found* with old results cleared, where that is enough for what *is_due*, or pays."""
     history, config, budget = case.history, case.config, case.budget
+    view = case.view - saved(history, found) + saved(history, case.entries)
+    if is_due and not _is_enough(case, view - history.tool_tokens(case.cut)):
+        return found
     names = clearable(
         history, found, cut=case.cut, keep=budget.results, whole=case.whole, config=config
     )
-    view = case.view - saved(history, found) + saved(history, case.entries)
     # Notes take a while to write, so it is asked first if they had no tokens.
     least = view - sum(history.tokens(at, at + 1) for at in names)
     if not (_is_enough(case, least) if is_due else _notes_may_pay(case, names)):

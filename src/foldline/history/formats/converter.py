@@ -137,7 +137,7 @@ class Converter(Struct, frozen=True, kw_only=True):
         given = [*items]
         usual = [*map(self.usual, given)]
         messages = [one for one in usual if one is not None]
-        if len(messages) == len(given) and _ANSWERS not in pairwise(one.role for one in messages):
+        if len(messages) == len(given) and _ANSWERS not in pairwise([one.role for one in messages]):
             return messages, [*range(len(given))]
         messages = []
         pieces: list[Object] = []

@@ -166,5 +166,6 @@ def _of_blocks(content: object, formats: _Formats) -> _Formats:
             is_object = type(block) is dict or isinstance(block, Mapping)
             kind = block.get("type") if is_object else None
             if kind != "text" and (found := BLOCKS.get(str(kind))) is not None:
-                formats &= found
+                # They are all of vendors.
+                formats = found if formats is _VENDORS else formats & found
     return formats

@@ -426,9 +426,10 @@ def uses_of(span: Span) -> list[ToolUse]:
         results.setdefault(result.id, deque()).append(result)
     alone: list[Result] = []
     uses: list[ToolUse] = []
+    none: deque[Result] = deque()
     for call in span.calls:
         # An id may come again: a result answers the last call with its id before it.
-        answers = results.get(call.id, deque[Result]()) if call.id else deque[Result]()
+        answers = results.get(call.id, none) if call.id else none
         while answers and answers[0].position < call.position:
             alone.append(answers.popleft())
         uses.append(_use(call.position, call.name, call.arguments, answers))
