@@ -195,7 +195,7 @@ def _steps(message: Message) -> list[_Step]:
         if type(part) is TextPart:
             if not part.content:
                 continue
-            projection = _text(part)
+            projection = part if part.content.isascii() else _text(part)
         else:
             projection = _projection(part, _ARGUMENTS)
         if type(part) is ToolCallResponsePart and role in _RESULT_ROLES:
@@ -235,20 +235,17 @@ def _copied(text: str) -> str:
 
 
 def _call(part: ToolCallPart, decoder: msgspec.json.Decoder[Any]) -> Any:
-    said = part.arguments
-    written = said.encode() if said.isascii() else said.encode("utf-8", "surrogatepass")
-    if not written and decoder is _ARGUMENTS:
-        # No arguments are an empty object: one of the vendors can write nothing else.
-        written = b"{}"
+    # No arguments are an empty object: one of the vendors can write nothing else.
+    said = part.arguments or ("{}" if decoder is _ARGUMENTS else "")
     try:
         # Strict on purpose: what is not plain JSON (NaN, lone surrogates) enters as its text.
-        arguments = decoder.decode(written)
+        arguments = decoder.decode(said if said.isascii() else said.encode("utf-8", "surrogatepass"))
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return part
     # Each level takes two brackets.
-    if len(written) > 2 * _DEEPEST and _nests_deep(written, arguments):
+    if len(said) > 2 * _DEEPEST and _nests_deep(said, arguments):
         return part
-    if _repeats_a_key(part.arguments, arguments):
+    if _repeats_a_key(said, arguments):
         return part
     return {"type": "tool_call", "id": part.id, "name": part.name, "value": arguments}
 
@@ -265,8 +262,8 @@ def _repeats_a_key(written: str, value: object) -> bool:
     return any(repeats)
 
 
-def _nests_deep(written: bytes, value: object) -> bool:
-    if written.count(b"[") + written.count(b"{") <= _DEEPEST:
+def _nests_deep(written: str, value: object) -> bool:
+    if written.count("[") + written.count("{") <= _DEEPEST:
         return False
     level = [value]
     for _ in range(_DEEPEST):
