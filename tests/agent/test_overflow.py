@@ -17,9 +17,9 @@ from foldline import (
     TurnResult,
 )
 from foldline.errors import ContextOverflowError, RequestTooLargeError
-from foldline.history.history import CountingUnit
 from foldline.history.messages import Usage
 from foldline.history.tokens import TokenEstimator, count_message
+from foldline.history.units import CountingUnit
 from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.providers.summarizer import FIRST_LINE, LAST_LINE, ModelSummarizer
 from foldline.testing.model import Answer, ScriptedModel

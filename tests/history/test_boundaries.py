@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.history.boundaries import is_safe_cut, safe_cut
-from foldline.history.history import COUNTING_UNITS, CountingUnit, History
+from foldline.history.history import History
 from foldline.history.messages import Message
+from foldline.history.units import COUNTING_UNITS, CountingUnit
 from tests.history.words import is_one_answer, message_of, pairs_of
 
 

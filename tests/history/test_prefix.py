@@ -9,9 +9,10 @@ import pytest
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import MessagesNotLoadedError
 from foldline.history.boundaries import is_safe_cut, safe_cut
-from foldline.history.history import COUNTING_UNITS, CountingUnit, History
+from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.prefix import Prefix
+from foldline.history.units import COUNTING_UNITS, CountingUnit
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.verdict import decide

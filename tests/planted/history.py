@@ -74,8 +74,8 @@ each copy hashes all of it again
 +         pass
 what is known is held before what came is hashed
 -         self.digest()
--         self._hold(rows)
-+         self._hold(rows)
+-         known = [*rows]
++         known = [*rows]
 no exchange asked for keeps them all
 - unit == "messages" or size == 0
 + unit == "messages"

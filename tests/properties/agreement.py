@@ -1,7 +1,8 @@
 """What a window of a history has in common with all of it."""
 
 from foldline.agent.reducer import HistoryReducer
-from foldline.history.history import COUNTING_UNITS, History
+from foldline.history.history import History
+from foldline.history.units import COUNTING_UNITS
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.verdict import decide
 from foldline.reduction.view import view_of, view_tokens

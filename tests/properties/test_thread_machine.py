@@ -25,9 +25,10 @@ from hypothesis.stateful import (
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ThreadConflictError, ThreadExistsError
-from foldline.history.history import COUNTING_UNITS, CountingUnit, History
+from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
+from foldline.history.units import COUNTING_UNITS, CountingUnit
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.testing.histories import damaged_history, legal_history

@@ -16,8 +16,9 @@ from foldline.history.formats.openai_responses import to_openai_responses
 from foldline.history.formats.renderings.anthropic import render_anthropic
 from foldline.history.formats.renderings.openai_chat import render_openai_chat
 from foldline.history.formats.renderings.openai_responses import render_openai_responses
-from foldline.history.history import CountingUnit, History
+from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
+from foldline.history.units import CountingUnit
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.testing.grammars.anthropic import check_anthropic

@@ -4,9 +4,10 @@ import msgspec
 import pytest
 
 from foldline.history.formats.anthropic import from_anthropic
-from foldline.history.history import CountingUnit, History
+from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart
+from foldline.history.units import CountingUnit
 from foldline.reduction.balance import FoldCosts
 from foldline.reduction.budget import budget_of
 from foldline.reduction.case import leaving_tokens

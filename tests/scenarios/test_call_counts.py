@@ -9,9 +9,10 @@ from itertools import pairwise
 import pytest
 
 from foldline.agent.reducer import HistoryReducer
-from foldline.history.history import CountingUnit, History
+from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
+from foldline.history.units import CountingUnit
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.testing.summarizer import ScriptedSummarizer

@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 from msgspec import structs
 
-from foldline.history.history import CountingUnit
 from foldline.history.messages import Message
+from foldline.history.units import CountingUnit
 from foldline.reduction.stride import is_kept
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore

@@ -13,8 +13,8 @@ from foldline.agent.cache import ReductionCache
 from foldline.agent.request import FIXED_PARTS, parts_of
 from foldline.agent.wire import Items
 from foldline.errors import RequestTooLargeError
-from foldline.history.history import CountingUnit
 from foldline.history.messages import Message
+from foldline.history.units import CountingUnit
 from foldline.providers.model import ChatRequest
 from foldline.reduction.active import outcome_of
 from foldline.reduction.budget import Budget

@@ -29,7 +29,8 @@ only such an index will do.
 Every caller uses `safe_cut`; no strategy has a rule of its own.
 """
 
-from foldline.history.history import CountingUnit, History
+from foldline.history.history import History
+from foldline.history.units import CountingUnit
 
 
 __all__ = ["is_safe_cut", "safe_cut"]

@@ -239,7 +239,9 @@ def _call(part: ToolCallPart, decoder: msgspec.json.Decoder[Any]) -> Any:
     said = part.arguments or ("{}" if decoder is _ARGUMENTS else "")
     try:
         # Strict on purpose: what is not plain JSON (NaN, lone surrogates) enters as its text.
-        arguments = decoder.decode(said if said.isascii() else said.encode("utf-8", "surrogatepass"))
+        arguments = decoder.decode(
+            said if said.isascii() else said.encode("utf-8", "surrogatepass")
+        )
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return part
     # Each level takes two brackets.

@@ -3,8 +3,7 @@
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import repeat
-from typing import Literal, TypeAlias, get_args, overload
+from typing import overload
 
 from foldline.errors import FormatError, MessagesNotLoadedError
 from foldline.history.codec import not_a_message
@@ -19,22 +18,10 @@ from foldline.history.parts import (
 )
 from foldline.history.prefix import NO_PREFIX, Prefix
 from foldline.history.tokens import TokenCounter, TokenEstimator, checked_counts, count_message
+from foldline.history.units import CountingUnit
 
 
-__all__ = ["COUNTING_UNITS", "CountingUnit", "History"]
-
-
-CountingUnit: TypeAlias = Literal["messages", "exchanges", "tokens"]
-"""
-What a count counts, system messages never included.
-
-`messages`: every message. `exchanges`: a user message and all that follows it up to the next user
-message; what precedes the first user message belongs to the first exchange, and the exchange that
-the newest user message opens counts too. `tokens`: as the history's token counter estimates them.
-"""
-
-COUNTING_UNITS: tuple[CountingUnit, ...] = get_args(CountingUnit)
-"""Every unit."""
+__all__ = ["History"]
 
 
 class History(Sequence[Message]):
@@ -67,16 +54,14 @@ class History(Sequence[Message]):
             prefix: What is known of earlier messages that are not in memory.
         """
         self._counter: TokenCounter = counter or TokenEstimator()
-        self._prefix = prefix
+        self._prefix, self._chain = prefix, bytearray(prefix.digest)
         self._first = self._length = prefix.length
-        self._chain = bytearray(prefix.digest)
         # An alias such as `list[str]` takes many times as long to make a list as `[]`.
         self._messages: list[Message] = []
         self._tokens = array("q", (prefix.tokens,))
         # Places take four bytes each.
         self._reach, self._users, self._tools = array("I"), array("I"), array("I")
-        self._pins, self._compactions = array("I"), array("I")
-        self._whole = array("I", (prefix.length,))
+        self._marked, self._whole = array("I"), array("I", (prefix.length,))
         self._peaks: list[tuple[int, int]] = []
         self._calls: dict[str, list[int]] = {}
         self._open: dict[int, int] = {}
@@ -101,7 +86,7 @@ class History(Sequence[Message]):
                 # It is the counter that failed.
                 raise
             raise refusal from error
-        self._hold(((message, tokens, b""),))
+        self._hold(((message, tokens),))
 
     def copy(self) -> "History":
         """Return a history of the same messages that grows on its own."""
@@ -152,7 +137,9 @@ class History(Sequence[Message]):
         A digest is that of the prefix that the message ends; of a system message it is not used.
         """
         self.digest()
-        self._hold(rows)
+        known = [*rows]
+        self._hold((message, tokens) for message, tokens, _ in known)
+        self._chain += b"".join([one for message, _, one in known if message.role != "system"])
 
     def _hold_system(self, message: Message, tokens: int) -> None:
         if self._asked:
@@ -161,18 +148,15 @@ class History(Sequence[Message]):
         self._system_at.append(self._length)
         self._system_tokens += tokens
 
-    def _hold(self, rows: Iterable[tuple[Message, int, bytes]]) -> None:
+    def _hold(self, rows: Iterable[tuple[Message, int]]) -> None:
         held, sums, peaks, whole = self._messages, self._tokens, self._peaks, self._whole
-        position, total = self._length, sums[-1]
-        before, chain = held[-1] if held else None, self._chain
-        for message, size, digest in rows:
+        position, total, before = self._length, sums[-1], held[-1] if held else None
+        for message, size in rows:
             role, parts = message.role, message.parts
             if role == "system":
                 self._hold_system(message, size)
                 continue
             self._length = position + 1
-            if digest:
-                chain += digest
             held.append(message)
             total += size
             sums.append(total)
@@ -182,8 +166,8 @@ class History(Sequence[Message]):
             if role == "user":
                 self._users.append(position)
                 self._open.clear()
-            if message.metadata is not None and message.is_pinned:
-                self._pins.append(position)
+            if message.metadata is not None:
+                self._marked.append(position)
             reach = position
             if len(parts) != 1 or type(parts[0]) is not TextPart or role == "tool":
                 reach = self._pair(message, position)
@@ -213,7 +197,7 @@ class History(Sequence[Message]):
                     text = f"messages[{place}]: {error}".replace(": message must", " must", 1)
                     raise FormatError(text) from error
         else:
-            self._hold(zip(given, tokens, repeat(b"")))
+            self._hold(zip(given, tokens, strict=True))
 
     def _pair(self, message: Message, position: int) -> int:
         """Return the position of the earliest call that *message* answers, or its own."""
@@ -235,7 +219,7 @@ class History(Sequence[Message]):
             elif isinstance(part, ReasoningPart):
                 self._last_reasoning = position
             elif isinstance(part, CompactionPart):
-                self._compactions.append(position)
+                self._marked.append(position)
         if calls or role == "tool":
             self._tools.append(position)
         if calls or answers or self._asked:
@@ -340,8 +324,7 @@ class History(Sequence[Message]):
             MessagesNotLoadedError: A part of the history is not in memory.
         """
         self._need_all()
-        result: list[Message] = []
-        start = 0
+        result, start = self._messages[:0], 0
         for at, message in zip(self._system_at, self._system, strict=True):
             result += self._messages[start:at]
             result.append(message)
@@ -397,17 +380,14 @@ class History(Sequence[Message]):
         at = bisect_left(self._peaks, (start, 0))
         return self._peaks[at][1] if at < len(self._peaks) else 0
 
-    def tools(self, least: int, start: int) -> list[int]:
-        """Return where in memory, from *start* on, calls and tools' messages of *least* tokens are."""
+    def tools(self, least: int, start: int) -> dict[int, int]:
+        """Return the tokens of each call and tool's message of *least* tokens from *start* on."""
         found, sums, first = bisect_left(self._tools, start), self._tokens, self._first - 1
-        return [
-            at for at in self._tools[found:] if sums[at - first] - sums[at - first - 1] >= least
-        ]
-
-    def tool_tokens(self, start: int) -> int:
-        """Return the tokens of all calls and tools' messages in memory from *start* on."""
-        found, sums, first = bisect_left(self._tools, start), self._tokens, self._first
-        return sum([sums[at - first + 1] - sums[at - first] for at in self._tools[found:]])
+        return {
+            at: size
+            for at in self._tools[found:]
+            if (size := sums[at - first] - sums[at - first - 1]) >= least
+        }
 
     def exchanges(self, start: int = 0) -> int:
         """Return how many exchanges the messages from *start* on are, on their own."""
@@ -434,22 +414,15 @@ class History(Sequence[Message]):
         it is where one begins, so that each is kept whole. It is at least the start of the part in
         memory.
         """
-        first = self._prefix.length
-        last = len(self) - 1
+        first, last = self._prefix.length, len(self) - 1
         if unit == "messages" or size == 0:
             index = len(self) - size
         elif unit == "exchanges":
-            index = self._opening(size)
+            has_more = size < len(self._users) + bool(self._prefix.users)
+            index = self._users[-size] if has_more else first
         else:
             index = first + bisect_left(self._tokens, self._tokens[-1] - size)
         return max(first, min(index, last)) if last >= first else max(0, last)
-
-    def _opening(self, size: int) -> int:
-        """Return where the newest *size* exchanges begin."""
-        own, before = len(self._users), self._prefix.users
-        if size < own or (size == own and before):
-            return self._users[-size]
-        return self._prefix.length
 
     def index_within(self, start: int, tokens: int) -> int:
         """
@@ -465,13 +438,9 @@ class History(Sequence[Message]):
         """Yield the indexes of the user messages in memory from *start* on, the newest first."""
         return reversed(self._users[bisect_left(self._users, start) :])
 
-    def pinned(self, start: int) -> Sequence[int]:
-        """Return the indexes of the messages in memory from *start* on that are marked as pinned."""
-        return self._pins[bisect_left(self._pins, start) :]
-
-    def compactions(self, start: int, stop: int) -> Sequence[int]:
-        """Return where in memory, from *start* up to *stop*, a vendor's compactions are."""
-        return [at for at in self._compactions if start <= at < stop]
+    def marked(self, start: int) -> Sequence[int]:
+        """Return where in memory, from *start* on, metadata are (pins have some) and compactions."""
+        return self._marked[bisect_left(self._marked, start) :]
 
     def last_user(self) -> int | None:
         """Return the index of the last user message, or None if there is none."""

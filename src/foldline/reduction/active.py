@@ -2,7 +2,8 @@
 
 import msgspec
 
-from foldline.history.history import CountingUnit, History
+from foldline.history.history import History
+from foldline.history.units import CountingUnit
 from foldline.reduction.event import EarlierReduction
 from foldline.reduction.state import HistoryReductionState, hash_of, same_hash
 

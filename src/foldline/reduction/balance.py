@@ -28,8 +28,9 @@ from itertools import accumulate
 
 from msgspec import Struct
 
-from foldline.history.history import CountingUnit, History
+from foldline.history.history import History
 from foldline.history.messages import Message
+from foldline.history.units import CountingUnit
 from foldline.reduction.budget import Budget
 from foldline.reduction.prices import MILLION, Prices
 from foldline.reduction.shortening import Shortened

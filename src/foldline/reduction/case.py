@@ -6,7 +6,8 @@ from typing import cast
 
 from msgspec import Struct
 
-from foldline.history.history import CountingUnit, History
+from foldline.history.history import History
+from foldline.history.units import CountingUnit
 from foldline.reduction.balance import FoldCosts, Holding
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import HistoryReductionConfig

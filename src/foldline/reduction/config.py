@@ -17,7 +17,7 @@ from foldline.checks import (
     expect_whole,
 )
 from foldline.errors import ConfigError
-from foldline.history.history import CountingUnit
+from foldline.history.units import CountingUnit
 from foldline.reduction.prices import Prices
 from foldline.reduction.provider import ProviderConfig
 

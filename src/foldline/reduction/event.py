@@ -5,8 +5,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from foldline.history.history import CountingUnit
 from foldline.history.messages import Usage
+from foldline.history.units import CountingUnit
 from foldline.reduction.config import ReductionStrategy
 from foldline.reduction.reading import Reading
 

@@ -181,8 +181,8 @@ def _reduction(
 
 def _sealed(task: FoldTask) -> tuple[Message | None, int | None]:
     """Return the newest compaction before the cut that only its vendor can read, and its index."""
-    for at in reversed(task.history.compactions(task.start, task.cut)):
-        if (found := only_sealed(task.history[at])) is not None:
+    for at in reversed(task.history.marked(task.start)):
+        if at < task.cut and (found := only_sealed(task.history[at])) is not None:
             return found, at
     base = task.base
     return (None, None) if base is None else (base.sealed_item, base.sealed_index)

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from foldline.history.history import CountingUnit
+from foldline.history.units import CountingUnit
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import HistoryReductionConfig
 

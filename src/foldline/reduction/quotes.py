@@ -166,8 +166,9 @@ def kept_whole(history: History, cut: int, pins: Pins | None) -> frozenset[int]:
 
 def pins_after(history: History, cut: int, pins: Pins | None) -> frozenset[int]:
     """Return the pinned messages after *cut*."""
-    found = history.pinned(cut) if pins is None else [at for at, _ in pins if at >= cut]
-    return frozenset(found)
+    if pins is None:
+        return frozenset([at for at in history.marked(cut) if history[at].is_pinned])
+    return frozenset([at for at, _ in pins if at >= cut])
 
 
 def tool_names(history: History, at: int) -> set[str]:

@@ -25,9 +25,10 @@ from foldline.errors import (
 )
 from foldline.history.codec import canonical_json, without_values
 from foldline.history.digest import prefix_digest
-from foldline.history.history import CountingUnit, History
+from foldline.history.history import History
 from foldline.history.messages import READ_HINT, SUMMARY_KEY, Message, Usage
 from foldline.history.parts import TextPart
+from foldline.history.units import CountingUnit
 from foldline.reduction.layered import record_of
 from foldline.reduction.quotes import Quote, joined
 from foldline.reduction.reading import Reading

@@ -30,8 +30,9 @@ from typing import Literal, NamedTuple, TypeAlias
 from msgspec import Struct
 
 from foldline.history.boundaries import safe_cut
-from foldline.history.history import CountingUnit, History
+from foldline.history.history import History
 from foldline.history.signed import is_signed
+from foldline.history.units import CountingUnit
 from foldline.reduction.active import active_reduction
 from foldline.reduction.balance import FoldCosts, PricedFold, summary_size
 from foldline.reduction.budget import Budget, budget_of
@@ -357,7 +358,7 @@ def _cleared(
     """Return *found* with old results cleared, where that is enough for what *is_due*, or pays."""
     history, config, budget = case.history, case.config, case.budget
     view = case.view - saved(history, found) + saved(history, case.entries)
-    if is_due and not _is_enough(case, view - history.tool_tokens(case.cut)):
+    if is_due and not _is_enough(case, view - sum(history.tools(0, case.cut).values())):
         return found
     names = clearable(
         history, found, cut=case.cut, keep=budget.results, whole=case.whole, config=config

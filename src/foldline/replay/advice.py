@@ -13,7 +13,7 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from foldline.history.history import CountingUnit
+from foldline.history.units import CountingUnit
 from foldline.reduction.budget import DEFAULT_WINDOW
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.prices import Prices

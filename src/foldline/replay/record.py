@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from foldline.history.history import CountingUnit
+from foldline.history.units import CountingUnit
 from foldline.reduction.budget import budget_of
 from foldline.reduction.config import HistoryReductionConfig, ReductionStrategy
 from foldline.reduction.event import ReductionStatus

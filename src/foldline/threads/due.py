@@ -17,7 +17,8 @@ from typing import Final, Literal, Protocol, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from foldline.history.history import CountingUnit, History
+from foldline.history.history import History
+from foldline.history.units import CountingUnit
 from foldline.reduction.budget import budget_of
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.fold_rule import FoldRule

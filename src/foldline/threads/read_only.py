@@ -13,8 +13,9 @@ from foldline.errors import (
     ThreadExistsError,
     ThreadNotFoundError,
 )
-from foldline.history.history import CountingUnit, History
+from foldline.history.history import History
 from foldline.history.messages import Message
+from foldline.history.units import CountingUnit
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.commit import carry_out
 from foldline.threads.head import Head, ThreadRecord, decode_turn, open_head

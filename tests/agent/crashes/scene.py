@@ -24,11 +24,11 @@ from foldline.history.formats.renderings import (
     render_openai_chat,
     render_openai_responses,
 )
-from foldline.history.history import CountingUnit
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.history.repair import NO_RESPONSE
 from foldline.history.tokens import TokenEstimator, count_message
+from foldline.history.units import CountingUnit
 from foldline.providers.model import ChatRequest
 from foldline.reduction.config import HistoryReductionConfig, Retention
 from foldline.reduction.request import SummaryRequest

@@ -12,7 +12,7 @@ from foldline.apps.cli.options import ConfigOptions, SourceOptions
 from foldline.apps.cli.terminal import note
 from foldline.checks import expect_choice
 from foldline.errors import ConfigError, FormatError, UsageError
-from foldline.history.history import COUNTING_UNITS
+from foldline.history.units import COUNTING_UNITS
 from foldline.logs.importer import Session
 from foldline.logs.sessions import read_sessions
 from foldline.providers.book import window_of_model

@@ -160,7 +160,7 @@ def _formats_of(item: Mapping[str, Any]) -> _Formats:
 
 def _of_blocks(content: object, formats: _Formats) -> _Formats:
     """Return those of *formats* that have all blocks of *content*."""
-    if is_list(content):
+    if type(content) is list or is_list(content):
         for block in content:
             # Most are dictionaries, and to ask for a mapping takes much longer.
             is_object = type(block) is dict or isinstance(block, Mapping)
