@@ -196,8 +196,8 @@ the fold after it loses a sealed compaction
 - return (None, None) if base is None else (base.sealed_item, base.sealed_index)
 + return None, None
 an older compaction is kept instead of the newest
-- for at in reversed(kept):
-+ for at in kept:
+- for at in reversed(task.history.marked(task.start)):
++ for at in task.history.marked(task.start):
 
 reduction/fold.py: reduction/test_fold_fits.py
 the sealed compaction before the newest is forgotten

@@ -234,8 +234,9 @@ def _copied(value: _Container, containers: list[object]) -> tuple[_Container, bo
     made = value.copy()
     containers.append(made)
     has_numbers = False
+    inner: Any
     for key, inner in made.items() if isinstance(made, dict) else enumerate(made):
-        kind = type(cast("object", inner))
+        kind = type(inner)  # pyright: ignore[reportUnknownVariableType] - a cast takes as long as a copy
         if kind is str or inner is None:
             continue
         if kind is dict or kind is list:

@@ -94,8 +94,8 @@ class History(Sequence[Message]):
         self.digest(max(self._first, self._length // _HASHED * _HASHED))
         made = object.__new__(type(self))
         made.__dict__ = fields = vars(self).copy()
-        fields.update((name, fields[name][:]) for name in _LISTS)
-        fields.update((name, fields[name].copy()) for name in _SETS)
+        fields |= {name: fields[name][:] for name in _LISTS}
+        fields |= {name: fields[name].copy() for name in _SETS}
         fields["_calls"] = {one: [*waiting] for one, waiting in self._calls.items()}
         return made
 

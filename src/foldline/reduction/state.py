@@ -371,11 +371,9 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
         If it was not counted yet, it gets the next number.
         """
         newest = max((one.number for one in earlier), default=0)
-        number = self.number or newest + 1
-        newest = max(newest, number)
-        previous = None
+        number, previous = self.number or newest + 1, None
         for state in reversed(earlier):
-            if is_kept(state.number, newest):
+            if is_kept(state.number, max(newest, number)):
                 previous = msgspec.structs.replace(state, previous=previous)
         return msgspec.structs.replace(self, number=number, previous=previous)
 
