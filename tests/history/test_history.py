@@ -12,7 +12,13 @@ from foldline.errors import FormatError
 from foldline.history.digest import DIGEST_SIZE, EMPTY_DIGEST, prefix_digest
 from foldline.history.history import History
 from foldline.history.messages import Message, Role
-from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.history.parts import (
+    CompactionPart,
+    Part,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+)
 from foldline.history.tokens import TokenCounter, TokenEstimator, count_message
 from foldline.history.units import COUNTING_UNITS, CountingUnit
 from tests.history.words import Letters, is_one_answer, pairs_of
@@ -344,6 +350,16 @@ def test_messages_of_tools_are_found() -> None:
     assert [*history.tools(0, 0)] == [1, 2, 3]
     assert history.tools(50, 0) == {2: history.tokens(2, 3)}
     assert [*history.tools(0, 2)] == [2, 3]
+
+
+def test_pins_and_compactions_are_found() -> None:
+    """What a fold looks for is known by place: pins and compactions."""
+    compacted = Message(role="assistant", parts=(CompactionPart(""),))
+    pinned = Message.user("so", pin=True)
+    history = History([Message.user("so"), pinned, compacted, Message.assistant("so")])
+
+    assert [*history.marked(0)] == [1, 2]
+    assert [*history.marked(2)] == [2]
 
 
 def test_a_copy_grows_on_its_own() -> None:
