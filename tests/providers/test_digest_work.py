@@ -10,12 +10,10 @@ from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.history.tokens import TokenEstimator
 from foldline.providers.digest.identifiers import Finder
-from foldline.providers.digest.material import read_material
 from foldline.providers.digest.outline import lay_out
 from foldline.providers.digest.span import read_span
 from foldline.providers.digest.summarizer import (
     DigestSummarizer,
-    read_record,
     write_digest,
 )
 from foldline.providers.digest.trail import offer_trail, trail_of
@@ -380,16 +378,6 @@ async def test_an_extractor_of_ones_own() -> None:
     assert "## Open tasks" not in write_digest(request)
 
 
-def test_code_adds_nothing_to_a_small_talk() -> None:
-    """Where there is little to read, a record would cost more than it tells."""
-    talk = (Message.user("Hello there"), Message.assistant("Hello"))
-    request = SummaryRequest(messages=talk, prompt="", budget=600)
-
-    assert read_record(read_material(request, count=COUNT, extractors=EXTRACTORS)) == SummaryRecord(
-        Counts(user=1, assistant=1), {}
-    )
-
-
 def test_older_commits_keep_their_hash() -> None:
     """Of commits that are not among the newest the hash stays, through a record and back."""
     names = [f"{number:07x}" for number in range(10, 22)]
@@ -422,43 +410,6 @@ def test_a_long_request_leaves_room_for_what_was_edited() -> None:
     assert record is not None
     assert record.artefacts == (Artefact(path="src/app/main.py", action="edited"),)
     assert record.lines(Section.COMMITS) == ("1a2b3c4 Add it",)
-
-
-def test_a_record_has_what_the_text_of_a_model_leaves() -> None:
-    """Beside a short text of a model code has more of the budget than before it was written."""
-    calls = [one for number in range(99) for one in used("look", {"id": f"ORDER-{number:05}"})]
-    request = SummaryRequest(messages=tuple(calls), prompt="", budget=600)
-    material = read_material(request, count=COUNT, extractors=EXTRACTORS)
-    before, after = read_record(material), read_record(material, text="They looked at orders.")
-    long = read_record(material, text="They looked at orders. " * 100)
-    assert len(after.identifiers) > len(before.identifiers) == len(long.identifiers)
-
-
-def test_a_small_record_holds_what_must_not_be_lost() -> None:
-    """Beside a model's text a small budget goes to rules, edited files and commits, through folds."""
-    said = [
-        Message.user("Never push to main. Now fix the tax."),
-        *used("write_file", {"path": "src/tax.py", "content": "x = 1"}),
-        *used("bash", {"command": "git commit -m 'Fix tax'"}, "[work 3fa9c21] Fix tax\n 2 files"),
-        Message.assistant("Done, it is fixed."),
-    ]
-    first = SummaryRequest(messages=tuple(said), prompt="", budget=73)
-    text = "The user asked for a fix of the tax."
-    record = read_record(read_material(first, count=COUNT, extractors=EXTRACTORS), text=text)
-    later = SummaryRequest(
-        messages=tuple(used("look", {"id": "ORDER-00001"})),
-        earlier=(record.render(),),
-        prompt="",
-        budget=110,
-    )
-    again = read_record(read_material(later, count=COUNT, extractors=EXTRACTORS), text=text)
-
-    for one in (record, again):
-        assert one.lines(Section.RULES) == ("Never push to main.",)
-        assert one.artefacts == (Artefact(path="src/tax.py", action="created"),)
-        assert one.lines(Section.COMMITS) == ("3fa9c21 Fix tax",)
-        assert not one.lines(Section.REQUESTS)
-    assert (record.counts.total(), again.counts.total()) == (6, 8)
 
 
 def _broken(use: ToolUse) -> Facts | None:
