@@ -170,7 +170,7 @@ async def test_a_head_that_changes_after_it_was_read_is_found() -> None:
 
 
 def test_a_document_is_read_once_of_a_thread_that_is_read_again() -> None:
-    """It is read anew with another name, with other bytes, if it is large, and once forgotten."""
+    """It is read again with another name, with other bytes, if it is large, and once forgotten."""
     recent, key, read = Recent(), KEY, list[bytes]()
 
     def opened(name: str, data: bytes) -> bytes:
