@@ -199,6 +199,15 @@ two callers share a window
 two callers share the metadata of a message
 - return any(one.metadata is not None for one in messages)
 + return False
+a document is known by its name alone
+- if known is not None and known[0] == stored:
++ if known is not None and known[0][0] == stored[0]:
+a document is known by its bytes alone
+- if known is not None and known[0] == stored:
++ if known is not None and known[0][1] == stored[1]:
+a document of any size is remembered
+- if checked is not None and len(stored[1]) <= MOST_BYTES:
++ if checked is not None:
 every thread is remembered
 - self._threads.clear()
 + pass

@@ -9,9 +9,11 @@ from msgspec.structs import replace
 from foldline.errors import StoreCorruptError
 from foldline.history.messages import Message
 from foldline.history.tokens import TokenEstimator
+from foldline.threads.change import Change
 from foldline.threads.cipher import Vault
 from foldline.threads.head import extended
 from foldline.threads.key import ThreadKey
+from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.recent import MOST_BYTES, MOST_THREADS, Recent
 from foldline.threads.row import KnownRow, StoredRow
 from foldline.threads.start import delete_expired
@@ -20,7 +22,7 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage
 from foldline.threads.thread import ConversationThread
 from tests.depth import by_depth
-from tests.threads.canaries import reduction_of
+from tests.threads.canaries import NOW, reduction_of
 from tests.threads.test_row import HEAD
 from tests.threads.test_window import CountingStorage
 
@@ -87,7 +89,7 @@ async def test_a_row_that_changes_after_it_was_read_is_found(number: int, field:
     thread = await _found(store)
     (row,) = await storage.rows(KEY, thread.head.epoch, number, number + 1)
     damaged = {
-        "data": replace(row, data=row.data[:-1] + bytes([row.data[-1] ^ 1])),
+        "data": replace(row, data=_flipped(row.data)),
         "system": replace(row, system=True),
         "seq": replace(row, seq=row.seq + 100),
     }
@@ -97,6 +99,113 @@ async def test_a_row_that_changes_after_it_was_read_is_found(number: int, field:
         await thread.get_messages(last=12)
     storage.instead = {}
     assert await thread.get_messages(last=12)
+
+
+class _Changing(MemoryStorage):
+    """A memory that may give back another thread than it was given."""
+
+    change: Callable[[StoredThread], StoredThread] | None = None
+
+    async def load(self, key: ThreadKey) -> StoredThread | None:
+        stored = await super().load(key)
+        return stored if stored is None or self.change is None else self.change(stored)
+
+
+async def _told(storage: MemoryStorage) -> ThreadStore:
+    """Return a store with a thread that has a document of each kind and was read three times."""
+    store = await _begun(storage)
+    thread = await _found(store)
+    state = AgentLoopState(run_id="r", conversation_id="t", started_at=NOW, metadata={"n": "1"})
+    await thread.commit(Change(execution=state, metadata={"n": [1]}))
+    for _ in range(3):
+        await _read(store)
+    return store
+
+
+def _flipped(data: bytes) -> bytes:
+    return data[:-1] + bytes([data[-1] ^ 1])
+
+
+def _with_document(stored: StoredThread, place: int, **changes: object) -> StoredThread:
+    documents = list(stored.documents)
+    documents[place] = replace(documents[place], **changes)
+    return replace(stored, documents=documents)
+
+
+@pytest.mark.parametrize("field", ["data", "name", "kind"])
+@pytest.mark.parametrize("place", range(3))
+async def test_a_document_that_changes_after_it_was_read_is_found(place: int, field: str) -> None:
+    """A known document with other bytes, another name or kind is refused like a new one."""
+    storage = _Changing()
+    store = await _told(storage)
+    stored = await storage.load(KEY)
+    assert stored is not None
+    documents = stored.documents
+    others = {
+        "data": _flipped(documents[place].data),
+        "name": documents[place].name + "1",
+        "kind": documents[place - 1].kind,
+    }
+
+    storage.change = lambda stored: _with_document(stored, place, **{field: others[field]})
+    with pytest.raises(StoreCorruptError):
+        await store.find(KEY)
+    storage.change = None
+    assert await store.find(KEY)
+
+
+async def test_a_head_that_changes_after_it_was_read_is_found() -> None:
+    """A known head with other bytes, or at another revision, is refused like a new one."""
+    storage = _Changing()
+    store = await _told(storage)
+    for change in (
+        lambda stored: replace(stored, head=_flipped(stored.head)),
+        lambda stored: replace(stored, revision=stored.revision + 1),
+    ):
+        storage.change = change
+        with pytest.raises(StoreCorruptError):
+            await store.find(KEY)
+    storage.change = None
+    assert await store.find(KEY)
+
+
+def test_a_document_is_read_once_of_a_thread_that_is_read_again() -> None:
+    """It is read again with another name, with other bytes, if it is large, and once forgotten."""
+    recent, key, read = Recent(), KEY, list[bytes]()
+
+    def opened(name: str, data: bytes) -> bytes:
+        def found() -> bytes:
+            read.append(data)
+            return data
+
+        return recent.opened(key, "metadata", (name, data), found)
+
+    for _ in range(2):
+        opened("", b"first")
+    _known(recent, KEY, _rows(5))
+    for name, data in (("", b"one"), ("", b"one"), ("a", b"one"), ("a", b"two"), ("a", b"two")):
+        assert opened(name, data) == data
+    large = bytes(MOST_BYTES + 1)
+    for _ in range(2):
+        opened("a", large)
+    opened("a", b"two")
+    recent.forget(KEY)
+    opened("a", b"two")
+
+    assert read == [b"first", b"first", b"one", b"one", b"two", large, large, b"two"]
+
+
+async def test_what_a_caller_does_to_a_thread_stays_with_the_caller() -> None:
+    """Values that a caller changes in the metadata and the state of a thread are read as stored."""
+    store = await _told(MemoryStorage())
+    for _ in range(3):
+        thread = await _found(store)
+        state = thread.execution_state
+        assert state is not None
+        assert (thread.metadata, state.metadata) == ({"n": [1]}, {"n": "1"})
+        for values in (thread.metadata, state.metadata):
+            assert isinstance(values, dict)
+            values.clear()
 
 
 @pytest.mark.parametrize("noted", [None, 10, 25])

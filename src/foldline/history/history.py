@@ -326,8 +326,7 @@ class History(Sequence[Message]):
         self._need_all()
         result, start = self._messages[:0], 0
         for at, message in zip(self._system_at, self._system, strict=True):
-            result += self._messages[start:at]
-            result.append(message)
+            result += (*self._messages[start:at], message)
             start = at
         return result + self._messages[start:]
 

@@ -271,7 +271,7 @@ class OneLoopLock:
         self._guard = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_taken = False
-        self._waiting = deque[asyncio.Future[None]]()
+        self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def __aenter__(self) -> None:
         loop = asyncio.get_running_loop()
@@ -281,7 +281,7 @@ class OneLoopLock:
                     message = "a thread object is used in two event loops: load it in each of them"
                     raise StoreError(message)
                 self._loop, self._is_taken = loop, False
-                self._waiting = deque[asyncio.Future[None]]()
+                self._waiting = deque()
             is_free, self._is_taken = not self._is_taken, True
         if not is_free:
             await self._turn(loop.create_future())

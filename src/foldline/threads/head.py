@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from itertools import pairwise
 from typing import Final
 
@@ -25,6 +26,7 @@ from foldline.threads.due import USUAL_MARK, FoldMark
 from foldline.threads.key import ThreadKey
 from foldline.threads.lease import Lease
 from foldline.threads.loop_state import AgentLoopState, Checkpoint
+from foldline.threads.recent import Recent
 from foldline.threads.row import (
     ORIGIN_SIZE,
     SEAL_SIZE,
@@ -340,11 +342,15 @@ _READERS: Final[Mapping[DocumentKind, Callable[[bytes], object]]] = {
 }
 
 
-def _opened(vault: Vault, key: ThreadKey, stored: Document) -> object:
+def _opened(
+    vault: Vault, key: ThreadKey, stored: Document, *, recent: Recent | None = None
+) -> object:
     """Return what is in *stored*; raise StoreCorruptError or StoreVersionError."""
-    data = vault.open_up(stored.data, stored.kind, key.tenant, key.id, stored.name)
+    kind, name, data = stored.kind, stored.name, stored.data
+    read = partial(vault.open_up, data, kind, key.tenant, key.id, name)
+    found = read() if recent is None else recent.opened(key, kind, (name, data), read)
     try:
-        return _READERS[stored.kind](data)
+        return _READERS[kind](found)
     except NewerFormatError as error:
         what = f"a {stored.kind} of thread {key.id!r}"
         raise StoreVersionError(what=what, found=error.found, known=error.known) from None
@@ -353,10 +359,13 @@ def _opened(vault: Vault, key: ThreadKey, stored: Document) -> object:
         raise StoreCorruptError(message) from error
 
 
-def decode_record(stored: StoredThread, vault: Vault) -> ThreadRecord:
+def decode_record(
+    stored: StoredThread, vault: Vault, *, recent: Recent | None = None
+) -> ThreadRecord:
     """Return the thread in *stored*; raise StoreCorruptError or StoreVersionError."""
-    head = open_head(vault, stored)
-    record = record_of(vault, stored.key, head, stored.documents, tail=stored.tail)
+    read, written = partial(open_head, vault, stored), (str(stored.revision), stored.head)
+    head = read() if recent is None else recent.opened(stored.key, "head", written, read)
+    record = record_of(vault, stored.key, head, stored.documents, tail=stored.tail, recent=recent)
     return record if stored.lease is None else replace(record, lease=stored.lease)
 
 
@@ -367,13 +376,14 @@ def record_of(
     documents: Iterable[Document],
     *,
     tail: Sequence[StoredRow] = (),
+    recent: Recent | None = None,
 ) -> ThreadRecord:
     """Return the thread with *head* and *documents*; raise StoreCorruptError or StoreVersionError."""
     about, execution = _Metadata(), None
     reduction, name = None, ""
     tools: list[ToolRun] = []
     for one in documents:
-        found = _opened(vault, key, one)
+        found = _opened(vault, key, one, recent=recent)
         if isinstance(found, AgentLoopState):
             execution = found
         elif isinstance(found, HistoryReductionState):

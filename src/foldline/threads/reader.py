@@ -229,7 +229,7 @@ class ThreadReader:
             await self._check_apart([row for row in system if row.seq < first])
         opening = await self._prefix(rows, system, reduction.pinned_index)
         # A system message is in the prefix wherever it stands, since a view has it in front.
-        tail = [known for known in rows[1:] if not known.row.system]
+        tail = [known for known in rows[1:] if not known.row.system] if system else rows[1:]
         return self.context.recent.history(self._key, opening, tail, self.context.counter)
 
     async def _prefix(
@@ -244,7 +244,7 @@ class ThreadReader:
             user = await self._last_user(_seq_of(length - 1, system) + 1)
         before = None if user is None else await self._counts_at(user.counts.position - 1, system)
         before_user = 0 if before is None else before.tokens
-        instructions = read_rows(system, self._vault)
+        instructions = read_rows(system, self._vault) if system else []
         return Prefix(
             length=length,
             digest=counts.digest,
@@ -254,8 +254,8 @@ class ThreadReader:
             user=None if user is None else user.message,
             user_tokens=0 if user is None else user.counts.tokens - before_user,
             tokens_before_user=before_user,
-            system=tuple(known.message for known in instructions),
-            system_at=tuple(known.counts.position for known in instructions),
+            system=tuple([known.message for known in instructions]),
+            system_at=tuple([known.counts.position for known in instructions]),
             system_tokens=self._head.system_tokens,
         )
 

@@ -1,7 +1,7 @@
-"""The newest rows of threads that a process reads again and again."""
+"""The newest rows and the documents of threads that a process reads again and again."""
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,20 +18,27 @@ from foldline.threads.row import KnownRow, Runs, StoredRow, extend_history, read
 __all__ = ["MOST_BYTES", "MOST_THREADS", "Recent"]
 
 
+_Found = TypeVar("_Found")
+
 MOST_THREADS: Final = 64
 """A thread is remembered if it is read again before so many others."""
 
 MOST_BYTES: Final = 65_536
-"""How many stored bytes of a thread are remembered."""
+"""How many stored bytes of the rows of a thread are remembered, and of each of its documents."""
 
 
 class _Checked(Struct, frozen=True):
-    """Rows, what all of them say but perhaps the first, and a window that was made of that."""
+    """
+    Rows, what all of them say but perhaps the first, and a window that was made of that.
+
+    Beside them the head and a document of each kind: its name and bytes, and what was found in it.
+    """
 
     rows: Sequence[StoredRow] = ()
     known: list[KnownRow] = []
     runs: Runs | None = None
     window: tuple[Prefix, Sequence[KnownRow], History] | None = None
+    opened: Mapping[str, tuple[tuple[str, bytes], object]] = {}
 
 
 _READ_ONCE = _Checked()
@@ -41,8 +48,9 @@ class Recent:
     """
     What was checked of threads that were read a second time shortly after.
 
-    It saves no reading: rows come from the storage all the same, and if their bytes are those that
-    were checked, what they say is known. Where many threads are read in turn, nothing is kept.
+    It saves no reading: all comes from the storage all the same, and if its bytes are those that
+    were checked, they are sound, and what rows say is known. Where many threads are read in turn,
+    nothing is kept.
     """
 
     def __init__(self) -> None:
@@ -89,6 +97,24 @@ class Recent:
             window = prefix, rows, history.copy()
             self._threads[key] = replace(checked, window=window)
         return history
+
+    def opened(
+        self, key: ThreadKey, kind: str, stored: tuple[str, bytes], read: Callable[[], _Found]
+    ) -> _Found:
+        """
+        Return what *read* finds in *stored*, the name and the bytes of a document of the thread *key*.
+
+        It must be immutable, and always of one type for a *kind*.
+        """
+        checked = self._threads.get(key)
+        known = None if checked is None else checked.opened.get(kind)
+        if known is not None and known[0] == stored:
+            return cast("_Found", known[1])
+        found = read()
+        if checked is not None and len(stored[1]) <= MOST_BYTES:
+            opened = {**checked.opened, kind: (stored, found)}
+            self._threads[key] = replace(checked, opened=opened)
+        return found
 
     def forget(self, key: ThreadKey) -> None:
         """Remember nothing of the thread *key*."""

@@ -234,7 +234,7 @@ class ThreadStore:
         if stored is None:
             self.context.recent.forget(key)
             return None
-        record = decode_record(stored, self.context.vault)
+        record = decode_record(stored, self.context.vault, recent=self.context.recent)
         if is_expired(self.context, record):
             # Reading deletes nothing: the clock of this reader may be ahead.
             return None

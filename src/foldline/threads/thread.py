@@ -126,7 +126,7 @@ class ConversationThread(ReadOnlyThread):
             stored = await self._context.storage.load(self.key)
             if stored is None:
                 raise ThreadNotFoundError(thread_id=self.id)
-            record = decode_record(stored, self._context.vault)
+            record = decode_record(stored, self._context.vault, recent=self._context.recent)
             if created_at not in {None, record.head.created_at}:
                 # It was deleted, and another one made with its id.
                 raise ThreadNotFoundError(thread_id=self.id)
