@@ -3,6 +3,7 @@
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import overload
 
 from foldline.errors import FormatError, MessagesNotLoadedError
@@ -138,7 +139,7 @@ class History(Sequence[Message]):
         """
         self.digest()
         known = [*rows]
-        self._hold((message, tokens) for message, tokens, _ in known)
+        self._hold(map(itemgetter(0, 1), known))
         self._chain += b"".join([one for message, _, one in known if message.role != "system"])
 
     def _hold_system(self, message: Message, tokens: int) -> None:
