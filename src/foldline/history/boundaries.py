@@ -42,12 +42,8 @@ def safe_cut(
     """
     Return the index at which to cut so that the newest *keep* units stay, or None.
 
-    Args:
-        history: What was said.
-        unit: The unit of *keep* and *slack*.
-        keep: How much stays; more if the safe index lies further back.
-        slack: How much more may stay so that the cut lies just before a user message.
-        above: The cut must be higher than this index; None is returned if there is no such cut.
+    More stays if the safe index lies further back, and up to *slack* more so that the cut lies just
+    before a user message. The cut is above the index *above*; None if there is no such cut.
     """
     wished = history.index_keeping(unit, keep)
     if wished <= above:

@@ -39,12 +39,9 @@ def conclude(
     prices: Prices | None = None,
 ) -> Conclusion:
     """
-    Return what the reports of *sessions* come to.
+    Return what the reports of *sessions*, one per configuration in each, come to.
 
-    Args:
-        sessions: The reports of each session, one per configuration.
-        configs: The configurations by name, for what to paste.
-        prices: Prices that no list knows, which belong to what is pasted.
+    *configs* and *prices* that no list knows are for what to paste.
     """
     table = rows(sessions)
     them, need = ("this session", "needs") if len(sessions) == 1 else ("these sessions", "need")

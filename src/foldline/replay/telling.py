@@ -41,13 +41,7 @@ class Spoken(Struct, frozen=True, kw_only=True):
 
 
 def telling(spoken: Spoken, *, room: int = MOST_TEXT) -> Iterator[str]:
-    """
-    Yield what was said and, for each configuration, what the model was told.
-
-    Args:
-        spoken: The session.
-        room: How many characters of it may be written.
-    """
+    """Yield what was said and what each configuration told the model, in *room* characters."""
     messages = spoken.messages
     inspector = Inspector(messages)
     yield '<div class="told"><label class="pick" hidden>configuration <select></select></label>'

@@ -240,8 +240,7 @@ class WireModel(VendorModel, ABC):
         """
         Write *request*; its settings are added last.
 
-        Raises:
-            ServiceThreadLostError: It continues a conversation that this format cannot hold.
+        It raises ServiceThreadLostError for a conversation that this format cannot continue.
         """
         if request.service_thread_id is not None and not self._continues:
             raise ServiceThreadLostError(model=self._name)
