@@ -33,7 +33,7 @@ from foldline.history.history import History
 from foldline.history.units import CountingUnit
 
 
-__all__ = ["is_safe_cut", "safe_cut"]
+__all__ = ["safe_cut"]
 
 
 def safe_cut(
@@ -61,14 +61,6 @@ def safe_cut(
         if _opens_exchange(history, index):
             return index
     return first
-
-
-def is_safe_cut(history: History, index: int) -> bool:
-    """Whether *index* is in the history and a cut there tears nothing apart."""
-    if not 0 < index <= len(history):
-        return index == 0
-    is_whole = next(history.whole_indexes(index, index - 1), None) == index
-    return is_whole and index <= history.first_open_call()
 
 
 def _opens_exchange(history: History, index: int) -> bool:
