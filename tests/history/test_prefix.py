@@ -17,7 +17,7 @@ from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.verdict import decide
 from foldline.reduction.view import view_of, view_tokens
-from foldline.testing.histories import damaged_history, legal_history
+from tests.histories import damaged_history, legal_history
 from tests.history.words import is_safe_cut
 
 
