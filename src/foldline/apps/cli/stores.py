@@ -306,11 +306,11 @@ def tenants_note(tenants: Sequence[str]) -> str:
     return f"{has} threads ({named}): name one with --tenant"
 
 
-async def found_thread(store: ThreadStore, options: ThreadOptions) -> ConversationThread:
-    """Return the thread that *options* name."""
-    thread = await store.find(options.id, tenant=options.tenant)
+async def found_thread(store: ThreadStore, id: str, tenant: str) -> ConversationThread:
+    """Return the thread *id* of *tenant*, or raise ThreadNotFoundError."""
+    thread = await store.find(id, tenant=tenant)
     if thread is None:
-        raise ThreadNotFoundError(thread_id=options.id)
+        raise ThreadNotFoundError(thread_id=id)
     return thread
 
 
