@@ -230,11 +230,7 @@ class FoldCalls:
 
 
 def _told(error: BaseException) -> str:
-    """
-    Return what is said of *error*: its class, and the text of ours, or the place of another.
-
-    The text of another may quote the conversation: it is logged at DEBUG alone.
-    """
+    """Return the class of *error*, and the text of ours: another's may quote, for DEBUG alone."""
     kind = type(error).__name__
     if isinstance(error, FoldlineError):
         return f"{kind}: {error}" if str(error) else kind

@@ -127,11 +127,7 @@ def decode_message(data: bytes | str) -> Message:
 
 
 def not_a_message(value: object) -> FormatError | None:
-    """
-    Return the error that says why *value* is not a message; None if it is one.
-
-    It names the field and the type of what is wrong, never a value.
-    """
+    """Return why *value* is no message, by field and type and never a value; None if it is one."""
     if not isinstance(value, Message):
         got = type(value).__name__
         return FormatError(f"message must be a Message, got {got}: {READ_HINT}")

@@ -16,7 +16,7 @@ from foldline.history.messages import Usage
 from foldline.reduction.balance import INSTRUCTION_TOKENS
 from foldline.reduction.ledger import billed
 from foldline.reduction.prices import MILLION, Prices
-from foldline.replay.record import CallRecord, FoldRecord, ReplayReport
+from foldline.replay.record import CallRecord, ReplayReport
 
 
 __all__ = ["Terms", "priced"]
@@ -100,15 +100,12 @@ def _priced(call: CallRecord, terms: Terms) -> CallRecord:
     cost += terms.answer(call)
     fold = call.fold
     if fold is not None:
-        fold = replace(fold, cost=_summary(fold, call, terms, is_cold=is_cold))
-        cost += fold.cost or 0.0
+        prior = 0 if is_cold else call.prior_tokens
+        spent = terms.summary(
+            read=fold.tokens_read,
+            written=fold.tokens_written,
+            prior=prior,
+            calls=fold.summarizer_calls,
+        )
+        fold, cost = replace(fold, cost=spent), cost + spent
     return replace(call, cost=cost, fold=fold)
-
-
-def _summary(fold: FoldRecord, call: CallRecord, terms: Terms, *, is_cold: bool) -> float:
-    return terms.summary(
-        read=fold.tokens_read,
-        written=fold.tokens_written,
-        prior=0 if is_cold else call.prior_tokens,
-        calls=fold.summarizer_calls,
-    )

@@ -15,8 +15,7 @@ from foldline.agent.blocks import held_by
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError
 from foldline.guests.codec import GuestCodec
-from foldline.guests.opening import opened
-from foldline.guests.view import GuestView
+from foldline.guests.view import GuestView, opened
 from foldline.history.digest import EMPTY_DIGEST, chain_digest
 from foldline.history.formats.anthropic import ANTHROPIC
 from foldline.history.formats.openai_chat import OPENAI_CHAT

@@ -31,7 +31,6 @@ class ThreadCheckpointer:
     """
 
     def __init__(self, store: ThreadStore) -> None:
-        """Work on the threads of *store*."""
         expect("store", store, ThreadStore)
         self._store = store
         self._context = store.context

@@ -142,11 +142,7 @@ class ThreadOptions(TenantOptions, frozen=True, kw_only=True):
 def opened_store(
     options: KeyOptions, *, may_make: bool = False
 ) -> Generator[tuple[asyncio.Runner, ThreadStore]]:
-    """
-    Open the store that *options* name, with the event loop it is used in, and close it at the end.
-
-    With *may_make* a file that does not exist is created.
-    """
+    """Open the store that *options* name, and close it; with *may_make* a new file is created."""
     path = file_of(options, may_make=may_make)
     store = _store(options, path)
     try:

@@ -237,11 +237,7 @@ class WireModel(VendorModel, ABC):
         return {}
 
     def body(self, request: ChatRequest, *, streamed: bool) -> Object:
-        """
-        Write *request*; its settings are added last.
-
-        It raises ServiceThreadLostError for a conversation that this format cannot continue.
-        """
+        """Write *request* and its settings; raises ServiceThreadLostError where it cannot."""
         if request.service_thread_id is not None and not self._continues:
             raise ServiceThreadLostError(model=self._name)
         body = {"model": self._model, **self._written(request, streamed)}
