@@ -100,11 +100,10 @@ def _priced(call: CallRecord, terms: Terms) -> CallRecord:
     cost += terms.answer(call)
     fold = call.fold
     if fold is not None:
-        prior = 0 if is_cold else call.prior_tokens
         spent = terms.summary(
             read=fold.tokens_read,
             written=fold.tokens_written,
-            prior=prior,
+            prior=0 if is_cold else call.prior_tokens,
             calls=fold.summarizer_calls,
         )
         fold, cost = replace(fold, cost=spent), cost + spent
