@@ -25,16 +25,9 @@ _Value = TypeVar("_Value")
 
 def expect(name: str, value: object, kind: type | UnionType, *, hint: str = "") -> None:
     """
-    Check that *value* is an instance of *kind*.
+    Raise ConfigError if *value* is no instance of *kind*: "enabled must be a bool, got int".
 
-    Args:
-        name: The argument or field, for the message.
-        value: What was given; the message names its type only.
-        kind: What is expected.
-        hint: What to do instead, after the message.
-
-    Raises:
-        ConfigError: It is something else: "enabled must be a bool, got int".
+    The message has the *name*, the type alone of the value, and a *hint* what to do instead.
     """
     if not isinstance(value, kind):
         got = "None" if value is None else type(value).__name__
@@ -52,12 +45,7 @@ def _named(kind: type | UnionType) -> str:
 
 
 def expect_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    """
-    Check that *value* is one of *choices*.
-
-    Raises:
-        ConfigError: It is not; the message names the field, the choices and the value.
-    """
+    """Raise ConfigError, with the choices and the value, if *value* is none of *choices*."""
     if value not in choices:
         message = f"{name} must be {' or '.join(map(repr, choices))}, got {value!r}"
         raise ConfigError(message)
@@ -65,10 +53,7 @@ def expect_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
 
 def expect_whole(name: str, value: object, least: int, *, optional: bool = False) -> None:
     """
-    Check that *value* is a whole number of at least *least*, or None where that is *optional*.
-
-    Raises:
-        ConfigError: It is not; the message names the field, what is expected and the value.
+    Raise ConfigError if *value* is no whole number of at least *least*, nor an *optional* None.
     """
     if optional and value is None:
         return
@@ -80,10 +65,7 @@ def expect_whole(name: str, value: object, least: int, *, optional: bool = False
 
 def expect_seconds(name: str, value: object, *, most: float = inf) -> None:
     """
-    Check that *value* is a number of seconds above zero and at most *most*.
-
-    Raises:
-        ConfigError: It is not, as `nan`; the message names the field and the value.
+    Raise ConfigError if *value*, as `nan`, is no number of seconds above 0 and at most *most*.
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= most:
         limit = "" if most == inf else f" and at most {most:,}"
@@ -92,36 +74,21 @@ def expect_seconds(name: str, value: object, *, most: float = inf) -> None:
 
 
 def expect_amount(name: str, value: object) -> None:
-    """
-    Check that *value* is an amount of money: a number of at least 0.
-
-    Raises:
-        ConfigError: It is not, as `nan`; the message names the field and the value.
-    """
+    """Raise ConfigError if *value*, as `nan`, is no amount of money: a number of at least 0."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < inf:
         message = f"{name} must be a number of US dollars of at least 0, got {value!r}"
         raise ConfigError(message)
 
 
 def expect_share(name: str, value: object) -> None:
-    """
-    Check that *value* is a share: above 0 and at most 1.
-
-    Raises:
-        ConfigError: It is not; the message names the field and the value.
-    """
+    """Raise ConfigError if *value* is no share: above 0 and at most 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
         message = f"{name} must be above 0 and at most 1, got {value!r}"
         raise ConfigError(message)
 
 
 def expect_size(name: str, value: object, least: int) -> None:
-    """
-    Check that *value* is a share of the window, a whole number of tokens of at least *least*, or None.
-
-    Raises:
-        ConfigError: It is not; the message names the field and the value.
-    """
+    """Raise ConfigError if *value* is no share of the window, number of *least* tokens, or None."""
     if value is None:
         return
     size = value if isinstance(value, int | float) and not isinstance(value, bool) else 0

@@ -32,12 +32,12 @@ from foldline.history.parts import (
 )
 from foldline.providers.model import ChatRequest
 from foldline.reduction.budget import budget_of
-from foldline.testing.histories import legal_history
 from foldline.testing.model import ScriptedModel, calls
 from foldline.threads.key import ThreadKey
 from foldline.threads.reader import text_of
 from foldline.threads.row import StoredRow
 from foldline.threads.stores.memory import MemoryStorage
+from tests.histories import legal_history
 
 
 PAGE = 120

@@ -5,14 +5,14 @@ import asyncio
 import pytest
 
 from foldline.errors import FoldlineError, StoreError
-from foldline.testing.storage import StorageConformance, StorageReport
+from foldline.testing.storage import ConformanceReport, StorageConformance
 from foldline.threads.key import ThreadKey
 from foldline.threads.storage import StoredThread
 from foldline.threads.stores.memory import MemoryStorage
 from tests.conformance.faulty import FAULTS
 
 
-def _report(storage: MemoryStorage) -> StorageReport:
+def _report(storage: MemoryStorage) -> ConformanceReport:
     return asyncio.run(StorageConformance(lambda: storage, is_durable=False).run())
 
 

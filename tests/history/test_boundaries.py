@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.history.boundaries import is_safe_cut, safe_cut
+from foldline.history.boundaries import safe_cut
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.units import COUNTING_UNITS, CountingUnit
-from tests.history.words import is_one_answer, message_of, pairs_of
+from tests.history.words import is_one_answer, is_safe_cut, message_of, pairs_of
 
 
 SIGNS = "s u u a t c1 c2 c1+c2 c1+c1 r1 r2 r1+r2 u+r1 r1+c2"

@@ -8,7 +8,7 @@ import pytest
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import MessagesNotLoadedError
-from foldline.history.boundaries import is_safe_cut, safe_cut
+from foldline.history.boundaries import safe_cut
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.prefix import Prefix
@@ -17,7 +17,8 @@ from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.verdict import decide
 from foldline.reduction.view import view_of, view_tokens
-from foldline.testing.histories import damaged_history, legal_history
+from tests.histories import damaged_history, legal_history
+from tests.history.words import is_safe_cut
 
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.history.boundaries import is_safe_cut
 from foldline.history.codec import encode_json
 from foldline.history.formats.anthropic import ANTHROPIC
 from foldline.history.formats.converter import Converter
@@ -21,7 +20,7 @@ from foldline.history.history import History
 from foldline.history.messages import Message, Native, NativeFormat
 from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.history.repair import NO_RESPONSE, repair
-from tests.history.words import SPEAKERS, message_of
+from tests.history.words import SPEAKERS, is_safe_cut, message_of
 
 
 NEW = "call"

@@ -2,11 +2,20 @@
 
 from collections.abc import Sequence
 
+from foldline.history.history import History
 from foldline.history.messages import Message, Role
 from foldline.history.parts import Part, ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
 
 
-__all__ = ["SPEAKERS", "Letters", "WordCount", "is_one_answer", "message_of", "pairs_of"]
+__all__ = [
+    "SPEAKERS",
+    "Letters",
+    "WordCount",
+    "is_one_answer",
+    "is_safe_cut",
+    "message_of",
+    "pairs_of",
+]
 
 ROLES: dict[str, Role] = {"s": "system", "u": "user", "a": "assistant", "t": "tool"}
 SPEAKERS: dict[str, Role] = {"s": "system", "u": "user", "r": "tool", "n": "tool"}
@@ -67,3 +76,11 @@ def pairs_of(messages: Sequence[Message]) -> tuple[list[tuple[int, int]], list[i
                 waiting.remove(call)
                 pairs.append((call[1], position))
     return pairs, [position for _, position in waiting]
+
+
+def is_safe_cut(history: History, index: int) -> bool:
+    """Whether *index* is in the history and a cut there tears nothing apart."""
+    if not 0 < index <= len(history):
+        return index == 0
+    is_whole = next(history.whole_indexes(index, index - 1), None) == index
+    return is_whole and index <= history.first_open_call()

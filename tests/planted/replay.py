@@ -49,8 +49,8 @@ an answer has the price of a prompt
 - self.prices.at(self.overhead + call.view_tokens).output
 + self.prices.at(self.overhead + call.view_tokens).input
 a fold has a price that no call pays
-- cost += fold.cost or 0.0
-+ cost += 0.0
+- replace(fold, cost=spent), cost + spent
++ replace(fold, cost=spent), cost
 a summary rides on a cache that has expired
 - prior=0 if is_cold else call.prior_tokens,
 + prior=call.prior_tokens,

@@ -19,8 +19,8 @@ from foldline.history.parts import ToolCallPart
 from foldline.history.tokens import TokenEstimator, count_message
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
-from foldline.testing.histories import damaged_history, legal_history
 from foldline.testing.summarizer import ScriptedSummarizer
+from tests.histories import damaged_history, legal_history
 from tests.properties.test_valid_requests import faults
 
 

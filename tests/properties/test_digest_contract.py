@@ -16,8 +16,8 @@ from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.contract import reviewed
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.sendable import cleaned
-from foldline.testing.histories import damaged_history, legal_history
 from tests.depth import by_depth
+from tests.histories import damaged_history, legal_history
 
 
 COUNTER = TokenEstimator()

@@ -10,9 +10,9 @@ from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
-from foldline.testing.histories import legal_history, text
 from foldline.testing.summarizer import ScriptedSummarizer
 from tests.depth import by_depth
+from tests.histories import legal_history, text
 
 
 ROUNDS = 10_000

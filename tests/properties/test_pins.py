@@ -12,8 +12,8 @@ from foldline.history.messages import Message
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.sendable import sendable
 from foldline.reduction.state import HistoryReductionState
-from foldline.testing.histories import legal_history
 from tests.depth import by_depth
+from tests.histories import legal_history
 
 
 LONG = 3_000

@@ -31,7 +31,6 @@ from foldline.history.parts import ToolCallPart
 from foldline.history.units import COUNTING_UNITS, CountingUnit
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
-from foldline.testing.histories import damaged_history, legal_history
 from foldline.threads.change import Change
 from foldline.threads.head import ThreadRecord
 from foldline.threads.loop_state import AgentLoopState
@@ -42,6 +41,7 @@ from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
 from foldline.threads.tools import ToolRun
 from tests.depth import by_depth
+from tests.histories import damaged_history, legal_history
 from tests.properties.agreement import agree, is_decided_alike
 from tests.properties.plain_thread import Plain
 

@@ -24,9 +24,9 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.testing.grammars.anthropic import check_anthropic
 from foldline.testing.grammars.openai_chat import check_openai_chat
 from foldline.testing.grammars.openai_responses import check_openai_responses
-from foldline.testing.histories import damaged_history, legal_history
 from foldline.testing.summarizer import ScriptedSummarizer
 from tests.depth import by_depth
+from tests.histories import damaged_history, legal_history
 
 
 EACH = by_depth(62, 2_500)

@@ -6,7 +6,6 @@ from itertools import pairwise
 import pytest
 from msgspec import structs
 
-from foldline.history.boundaries import is_safe_cut
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import (
@@ -38,6 +37,7 @@ from foldline.reduction.request import (
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.verdict import decide
 from foldline.reduction.view import view_of, view_tokens
+from tests.history.words import is_safe_cut
 from tests.linearity import is_linear
 from tests.reduction.test_fold import LAYERED, NOW, ROLLING, Asked, attempt, make
 

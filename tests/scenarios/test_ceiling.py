@@ -21,8 +21,8 @@ from foldline.history.tokens import TokenEstimator, count_message
 from foldline.logs.importer import Session
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.replay.tape import model_calls
-from foldline.testing.histories import damaged_history, legal_history
 from tests.depth import by_depth
+from tests.histories import damaged_history, legal_history
 from tests.properties.test_valid_requests import faults
 
 

@@ -67,7 +67,8 @@ async def test_a_commit_makes_a_fold_due_and_a_fold_clears_it(
         assert await due(store) == ["t"]
         loaded = await store.find("t")
         assert loaded is not None
-        assert loaded.head.fold_due_since == clock()
+        assert loaded.head.due is not None
+        assert loaded.head.due.since == clock()
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ async def test_each_unit_counts_what_follows_the_cut(
             if reduction is not None:
                 await thread.save_reduction(reduction)
             sizes: list[int] = []
-            while thread.head.fold_due_since is None:
+            while thread.head.due is None or thread.head.due.since is None:
                 sizes.append(await _size(thread, rule, reduction))
                 await thread.add_messages(said(1, start=thread.count))
             most = rule.view if rule.most is None else rule.most

@@ -13,7 +13,6 @@ from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart
 from foldline.history.tokens import TokenEstimator, count_message
-from foldline.testing.histories import damaged_history
 from foldline.threads.cipher import AesCipher, Vault
 from foldline.threads.head import Head, extended
 from foldline.threads.row import (
@@ -28,6 +27,7 @@ from foldline.threads.row import (
     read_rows,
     seal_of,
 )
+from tests.histories import damaged_history
 
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

@@ -241,11 +241,7 @@ class Asking:
     async def _keep(
         self, fold: ReductionMetadata, reason: str | None, learned: AgentLoopState | UnsetType
     ) -> None:
-        """
-        Store *fold*, together with what a refusal has taught.
-
-        If it ends the turn for a *reason*, it is stored in the commit that ends it.
-        """
+        """Store *fold* and what a refusal has taught, also in the commit that ends a turn."""
         self.reduction = fold
         change = Change(reduction=fold.state, archive=self._archives, execution=learned)
         try:

@@ -23,12 +23,9 @@ def check_not_fed_back(
     history: History, state: HistoryReductionState | None, cache: ReductionCache, scope: str
 ) -> None:
     """
-    Refuse a *history* that begins with the summary of *state* or of a reduction in *cache*.
+    Raise ViewGivenError if *history* begins with the summary of *state* or of one in *cache*.
 
     A summary that is not known is text, wherever it stands; in front it is worth a warning.
-
-    Raises:
-        ViewGivenError: It does.
     """
     first = _first(history)
     if first is None or first.role != "assistant":

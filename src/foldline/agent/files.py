@@ -43,12 +43,9 @@ _MEDIA: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 def with_files(messages: Sequence[Message], files: TurnFiles) -> list[Message]:
     """
-    Return *messages* with *files* after the text of the last one, the user's.
+    Return *messages* with *files* after the text of the last one, the user's, or in one of their own.
 
-    If the last one is not a plain user message, they are a user message of their own.
-
-    Raises:
-        ConfigError: A file is missing, too large, or of an unknown kind.
+    ConfigError is raised if a file is missing, too large, or of an unknown kind.
     """
     expect("files", files, list | tuple)
     given = enumerate(files)

@@ -74,14 +74,10 @@ class FoldCalls:
         unfinished: tuple[UnfinishedFolds, str] | None = None,
     ) -> None:
         """
-        Ask the summarizers of *chain*.
+        Ask the summarizers of *chain*, for all of which there are *seconds* from the first request on.
 
-        Args:
-            chain: The summarizers, the first one first.
-            breakers: One for each of them; what has none, as the digest, has no limit either.
-            seconds: The time for all of them together, from the first request on.
-            timer: Gives the time in seconds.
-            unfinished: What was read for folds that did not come to their end, and the tenant.
+        What has none of the *breakers*, as the digest, has no limit either. *unfinished* is what was read
+        for folds that did not come to their end, and the tenant.
         """
         self._chain = chain
         self._breakers = breakers
@@ -234,11 +230,7 @@ class FoldCalls:
 
 
 def _told(error: BaseException) -> str:
-    """
-    Return what is said of *error*: its class, and the text of ours, or the place of another.
-
-    The text of another may quote the conversation: it is logged at DEBUG alone.
-    """
+    """Return the class of *error*, and the text of ours: another's may quote, for DEBUG alone."""
     kind = type(error).__name__
     if isinstance(error, FoldlineError):
         return f"{kind}: {error}" if str(error) else kind

@@ -12,13 +12,13 @@ from typing import Any
 from msgspec import Struct, structs
 
 from foldline.agent.breaker import Breaker
-from foldline.agent.compacting import after, with_item
 from foldline.agent.fold_calls import FoldCalls, log_writing
 from foldline.agent.recorded import digest_of, recorded, written_by_code
 from foldline.agent.reduced import FoldObserver, ReducedHistory, ReducerCall, shown
 from foldline.agent.riding import riding
 from foldline.agent.unfinished import UnfinishedFolds
 from foldline.providers.digest import DIGEST
+from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.digest.text import clean
 from foldline.providers.model import Summarizer
 from foldline.providers.summarizer import ModelSummarizer
@@ -30,6 +30,8 @@ from foldline.reduction.draft import FoldOptions
 from foldline.reduction.event import ReductionStatus
 from foldline.reduction.fold import FoldResult, fold
 from foldline.reduction.reading import Reading, usage_of
+from foldline.reduction.sealing import with_sealed
+from foldline.reduction.state import HistoryReductionState
 
 
 __all__ = ["Means", "made"]
@@ -106,7 +108,7 @@ async def _folded(call: ReducerCall, means: Means) -> tuple[FoldResult, tuple[Re
     history, budget, given = call.items.history, call.budget, means.given
     # The digest counts as the history does, so that its text keeps to the budget.
     digest = structs.replace(digest_of(given), counter=history.counter)
-    writers = [after(one, call.verdict.state, digest) for one in given]
+    writers = [_after(one, call.verdict.state, digest) for one in given]
     if writers:
         writers[0] = riding(call, writers[0], means.costs)
     chain = [*(recorded(one, digest) for one in writers), digest]
@@ -127,7 +129,7 @@ async def _folded(call: ReducerCall, means: Means) -> tuple[FoldResult, tuple[Re
     unfinished = (means.unfinished, call.scope)
     calls = FoldCalls(chain, means.breakers, seconds=means.seconds, unfinished=unfinished)
     result = await calls.run(flow)
-    return with_item(call, result, calls), calls.readings
+    return _with_item(call, result, calls), calls.readings
 
 
 def _read_at_once(
@@ -146,3 +148,24 @@ def _read_at_once(
             if is_asked:
                 windows.append(budget.window / max(1.0, budget.ratio))
     return max(1, int(min(windows) * _READING_SHARE)) if windows else None
+
+
+def _after(
+    summarizer: Summarizer, active: HistoryReductionState | None, digest: DigestSummarizer
+) -> Summarizer:
+    """Return *summarizer* for a fold after *active*, whose sealed item its vendor reads again."""
+    if isinstance(summarizer, VendorCompaction):
+        return summarizer.after(None if active is None else active.sealed_item, digest)
+    return summarizer
+
+
+def _with_item(call: ReducerCall, result: FoldResult, calls: FoldCalls) -> FoldResult:
+    """Return *result* with the item of the vendor that wrote it, if that stands for all it covers."""
+    base, made = call.verdict.state, result.state
+    start = 0 if base is None else base.summarized_up_to_index
+    sealed = calls.sealed_for(call.verdict.cut - start)
+    if sealed is None or made is None or made.layers or result.writing.text is None:
+        return result
+    history, budget = call.items.history, call.budget
+    state = with_sealed(history, made, sealed, base=base, budget=budget)
+    return structs.replace(result, state=state)

@@ -48,11 +48,7 @@ class Hold:
         turn_id: str = "",
         admits_turns: bool = False,
     ) -> None:
-        """
-        Get ready for a turn on *thread*, within which other turns run if it *admits_turns*.
-
-        *holder* is an id that no other turn has.
-        """
+        """Get ready for a turn of a new *holder*; others run within it if it *admits_turns*."""
         self._outer = Hold.around(thread)
         self.outer_turn_id: Final = "" if self._outer is None else self._outer.turn_id
         """The id of the turn that this one is a part of; empty if it has none."""

@@ -38,10 +38,7 @@ class RecordedSummarizer:
 
     async def summarize(self, request: SummaryRequest) -> object:
         """
-        Return what the summarizer writes in what the record leaves of the budget, as `Written`.
-
-        Raises:
-            Exception: What the summarizer raises.
+        Return what is written in what the record leaves of the budget, as `Written`, or raise.
         """
         material, record = await self._known(request)
         tokens = self._digest.counter.count(record.render()) if record.sections else 0

@@ -104,12 +104,7 @@ def shown(
     clock: Callable[[], datetime],
     **outcome: Any,
 ) -> ReducedHistory[Any]:
-    """
-    Return the view of *call* through *active*, and the event.
-
-    Raises:
-        RequestTooLargeError: The view does not fit, and no fold of it is still to be made.
-    """
+    """Return the view of *call* through *active*, and the event; or raise RequestTooLargeError."""
     how = config_of_run(config, call.overrides)
     history, budget, verdict = call.items.history, call.budget, call.verdict
     view, tokens = view_of(history, active), view_tokens(history, active)

@@ -24,7 +24,6 @@ class UnfinishedFolds:
     """
 
     def __init__(self) -> None:
-        """Remember nothing."""
         self._texts: dict[bytes, str | Written] = {}
         self._lock = Lock()
 

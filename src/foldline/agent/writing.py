@@ -203,11 +203,7 @@ class _Sources:
         return 0, 0
 
     def with_ids(self, written: list[_Dict], start: int) -> list[_Dict]:
-        """
-        Return *written*, all that was given from *start* on, with the ids of items.
-
-        No reasoning is missing here.
-        """
+        """Return *written*, all from *start* on and no reasoning missing, with the ids of items."""
         own = map(self._item, range(start, start + len(written)))
         pairs = zip(written, own, strict=True)
         return [one if one == item | {"id": one.get("id")} else item for item, one in pairs]

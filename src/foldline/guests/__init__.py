@@ -3,10 +3,9 @@
 from foldline.guests.blocking import blocking
 from foldline.guests.codec import GuestCodec
 from foldline.guests.kept import REDUCTION_KEY, kept_reduction, new_reduction, reduced_in
-from foldline.guests.opening import opened
 from foldline.guests.rows import objects_in, rows_of
 from foldline.guests.thinking import with_thinking
-from foldline.guests.view import GuestView
+from foldline.guests.view import GuestView, opened
 from foldline.history.digest import message_digest, prefix_digest
 from foldline.history.formats.renderings.sending import OPENING_NOTE, summary_text
 from foldline.history.repair import NO_RESPONSE

@@ -2,7 +2,7 @@
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import Generic, TypeVar, Unpack, cast
@@ -17,7 +17,6 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect, expect_whole
 from foldline.errors import BlockingCallError, ConfigError, FormatError
 from foldline.guests.codec import GuestCodec, KnowsItems
-from foldline.guests.opening import opened
 from foldline.history.formats.renderings.sending import OPENING_NOTE
 from foldline.history.formats.wire import is_object
 from foldline.history.history import History
@@ -25,13 +24,26 @@ from foldline.history.messages import Message
 from foldline.reduction.event import Reason
 
 
-__all__ = ["GuestView"]
+__all__ = ["GuestView", "opened"]
 
 
 _Object = TypeVar("_Object")
 
 _PLACE = "__place__"
 """The metadata key for the place of a message: one that a view changes still has it."""
+
+
+def opened(view: list[_Object], role: Callable[[_Object], object], note: _Object) -> list[_Object]:
+    """
+    Return *view* with *note* after its system messages if the model would speak first.
+
+    Some vendors refuse a request in which the model speaks first, and a guest does not say which
+    vendor answers.
+    """
+    first = next((at for at, one in enumerate(view) if role(one) != "system"), None)
+    if first is None or role(view[first]) != "assistant":
+        return view
+    return [*view[:first], note, *view[first:]]
 
 
 class GuestView(Generic[_Object]):

@@ -33,7 +33,7 @@ from foldline.history.history import History
 from foldline.history.units import CountingUnit
 
 
-__all__ = ["is_safe_cut", "safe_cut"]
+__all__ = ["safe_cut"]
 
 
 def safe_cut(
@@ -42,12 +42,8 @@ def safe_cut(
     """
     Return the index at which to cut so that the newest *keep* units stay, or None.
 
-    Args:
-        history: What was said.
-        unit: The unit of *keep* and *slack*.
-        keep: How much stays; more if the safe index lies further back.
-        slack: How much more may stay so that the cut lies just before a user message.
-        above: The cut must be higher than this index; None is returned if there is no such cut.
+    More stays if the safe index lies further back, and up to *slack* more so that the cut lies just
+    before a user message. The cut is above the index *above*; None if there is no such cut.
     """
     wished = history.index_keeping(unit, keep)
     if wished <= above:
@@ -65,14 +61,6 @@ def safe_cut(
         if _opens_exchange(history, index):
             return index
     return first
-
-
-def is_safe_cut(history: History, index: int) -> bool:
-    """Whether *index* is in the history and a cut there tears nothing apart."""
-    if not 0 < index <= len(history):
-        return index == 0
-    is_whole = next(history.whole_indexes(index, index - 1), None) == index
-    return is_whole and index <= history.first_open_call()
 
 
 def _opens_exchange(history: History, index: int) -> bool:

@@ -82,12 +82,7 @@ def _escaped(value: Any, *, sort_keys: bool) -> bytes:
 
 
 def decode_json(data: bytes | str) -> Any:
-    """
-    Read JSON, which may hold `NaN` and lone surrogates.
-
-    Raises:
-        FormatError: *data* is not JSON, or is nested too deeply to be read.
-    """
+    """Read JSON, which may hold `NaN` and lone surrogates; raise FormatError if it is none."""
     try:
         return msgspec.json.decode(data)
     except _UNREADABLE:
@@ -124,12 +119,7 @@ def encode_message(message: Message) -> bytes:
 
 
 def decode_message(data: bytes | str) -> Message:
-    """
-    Read what `encode_message` wrote.
-
-    Raises:
-        FormatError: *data* is not a message.
-    """
+    """Read what `encode_message` wrote; raise FormatError if *data* is no message."""
     try:
         return _MESSAGE.decode(data)
     except _UNREADABLE:
@@ -137,11 +127,7 @@ def decode_message(data: bytes | str) -> Message:
 
 
 def not_a_message(value: object) -> FormatError | None:
-    """
-    Return the error that says why *value* is not a message; None if it is one.
-
-    It names the field and the type of what is wrong, never a value.
-    """
+    """Return why *value* is no message, by field and type and never a value; None if it is one."""
     if not isinstance(value, Message):
         got = type(value).__name__
         return FormatError(f"message must be a Message, got {got}: {READ_HINT}")
@@ -171,12 +157,7 @@ def encode_history(messages: Iterable[Message]) -> bytes:
 
 
 def decode_history(data: bytes | str) -> tuple[Message, ...]:
-    """
-    Read what `encode_history` wrote.
-
-    Raises:
-        FormatError: *data* is not such a document, or was written by a newer foldline.
-    """
+    """Read what `encode_history` wrote; raise FormatError for others, and what is newer."""
     try:
         document = _DOCUMENT.decode(data)
     except _UNREADABLE:

@@ -60,13 +60,7 @@ def blob_of(data: bytes, mime: str) -> BlobPart:
 
 
 def media_tokens(part: BlobPart | UriPart | FilePart, vendor: NativeFormat | None = None) -> int:
-    """
-    Return what *part* costs.
-
-    Args:
-        part: Content that is not text.
-        vendor: The format of the message that holds it, if that is a vendor's.
-    """
+    """Return what *part*, no text, costs in a message in the format of *vendor*, if it has one."""
     fixed = MEDIA_TOKENS.get(part.modality, MEDIA_TOKENS["document"])
     if not isinstance(part, BlobPart):
         return fixed

@@ -24,7 +24,6 @@ class PrefixReading(Struct, frozen=True, kw_only=True):
     kept: int
     """The tokens of the messages that it begins with, as the request before did."""
 
-    kept_messages: int
     prior: int
     """The tokens of the request before; 0 for the first one."""
 
@@ -103,9 +102,7 @@ class PrefixMeter:
         held = sum(map(self._size, request[:kept])) if broke else prior.tokens
         tokens = held + sum(map(self._size, request[kept:]))
         self.mark = PrefixMark(count=len(request), tokens=tokens, digest=digest, system=system)
-        return PrefixReading(
-            tokens=tokens, kept=held, kept_messages=kept, prior=prior.tokens, broke=broke
-        )
+        return PrefixReading(tokens=tokens, kept=held, prior=prior.tokens, broke=broke)
 
 
 def front_digest(request: Iterable[Message]) -> bytes:

@@ -91,12 +91,9 @@ def bound(
     answer: Iterable[Message], view: Sequence[Message], opening: bytes
 ) -> tuple[Message, ...]:
     """
-    Return *answer* with a hash of the request that it answers beside each message.
+    Return the messages of *answer* with a hash of the request that they answer beside each.
 
-    Args:
-        answer: The messages of the answer.
-        view: The messages of the request, its system messages included.
-        opening: What the request has besides: the model and the tools.
+    That is *view*, system messages included, after its *opening*: the model and the tools.
     """
     digest = _opened(view, opening)
     for message in view:

@@ -175,12 +175,7 @@ def count_message(message: Message, counter: TokenCounter) -> int:
 
 
 def checked_counts(messages: Iterable[Message], counter: TokenCounter) -> list[int]:
-    """
-    Return the tokens of each of *messages*.
-
-    Raises:
-        TypeError: A role or a name is no mere str; parts have been checked by themselves.
-    """
+    """Return the tokens of each of *messages*; TypeError if a role or a name is no mere str."""
     found: list[int] = []
     for message in messages:
         name, parts = message.name, message.parts

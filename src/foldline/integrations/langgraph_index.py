@@ -24,7 +24,6 @@ class RowIndex:
     """The rows of one epoch of a thread without values, from the newest back to what was asked for."""
 
     def __init__(self, thread: ReadOnlyThread) -> None:
-        """Begin at the end of *thread*."""
         self.epoch = thread.head.epoch
         self.rows: dict[int, Row] = {}
         self._low = self._high = thread.count

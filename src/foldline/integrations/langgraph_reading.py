@@ -28,7 +28,6 @@ class CheckpointReader(BaseCheckpointSaver[str]):
     def __init__(
         self, store: ThreadStore, *, tenant: str = DEFAULT_TENANT, serde: Any = None
     ) -> None:
-        """Keep checkpoints in *store*, which is open."""
         super().__init__(serde=serde)
         self._store, self._tenant, self._indexes = store, tenant, RowIndexes()
 

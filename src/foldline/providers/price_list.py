@@ -211,7 +211,10 @@ def prices_of_model(name: str, day: date | None = None) -> Prices | None:
         return None
     listed = listed_model(model, vendor)
     if listed is not None:
-        return _converted(model, listed.get_prices(_noon(day)))
+        return _converted(
+            model,
+            listed.get_prices(datetime.combine(day or datetime.now(UTC).date(), time(12), UTC)),
+        )
     if "ft:" in name.lower():
         # A model that somebody has tuned has the price of no other.
         return None
@@ -222,10 +225,6 @@ def prices_of_model(name: str, day: date | None = None) -> Prices | None:
 def prices_for(config: HistoryReductionConfig, model: str | None) -> Prices | None:
     """Return the prices of *config*, else those of the *model* with this name; None without either."""
     return config.prices or (None if model is None else prices_of_model(model))
-
-
-def _noon(day: date | None) -> datetime:
-    return datetime.combine(day or datetime.now(UTC).date(), time(12), UTC)
 
 
 def _converted(model: str, listed: "ModelPrice") -> Prices | None:

@@ -225,13 +225,9 @@ class RidingSummarizer:
         self, summarizer: ModelSummarizer, sent: ChatRequest, *, span: int, kept: Message
     ) -> None:
         """
-        Ask *summarizer* on top of what was *sent*.
+        Ask *summarizer*, whose model has it in the cache, on top of what would be *sent* without a fold.
 
-        Args:
-            summarizer: The one whose model has it in the cache.
-            sent: The request as it would be sent without a fold.
-            span: How many messages the fold covers beyond the summary before it.
-            kept: The first message that stays.
+        The fold covers *span* messages beyond the summary before it; *kept* is the first that stays.
         """
         self._summarizer, self._sent, self._span = summarizer, sent, span
         self._kept = _described(kept)
@@ -241,13 +237,7 @@ class RidingSummarizer:
         """The name of the model that writes."""
 
     async def summarize(self, request: SummaryRequest) -> str:
-        """
-        Return what the model writes, without the required first and last lines.
-
-        Raises:
-            SummarizerError: The reply is no summary; its `defect` says what to do better.
-            ModelError: The model failed.
-        """
+        """Return what the model writes; see `ModelSummarizer.summarize`."""
         if len(request.messages) != self._span:
             return await self._summarizer.summarize(request)
         asked = Message.user(instruction(_RIDE, request, kept=self._kept))

@@ -136,14 +136,9 @@ def advice_on(
     on_call: Callable[[], None] | None = None,
 ) -> Advice:
     """
-    Play every one of *tapes* under every candidate, and recommend one for all of them.
+    Play every one of *tapes* under every one of *candidates*, and recommend one for all of them.
 
-    Args:
-        tapes: The sessions.
-        terms: What is charged.
-        candidates: What is compared, by name.
-        window: The window of the model, in tokens.
-        on_call: Is called after each model call under each candidate.
+    *window* is that of the model in tokens; *on_call* is called after each of its calls.
     """
     sessions = tuple(_session_bill(tape, terms, candidates, window, on_call) for tape in tapes)
     sums = {name: sum(one.bills[name] for one in sessions) for name in candidates}

@@ -16,7 +16,7 @@ from foldline.history.messages import Usage
 from foldline.reduction.balance import INSTRUCTION_TOKENS
 from foldline.reduction.ledger import billed
 from foldline.reduction.prices import MILLION, Prices
-from foldline.replay.record import CallRecord, FoldRecord, ReplayReport
+from foldline.replay.record import CallRecord, ReplayReport
 
 
 __all__ = ["Terms", "priced"]
@@ -39,25 +39,16 @@ class Terms(Struct, frozen=True, kw_only=True):
 
     def request(self, view: int, *, kept: int, is_cold: bool = False) -> float:
         """
-        Return what a model call costs without its answer.
-
-        Args:
-            view: The tokens of its messages.
-            kept: Those of them that the cache has; None of them and no overhead if it is cold.
-            is_cold: Whether nothing is in the cache: the first call, or one after its lifetime.
+        Return what a model call costs without its answer; of *view* the cache has *kept*, cold nothing.
         """
         cached = 0 if is_cold else self.overhead + kept
         return self.prices.request(self.overhead + view, cached=cached)
 
     def summary(self, *, read: int, written: int, prior: int, calls: int = 1) -> float:
         """
-        Return what the summary of a fold costs.
+        Return what the summary of a fold costs, whose summarizer has *read* and *written* so many tokens.
 
-        Args:
-            read: The tokens that the summarizer reads, without its instruction.
-            written: Those of the summary.
-            prior: Those of the request before, if the cache still has it; else 0.
-            calls: How many requests it takes if they are separate ones.
+        *prior* are those of the request before, if the cache still has it. Separate requests are *calls*.
         """
         writer = self.summarizer
         if writer is None or not calls:
@@ -109,15 +100,11 @@ def _priced(call: CallRecord, terms: Terms) -> CallRecord:
     cost += terms.answer(call)
     fold = call.fold
     if fold is not None:
-        fold = replace(fold, cost=_summary(fold, call, terms, is_cold=is_cold))
-        cost += fold.cost or 0.0
+        spent = terms.summary(
+            read=fold.tokens_read,
+            written=fold.tokens_written,
+            prior=0 if is_cold else call.prior_tokens,
+            calls=fold.summarizer_calls,
+        )
+        fold, cost = replace(fold, cost=spent), cost + spent
     return replace(call, cost=cost, fold=fold)
-
-
-def _summary(fold: FoldRecord, call: CallRecord, terms: Terms, *, is_cold: bool) -> float:
-    return terms.summary(
-        read=fold.tokens_read,
-        written=fold.tokens_written,
-        prior=0 if is_cold else call.prior_tokens,
-        calls=fold.summarizer_calls,
-    )

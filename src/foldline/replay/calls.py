@@ -6,7 +6,7 @@ from sys import maxsize
 
 from foldline.replay.inspection_page import plain_text
 from foldline.replay.picture import LEFT, RANK, RIGHT, mark_of
-from foldline.replay.record import CallRecord, ReplayReport
+from foldline.replay.record import ReplayReport
 
 
 __all__ = ["MOST_STOPS", "stepper"]
@@ -73,12 +73,9 @@ def _row(report: ReplayReport, stops: Sequence[int]) -> str:
 
 def _cuts(report: ReplayReport) -> list[tuple[int, int]]:
     """Return from which call on how many messages are folded away."""
-    folds = ((call.number, call.fold.cut) for call in report.calls if _is_fold(call) and call.fold)
+    made = (call for call in report.calls if call.status == "performed")
+    folds = ((call.number, call.fold.cut) for call in made if call.fold is not None)
     return [(0, 0), *folds]
-
-
-def _is_fold(call: CallRecord) -> bool:
-    return call.status == "performed"
 
 
 def _listed(numbers: Sequence[int | str]) -> str:

@@ -81,12 +81,8 @@ def compare(
     """
     Play *tape* under every configuration of *configs*, given by name.
 
-    Args:
-        tape: The session.
-        configs: The configurations.
-        check: Whether every request is checked.
-        terms: What is charged; None leaves the bills out. Configurations without prices get these.
-        on_call: Is called after each model call under each configuration.
+    Without *terms* there are no bills; configurations without prices get theirs. *on_call* is called
+    after each model call.
     """
     replays: dict[str, Replay] = {}
     for name, given in configs.items():

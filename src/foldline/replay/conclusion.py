@@ -39,17 +39,15 @@ def conclude(
     prices: Prices | None = None,
 ) -> Conclusion:
     """
-    Return what the reports of *sessions* come to.
+    Return what the reports of *sessions*, one per configuration in each, come to.
 
-    Args:
-        sessions: The reports of each session, one per configuration.
-        configs: The configurations by name, for what to paste.
-        prices: Prices that no list knows, which belong to what is pasted.
+    *configs* and *prices* that no list knows are for what to paste.
     """
     table = rows(sessions)
     them, need = ("this session", "needs") if len(sessions) == 1 else ("these sessions", "need")
     played = [row for row in table if not row.is_baseline]
-    if played and all(_fits_unfolded(row.totals) for row in played):
+    needed = (row.totals for row in played)
+    if played and not any(one.folds or one.failed_folds or one.too_large for one in needed):
         text = f"{them} {need} no folding: everything fits under every configuration."
         return Conclusion(text=_begun(text))
     never = next((row.totals for row in table if row.name == NO_REDUCTION), Totals())
@@ -62,7 +60,8 @@ def conclude(
         for row in played
         if row.name in bills and not row.totals.too_large
     }
-    kept = {name: cost for name, cost in sent.items() if not _drops(configs.get(name))}
+    drops = {name for name, one in configs.items() if one.strategy == "message_counting"}
+    kept = {name: cost for name, cost in sent.items() if name not in drops}
     name, cost = min((kept or sent or bills).items(), key=itemgetter(1))
     if not never.too_large and never.cost <= cost * _NEGLIGIBLE:
         text = f"{them} {need} no folding: sending all of it is the cheapest within 2 %."
@@ -82,14 +81,6 @@ def conclude(
     return Conclusion(
         text=f"{text} {bills_alone(lines)} {end}; `foldline advise` tries more.", lines=lines
     )
-
-
-def _fits_unfolded(totals: Totals) -> bool:
-    return not (totals.folds or totals.failed_folds or totals.too_large)
-
-
-def _drops(config: HistoryReductionConfig | None) -> bool:
-    return config is not None and config.strategy == "message_counting"
 
 
 def _recorded(sessions: Sequence[Sequence[ReplayReport]]) -> float | None:

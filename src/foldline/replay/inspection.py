@@ -85,11 +85,7 @@ class Inspection(Struct, frozen=True, kw_only=True):
 
 def inspect_summary(history: History, state: HistoryReductionState) -> Inspection:
     """
-    Return what stands for the first messages of *history*, line by line, and what is lost.
-
-    Args:
-        history: The history that the reduction was made of.
-        state: The reduction.
+    Return what stands for the beginning of *history*, line by line, and what *state* has lost.
     """
     folded = history[: state.summarized_up_to_index]
     return Inspector(folded).inspect(state, view_of(history, state))

@@ -71,13 +71,7 @@ def optimal_bill(
     summary_tokens: int = OPTIMAL_SUMMARY,
 ) -> OptimalBill:
     """
-    Return the least bill of *tape* with the retained window of *config*.
-
-    Args:
-        tape: The session.
-        config: Names what a fold keeps, and whether it summarizes.
-        terms: What is charged.
-        summary_tokens: The size of every summary.
+    Return the least bill of *tape* with what a fold keeps by *config*, and whether it summarizes.
     """
     calls = tuple(optimal_calls(tape, config, terms))
     summarizes = config.strategy == "summarizing"

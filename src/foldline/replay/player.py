@@ -81,15 +81,7 @@ def play(
 
     The reducer gets the history up to there, and the state of the previous call, which goes
     through JSON each time if requests are checked, as if every call were a process of its own. A turn that the circuit
-    breaker ends is run again at once.
-
-    Args:
-        tape: The session.
-        config: How and when to reduce.
-        name: The name of the configuration in the report.
-        summarizer: What writes summaries; the offline digest by default.
-        check: Whether every request is checked by the grammars of the vendors.
-        on_call: Is called after each model call, to show progress.
+    breaker ends is run again at once. The offline digest writes summaries if no *summarizer* does.
     """
     player = _Player(
         tape, config, summarizer or DigestSummarizer(counter=tape.counter), check=check

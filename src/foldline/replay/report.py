@@ -46,13 +46,7 @@ def html_page(
     Return a page about *sessions*, each given as its reports, one per configuration.
 
     It has at most 12 sessions, some hundred points of each curve, and four million characters of text.
-
-    Args:
-        sessions: The reports.
-        title: The title of the page.
-        conclusion: What comes first; by default what the reports say without the configurations.
-        spoken: What was said in each session. With it the page holds text of the conversations,
-            without it none.
+    With *spoken* it holds text of the conversations, without it none.
     """
     table = rows(sessions)
     columns = shown_columns(table)

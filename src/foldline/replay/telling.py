@@ -6,7 +6,6 @@ from msgspec import Struct
 
 from foldline.history.messages import Message
 from foldline.reduction.shortening import shown
-from foldline.reduction.state import HistoryReductionState
 from foldline.replay.inspection import Inspector
 from foldline.replay.inspection_page import inspected, plain_text
 from foldline.replay.numbers import counted
@@ -41,13 +40,7 @@ class Spoken(Struct, frozen=True, kw_only=True):
 
 
 def telling(spoken: Spoken, *, room: int = MOST_TEXT) -> Iterator[str]:
-    """
-    Yield what was said and, for each configuration, what the model was told.
-
-    Args:
-        spoken: The session.
-        room: How many characters of it may be written.
-    """
+    """Yield what was said and what each configuration told the model, in *room* characters."""
     messages = spoken.messages
     inspector = Inspector(messages)
     yield '<div class="told"><label class="pick" hidden>configuration <select></select></label>'
@@ -164,16 +157,12 @@ def _overview(stretch: Stretch, cut: int, changed: int) -> str:
         return "Everything, as it was said."
     texts = [f"messages {cut:,} and later as they were said"]
     if state is not None and cut:
-        instead = "as a summary" if _has_summary(state) else "left out"
+        instead = "as a summary" if state.front_messages() else "left out"
         texts.insert(0, f"messages 0–{cut - 1:,} {instead}")
     if changed:
         texts.append(f"{counted(changed, 'message')} of them shortened or changed")
     text = "; ".join(texts)
     return f"{text[0].upper()}{text[1:]}."
-
-
-def _has_summary(state: HistoryReductionState) -> bool:
-    return bool(state.front_messages())
 
 
 def _ranges(indexes: Iterable[int]) -> str:

@@ -15,8 +15,7 @@ from foldline.agent.blocks import held_by
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError
 from foldline.guests.codec import GuestCodec
-from foldline.guests.opening import opened
-from foldline.guests.view import GuestView
+from foldline.guests.view import GuestView, opened
 from foldline.history.digest import EMPTY_DIGEST, chain_digest
 from foldline.history.formats.anthropic import ANTHROPIC
 from foldline.history.formats.openai_chat import OPENAI_CHAT
@@ -30,7 +29,7 @@ from foldline.testing.grammars import Rule, Violation, check_anthropic, check_op
 from foldline.testing.report import CheckOutcome, CheckResult, ConformanceReport
 
 
-__all__ = ["GuestCheck", "GuestConformance", "GuestReport", "refusals"]
+__all__ = ["GuestCheck", "GuestConformance", "refusals"]
 
 
 _Object = TypeVar("_Object")
@@ -52,10 +51,6 @@ def refusals(view: Iterable[Message]) -> tuple[Violation, ...]:
     ]
     items = [item for one in said for item in OPENAI_CHAT.build(one)]
     return check_anthropic(None, turns) + check_openai_chat(items)
-
-
-class GuestReport(ConformanceReport, frozen=True):
-    """What all checks of a codec have shown."""
 
 
 class GuestCheck(Struct, frozen=True, kw_only=True):
@@ -109,9 +104,9 @@ class GuestConformance(Generic[_Object]):
             for one in _CHECKS
         )
 
-    def run(self) -> GuestReport:
+    def run(self) -> ConformanceReport:
         """Run every check and return what each has shown; none of them ends the others."""
-        return GuestReport(tuple(map(self._result, self.checks())))
+        return ConformanceReport(tuple(map(self._result, self.checks())))
 
     def _result(self, check: GuestCheck) -> CheckResult:
         try:

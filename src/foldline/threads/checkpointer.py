@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from foldline.checks import expect, expect_whole
 from foldline.errors import CheckpointError
 from foldline.threads.change import Change, Document, DocumentKind, expect_moment
-from foldline.threads.head import ThreadRecord, decode_checkpoint, decode_head
+from foldline.threads.head import ThreadRecord, content_of, decode_head
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.loop_state import AgentLoopState, Checkpoint
 from foldline.threads.store import ThreadStore
@@ -31,7 +31,6 @@ class ThreadCheckpointer:
     """
 
     def __init__(self, store: ThreadStore) -> None:
-        """Work on the threads of *store*."""
         expect("store", store, ThreadStore)
         self._store = store
         self._context = store.context
@@ -83,7 +82,7 @@ class ThreadCheckpointer:
             return None
         async for stored in self._newest(thread.key, _FIRST):
             if stored.name <= checkpoint_id:
-                found = decode_checkpoint(self._context.vault, thread.key, stored)
+                found = content_of(self._context.vault, thread.key, stored, Checkpoint)
                 is_it = found.id == checkpoint_id and bool(found.head)
                 return self._moment(thread, found) if is_it else None
         return None
@@ -130,7 +129,7 @@ class ThreadCheckpointer:
         if thread is None or limit == 0:
             return known
         async for stored in self._newest(thread.key, limit):
-            one = decode_checkpoint(self._context.vault, thread.key, stored)
+            one = content_of(self._context.vault, thread.key, stored, Checkpoint)
             if before is None or one.created_at < before:
                 known.append(one)
             if len(known) == limit:
@@ -192,7 +191,7 @@ class ThreadCheckpointer:
 
     async def _all(self, key: ThreadKey) -> list[Checkpoint]:
         stored = await self._context.storage.documents(key, "checkpoint")
-        return [decode_checkpoint(self._context.vault, key, one) for one in stored]
+        return [content_of(self._context.vault, key, one, Checkpoint) for one in stored]
 
     async def _newest(self, key: ThreadKey, limit: int | None) -> AsyncIterator[Document]:
         """Yield the checkpoints of a thread, the newest first, in ever larger pages."""

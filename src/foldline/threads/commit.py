@@ -126,7 +126,7 @@ def _judged(record: ThreadRecord, head: Head, change: Change, *, is_fold: bool) 
         counts = (head.length, head.users, head.tokens)
         mark = mark.based(FoldBase.guessed(reduction, *counts))
     if not is_fold or change.messages:
-        mark = mark.counted(head, change.fold_rule)
+        mark = head.marked(mark, change.fold_rule)
     return head if mark == (known or USUAL_MARK) else replace(head, due=mark)
 
 

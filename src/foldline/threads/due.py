@@ -12,7 +12,7 @@ What the rule needs of the messages before the cut is noted with it, so that a c
 from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,42 +21,20 @@ from foldline.history.history import History
 from foldline.history.units import CountingUnit
 from foldline.reduction.budget import budget_of
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.fold_rule import FoldRule
 from foldline.reduction.shortening import fitting
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.row import MessageRow
 
 
-__all__ = ["USUAL_MARK", "USUAL_VIEW", "FoldBase", "FoldMark"]
+__all__ = ["LETTERS", "USUAL_MARK", "USUAL_VIEW", "FoldBase", "FoldMark"]
 
 
 # The unit as it is stored: a head has this mark in every commit.
 _Letter: TypeAlias = Literal["m", "e", "t"]
-_LETTERS: Mapping[CountingUnit, _Letter] = MappingProxyType(
+LETTERS: Mapping[CountingUnit, _Letter] = MappingProxyType(
     {"messages": "m", "exchanges": "e", "tokens": "t"}
 )
-
-
-class _Counts(Protocol):
-    """What is counted of a thread: its head."""
-
-    @property
-    def count(self) -> int: ...
-
-    @property
-    def system(self) -> int: ...
-
-    @property
-    def users(self) -> int: ...
-
-    @property
-    def tokens(self) -> int: ...
-
-    @property
-    def system_tokens(self) -> int: ...
-
-    @property
-    def last_activity(self) -> datetime: ...
+"""What is stored for each unit."""
 
 
 class FoldBase(Struct, frozen=True, kw_only=True, gc=False):
@@ -128,24 +106,6 @@ class FoldMark(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
         return replace(
             self, cut=base.cut, users=base.users, tokens=base.tokens, hidden=base.hidden, since=None
         )
-
-    def counted(self, head: _Counts, rule: FoldRule | None = None) -> "FoldMark":
-        """Return the mark as of *head*, and with *rule* from now on, if one is given."""
-        unit, most, view = self.unit, self.most, self.view
-        if rule is not None:
-            unit, most, view = _LETTERS[rule.unit], rule.most, rule.view
-        is_due = view is not None and head.tokens + head.system_tokens - self.hidden > view
-        if most is not None:
-            gathered = {
-                "m": head.count - head.system - self.cut,
-                "e": head.users - self.users,
-                "t": head.tokens - self.tokens,
-            }
-            is_due = is_due or gathered[unit] > most
-        since = (self.since or head.last_activity) if is_due else None
-        if (unit, most, view, since) == (self.unit, self.most, self.view, self.since):
-            return self
-        return replace(self, unit=unit, most=most, view=view, since=since)
 
 
 _USUAL = HistoryReductionConfig()

@@ -5,7 +5,7 @@ from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -22,7 +22,7 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.stride import is_kept
 from foldline.threads.change import Document, DocumentKind
 from foldline.threads.cipher import DAMAGE_ADVICE, Vault
-from foldline.threads.due import USUAL_MARK, FoldMark
+from foldline.threads.due import LETTERS, USUAL_MARK, FoldMark
 from foldline.threads.key import ThreadKey
 from foldline.threads.lease import Lease
 from foldline.threads.loop_state import AgentLoopState, Checkpoint
@@ -39,7 +39,7 @@ from foldline.threads.row import (
 )
 from foldline.threads.storage import StoredThread
 from foldline.threads.tools import ToolRun
-from foldline.threads.turns import TurnRecord, read_turn
+from foldline.threads.turns import TurnRecord
 
 
 __all__ = [
@@ -50,11 +50,10 @@ __all__ = [
     "ThreadRecord",
     "active",
     "as_stored",
-    "decode_checkpoint",
+    "content_of",
     "decode_head",
     "decode_record",
     "decode_reduction",
-    "decode_turn",
     "document",
     "encode_head",
     "encode_metadata",
@@ -64,6 +63,8 @@ __all__ = [
     "record_of",
 ]
 
+
+_Content = TypeVar("_Content")
 
 HEAD_FORMAT: Final = 1
 """The number of the stored form of a head; a reader refuses a higher one."""
@@ -137,16 +138,29 @@ class Head(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
         archived = archives[-1][1] if archives else 0
         return replace(self, archived=archived, archives=archives, folds=fold)
 
-    @property
-    def fold_due_since(self) -> datetime | None:
-        """When a fold became due; None if none is."""
-        return None if self.due is None else self.due.since
+    def marked(self, mark: FoldMark, rule: FoldRule | None = None) -> FoldMark:
+        """Return *mark* as of this head, and with *rule* from now on, if one is given."""
+        unit, most, view = mark.unit, mark.most, mark.view
+        if rule is not None:
+            unit, most, view = LETTERS[rule.unit], rule.most, rule.view
+        is_due = view is not None and self.tokens + self.system_tokens - mark.hidden > view
+        if most is not None:
+            gathered = {
+                "m": self.length - mark.cut,
+                "e": self.users - mark.users,
+                "t": self.tokens - mark.tokens,
+            }
+            is_due = is_due or gathered[unit] > most
+        since = (mark.since or self.last_activity) if is_due else None
+        if (unit, most, view, since) == (mark.unit, mark.most, mark.view, mark.since):
+            return mark
+        return replace(mark, unit=unit, most=most, view=view, since=since)
 
     def may_be_due(self, rule: FoldRule, *, folded: bool) -> bool:
         """Whether a fold may be due by *rule*, if the thread counts as *folded* or not at all."""
         mark = self.due if folded else USUAL_MARK
         # What was folded before this was noted has to be read.
-        return mark is None or mark.counted(self, rule).since is not None
+        return mark is None or self.marked(mark, rule).since is not None
 
     def with_folds(self, cuts: Mapping[int, int]) -> "Head":
         """Return the head of a thread with no reductions but *cuts*, numbers with their reaches."""
@@ -321,24 +335,20 @@ def _is_json(value: object) -> bool:
 
 def as_stored(metadata: Mapping[str, object]) -> Mapping[str, object]:
     """Return the owner's values as they will be read; raise FormatError if JSON has no such value."""
-    return _read_metadata(encode_metadata("", metadata)).metadata
+    return _read(_Metadata, encode_metadata("", metadata)).metadata
 
 
-def _read_metadata(data: bytes) -> _Metadata:
-    return msgspec.convert(decode_json(data), _Metadata)
-
-
-def _read_tool(data: bytes) -> ToolRun:
-    return msgspec.convert(decode_json(data), ToolRun)
+def _read(kind: type[_Content], data: bytes) -> _Content:
+    return msgspec.convert(decode_json(data), kind)
 
 
 _READERS: Final[Mapping[DocumentKind, Callable[[bytes], object]]] = {
-    "metadata": _read_metadata,
+    "metadata": partial(_read, _Metadata),
     "execution": AgentLoopState.from_json,
     "reduction": HistoryReductionState.from_json,
-    "tool": _read_tool,
+    "tool": partial(_read, ToolRun),
     "checkpoint": msgspec.json.Decoder(Checkpoint).decode,
-    "turn": read_turn,
+    "turn": partial(_read, TurnRecord),
 }
 
 
@@ -417,22 +427,13 @@ def active(reduction: HistoryReductionState | None) -> HistoryReductionState | N
     return None if reduction is None or reduction.summarized_up_to_index == 0 else reduction
 
 
+def content_of(vault: Vault, key: ThreadKey, stored: Document, kind: type[_Content]) -> _Content:
+    """Return what is in *stored*, of this *kind*; raise StoreCorruptError or StoreVersionError."""
+    found = _opened(vault, key, stored)
+    assert isinstance(found, kind)
+    return found
+
+
 def decode_reduction(vault: Vault, key: ThreadKey, stored: Document) -> StoredReduction:
     """Return the reduction in *stored*; raise StoreCorruptError or StoreVersionError."""
-    state = _opened(vault, key, stored)
-    assert isinstance(state, HistoryReductionState)
-    return StoredReduction(stored.name, state)
-
-
-def decode_turn(vault: Vault, key: ThreadKey, stored: Document) -> TurnRecord:
-    """Return the turn in *stored*; raise StoreCorruptError."""
-    turn = _opened(vault, key, stored)
-    assert isinstance(turn, TurnRecord)
-    return turn
-
-
-def decode_checkpoint(vault: Vault, key: ThreadKey, stored: Document) -> Checkpoint:
-    """Return the checkpoint in *stored*; raise StoreCorruptError."""
-    checkpoint = _opened(vault, key, stored)
-    assert isinstance(checkpoint, Checkpoint)
-    return checkpoint
+    return StoredReduction(stored.name, content_of(vault, key, stored, HistoryReductionState))

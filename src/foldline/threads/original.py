@@ -72,12 +72,7 @@ _STATE_FIELDS: Mapping[str, str] = {
 
 
 def message_of(value: Any, index: int) -> Any:
-    """
-    Return the fields of *value*, the message at *index*, as ours has them; one of ours stays.
-
-    Raises:
-        FormatError: It has neither `parts` nor the `contents` of the original.
-    """
+    """Return the fields of *value*, the message at *index*, as ours has them, or FormatError."""
     if not is_object(value) or "parts" in value or _OWN.issuperset(value):
         return value
     named = _named(value)
@@ -154,10 +149,6 @@ def state_of(value: Mapping[str, Any], thread_id: str, moment: datetime | None) 
     Return the execution state that the original wrote for the thread *thread_id* at *moment*.
 
     What it kept in itself of the messages are those of the thread, so only their number is read.
-
-    Raises:
-        FormatError: It has no list of messages, or a field of another type.
-        StoreVersionError: It was written by a newer original.
     """
     named = _named(value)
     version, current = named.get("version"), maybe_list(named.get("currentMessages"))

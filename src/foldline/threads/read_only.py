@@ -18,7 +18,7 @@ from foldline.history.messages import Message
 from foldline.history.units import CountingUnit
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.commit import carry_out
-from foldline.threads.head import Head, ThreadRecord, decode_turn, open_head
+from foldline.threads.head import Head, ThreadRecord, content_of, open_head
 from foldline.threads.key import ThreadKey
 from foldline.threads.lease import Lease
 from foldline.threads.loop_state import AgentLoopState, CurrentMessages
@@ -299,7 +299,7 @@ class ReadOnlyThread:
         found = await self._context.storage.document(self.key, "turn", name)
         if found is None:
             return None
-        turn, head = decode_turn(self._context.vault, self.key, found), self.head
+        turn, head = content_of(self._context.vault, self.key, found, TurnRecord), self.head
         is_there = turn.is_there(epoch=head.epoch, count=head.count, runs=head.runs)
         return turn if is_there else None
 

@@ -58,11 +58,7 @@ async def search_page(
     """
     Return the first *limit* messages of *threads* that have every word of *text*, or fewer.
 
-    Args:
-        threads: The threads, in order.
-        text: What is searched for.
-        limit: How many at most.
-        before: Of the first thread, only messages with numbers below it.
+    Of the first thread, only messages with numbers below *before*.
     """
     found: list[ThreadMatch] = []
     # What is often said fills the page with the first few threads.

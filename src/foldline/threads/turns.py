@@ -9,17 +9,15 @@ an edit or a clear these rows are others, and the id is free.
 from collections.abc import Iterable
 from hashlib import sha256
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from foldline.history.codec import decode_json
 from foldline.history.digest import message_digest
 from foldline.history.messages import Message
 from foldline.threads.row import Runs, origin_of
 
 
-__all__ = ["TurnRecord", "digest_of_input", "read_turn"]
+__all__ = ["TurnRecord", "digest_of_input"]
 
 
 class TurnRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -86,8 +84,3 @@ def digest_of_input(messages: Iterable[Message]) -> bytes:
     """Return a digest of *messages*, which are the input of a turn; empty if there are none."""
     hashed = b"".join(map(message_digest, messages))
     return sha256(hashed).digest()[:16] if hashed else b""
-
-
-def read_turn(data: bytes) -> TurnRecord:
-    """Return the record in *data*."""
-    return msgspec.convert(decode_json(data), TurnRecord)

@@ -20,7 +20,7 @@ from foldline.threads.commit import fold_name
 from foldline.threads.head import (
     Head,
     active,
-    decode_checkpoint,
+    content_of,
     decode_head,
     decode_reduction,
     open_head,
@@ -263,7 +263,7 @@ class _Check:
     async def _problem(self, head: Head, one: Document, *, is_whole: bool) -> str:
         vault, key = self._context.vault, self._stored.key
         if one.kind == "checkpoint":
-            return await self._misplaced(decode_checkpoint(vault, key, one))
+            return await self._misplaced(content_of(vault, key, one, Checkpoint))
         if one.kind == "reduction":
             found = decode_reduction(vault, key, one)
             known = self._after_messages[found.reach : found.reach + 1]

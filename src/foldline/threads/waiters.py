@@ -64,7 +64,6 @@ class Waiters:
     """The lines, by the thread that they are for."""
 
     def __init__(self) -> None:
-        """Begin with nobody."""
         self._lines: dict[ThreadKey, list[Waiter]] = {}
         self._lock = Lock()
 

@@ -1,6 +1,7 @@
 """How a queue stands and what becomes of its jobs, as metrics of OpenTelemetry."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from foldline.agent.telemetry.conventions import ERROR_TYPE, Attributes, error_type
@@ -44,15 +45,13 @@ class WorkerMetrics:
         meter.create_observable_gauge(
             "foldline.queue.jobs", [self._jobs], "{job}", "Jobs, by what they do."
         )
-        meter.create_observable_gauge(
-            "foldline.queue.oldest", [self._oldest], "s", "How long the oldest job has waited."
-        )
-        meter.create_observable_gauge(
-            "foldline.queue.workers", [self._workers], "{worker}", "Workers that live."
-        )
-        meter.create_observable_gauge(
-            "foldline.folds.due", [self._due], "{thread}", "Threads whose fold is due."
-        )
+        for name, field, unit, text in (
+            ("queue.oldest", "oldest", "s", "How long the oldest job has waited."),
+            ("queue.workers", "workers", "{worker}", "Workers that live."),
+            ("folds.due", "folds_due", "{thread}", "Threads whose fold is due."),
+        ):
+            told = partial(self._figure, field)
+            meter.create_observable_gauge(f"foldline.{name}", [told], unit, text)
         self._ended = meter.create_counter(
             "foldline.jobs.ended", "{job}", "Attempts that ended, by task and outcome."
         )
@@ -90,14 +89,6 @@ class WorkerMetrics:
         for state in _STATES if status is not None else ():
             yield self._observation(getattr(status, state), {"foldline.state": state})
 
-    def _oldest(self, _: "CallbackOptions") -> "Iterable[Observation]":
+    def _figure(self, field: str, _: "CallbackOptions") -> "Iterable[Observation]":
         if self._status is not None:
-            yield self._observation(self._status.oldest)
-
-    def _workers(self, _: "CallbackOptions") -> "Iterable[Observation]":
-        if self._status is not None:
-            yield self._observation(self._status.workers)
-
-    def _due(self, _: "CallbackOptions") -> "Iterable[Observation]":
-        if self._status is not None:
-            yield self._observation(self._status.folds_due)
+            yield self._observation(getattr(self._status, field))

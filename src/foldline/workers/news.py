@@ -22,11 +22,7 @@ _PAUSE: Final = 0.5
 
 
 class News:
-    """
-    Says, and hears, of which turn there is something new to read.
-
-    It only saves time: those who wait look at the store now and then anyway.
-    """
+    """Says, and hears, of which turn there is something new to read; it only saves time."""
 
     def __init__(self, connector: PsycopgConnector, channel: str) -> None:
         """Use *channel* of the database of *connector*."""

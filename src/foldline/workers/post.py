@@ -57,10 +57,7 @@ class Post:
         cls, store: ThreadStore, key: ThreadKey, turn_id: str, messages: Sequence[Message]
     ) -> "Post":
         """
-        Keep *messages* under that id; what is kept already stays.
-
-        Raises:
-            TurnIdError: Other messages are kept under that id.
+        Keep *messages* under that id, or TurnIdError if others are; what is kept already stays.
         """
         thread = await store.thread(post_key(key, turn_id), ttl=_KEPT)
         if not thread.count:

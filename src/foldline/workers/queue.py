@@ -50,10 +50,7 @@ _AWAY = (psycopg.OperationalError, psycopg.InterfaceError)
 
 def own_app(store: ThreadStore) -> App:
     """
-    Return an app whose tables are in the database of *store*, in a schema of their own.
-
-    Raises:
-        ConfigError: *store* is not on PostgreSQL.
+    Return an app with tables in a schema beside that of *store*; ConfigError if there is none.
     """
     storage = store.context.storage
     if not isinstance(storage, PostgresStorage):
@@ -95,12 +92,7 @@ async def _configure(schema: str, connection: AsyncConnection[object]) -> None:
 
 
 async def make_tables(app: App, store: ThreadStore) -> None:
-    """
-    Create the tables of the queue if they are not there.
-
-    Raises:
-        StoreError: The server refused it.
-    """
+    """Create the tables of the queue if they are not there; StoreError if the server refuses."""
     storage = store.context.storage
     if not isinstance(storage, PostgresStorage):
         return
@@ -135,12 +127,7 @@ async def _exists(connection: AsyncConnection[object]) -> bool:
 
 
 def connector_of(app: App) -> PsycopgConnector:
-    """
-    Return the connector of *app*.
-
-    Raises:
-        ConfigError: It is not one for psycopg.
-    """
+    """Return the connector of *app*; ConfigError if it is not one for psycopg."""
     if not isinstance(app.connector, PsycopgConnector):
         message = "the app must have a PsycopgConnector"
         raise ConfigError(message)

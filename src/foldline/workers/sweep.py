@@ -25,12 +25,8 @@ async def sweep(
     """
     Put the jobs of *queue* whose workers are dead into the queue again, and return how many.
 
-    Args:
-        app: The app of the queue.
-        queue: The name of the queue.
-        lease: After how many seconds without a sign of life a worker is dead.
-        most: How often a job is tried: one that its workers die of is given up in the end.
-        give_up: Tells those who wait for such a job.
+    A worker is dead after *lease* seconds without a sign of life. A job that was tried *most* times is
+    given up: *give_up* tells those who wait for it.
     """
     async with connector_of(app).pool.connection() as connection, connection.transaction():
         # Of two sweepers the second would take away what the first has given to a worker that lives.

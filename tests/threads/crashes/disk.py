@@ -10,8 +10,9 @@ from msgspec import Struct
 from foldline.errors import FoldlineError
 from foldline.threads.change import Document
 from foldline.threads.cipher import Vault
-from foldline.threads.head import Head, decode_checkpoint, decode_record, decode_reduction
+from foldline.threads.head import Head, content_of, decode_record, decode_reduction
 from foldline.threads.key import ThreadKey
+from foldline.threads.loop_state import Checkpoint
 from foldline.threads.row import SEAL_SIZE, StoredRow, check_chain, read_body, read_row
 from foldline.threads.storage import StoredThread
 from tests.threads.crashes.sight import Parts, Sights, ThreadSight, sight_of
@@ -121,7 +122,9 @@ def _sight(tables: _Tables, pk: int, thread: _Thread) -> tuple[ThreadSight, set[
             reductions=[decode_reduction(_VAULT, key, one).state for one in reductions],
             tools=record.tools,
             checkpoints=[
-                decode_checkpoint(_VAULT, key, one) for one in documents if one.kind == "checkpoint"
+                content_of(_VAULT, key, one, Checkpoint)
+                for one in documents
+                if one.kind == "checkpoint"
             ],
         )
     )

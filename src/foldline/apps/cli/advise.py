@@ -1,6 +1,5 @@
 """`foldline advise`: which configuration is the cheapest for one's own recordings."""
 
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -9,20 +8,19 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
-from foldline.apps.cli.files import print_json, read_file
+from foldline.apps.cli.files import print_json
 from foldline.apps.cli.options import (
     FormatOption,
     JsonOption,
     ModelOption,
-    SourceOptions,
     WindowOption,
     takes,
 )
 from foldline.apps.cli.prices import PricesOption, source_of, window_for
 from foldline.apps.cli.replay import terms_of
-from foldline.apps.cli.sources import note_sessions, sessions_in
-from foldline.apps.cli.terminal import clean, note, output_console, plain_table, progress
-from foldline.errors import FormatError, UsageError
+from foldline.apps.cli.sources import recorded_in
+from foldline.apps.cli.terminal import clean, output_console, plain_table, progress
+from foldline.errors import UsageError
 from foldline.providers.price_list import PRICES_OF
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.prices import Prices
@@ -58,7 +56,7 @@ def advise(options: _AdviseOptions) -> None:
     sessions on which another one is cheaper. Only bills are compared. Files in unknown formats are noted and left out.
     With --json: an object with "recommended", "lines", "sums", "sessions", "window", "prices" and "prices_of".
     """
-    tapes = list(_tapes(options))
+    tapes = [*map(Tape, recorded_in(options.files, options.format))]
     if not any(tape.calls for tape in tapes):
         message = "the files hold no model call: give recorded conversations"
         raise UsageError(message)
@@ -77,18 +75,6 @@ def advise(options: _AdviseOptions) -> None:
         print_json(_document(advice, list(lines_of(config, given)), terms.prices))
     else:
         _print(output_console(), advice, config, source_of(options.prices or options.model))
-
-
-def _tapes(options: _AdviseOptions) -> Iterator[Tape]:
-    for file in options.files:
-        data = read_file(file)
-        try:
-            sessions = sessions_in(data, SourceOptions(file=file, format=options.format))
-        except FormatError as error:
-            note(f"{error}"[:200])
-            continue
-        note_sessions(sessions)
-        yield from map(Tape, sessions)
 
 
 def _document(advice: Advice, lines: list[str], prices: Prices) -> dict[str, Any]:

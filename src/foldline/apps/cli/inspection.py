@@ -1,6 +1,6 @@
 """`foldline inspect`: a summary beside the messages that it stands for, and what it lost."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -21,10 +21,9 @@ from foldline.errors import UsageError
 from foldline.history.history import History
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
-from foldline.replay.inspection import Inspection, Lost, inspect_summary
+from foldline.replay.inspection import Inspection, inspect_summary
 from foldline.replay.numbers import counted
 from foldline.replay.quality.moments import moments
-from foldline.replay.quality.words import Told
 from foldline.replay.tape import Tape
 
 
@@ -134,28 +133,20 @@ def print_inspection(console: Console, found: Inspection) -> None:
     console.print(table)
     kept = found.known - len(found.identifiers)
     console.print(f"\nIdentifiers: {kept:,} of {found.known:,} are in the view. Lost:")
-    for text in _lost(found.identifiers):
-        console.print(Text(f"  {text}"))
+    lost = [f"{clean(one.text)} (message {one.message:,})" for one in found.identifiers]
+    _print_first(console, lost or ["none"])
     for name, told in (("User messages", found.requests), ("Rules", found.rules)):
         gone = [one for one in told if not one.is_kept]
         rest = " Not:" if gone else ""
         kept = len(told) - len(gone)
         console.print(f"{name}: {kept:,} of {len(told):,} are there word for word.{rest}")
-        for text in _told(gone):
-            console.print(Text(f"  {text}"))
+        lines = (first_line(one.text, most=_LINE) for one in gone)
+        texts = [f"message {one.message:,}: {line}" for one, line in zip(gone, lines, strict=True)]
+        _print_first(console, texts)
 
 
-def _lost(gone: Sequence[Lost]) -> Iterator[str]:
-    for one in gone[:_MOST_LOST]:
-        yield f"{clean(one.text)} (message {one.message:,})"
-    if len(gone) > _MOST_LOST:
-        yield f"and {len(gone) - _MOST_LOST:,} more"
-    if not gone:
-        yield "none"
-
-
-def _told(gone: Sequence[Told]) -> Iterator[str]:
-    for one in gone[:_MOST_LOST]:
-        yield f"message {one.message:,}: {first_line(one.text, most=_LINE)}"
-    if len(gone) > _MOST_LOST:
-        yield f"and {len(gone) - _MOST_LOST:,} more"
+def _print_first(console: Console, texts: Sequence[str]) -> None:
+    for text in texts[:_MOST_LOST]:
+        console.print(Text(f"  {text}"))
+    if len(texts) > _MOST_LOST:
+        console.print(Text(f"  and {len(texts) - _MOST_LOST:,} more"))

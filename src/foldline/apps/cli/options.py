@@ -191,11 +191,7 @@ class RunOptions(ConfigOptions, frozen=True, kw_only=True):
 def takes(
     *records: type[Struct], fixed: Mapping[str, object] = MappingProxyType({})
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """
-    Make a command of a function that takes one instance of each of *records*.
-
-    Each of their fields becomes an option, but those with a *fixed* value.
-    """
+    """Make a command of a function: each field of *records* is an option, unless it is *fixed*."""
     groups = [_parameters(kind) for kind in records]
     parameters = [one for group in groups for one in group if one.name not in fixed]
 

@@ -30,10 +30,7 @@ PricesOption = Annotated[
 
 def named_prices(text: str | None) -> Prices | None:
     """
-    Return the prices that *text* names: those of a model, or fields with values.
-
-    Raises:
-        UsageError: The model is not known, or a field or a value is wrong.
+    Return the prices that *text* names: those of a model, or fields with values; or UsageError.
     """
     if text is None:
         return None

@@ -16,156 +16,55 @@ __all__ = ["COMMANDS", "PROGRAM", "THREAD_COMMANDS", "run"]
 
 _Places: TypeAlias = Mapping[str, tuple[str, str, str]]
 
-COMMANDS: _Places = MappingProxyType(
-    {
-        "demo": (
-            "replay",
-            "demo",
-            "Replay a recorded session that comes with foldline, without a key, a network or a file.",
-        ),
-        "chat": (
-            "chat.session",
-            "chat",
-            "Talk with a model; the conversation is kept in a store, and folded as it grows.",
-        ),
-        "reduce": ("reduce", "reduce", "Print the view of a conversation to send to a model."),
-        "plan": (
-            "reduce",
-            "plan",
-            "Show what reduce would do with a conversation: verdict, reason, cut and counts.",
-        ),
-        "replay": (
-            "replay",
-            "replay",
-            "Play a recorded session, message by message, and show what each configuration costs.",
-        ),
-        "advise": (
-            "advise",
-            "advise",
-            "Recommend the configuration that is the cheapest for recorded conversations.",
-        ),
-        "quality": (
-            "quality",
-            "quality",
-            (
-                "Show what views keep of what later calls need, "
-                "beside other ways to spend the same tokens."
-            ),
-        ),
-        "inspect": (
-            "inspection",
-            "inspect",
-            "Show a summary, each line beside the messages that it stands for, and what it lost.",
-        ),
-        "formats": (
-            "formats",
-            "formats",
-            "List the formats that can be read, or the sessions in a file.",
-        ),
-        "worker": (
-            "worker",
-            "worker",
-            "Answer the turns that wait in a queue, or show how the queue stands.",
-        ),
-        "verify": (
-            "upkeep",
-            "verify",
-            "Recompute the chain hashes of everything stored, and name what is not as it was written.",
-        ),
-        "backup": (
-            "upkeep",
-            "backup",
-            "Copy a SQLite store into a new file, as of one moment, while others keep writing.",
-        ),
-        "restore": ("upkeep", "restore", "Bring a backup of a SQLite store back."),
-        "doctor": (
-            "upkeep",
-            "doctor",
-            "Check a store's environment: versions, modes, locks, sizes and the disk.",
-        ),
-    }
+
+def _places(*lines: str) -> _Places:
+    """Return for each command its module, its function, and how its help begins."""
+    found: dict[str, tuple[str, str, str]] = {}
+    for line in lines:
+        place, _, summary = line.partition(": ")
+        name, _, path = place.partition(" ")
+        module, _, function = path.rpartition(".")
+        found[name] = module, function, summary
+    return MappingProxyType(found)
+
+
+COMMANDS = _places(
+    "demo replay.demo: Replay a recorded session that comes with foldline, without a key, a network or a file.",
+    "chat chat.session.chat: Talk with a model; the conversation is kept in a store, and folded as it grows.",
+    "reduce reduce.reduce: Print the view of a conversation to send to a model.",
+    "plan reduce.plan: Show what reduce would do with a conversation: verdict, reason, cut and counts.",
+    "replay replay.replay: Play a recorded session, message by message, and show what each configuration costs.",
+    "advise advise.advise: Recommend the configuration that is the cheapest for recorded conversations.",
+    "quality quality.quality: Show what views keep of what later calls need, beside other ways to spend the same tokens.",
+    "inspect inspection.inspect: Show a summary, each line beside the messages that it stands for, and what it lost.",
+    "formats formats.formats: List the formats that can be read, or the sessions in a file.",
+    "worker worker.worker: Answer the turns that wait in a queue, or show how the queue stands.",
+    "verify upkeep.verify: Recompute the chain hashes of everything stored, and name what is not as it was written.",
+    "backup upkeep.backup: Copy a SQLite store into a new file, as of one moment, while others keep writing.",
+    "restore upkeep.restore: Bring a backup of a SQLite store back.",
+    "doctor upkeep.doctor: Check a store's environment: versions, modes, locks, sizes and the disk.",
 )
 """
 Every command but those of `foldline threads`, in the order a newcomer meets them: its module in this
 package, its function, and the first line of its help, which is shown without loading it.
 """
 
-THREAD_COMMANDS: _Places = MappingProxyType(
-    {
-        "list": ("threads", "list_threads", "List the threads of a store, in order of their ids."),
-        "show": (
-            "threads",
-            "show_thread",
-            (
-                "Show a thread: its counts, its newest messages, how far it is folded, "
-                "and its last run."
-            ),
-        ),
-        "summary": (
-            "threads_summary",
-            "show_summary",
-            "Show the summary of a thread, each line beside its messages, and what it lost.",
-        ),
-        "search": (
-            "threads_search",
-            "search_threads",
-            "Find the messages that contain every word of TEXT, in one thread or in all of a tenant.",
-        ),
-        "import": (
-            "threads_files",
-            "import_threads",
-            "Make a thread of each session of a recorded conversation, or one of a snapshot.",
-        ),
-        "export": (
-            "threads_files",
-            "export_thread",
-            "Write a whole thread: as a snapshot, or all its messages in the format of a vendor.",
-        ),
-        "pin": (
-            "threads",
-            "pin_message",
-            "Keep a message of a thread word for word beside every summary.",
-        ),
-        "unpin": ("threads", "unpin_message", "Stop keeping a message of a thread word for word."),
-        "fold": (
-            "threads_fold",
-            "fold_thread",
-            "Fold a thread now, whatever the counts; `foldline threads undo` takes it back.",
-        ),
-        "due": (
-            "threads_refold",
-            "list_due",
-            "List the threads whose fold is due by their counts, the longest waiting first.",
-        ),
-        "refold": (
-            "threads_refold",
-            "refold_threads",
-            "Fold the threads of a tenant for another configuration or model, each once.",
-        ),
-        "fork": (
-            "threads",
-            "fork_thread",
-            "Make a new thread that begins with the first messages of another.",
-        ),
-        "costs": (
-            "threads_costs",
-            "show_costs",
-            (
-                "Show what threads have sent and cost; of one thread also what each fold cost "
-                "and saved since."
-            ),
-        ),
-        "undo": (
-            "threads",
-            "undo_reduction",
-            "Take back the newest reduction of a thread; the one before it is active again.",
-        ),
-        "delete": (
-            "threads",
-            "delete_thread",
-            "Delete a thread with all its messages; its forks keep theirs.",
-        ),
-    }
+THREAD_COMMANDS = _places(
+    "list threads.list_threads: List the threads of a store, in order of their ids.",
+    "show threads.show_thread: Show a thread: its counts, its newest messages, how far it is folded, and its last run.",
+    "summary threads_summary.show_summary: Show the summary of a thread, each line beside its messages, and what it lost.",
+    "search threads_search.search_threads: Find the messages that contain every word of TEXT, in one thread or in all of a tenant.",
+    "import threads_files.import_threads: Make a thread of each session of a recorded conversation, or one of a snapshot.",
+    "export threads_files.export_thread: Write a whole thread: as a snapshot, or all its messages in the format of a vendor.",
+    "pin threads.pin_message: Keep a message of a thread word for word beside every summary.",
+    "unpin threads.unpin_message: Stop keeping a message of a thread word for word.",
+    "fold threads_fold.fold_thread: Fold a thread now, whatever the counts; `foldline threads undo` takes it back.",
+    "due threads_refold.list_due: List the threads whose fold is due by their counts, the longest waiting first.",
+    "refold threads_refold.refold_threads: Fold the threads of a tenant for another configuration or model, each once.",
+    "fork threads.fork_thread: Make a new thread that begins with the first messages of another.",
+    "costs threads_costs.show_costs: Show what threads have sent and cost; of one thread also what each fold cost and saved since.",
+    "undo threads.undo_reduction: Take back the newest reduction of a thread; the one before it is active again.",
+    "delete threads.delete_thread: Delete a thread with all its messages; its forks keep theirs.",
 )
 """Every command of `foldline threads`, in the same way."""
 

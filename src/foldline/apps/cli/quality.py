@@ -1,6 +1,5 @@
 """`foldline quality`: what the views of one's own recordings keep of what was needed later."""
 
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -8,12 +7,11 @@ from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
 
-from foldline.apps.cli.files import print_json, read_file
-from foldline.apps.cli.options import ConfigOptions, JsonOption, ModelOption, SourceOptions, takes
-from foldline.apps.cli.sources import configured, note_sessions, read_config, sessions_in
-from foldline.apps.cli.terminal import clean, note, output_console, plain_table, progress
-from foldline.errors import FormatError, UsageError
-from foldline.logs.importer import Session
+from foldline.apps.cli.files import print_json
+from foldline.apps.cli.options import ConfigOptions, JsonOption, ModelOption, takes
+from foldline.apps.cli.sources import configured, read_config, recorded_in
+from foldline.apps.cli.terminal import clean, output_console, plain_table, progress
+from foldline.errors import UsageError
 from foldline.replay.numbers import counted
 from foldline.replay.quality.figures import Share
 from foldline.replay.quality.mixing import interleaved
@@ -74,7 +72,7 @@ def quality(options: _QualityOptions, how: ConfigOptions) -> None:
     """
     base = None if options.config is None else read_config(options.config)
     config = configured(how, base, model=options.model)
-    sessions = list(_sessions(options, how))
+    sessions = list(recorded_in(options.files, how.format, needs_one=True))
     tapes = [Tape(one) for one in interleaved(sessions, options.interleave)]
     calls = sum(len(model_turns(tape)) for tape in tapes)
     if not calls:
@@ -86,20 +84,6 @@ def quality(options: _QualityOptions, how: ConfigOptions) -> None:
         print_json(_document(report))
     else:
         _print(output_console(), report, options.interleave)
-
-
-def _sessions(options: _QualityOptions, how: ConfigOptions) -> Iterator[Session]:
-    for file in options.files:
-        data = read_file(file)
-        try:
-            sessions = sessions_in(data, SourceOptions(file=file, format=how.format))
-        except FormatError as error:
-            if len(options.files) == 1:
-                raise
-            note(str(error))
-            continue
-        note_sessions(sessions)
-        yield from sessions
 
 
 def _document(report: QualityReport) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """From the command line to sessions, reductions and configurations."""
 
 from codecs import BOM_UTF8
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, TypeVar, cast
 
@@ -31,6 +31,7 @@ __all__ = [
     "placed",
     "read_config",
     "read_state",
+    "recorded_in",
     "sessions_in",
     "sessions_of",
 ]
@@ -86,6 +87,23 @@ def sessions_in(data: bytes, options: SourceOptions) -> tuple[Session, ...]:
     if options.session is None:
         return sessions
     return (_chosen(sessions, options.session, where),)
+
+
+def recorded_in(
+    files: Sequence[str], format: str | None, *, needs_one: bool = False
+) -> Iterator[Session]:
+    """Yield the sessions of *files*, but note those in unknown formats; one alone may be needed."""
+    for file in files:
+        data = read_file(file)
+        try:
+            sessions = sessions_in(data, SourceOptions(file=file, format=format))
+        except FormatError as error:
+            if needs_one and len(files) == 1:
+                raise
+            note(str(error))
+            continue
+        note_sessions(sessions)
+        yield from sessions
 
 
 def one_session(options: SourceOptions) -> Session:

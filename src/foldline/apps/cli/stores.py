@@ -142,11 +142,7 @@ class ThreadOptions(TenantOptions, frozen=True, kw_only=True):
 def opened_store(
     options: KeyOptions, *, may_make: bool = False
 ) -> Generator[tuple[asyncio.Runner, ThreadStore]]:
-    """
-    Open the store that *options* name, with the event loop it is used in, and close it at the end.
-
-    With *may_make* a file that does not exist is created.
-    """
+    """Open the store that *options* name, and close it; with *may_make* a new file is created."""
     path = file_of(options, may_make=may_make)
     store = _store(options, path)
     try:
@@ -306,11 +302,11 @@ def tenants_note(tenants: Sequence[str]) -> str:
     return f"{has} threads ({named}): name one with --tenant"
 
 
-async def found_thread(store: ThreadStore, options: ThreadOptions) -> ConversationThread:
-    """Return the thread that *options* name."""
-    thread = await store.find(options.id, tenant=options.tenant)
+async def found_thread(store: ThreadStore, id: str, tenant: str) -> ConversationThread:
+    """Return the thread *id* of *tenant*, or raise ThreadNotFoundError."""
+    thread = await store.find(id, tenant=tenant)
     if thread is None:
-        raise ThreadNotFoundError(thread_id=options.id)
+        raise ThreadNotFoundError(thread_id=id)
     return thread
 
 

@@ -186,7 +186,7 @@ def show_thread(options: _ShowOptions) -> None:
     """Show a thread: its counts, its newest messages, how far it is folded, and its last run."""
 
     async def _read(store: ThreadStore) -> tuple[ReadOnlyThread, list[Message]]:
-        thread = await found_thread(store, options)
+        thread = await found_thread(store, options.id, options.tenant)
         return thread, await thread.get_messages(last=options.last)
 
     thread, messages = with_store(options, _read)
@@ -278,7 +278,7 @@ def fork_thread(options: _ForkOptions) -> None:
     """Make a new thread that begins with the first messages of another."""
 
     async def _fork(store: ThreadStore) -> int:
-        thread = await found_thread(store, options)
+        thread = await found_thread(store, options.id, options.tenant)
         return (await thread.fork(options.new_id, at=options.at)).count
 
     count = with_store(options, _fork)
@@ -311,7 +311,7 @@ def unpin_message(options: _PinOptions) -> None:
 
 def _repin(options: _PinOptions, *, pin: bool) -> None:
     async def _pins(store: ThreadStore) -> tuple[bool, tuple[int, ...]]:
-        thread = await found_thread(store, options)
+        thread = await found_thread(store, options.id, options.tenant)
         was_pinned = options.index in thread.pins
         await (thread.pin if pin else thread.unpin)(options.index)
         return was_pinned, thread.pins
@@ -333,7 +333,7 @@ def undo_reduction(options: ThreadOptions) -> None:
     """
 
     async def _undo(store: ThreadStore) -> tuple[bool, int, int]:
-        thread = await found_thread(store, options)
+        thread = await found_thread(store, options.id, options.tenant)
         before = thread.last_reduction
         after = await thread.undo_reduction()
         return before is not None, folded_in(before), folded_in(after)

@@ -12,9 +12,9 @@ from foldline.agent.stats import reduction_stats
 from foldline.apps.cli.files import print_json
 from foldline.apps.cli.options import WindowOption, takes
 from foldline.apps.cli.prices import PricesOption, named_prices, source_of, window_for
-from foldline.apps.cli.stores import DAMAGED, TenantOptions, as_id, with_store
+from foldline.apps.cli.stores import DAMAGED, TenantOptions, as_id, found_thread, with_store
 from foldline.apps.cli.terminal import note, output_console, plain_table
-from foldline.errors import StoreCorruptError, ThreadNotFoundError
+from foldline.errors import StoreCorruptError
 from foldline.reduction.ledger import FoldEntry, ReductionStats, TurnEntry
 from foldline.replay.numbers import counted, shown_dollars
 from foldline.threads.store import ThreadStore
@@ -62,9 +62,7 @@ def show_costs(options: _CostsOptions) -> None:
     id, prices = options.id, named_prices(options.prices)
 
     async def _read(store: ThreadStore) -> ReductionStats:
-        thread = await store.find(id, tenant=options.tenant)
-        if thread is None:
-            raise ThreadNotFoundError(thread_id=id)
+        thread = await found_thread(store, id, options.tenant)
         return await reduction_stats(thread, prices, window=window)
 
     stats = with_store(options, _read)

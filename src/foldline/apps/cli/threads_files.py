@@ -277,7 +277,7 @@ def _check_output(options: _ExportOptions) -> None:
 
 async def _exported(store: ThreadStore, options: _ExportOptions) -> _Export:
     if not options.whole_rows:
-        thread = await found_thread(store, options)
+        thread = await found_thread(store, options.id, options.tenant)
         if options.to == _SNAPSHOT:
             return _Export(thread.count, await thread.to_snapshot())
         messages = await thread.get_messages()

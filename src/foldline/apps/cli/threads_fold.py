@@ -22,7 +22,6 @@ from foldline.providers.vendors.opening import open_model
 from foldline.providers.vendors.vendor_model import VendorModel
 from foldline.reduction.budget import budget_of
 from foldline.reduction.config import AgentRunConfig, config_of_run
-from foldline.reduction.prices import Prices
 from foldline.reduction.state import HistoryReductionState
 from foldline.replay.numbers import counted, shown_dollars
 from foldline.threads.store import ThreadStore
@@ -97,14 +96,15 @@ def fold_thread(options: _FoldOptions) -> None:
     async def _fold(
         store: ThreadStore,
     ) -> tuple[int, ReducedHistory[Message], float | None]:
-        thread = await found_thread(store, options)
+        thread = await found_thread(store, options.id, options.tenant)
         before = thread.last_reduction
         reducer, model = _reducer(options, before)
         try:
             run = by_hand(overrides, reducer.config, focus=options.focus, keep=options.keep)
             reduced = await _folded(thread, reducer, run)
-            paid = reduced.event.status == "performed"
-            cost = await _cost(thread, reducer.config.prices) if paid else None
+            cost, prices = None, reducer.config.prices
+            if prices is not None and reduced.event.status == "performed":
+                cost = (await reduction_stats(thread, prices)).entries[-1].price
             return folded_in(before), reduced, cost
         finally:
             if isinstance(model, VendorModel):
@@ -146,11 +146,6 @@ async def _folded(
     if reduced.state is not None and reduced.event.status == "performed":
         await thread.save_reduction(reduced.state, archive=bool(thread.head.archived))
     return reduced
-
-
-async def _cost(thread: ConversationThread, prices: Prices | None) -> float | None:
-    """Return what the newest fold of *thread* has cost; None without prices."""
-    return (await reduction_stats(thread, prices)).entries[-1].price if prices else None
 
 
 def _named(option: str | None) -> Any:

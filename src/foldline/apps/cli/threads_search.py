@@ -8,9 +8,9 @@ from rich.text import Text
 
 from foldline.apps.cli.files import print_json
 from foldline.apps.cli.options import takes
-from foldline.apps.cli.stores import TenantOptions, as_id, with_store
+from foldline.apps.cli.stores import TenantOptions, as_id, found_thread, with_store
 from foldline.apps.cli.terminal import first_line, output_console
-from foldline.errors import ThreadNotFoundError, UsageError
+from foldline.errors import UsageError
 from foldline.replay.numbers import counted
 from foldline.threads.reader import Match
 from foldline.threads.search import SearchPage
@@ -60,9 +60,7 @@ def search_threads(options: _SearchOptions) -> None:
     id, text = as_id(options.words[0]) or "", options.words[1]
 
     async def _search(store: ThreadStore) -> list[Match]:
-        thread = await store.find(id, tenant=options.tenant)
-        if thread is None:
-            raise ThreadNotFoundError(thread_id=id)
+        thread = await found_thread(store, id, options.tenant)
         return await thread.search(text, limit=options.limit)
 
     found = with_store(options, _search)

@@ -41,7 +41,7 @@ def show_summary(options: _SummaryOptions) -> None:
 
 
 async def _inspected(store: ThreadStore, options: _SummaryOptions) -> Inspection:
-    thread = await found_thread(store, options)
+    thread = await found_thread(store, options.id, options.tenant)
     kept = [one for one in await thread.reductions() if one.front_messages()]
     if len(kept) <= options.back:
         has = f"{counted(len(kept), 'fold')} with a summary" if kept else "no summary yet"

@@ -43,7 +43,7 @@ from foldline.history.parts import (
 )
 
 
-__all__ = ["OTEL", "from_otel", "message_from_otel", "to_otel"]
+__all__ = ["OTEL", "from_otel", "to_otel"]
 
 
 _ROLES: dict[str, Role] = {
@@ -173,6 +173,3 @@ from_otel = OTEL.messages
 
 to_otel = OTEL.items
 """Writes messages as items; those that `from_otel` read come out as they were."""
-
-message_from_otel = OTEL.message
-"""Reads one item as one message."""

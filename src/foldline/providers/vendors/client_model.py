@@ -159,15 +159,9 @@ class ClientModel:
         **options: Any,
     ) -> None:
         """
-        Ask *model* through *client*.
+        Ask *model*, by the vendor's name, through *client*, an SDK or what has its method `create`.
 
-        Args:
-            client: Has the method `create` of the vendor's SDK.
-            model: The vendor's name of the model.
-            wire: The format that the client speaks.
-            window: The window of the model in tokens, if it is known.
-            caches_prompt: Whether the vendor is asked to cache the prompt.
-            options: What the binding of the wire format takes besides.
+        *wire* is the format that the client speaks, *options* is what its binding takes besides.
         """
         vendor = vendor_at(client)
         self._client = client
@@ -208,14 +202,7 @@ class FunctionModel:
     def __init__(
         self, function: Callable[[str], object], name: str, *, window: int | None = None
     ) -> None:
-        """
-        Ask *function*.
-
-        Args:
-            function: Returns the answer, or what can be awaited for it.
-            name: The identity of the model.
-            window: Its window in tokens, if it is known.
-        """
+        """Ask *function*, which returns the answer, or what can be awaited for it."""
         self._function = function
         self._name = name
         self.context_window = window
@@ -228,10 +215,7 @@ class FunctionModel:
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
         """
-        Return what the function says to the texts of *request*.
-
-        Raises:
-            ModelError: It returned something else than a text.
+        Return what the function says to the texts of *request*; ModelError if that is no text.
         """
         prompt = "\n\n".join(message.text for message in request.messages)
         said = await asked(partial(self._function, prompt), name=self._name)

@@ -9,7 +9,7 @@ Source: the API references of both (developers.openai.com, "Compact a response";
 platform.claude.com, "Compaction on demand"), read on 2026-11-23.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from copy import copy
 from typing import Self, TypeVar
 
@@ -130,7 +130,8 @@ class VendorCompaction:
             response = await self._asked.respond(ChatRequest(messages=view, settings=settings))
             spend(response.usage)
             parts = (part for one in response.messages for part in one.parts)
-            return self._made("\n".join(_compacted(parts)))
+            found = (one.content for one in parts if isinstance(one, CompactionPart))
+            return self._made("\n".join(filter(None, found)))
         given: Object = {"model": self._model, "input": render_openai_responses(view)}
         response = await self._asked.answered({**given, "instructions": asked}, method="compact")
         spend(response.usage)
@@ -144,10 +145,6 @@ class VendorCompaction:
             message = f"{self._name} returned no compaction"
             raise SummarizerError(message)
         return found
-
-
-def _compacted(parts: Iterable[Part]) -> Iterator[str]:
-    return (part.content for part in parts if isinstance(part, CompactionPart) and part.content)
 
 
 def _view(

@@ -28,10 +28,7 @@ _TYPO = 0.85
 
 def check_spelling(name: str) -> None:
     """
-    Check the vendor of *name*, a model that is not opened here.
-
-    Raises:
-        ConfigError: It is nearly one of the common ones.
+    Raise ConfigError if the vendor of *name*, which is not opened here, is nearly a common one.
     """
     vendor, colon, _ = name.lower().partition(":")
     # A gateway or a framework has names of its own, which are longer: `google-vertex`, `mistralai`.

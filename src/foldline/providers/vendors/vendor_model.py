@@ -237,12 +237,7 @@ class WireModel(VendorModel, ABC):
         return {}
 
     def body(self, request: ChatRequest, *, streamed: bool) -> Object:
-        """
-        Write *request*; its settings are added last.
-
-        Raises:
-            ServiceThreadLostError: It continues a conversation that this format cannot hold.
-        """
+        """Write *request* and its settings; raises ServiceThreadLostError where it cannot."""
         if request.service_thread_id is not None and not self._continues:
             raise ServiceThreadLostError(model=self._name)
         body = {"model": self._model, **self._written(request, streamed)}

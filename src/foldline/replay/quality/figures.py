@@ -1,7 +1,6 @@
 """Shares with their number and an interval."""
 
 import random
-from collections.abc import Sequence
 from functools import cached_property
 
 from msgspec import Struct
@@ -36,18 +35,11 @@ class Share(Struct, frozen=True, dict=True):
 
     @cached_property
     def interval(self) -> tuple[float, float] | None:
-        """
-        Where the share lies in 95 of 100 samples of the groups; None of nothing.
-
-        It is a bootstrap with a fixed seed: groups are drawn again with repetition, a thousand times.
-        """
+        """Where the share lies in 95 of 100 bootstraps of the groups; None of nothing."""
         groups = [one for one in self.groups if one[1]]
         if not groups:
             return None
         chance = random.Random(_SEED)  # noqa: S311 - chance that can be repeated
-        found = sorted(_share_of(chance.choices(groups, k=len(groups))) for _ in range(_RESAMPLES))
+        drawn = (Share(tuple(chance.choices(groups, k=len(groups)))) for _ in range(_RESAMPLES))
+        found = sorted(one.kept / one.total for one in drawn)
         return found[_TAIL], found[-_TAIL - 1]
-
-
-def _share_of(groups: Sequence[tuple[int, int]]) -> float:
-    return sum(kept for kept, _ in groups) / sum(total for _, total in groups)

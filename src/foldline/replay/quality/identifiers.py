@@ -69,15 +69,7 @@ def generic(text: str) -> Iterator[str]:
 
 
 def wants(message: Message, pattern: Pattern = identifiers) -> tuple[str, ...]:
-    """
-    Return the identifiers in the arguments of the calls of *message*, each once.
-
-    Texts of more than 400 characters are contents, not values, and are left out.
-
-    Args:
-        message: The message.
-        pattern: What finds the identifiers of a text.
-    """
+    """Return the identifiers in the calls of *message*, none from texts of over 400 characters."""
     texts = (leaf for call in message.tool_calls for leaf in _leaves(call_arguments(call)))
     found = (value for text in texts if len(text) <= _LONGEST for value in pattern(text))
     return tuple(dict.fromkeys(found))

@@ -100,15 +100,7 @@ def moments(
     summarizer: Summarizer | None = None,
     budget: int | None = None,
 ) -> Iterator[Moment]:
-    """
-    Yield each model call of *tape*: one before every message of the assistant.
-
-    Args:
-        tape: The session.
-        config: How and when to reduce.
-        summarizer: What writes summaries; the offline digest by default.
-        budget: The most tokens of a summary; what the reducer chooses by default.
-    """
+    """Yield each model call of *tape*: one before every message of the assistant."""
     given: Sequence[Summarizer] = () if summarizer is None else (summarizer,)
     reducer = HistoryReducer(
         config,

@@ -44,15 +44,7 @@ def needed_later(
     pattern: Pattern = identifiers,
     other: str = "",
 ) -> Iterator[Need]:
-    """
-    Yield what the calls *seen* of *tape* needed.
-
-    Args:
-        tape: The session.
-        seen: Its calls.
-        pattern: What finds the identifiers of a text.
-        other: The summary of another conversation, for chance.
-    """
+    """Yield what the calls *seen* of *tape* needed; for chance, *other* is another summary."""
     transcript = Transcript(tape)
     ways = Ways(transcript, tape.counter, other=other)
     for moment in seen:

@@ -126,13 +126,7 @@ def quality_of(
     """
     Play every one of *sessions* under *config*, and count what its views keep.
 
-    Args:
-        sessions: What `foldline.logs.read_sessions` returns; a tape of one is not prepared again.
-        config: How and when to reduce.
-        summarizer: What writes summaries; the offline digest by default.
-        budget: The most tokens of a summary; what the reducer chooses by default.
-        pattern: What finds the identifiers of a text.
-        on_call: Is called after each model call, to show progress.
+    The offline digest writes summaries, of *budget* tokens at most, if no *summarizer* does.
     """
     found: list[_Session] = []
     for one in sessions:

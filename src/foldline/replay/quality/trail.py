@@ -47,15 +47,10 @@ class Trail(Struct, frozen=True, kw_only=True):
 
 def trail_of(messages: Sequence[Message], text: str, summaries: Sequence[str] = ()) -> Trail:
     """
-    Return what was done in *messages*, and what *text* tells of it.
+    Return what was done in *messages*, and what *text*, which stands in their place, tells of it.
 
     A file is marked as edited by the section of a record that lists it, and in any other summary by
-    the words around its name.
-
-    Args:
-        messages: What was said.
-        text: What stands in their place.
-        summaries: The summaries in *text*; without any the whole of it is one.
+    the words around its name. Without *summaries* in it the whole text is one.
     """
     edited, made = edited_files(messages), commits(messages)
     named = (path for path in edited if any(_items(path, edited, text)))

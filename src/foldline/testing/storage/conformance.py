@@ -17,11 +17,7 @@ from foldline.testing.storage.tenants import Lasting, Tenants
 from foldline.threads.storage import ThreadStorage
 
 
-__all__ = ["StorageConformance", "StorageReport"]
-
-
-class StorageReport(ConformanceReport, frozen=True):
-    """What all checks of a storage have shown."""
+__all__ = ["StorageConformance"]
 
 
 def _checks_of(group: type[Lab]) -> Iterator[StorageCheck]:
@@ -87,7 +83,7 @@ class StorageConformance:
         groups = (Commits, Contents, Epochs, Folds, Leases, Tenants, Lasting)
         return tuple(check for group in groups for check in _checks_of(group))
 
-    async def run(self) -> StorageReport:
+    async def run(self) -> ConformanceReport:
         """
         Run every check and return what each has shown; none of them ends the others.
 
@@ -95,7 +91,7 @@ class StorageConformance:
             ConfigError: What was made is not a `ThreadStorage`; the message names what it lacks.
         """
         _check_storage(self._make_storage())
-        return StorageReport(tuple([await self._result(check) for check in self.checks()]))
+        return ConformanceReport(tuple([await self._result(check) for check in self.checks()]))
 
     async def _result(self, check: StorageCheck) -> CheckResult:
         # Whatever a storage raises is what the check has shown.

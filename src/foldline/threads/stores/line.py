@@ -157,11 +157,7 @@ class Line(Generic[_Given]):
             self._wake()
 
     def give_up(self, taken: Sequence[Job[_Given]], error: Exception) -> None:
-        """
-        Let every job fail that has waited for as long as *taken* took.
-
-        So a server that is away keeps no caller much longer than its time limit.
-        """
+        """Let every job fail that has waited as long as *taken* took: a server may be away."""
         mark, kept = taken[0].number, list[Job[_Given]]()
         while self._ready:
             job = self._ready.popleft()

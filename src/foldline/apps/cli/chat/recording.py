@@ -182,11 +182,7 @@ def _runs(messages: Iterable[Message]) -> Iterator[tuple[str, list[Message]]]:
 
 
 def _results(messages: Iterable[Message]) -> list[Mapping[str, _Content]]:
-    """
-    Return for each answer the results of its calls, by their ids.
-
-    A recording may use one id again and again: a result is that of the newest call that waits.
-    """
+    """Return the results of each answer's calls by id; one used again is the newest that waits."""
     results: list[dict[str, _Content]] = []
     waiting: dict[str, list[dict[str, _Content]]] = {}
     for role, run in _runs(messages):

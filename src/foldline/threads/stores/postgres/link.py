@@ -281,27 +281,21 @@ class PostgresLink:
 
     async def ask(self, name: str, values: Values, *, is_prepared: bool = True) -> Answer | Broken:
         """Return the same, or `Broken` if the server never answered."""
-        answer = await self._run(name, values, is_prepared=is_prepared)
+        answer = await self.write(name, values, is_prepared=is_prepared)
         for _ in range(_ATTEMPTS - 1):
             if not isinstance(answer, Broken) or answer.is_late:
                 break
-            answer = await self._run(name, values, is_prepared=is_prepared)
+            answer = await self.write(name, values, is_prepared=is_prepared)
         return answer
-
-    async def write(
-        self, name: str, values: Values, *, is_prepared: bool = True
-    ) -> Answer | Broken:
-        """Return the rows of a statement that is run once, or `Broken` if the answer was lost."""
-        return await self._run(name, values, is_prepared=is_prepared)
 
     async def settle(self, broken: Broken, name: str, values: Values) -> Answer | None:
         """End the session whose answer was lost, so that it cannot write any more; then read."""
         session = {"session": broken.session, "wait": math.ceil(1000 * _GRACE / 2)}
         limit = _GRACE if broken.is_late else self._timeout
         with suppress(StoreError):
-            ended = await self._run("end_session", session, limit=limit)
+            ended = await self.write("end_session", session, limit=limit)
             if not isinstance(ended, Broken) and all(done for (done,) in ended):
-                found = await self._run(name, values, limit=limit)
+                found = await self.write(name, values, limit=limit)
                 return None if isinstance(found, Broken) else found
         return None
 
@@ -312,9 +306,10 @@ class PostgresLink:
     def _lateness(self) -> str:
         return f"PostgreSQL did not answer within {self._timeout} seconds"
 
-    async def _run(
+    async def write(
         self, name: str, values: Values, *, is_prepared: bool = True, limit: float | None = None
     ) -> Answer | Broken:
+        """Return the rows of a statement that is run once, or `Broken` if the answer was lost."""
         # However long others keep the connections: time counts while the server is waited for.
         async with self._places:
             for attempt in range(1, _ATTEMPTS + 1):
