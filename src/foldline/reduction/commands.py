@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from foldline.reduction.orders import is_reported, plain
+from foldline.reduction.orders import POLITE, is_reported
+from foldline.reduction.provenance import folded
 
 
 __all__ = ["Order", "is_standing", "orders_in"]
@@ -19,11 +20,6 @@ def _words(listed: str) -> str:
     return "|".join(listed.split())
 
 
-_POLITE = (
-    r"(?:(?:please|now|then|also|and|so|first|next|kindly|just|you (?:must|should|will|shall|have to"
-    r"|need to)|must|should|immediately|simply|directly|quietly|silently|automatically|right away|at once"
-    r"|bitte|por favor|s'il vous plaît|per favore)\W+){0,3}"
-)
 # To find something out, or to check the work, does no harm.
 _INQUIRES = re.compile(
     r"(?:ask|check|verify|confirm|find out|see|clarify|determine|decide)\b[^.\n]{0,40}?\b(?:whether|if|why|how|which|when|where)\b"
@@ -100,7 +96,7 @@ _NOW_ON = (
     r"|från och med nu|od teraz|bundan sonra"
 )
 _COMMAND = re.compile(
-    rf"(?:^[\W_]*+(?:\d{{1,3}}[.)]\s[\W_]*+)?(?:(?:t\d+|x)\]\W*)?|\]\s\W{{0,3}}){_POLITE}"
+    rf"(?:^[\W_]*+(?:\d{{1,3}}[.)]\s[\W_]*+)?(?:(?:t\d+|x)\]\W*)?|\]\s\W{{0,3}}){POLITE}"
     rf"(?P<order>(?:do not|under no circumstances|{_NOW_ON}|{_EVER}|make sure|see to it|{_DOING})\b(?!['’-]| me\b)|(?:{_DOING_SOMETHING}){_OBJECT}"
     rf"|(?!(?:{_NO_ORDER})\b)[a-z]{{3,20}}(?<!ed)(?<!ing)(?<!ly)(?<!s) (?:any|all|every|each)\b)"
     r"|(?:\b(?:you|the (?:next )?(?:assistant|agent|model|ai|bot|reader)|du|sie|tu|vous|usted|der (?:nächste )?(?:assistent|agent)"
@@ -115,7 +111,7 @@ _COMMAND = re.compile(
 ).search
 # Every clause is judged by its own words, so that true ones around it are no help. A comma divides
 # what begins with an order or a case; in prose it may stand before a verb that is none.
-_BETWEEN = r"[;:]\s++|\s\|\s|(?<!\d)[.!?][\"'”’)]*\s++|[\"'”»\]}],\s*+|\s[–—-]{1,3}\s|\b(?:because|since|so that|and then|weil|damit|parce que|porque|perché|потому что)\b"
+_BETWEEN = r"[;:]\s++|\s\|\s|(?<!\d)[.!?][\"'”’)]*\s++|[\"'”»\]}],\s*+|\s-{1,3}\s|\b(?:because|since|so that|and then|weil|damit|parce que|porque|perché|потому что)\b"
 _CLAUSES = re.compile(
     rf"{_BETWEEN}|,\s++(?=(?:and |but |or )?(?:so|please|now|then|always|never|do not|don['’]t)\b)"
 ).split
@@ -168,12 +164,12 @@ class Order(NamedTuple):
 
 def is_standing(statement: str) -> bool:
     """Whether *statement* says what holds from now on."""
-    return _STANDING(plain(statement)) is not None
+    return _STANDING(folded(statement)) is not None
 
 
 def orders_in(statement: str) -> Iterator[Order]:
     """Yield what *statement* orders and permits; what a page or a file ordered, it may tell."""
-    text, before = plain(statement), ""
+    text, before = folded(statement).strip(), ""
     for clause in (_PARTS if _CASE(text) or _COMMAND(text) else _CLAUSES)(text):
         command = _COMMAND(clause)
         found = command or _PERMIT(clause)

@@ -37,7 +37,8 @@ _AND = "&amp;"
 
 # What is not seen between letters, dashes of all lengths, and digits of other scripts.
 _ALIKE = {
-    **dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff")),
+    **dict.fromkeys((0xAD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070))),
+    **dict.fromkeys((0xFEFF, *range(0xE0000, 0xE0080))),
     **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212"), "-"),
     **{zero + digit: str(digit) for zero in (0x660, 0x6F0, 0x966) for digit in range(10)},
 }

@@ -1,8 +1,9 @@
 """
-Whether somebody in a conversation said what an order is about.
+Whether somebody in a conversation said what an order is about, or wished what a statement says.
 
 An order that stays in a summary is read as one of the user's, so most of its words have to be in what
-the user or the assistant said in one place: not only in what tools answered, and not nowhere.
+the user or the assistant said in one place: not only in what tools answered, and not nowhere. Nor is
+what only a page or a file says a wish of the user, who has said nothing in its words.
 """
 
 import re
@@ -17,6 +18,7 @@ from foldline.reduction.language import (
     FUNCTION_WORDS,
     TELLING,
     Profile,
+    content,
     is_foreign,
     is_spaced,
     profile,
@@ -29,7 +31,11 @@ from foldline.reduction.sources import texts_of
 from foldline.reduction.statements import statements
 
 
-__all__ = ["Said"]
+__all__ = ["TYPED", "Said"]
+
+
+TYPED = 1_500
+"""What has more characters was pasted: somebody else may have written it."""
 
 
 # What forbids, and what may have been said where somebody forbade it.
@@ -49,6 +55,21 @@ _LASTING = re.compile(
     r"|next time|any ?more|immer|nie|niemals|künftig|ab (?:jetzt|sofort)|toujours|jamais|désormais|avenir|siempre|nunca"
     r"|ahora|sempre|mai|poi|всегда|никогда|впредь)\b"
 ).search
+_WANT = r"(?:want|ask|request|decid|demand|instruct|order|agree|approv|wish|would like"
+_WISHES = re.compile(
+    r"\b(?:users?|customers?|clients?|humans?|operators?|owner|boss|manager|team)\b[^.\n]{0,40}?"
+    rf"\b{_WANT}|need|prefer|confirm)"
+    rf"|\b(?:he|she|they|we|you|everyone|everybody|somebody)\b[^.\n]{{0,20}}?\b{_WANT})"
+    rf"|\b(?:as|was|were|been|is|are|it) {_WANT}|confirm)\w*d\b|\b(?:agreed|approved|requested) (?:to|by|on|that)\b"
+    r"|\b(?:nutzer(?:in)?|benutzer(?:in)?|kund(?:e|in)) [^.\n]{0,20}?\b(?:will|wollte|möchte|wünscht|verlangt|bittet|bat)"
+    r"|\b(?:utilisat\w+|clients?) [^.\n]{0,20}?\b(?:veut|voulait|souhaite|demande|exige)"
+    r"|\b(?:usuari[oa]|utente|client[ea]) [^.\n]{0,20}?\b(?:quiere|quer|queria|quería|desea|deseja|pide|pede|vuole|chiede|exige)"
+    r"|\b(?:пользовател\w+|клиент\w*) [^.\n]{0,20}?(?:хоч|хот|прос|требу)\w+",
+    re.IGNORECASE,
+).search
+_LEAST_OF_WISH = 3
+_OF_TOOL = 0.7
+_OF_USER = 0.5
 _CLAUSES = re.compile(r"[,;:]\s").split
 _ITEM = re.compile(r"\d+(?:[.,]\d+)*|[^\W_]{2,}")
 _ENDING = re.compile(r"(?<=..)(?:ing|ed|es|s|e)\Z")
@@ -84,6 +105,21 @@ class Said:
             for text, plain in zip(self.texts, self._folded, strict=True)
         )
 
+    def is_typed(self, order: str) -> bool:
+        """Whether *order* is in the words that the user typed."""
+        told = content(words(order))
+        return bool(told) and any(len(told & one) >= _OF_TOOL * len(told) for one in self._typed)
+
+    def is_foreign(self, statement: str) -> bool:
+        """Whether *statement* tells as the user's wish what only an answer of a tool says."""
+        wish = _WISHES(statement)
+        if wish is None:
+            return False
+        told = content(words(statement.replace(wish[0], " "))) - content(TELLING)
+        if len(told) < _LEAST_OF_WISH or len(told & self._of_user) >= _OF_USER * len(told):
+            return False
+        return any(len(told & line) >= _OF_TOOL * len(told) for line in self._of_tools)
+
     def _was_named(self, stem: str) -> bool:
         return any(stem in plain for plain in self._folded)
 
@@ -108,6 +144,21 @@ class Said:
         talk = (one for one in request.messages if one.role in {"user", "assistant"})
         told = (*map(_told, request.earlier), *("\n".join(texts_of([one])) for one in talk))
         return [request.focus, *request.shown, *told]
+
+    @cached_property
+    def _typed(self) -> list[set[str]]:
+        users = (one.text for one in self._request.messages if one.role == "user")
+        texts = (*users, *self._request.shown)
+        return [content(words(text)) for text in texts if len(text) <= TYPED]
+
+    @cached_property
+    def _of_user(self) -> set[str]:
+        return content(words("\n".join((self._request.prompt, *self.texts))))
+
+    @cached_property
+    def _of_tools(self) -> list[set[str]]:
+        answers = texts_of(one for one in self._request.messages if one.role == "tool")
+        return [content(words(line)) for text in answers for line in statements(text)]
 
     @cached_property
     def _folded(self) -> list[str]:

@@ -10,11 +10,6 @@ from foldline.reduction.statements import is_listed, statements
 __all__ = ["begins_turn", "calls_tool", "is_turn", "without_quotes"]
 
 
-# Who tells, in languages without spaces, or that write endings onto the word.
-_TELLS = re.compile(
-    "用户|用戶|助手|对话|對話|总结|總結|摘要|讨论|討論|ユーザー|アシスタント|会話|要約|사용자|대화|요약"
-    r"|\b(?i:so far|bisher|jusqu['’]ici|hasta ahora|finora|até agora|tot nu toe|hittills|do tej pory|şimdiye kadar)\b"
-)
 # What is asked for, and nobody.
 _LABELS = re.compile(
     r"\b(?:user|customer)(?:[ _-]?(?:ids?|names?|accounts?|data)\b|['’]s\b)", re.IGNORECASE
@@ -89,7 +84,6 @@ _NOT_SAID = re.compile(
     r"|«[^»\n]{0,400}»|「[^」\n]{0,400}」",
     re.DOTALL,
 )
-_ASIDE = re.compile(r"(?<=[\w,;] )\([^()\n]{0,200}\)")
 _EXCLAIMED = re.compile(r"[!！][\s\"'”’)*_]*\Z").search
 _WORDS_OF_A_WISH = 4
 
@@ -136,11 +130,10 @@ def is_turn(text: str, instruction: str = "") -> bool:
     Who tells of a conversation names its sides or what they did, and speaks to nobody, unless the
     *instruction* asks for that. What is quoted, code and lists are not judged.
     """
-    spoken = _ASIDE.sub(" ", without_quotes(text))
-    said = [one for one in statements(spoken) if not is_listed(one)]
+    said = [one for one in statements(without_quotes(text)) if not is_listed(one)]
     if not said:
         return False
-    if _AGREES(said[0]) or _GOES_ON(said[-1]):
+    if _GOES_ON(said[-1]):
         return True
     if _ASKS_FOR_PERSON(instruction) or _REPORTS(text) or any(map(_NAMES_HIMSELF, said)):
         return False
@@ -160,7 +153,7 @@ def _narrates(said: Sequence[str], persons: frozenset[str]) -> bool:
     """Whether *said* begins by telling of a conversation, or tells what both sides did."""
     if any(_tells(one, persons) for one in said[:_BEGINNING]):
         return True
-    retold = [one for one in said if _RETOLD(one) and not ("?" in one or _GOES_ON(one))]
+    retold = [one for one in said if _RETOLD(one)]
     others = sum(_addresses(one, persons) for one in said if one not in retold)
     return len(retold) >= _LEAST_RETOLD and others <= _MOST_OTHER * len(retold)
 
@@ -183,9 +176,7 @@ def _speaks(said: Sequence[str], persons: frozenset[str]) -> bool:
 
 def _tells(sentence: str, persons: frozenset[str]) -> bool:
     found = {*words(_LABELS.sub(" ", sentence))}
-    if found & SIDES or _TELLS.search(sentence):
-        return True
-    return bool(found & TELLING) and not found & persons
+    return bool(found & SIDES) or (bool(found & TELLING) and not found & persons)
 
 
 def _addresses(sentence: str, persons: frozenset[str]) -> bool:

@@ -1,20 +1,17 @@
 """The single statements of a text: each line of a list, and each sentence of prose."""
 
 import re
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import NamedTuple, Self
 
 from msgspec import Struct
 
 
-__all__ = ["Kept", "is_labelled", "is_listed", "kept", "spread", "statements"]
+__all__ = ["Kept", "is_labelled", "is_listed", "kept", "statements"]
 
 
 # A line that is one statement, whatever it holds: of a list, a table or a quotation, or a heading.
 _IS_WHOLE = re.compile(r"\s*(?:\*(?!\*)|[-+•‣◦–—#>|]|\d{1,3}[.)]\s|```|~~~)").match
-# A line of a form or of JSON.
-_IS_NAMED = re.compile(r"\s*(?:[\"'{}\[\]<]|[^\W\d][\w -]{0,30}:(?:\s|\Z))").match
 # What may end a sentence, before what may begin one; no space is needed where none is written.
 _END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+\s++(?=[^\s\Wa-z]|[\"'“‘«(\[])|[。！？｡]")
 _HAS_WORD = re.compile(r"\w").search
@@ -65,16 +62,6 @@ def is_labelled(line: str) -> bool:
 def statements(text: str) -> list[str]:
     """Return the statements of *text* in their order; what has no word is none."""
     return [one for block in _blocks(text) for one in _of_block(block) if _HAS_WORD(one)]
-
-
-def spread(text: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Return what may be one statement of *text* on several lines, each with the pieces it is in."""
-    return [
-        (whole, pieces)
-        for lines in _paragraphs(text)
-        for whole, pieces in _rejoined(lines)
-        if len(pieces) > 1
-    ]
 
 
 def kept(text: str, is_bad: Callable[[str], bool]) -> Kept:
@@ -173,26 +160,3 @@ def _is_short(before: str, following: str) -> bool:
         or (word == last and _CLIPPED(last) is not None)
         or (following.isdigit() and _IS_COUNTED(last.casefold()) is not None)
     )
-
-
-def _paragraphs(text: str) -> Iterator[list[str]]:
-    """Yield lines that may be of one statement: of prose, or of an item with indented lines after it."""
-    lines: list[str] = []
-    for line in _blocks(text):
-        is_next = _HAS_WORD(line) and not _IS_WHOLE(line) and not _IS_NAMED(line)
-        if not (is_next and lines and (line[0].isspace() or not _IS_WHOLE(lines[0]))):
-            yield lines
-            lines = []
-        if _HAS_WORD(line):
-            lines.append(line)
-    yield lines
-
-
-def _rejoined(lines: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    left = deque(one for line in lines for one in _of_block(line) if _HAS_WORD(one))
-    for whole in _of_block(" ".join(" ".join(lines).split())):
-        pieces, end = list[str](), 0
-        while left and (start := whole.find(" ".join(left[0].split()), end)) >= 0:
-            end = start + 1
-            pieces.append(left.popleft())
-        yield whole, tuple(pieces)
