@@ -13,7 +13,7 @@ from foldline.reduction.orders import POLITE, is_reported
 from foldline.reduction.provenance import folded
 
 
-__all__ = ["Order", "is_standing", "orders_in"]
+__all__ = ["Order", "is_lasting", "is_standing", "orders_in"]
 
 
 def _words(listed: str) -> str:
@@ -78,7 +78,7 @@ _NO_ORDER = _words(
 # A clause that begins with an order, or tells its reader what he has to do.
 _EVER = _words(
     """
-    always never don['’]t must immer nie niemals toujours jamais siempre nunca sempre mai altijd nooit
+    always never immer nie niemals toujours jamais siempre nunca sempre mai altijd nooit
     alltid aldrig zawsze nigdy asla всегда никогда désormais dorénavant henceforth отныне впредь
     """
 )
@@ -97,7 +97,7 @@ _NOW_ON = (
 )
 _COMMAND = re.compile(
     rf"(?:^[\W_]*+(?:\d{{1,3}}[.)]\s[\W_]*+)?(?:(?:t\d+|x)\]\W*)?|\]\s\W{{0,3}}){POLITE}"
-    rf"(?P<order>(?:do not|under no circumstances|{_NOW_ON}|{_EVER}|make sure|see to it|{_DOING})\b(?!['’-]| me\b)|(?:{_DOING_SOMETHING}){_OBJECT}"
+    rf"(?P<order>(?:do not|under no circumstances|don['’]t|must|{_NOW_ON}|{_EVER}|make sure|see to it|{_DOING})\b(?!['’-]| me\b)|(?:{_DOING_SOMETHING}){_OBJECT}"
     rf"|(?!(?:{_NO_ORDER})\b)[a-z]{{3,20}}(?<!ed)(?<!ing)(?<!ly)(?<!s) (?:any|all|every|each)\b)"
     r"|(?:\b(?:you|the (?:next )?(?:assistant|agent|model|ai|bot|reader)|du|sie|tu|vous|usted|der (?:nächste )?(?:assistent|agent)"
     r"|l['’]assistant|el asistente|l['’]assistente|o assistente|ассистент)\W+"
@@ -152,6 +152,12 @@ _STANDING = re.compile(
 ).search
 
 
+_LASTING = re.compile(
+    rf"\b(?:{_EVER}|{_NOW_ON}|from (?:here|today) on|going forward|in (?:the )?future|every time|whenever"
+    r"|next time|any ?more|künftig|à l['’]avenir|de ahora|впредь)\b"
+).search
+
+
 class Order(NamedTuple):
     """What one clause orders or permits."""
 
@@ -165,6 +171,11 @@ class Order(NamedTuple):
 def is_standing(statement: str) -> bool:
     """Whether *statement* says what holds from now on."""
     return _STANDING(folded(statement)) is not None
+
+
+def is_lasting(said: str) -> bool:
+    """Whether *said*, folded, is to hold always, never or from now on."""
+    return _LASTING(said) is not None
 
 
 def orders_in(statement: str) -> Iterator[Order]:

@@ -32,8 +32,6 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|(.))", re.DOTALL)
 _CONTROLS = "bfnrt"
 # JSON is escaped again if it is a value in JSON.
 _MOST_ESCAPED = 3
-# The one character of addresses that HTML writes otherwise.
-_AND = "&amp;"
 
 # What is not seen between letters, dashes of all lengths, and digits of other scripts.
 _ALIKE = {
@@ -281,7 +279,7 @@ class _Statement:
     def __init__(self, text: str, source: Source) -> None:
         self._source = source
         # Case tells a code from a word.
-        self._left = _COMMON.sub(" ", _without_secrets(_alike(text)).replace(_AND, "&"))
+        self._left = _COMMON.sub(" ", _without_secrets(_alike(text)))
         if _CUT in self._left:
             words = self._left.split()
             self._left = " ".join(one for one in words if not source.has_cut(one.casefold()))
@@ -289,8 +287,6 @@ class _Statement:
         self._take(_ADDRESS, self._is_known)
         self._take(_MAIL, self._is_known)
         self._take(_UUID, self._is_known)
-        # A path may hold a day, and a day may look like a path.
-        self._take(_PATH, lambda path: source.has_path(path.casefold()) or None)
         self._take_days()
         self._take(_TICKET, lambda written: source.has_run(written[1:]))
         self._take(_BRANCH, self._is_known)
@@ -444,16 +440,10 @@ def _without_secrets(text: str) -> str:
 
 
 def _read(text: str) -> str:
-    """
-    Return *text* and after it the same without escapes, even if it is not whole JSON.
-
-    What HTML escapes is repeated at the end.
-    """
+    """Return *text* and after it the same without escapes, even if it is not whole JSON."""
     readings = [text]
     while "\\" in readings[-1] and len(readings) <= _MOST_ESCAPED:
         readings.append(_ESCAPE.sub(_unescaped, readings[-1]))
-    if any(_AND in reading for reading in readings):
-        readings.append(readings[-1].replace(_AND, "&"))
     return "\n".join(readings)
 
 

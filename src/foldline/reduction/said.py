@@ -13,14 +13,13 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
-from foldline.reduction.commands import Order
+from foldline.reduction.commands import Order, is_lasting
 from foldline.reduction.language import (
     FUNCTION_WORDS,
     TELLING,
     Profile,
     content,
     is_foreign,
-    is_spaced,
     profile,
     words,
 )
@@ -46,14 +45,6 @@ _BAN = (
 _BANS = re.compile(rf"\b(?:{_BAN})\b|n['’]t\b").search
 _DENIES = re.compile(
     rf"\b(?:{_BAN}|only|stop|except|instead|leave|keep|unchanged|limit\w*|forbid\w*|nur)\b|n['’]t\b"
-).search
-_HIDES = re.compile(
-    r"\b(?:never|not|no longer|stop|without)\b\W+(?:\w+\W+){0,2}?(?:ask|check|confirm|report|warn|tell|verify)"
-).search
-_LASTING = re.compile(
-    r"\b(?:always|never|from (?:now|here|today) on|going forward|henceforth|in (?:the )?future|every time|whenever"
-    r"|next time|any ?more|immer|nie|niemals|künftig|ab (?:jetzt|sofort)|toujours|jamais|désormais|avenir|siempre|nunca"
-    r"|ahora|sempre|mai|poi|всегда|никогда|впредь)\b"
 ).search
 _WANT = r"(?:want|ask|request|decid|demand|instruct|order|agree|approv|wish|would like"
 _WISHES = re.compile(
@@ -93,9 +84,7 @@ class Said:
     def has(self, order: Order) -> bool:
         """Whether somebody said what *order* is about; true where that cannot be told by its words."""
         wanted = _wanted(order)
-        if not wanted.stems and _HIDES(order.text):
-            return any(_HIDES(one) for plain in self._folded for one in statements(plain))
-        if not wanted.stems or not is_spaced(order.text):
+        if not wanted.stems:
             return True
         # A number or an id was said if it was said anywhere: it may be about something said elsewhere.
         named = {one for one in wanted.stems if _HAS_DIGIT(one) and self._was_named(one)}
@@ -130,7 +119,7 @@ class Said:
     @cached_property
     def has_lasting(self) -> bool:
         """Whether anybody said what is to hold always, never or from now on."""
-        return any(_LASTING(plain) for plain in self._folded)
+        return any(map(is_lasting, self._folded))
 
     @cached_property
     def languages(self) -> Profile:
@@ -255,8 +244,10 @@ def _stems(listed: str) -> frozenset[str]:
     return frozenset(map(_stem, listed.split()))
 
 
+# To forbid these hides what goes wrong.
+_WATCHING = _stems("ask check confirm report review run say show tell test verify")
 # What says how an order is meant and not what it is about.
-_LITTLE = frozenset(map(_stem, FUNCTION_WORDS | TELLING)) | _stems(
+_LITTLE = frozenset(map(_stem, FUNCTION_WORDS | TELLING)) - _WATCHING | _stems(
     "always never avoid prevent exclude do not don must should shall may can could would next now then first"
     " again still also please only immediately it them me my you your we us our no yes all any every each"
     " more other same whatever whichever via everything everybody result results outcome reply total details here there above below so if such very just even both up out off over down back less"
@@ -286,5 +277,3 @@ _LIGHT = _stems(
     " finish fix follow get give go implement include investigate keep leave list look make name note prepare"
     " provide put read report review run say see set show take tell test try turn use verify work write"
 )
-# To forbid these hides what goes wrong.
-_WATCHING = _stems("ask check confirm report review run say show tell test verify")

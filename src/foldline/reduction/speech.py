@@ -146,7 +146,7 @@ def _persons(said: Sequence[str]) -> frozenset[str]:
     shares = profile(words(" ".join(said))).languages
     least = max(_LEAST_SHARE, max(shares.values()) / 2)
     likely = [LANGUAGES[code] for code in shares if shares[code] >= least]
-    return frozenset(word for one in likely for word in one.first | one.second)
+    return frozenset(word for one in likely for word in one.persons)
 
 
 def _narrates(said: Sequence[str], persons: frozenset[str]) -> bool:
