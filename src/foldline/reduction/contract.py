@@ -115,7 +115,10 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
     unsaid: set[str] = set()
     for unit in statements(text):
         # What goes on in the next line is no order because it begins there.
-        lines = [" ".join(unit.split()), *(one for one in unit.split("\n")[1:] if one[:1].isupper())]
+        lines = [
+            " ".join(unit.split()),
+            *(one for one in unit.split("\n")[1:] if one[:1].isupper()),
+        ]
         # What nobody speaks here is there for another reader.
         is_strange_here = is_strange(words(without_quotes(unit)), main, said.languages)
         if any(map(is_order_of_nobody, lines)) or said.is_foreign(unit) or is_strange_here:

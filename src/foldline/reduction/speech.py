@@ -159,15 +159,12 @@ def _narrates(said: Sequence[str], persons: frozenset[str]) -> bool:
 
 
 def _speaks(said: Sequence[str], persons: frozenset[str]) -> bool:
-    """Whether *said* begins or ends by speaking to somebody, or does so often."""
+    """Whether *said* ends by speaking to somebody, or does so often."""
     addressed = [_addresses(one, persons) for one in said]
-    # Who tells of others again and again may begin with what one of them said.
-    is_told = sum(_tells(one, persons) for one in said) >= _BEGINNING
     # A last exclamation is a wish if it is short, and else an item like others.
     is_wish = len(words(said[-1])) <= _WORDS_OF_A_WISH and ":" not in said[-1]
     return (
-        (any(addressed[:_BEGINNING]) and not is_told)
-        or addressed[-1]
+        addressed[-1]
         or bool(_EXCLAIMED(said[0]))
         or (is_wish and bool(_EXCLAIMED(said[-1])))
         or sum(addressed) > _MOST_ADDRESSED * len(said)

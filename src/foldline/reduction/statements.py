@@ -20,12 +20,11 @@ _HAS_WORD = re.compile(r"\w").search
 _BREAK = re.compile(r"[\s(\[\"'“„«/]").split
 _CLIPPED = re.compile(r"[A-Z]?[b-df-hj-np-tv-xz]{1,4}|[IVXL]{2,5}", re.ASCII).fullmatch
 _SHORT = re.compile(
-    r"prof|rev|gen|col|capt|hon|etc|inc|co|corp|ave|approx|est|dept|ext|incl|eds?|al|vol|fig|sec|sc|ca|evtl|inkl"
+    r"no|art|max|min|abs|kap|kl|ver|page|prof|rev|gen|col|capt|hon|etc|inc|co|corp|ave|approx|est|dept|ext|incl|eds?|al|vol|fig|sec|sc|ca|evtl|inkl"
     r"|exkl|usw|geb|allg|sog|dipl|ing|abt|tel|aufl|ziff|einschl|mio|mme|mlle|env|av|tél|srta|sra|dña|uds?|avda|núm"
     r"|pág|sta|sto|sig|sigra|avv|arch|dott|geom|ecc|mevr|enz|bijv|eks|ul|os|godz|inż|itd|itp|św|im|např|atd|apod"
     r"|mudr|nám|ул|им|проф|гг|тел|др|пр|руб|тыс|стр|млн|млрд|doç|cad|sok|mah"
 ).fullmatch
-_IS_COUNTED = re.compile(r"no|art|max|min|abs|kap|kl|ver|page").fullmatch
 _LONGEST = 16
 _ORDINAL_DIGITS = 3
 _QUOTES = '"“”„«»`'
@@ -123,7 +122,7 @@ def _runs_on(line: str, following: str, *, is_open: bool) -> bool:
     if not first.islower() and not (begins and len(line) >= _WRAPPED):
         return False
     left = line.rstrip(_CLOSING)
-    is_over = left[-1:] in _ENDING and not (left[-1:] == "." and _is_short(left[:-1], first))
+    is_over = left[-1:] in _ENDING and not (left[-1:] == "." and _is_short(left[:-1]))
     return len(line) >= _WRAPPED_LOWER and (is_open or not is_over)
 
 
@@ -138,7 +137,7 @@ def _of_block(block: str) -> list[str]:
         seen = match.end()
         # In doubt a sentence goes on: half of one may say the contrary.
         is_clipped = match[0].rstrip() == "." and _is_short(
-            block[max(start, match.start() - _LONGEST) : match.start()], block[seen]
+            block[max(start, match.start() - _LONGEST) : match.start()]
         )
         if not (opened.is_open or is_clipped):
             pieces.append(block[start:seen])
@@ -146,7 +145,7 @@ def _of_block(block: str) -> list[str]:
     return [*pieces, block[start:]] if start < len(block) else pieces
 
 
-def _is_short(before: str, following: str) -> bool:
+def _is_short(before: str) -> bool:
     """Whether a full stop after *before* counts or shortens a word, as in "3. May" or "Dr. Lee"."""
     word: str = _BREAK(before[-_LONGEST:])[-1]
     last = word.rpartition(".")[2].lstrip("–-")
@@ -158,5 +157,4 @@ def _is_short(before: str, following: str) -> bool:
         len(last) == 1
         or _SHORT(last.casefold()) is not None
         or (word == last and _CLIPPED(last) is not None)
-        or (following.isdigit() and _IS_COUNTED(last.casefold()) is not None)
     )
