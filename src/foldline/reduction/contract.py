@@ -101,29 +101,25 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
     said = Said(request)
     main = mainly(profile(words(text)))
 
-    def is_order_of_nobody(line: str) -> bool:
-        return (
-            imitates(line)
-            or (is_order(line) and not said.is_typed(line))
-            or (is_standing(line) and not said.has_lasting)
-        )
-
-    def is_unsaid(line: str) -> bool:
-        return any(not said.has(order) for order in orders_in(line))
-
     bad: set[str] = set()
     unsaid: set[str] = set()
     for unit in statements(text):
         # What goes on in the next line is no order because it begins there.
-        lines = [
-            " ".join(unit.split()),
-            *(one for one in unit.split("\n")[1:] if one[:1].isupper()),
-        ]
-        # What nobody speaks here is there for another reader.
-        is_strange_here = is_strange(words(without_quotes(unit)), main, said.languages)
-        if any(map(is_order_of_nobody, lines)) or said.is_foreign(unit) or is_strange_here:
+        others = (one for one in unit.split("\n")[1:] if one[:1].isupper())
+        lines = [" ".join(unit.split()), *others]
+        if (
+            said.is_foreign(unit)
+            # What nobody speaks here is there for another reader.
+            or is_strange(words(without_quotes(unit)), main, said.languages)
+            or any(
+                imitates(line)
+                or (is_order(line) and not said.is_typed(line))
+                or (is_standing(line) and not said.has_lasting)
+                for line in lines
+            )
+        ):
             bad.add(unit)
-        elif any(map(is_unsaid, lines)):
+        elif any(not said.has(order) for line in lines for order in orders_in(line)):
             unsaid.add(unit)
     return bad if unsaid and said.is_in_another_language(text) else bad | unsaid
 

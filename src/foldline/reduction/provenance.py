@@ -157,8 +157,7 @@ class Source:
 
     def has_number(self, written: str) -> bool:
         """Whether a number was said, with whatever marks between its digits."""
-        found = {*readings(written)}
-        return not (self._numbers.isdisjoint(found) and self._spoken_numbers.isdisjoint(found))
+        return not self._numbers.isdisjoint(readings(written))
 
     def has_about(self, written: str) -> bool:
         """Whether a number was said that is within a twentieth of the one *written*."""
@@ -170,8 +169,7 @@ class Source:
 
     def has_day(self, one: Day) -> bool:
         """Whether a day was said, with its year if that was said too."""
-        key = (one.month, one.day)
-        years = self._days.get(key) or self._spoken_days.get(key, set())
+        years = self._days.get((one.month, one.day), set())
         if one.year is None or one.year in years:
             return bool(years)
         return None in years and str(one.year) in self._numbers
@@ -239,18 +237,6 @@ class Source:
     @cached_property
     def _days(self) -> dict[tuple[int, int], set[int | None]]:
         return _years_of(self._text)
-
-    @cached_property
-    def _spoken(self) -> str:
-        return in_digits(self._text)
-
-    @cached_property
-    def _spoken_numbers(self) -> frozenset[str]:
-        return numbers_of(self._spoken)
-
-    @cached_property
-    def _spoken_days(self) -> dict[tuple[int, int], set[int | None]]:
-        return _years_of(self._spoken)
 
     def _joined(self, names: set[str]) -> frozenset[str]:
         """Return those of *names* that are said in groups, or in one piece and written in groups."""
@@ -440,11 +426,11 @@ def _without_secrets(text: str) -> str:
 
 
 def _read(text: str) -> str:
-    """Return *text* and after it the same without escapes, even if it is not whole JSON."""
+    """Return *text*, the same without escapes, even if it is not whole JSON, and numbers in words."""
     readings = [text]
     while "\\" in readings[-1] and len(readings) <= _MOST_ESCAPED:
         readings.append(_ESCAPE.sub(_unescaped, readings[-1]))
-    return "\n".join(readings)
+    return "\n".join((*readings, in_digits(text)))
 
 
 def _unescaped(match: re.Match[str]) -> str:
