@@ -79,7 +79,7 @@ LANGUAGES = {
         "werden noch nur über um so wie bis durch",
         persons="ich mir mich mein meine du dir dich dein deine deinen deinem deiner euch euer eure",
         telling="nutzer benutzer assistent gespräch unterhaltung zusammenfassung kunde kundin fragte "
-        "wollte bat sagte möchte wünschte besprochen erklärte schlug gesprochen nutzerin",
+        "wollte bat gebeten sagte möchte wünschte besprochen erklärte schlug gesprochen nutzerin",
     ),
     "fr": _language(
         "french français francais",
@@ -94,7 +94,7 @@ LANGUAGES = {
         "el la los las un una unos unas de del y o pero a al en con por para es son era eran fue fueron "
         "ha han ser se su sus lo que no como más este esta también sobre cuando",
         persons="yo me mi mis tú tu tus te usted ustedes",
-        telling="usuario usuaria asistente conversación resumen cliente clienta pidió preguntó quería "
+        telling="usuario usuaria asistente conversación resumen cliente clienta pidió pidieron preguntó quería "
         "quiere dijo explicó propuso habló",
     ),
     "it": _language(
@@ -110,7 +110,7 @@ LANGUAGES = {
         "o a os as um uma uns umas de do da dos das e ou mas ao à em no na nos nas com por para é são "
         "era foram foi tem têm ser se seu sua não que como mais também este esta",
         persons="eu me meu minha tu te teu você vocês",
-        telling="usuário usuária utilizador assistente conversa resumo cliente pediu perguntou queria "
+        telling="usuário usuária utilizador assistente conversa resumo cliente pediu pediram perguntou queria "
         "quer disse explicou propôs",
     ),
     "nl": _language(
@@ -140,7 +140,7 @@ LANGUAGES = {
         "i w na z do od po za przez dla o u ze nie się jest są był była było były został została to ten "
         "ta te tego tej jego jej ich że jak ale oraz lub już także",
         persons="ja mnie mi mój moja ty cię twój twoja",
-        telling="użytkownik użytkownika asystent rozmowa rozmowy podsumowanie klient poprosił zapytał "
+        telling="użytkownik użytkownika asystent rozmowa rozmowy podsumowanie klient poprosił poproszono zapytał "
         "chciał chce powiedział",
     ),
     "tr": _language(
@@ -155,7 +155,7 @@ LANGUAGES = {
         "и в на с к по из от за для о у не что это как он она они его её их но или был была было были "
         "быть есть же бы также если при так уже до",
         persons="я мне меня мой моя ты тебе тебя вы вам вас ваш ваши",
-        telling="пользователь пользователя ассистент разговор разговора резюме сводка клиент попросил "
+        telling="пользователь пользователя ассистент разговор разговора резюме сводка клиент попросил попросили "
         "спросил хотел хочет сказал обсудили",
     ),
 }

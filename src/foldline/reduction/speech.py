@@ -19,17 +19,6 @@ _ADDRESSES = re.compile(
     "你|您|あなた|당신|我可以|お手伝い|承知|かしこまり|了解しました|ますね|ましょう|好的|明白了|让我|我来|알겠습니다|드릴"
     r"|(?:(?<=[^\W\d_] )|(?<=, ))(?:Sie|Ihnen|Ihr(?:e[mnrs]?)?)\b"
 )
-# Who begins so tells what he was asked or has to do, though he says "I" or "you".
-_REPORTS = re.compile(
-    r"\W{0,9}(?:i was (?:asked|told)|(?:earlier,? )?you (?:asked|wanted|want|told) me to|you requested that i"
-    r"|my (?:task|job|assignment) (?:is|was)|my (?:notes|summary)|ich (?:wurde gebeten|sollte)|du hast mich gebeten"
-    r"|sie haben mich gebeten|meine aufgabe (?:ist|war)|on m['’]a demandé|(?:tu m['’]as|vous m['’]avez) demandé"
-    r"|ma tâche (?:est|était)|(?:se )?me (?:pidió|pidieron|pediste)|mi tarea (?:es|era)|(?:mi è stato|mi hai) chiesto"
-    r"|il mio compito (?:è|era)|(?:você )?me pedi(?:u|ram|ste)|pedi(?:u|ram|ste)-me|minha tarefa (?:é|era)|mij werd gevraagd|je vroeg me"
-    r"|mijn taak (?:is|was)|poproszono mnie|poprosił[ae]ś mnie|moim zadaniem (?:jest|było)|меня попросили"
-    r"|(?:ты попросил\w?|вы попросили) меня|моя задача|benden istendi|görevim)\b",
-    re.IGNORECASE,
-).match
 # Who ends so asks his reader for something, offers it, or goes on working.
 _GOES_ON = re.compile(
     r"\b(?:let['’]s|i['’]ll)\b|¿(?:desea|quiere|le gustaría|puede|podría)\b"
@@ -66,6 +55,7 @@ _NAMES_HIMSELF = re.compile(
     r"|asystent|asistan|ассистент)\b",
     re.IGNORECASE,
 ).search
+_SAYING = TELLING - SIDES
 _LEAST_RETOLD = 3
 _MOST_OTHER = 0.5
 # An instruction that asks for a person.
@@ -135,7 +125,7 @@ def is_turn(text: str, instruction: str = "") -> bool:
         return False
     if _GOES_ON(said[-1]):
         return True
-    if _ASKS_FOR_PERSON(instruction) or _REPORTS(text) or any(map(_NAMES_HIMSELF, said)):
+    if _ASKS_FOR_PERSON(instruction) or any(map(_NAMES_HIMSELF, said)):
         return False
     persons = _persons(said)
     return not _narrates(said, persons) and _speaks(said, persons)
@@ -151,7 +141,9 @@ def _persons(said: Sequence[str]) -> frozenset[str]:
 
 def _narrates(said: Sequence[str], persons: frozenset[str]) -> bool:
     """Whether *said* begins by telling of a conversation, or tells what both sides did."""
-    if any(_tells(one, persons) for one in said[:_BEGINNING]):
+    # One sentence may be an answer that tells what somebody wanted; more begin with that.
+    begins = len(said) > 1 and not _SAYING.isdisjoint(words(said[0]))
+    if begins or any(_tells(one, persons) for one in said[:_BEGINNING]):
         return True
     retold = [one for one in said if _RETOLD(one)]
     others = sum(_addresses(one, persons) for one in said if one not in retold)
