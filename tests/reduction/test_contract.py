@@ -124,7 +124,6 @@ def test_an_invented_name_is_refused(name: str) -> None:
         "http://localhost:8080/start and http://127.0.0.1/",
         "http://localhost, https://localhost?x=1",
         "a box of 10x20x30cm, 1920x1080p60",
-        "PT1H30M, P1DT12H and P3Y6M4DT12H30M5S",
         "12.5 and 0.25 at 14:30",
         "e.g. this and design.After, i.e. (see above)",
     ],
@@ -302,7 +301,7 @@ def test_a_summary_may_tell_of_answers(text: str) -> None:
 @pytest.mark.parametrize(
     "literal",
     [
-        "https://www.", "a@b.", "1d2", "p1dt1h", "10x", "aaaaaaaa-bbbb-", "A1B2C3", "a1 ",
+        "https://www.", "a@b.", "1d2", "10x", "aaaaaaaa-bbbb-", "A1B2C3", "a1 ",
         "would you like ", "let me know if ", "sure ", "[redacted a", "\\u0041", "\\\\",
         "<tool_call", '{ "name"', "?", " ", "\0", "\ud800",
     ],

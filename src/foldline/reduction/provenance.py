@@ -100,14 +100,13 @@ _EDGES = "_.:/?#!&+=-~*\\"
 _OWN_HOST = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?![^/?#])")
 
 _MIXED = re.compile(r"(?=[a-z]*\d)(?=\d*[a-z])[a-z\d]{4,}", re.IGNORECASE).fullmatch
-# Times, durations and sizes, which anybody may write in a new way: 1d12h30m, PT1H30M, 10x20x30cm,
-# 1920x1080p60; and words with a small number: python3, utf8mb4.
+# Durations and sizes, which anybody may write in a new way: 1d12h30m, 10x20x30cm, 1920x1080p60; and
+# words with a small number: python3, utf8mb4.
 _MEASURE = re.compile(
-    r"(?:\d{1,2}(?:ms|min|sec|hrs?|[dhmstwyz]))+\d{0,2}|p(?:\d+[dmwy])*(?:t(?:\d+[hms])+)?"
-    r"|\d+(?:st|nd|rd|th)",
+    r"(?:\d{1,2}(?:ms|min|sec|hrs?|[dhmstwyz]))+\d{0,2}|\d+(?:x\d+)+[a-z]{0,3}\d*"
 ).fullmatch
-_WORD_ANDNUMBER = re.compile(r"[A-Z]?[a-z]{2,}\d{1,2}[a-z]{0,3}\d?").fullmatch
-_WITH_UNIT = re.compile(r"(\d+)[a-z]{1,4}|\d+(?:x\d+)+[a-z]{0,3}\d*").fullmatch
+_WORD_AND_NUMBER = re.compile(r"[A-Z]?[a-z]{2,}\d{1,2}[a-z]{0,3}\d?").fullmatch
+_WITH_UNIT = re.compile(r"(\d+)[a-z]{1,4}").fullmatch
 _CAMEL = re.compile(r"[a-z][A-Z]").search
 _LETTERS = re.compile(r"[A-Za-z]*")
 _CAPITALS = re.compile(r"[A-Z]{3,8}").fullmatch
@@ -360,15 +359,11 @@ class _Statement:
             return True
         if self._source.has_beginning(run):
             return True
-        if len(run) > _LONGEST_CODE:
-            return False
         unit = _WITH_UNIT(run)
-        if unit is not None and unit[1] is not None:
-            count = unit[1]
-            return len(count) < _LEAST_DIGITS or any(
-                map(self._source.has_number, (count, f"{count}000"))
-            )
-        return unit is not None or _MEASURE(run) is not None or _WORD_ANDNUMBER(name) is not None
+        if unit is None:
+            return _MEASURE(run) is not None or _WORD_AND_NUMBER(name) is not None
+        counts = (unit[1], f"{unit[1]}000")
+        return len(unit[1]) < _LEAST_DIGITS or any(map(self._source.has_number, counts))
 
     def _is_about_known(self, written: str) -> bool | None:
         return True if self._source.has_about(re.sub(r"[^\d.,]", "", written)) else None

@@ -205,16 +205,12 @@ def _wanted(order: Order) -> _Wanted:
     first = next(map(_stem, _ITEM.findall(order.text)), "")
     is_light = {first, verb} & _LIGHT and not (is_ban and {first, verb} & _WATCHING)
     return _Wanted(
-        stems=_without_light(stems) if is_light and not order.is_permit else stems,
+        stems=[one for one in stems if order.is_permit or not is_light or one not in _LIGHT],
         verb=effect if order.is_permit else "" if is_light or is_ban else verb,
         is_ban=is_ban,
         is_light=bool(is_light) and not order.is_permit and not is_ban,
         has_effect=not is_ban and (order.is_permit or verb in _EFFECTS),
     )
-
-
-def _without_light(stems: list[str]) -> list[str]:
-    return [one for one in stems if one not in _LIGHT]
 
 
 def _told(text: str) -> str:

@@ -128,9 +128,7 @@ def _language_defects(
     own: Profile, known: Sequence[Profile], request: SummaryRequest
 ) -> Iterator[str]:
     instruction = f"{request.prompt}\n{request.focus}"
-    if names_language(instruction):
-        return
-    if is_foreign(own, profile(words(instruction)), *known):
+    if not names_language(instruction) and is_foreign(own, profile(words(instruction)), *known):
         yield "The text is in another language than the conversation and its instruction."
 
 
