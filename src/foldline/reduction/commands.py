@@ -79,7 +79,7 @@ _NO_ORDER = _words(
 _EVER = _words(
     """
     always never immer nie niemals toujours jamais siempre nunca sempre mai altijd nooit
-    alltid aldrig zawsze nigdy asla всегда никогда désormais dorénavant henceforth отныне впредь
+    alltid aldrig zawsze nigdy asla всегда никогда
     """
 )
 _HAVE_TO = (
@@ -92,8 +92,10 @@ _HARM = (
 )
 # What holds from now on.
 _NOW_ON = (
-    r"from now on|ab jetzt|ab sofort|von nun an|desde ahora|a partir de (?:ahora|agora)|d['’]ora in poi|vanaf nu"
-    r"|från och med nu|od teraz|bundan sonra"
+    r"from (?:now|here|this point|today) on|going forward|henceforth|(?:in|for) (?:all |any |every )?(?:the )?"
+    r"(?:later|future|subsequent|following) (?:sessions?|runs?|calls?|tasks?|turns?|replies|answers?|messages?)"
+    r"|ab jetzt|ab sofort|von nun an|künftig|désormais|dorénavant|à l['’]avenir|desde ahora|de ahora"
+    r"|a partir de (?:ahora|agora)|d['’]ora in poi|vanaf nu|från och med nu|od teraz|bundan sonra|отныне|впредь"
 )
 _COMMAND = re.compile(
     rf"(?:^[\W_]*+(?:\d{{1,3}}[.)]\s[\W_]*+)?(?:(?:t\d+|x)\]\W*)?|\]\s\W{{0,3}}){POLITE}"
@@ -145,16 +147,9 @@ _SIDE = re.compile(
     r"\b(?:users?|customers?|clients?|humans?|operators?|assistant|admin\w*|owner|boss|manager|he|she|they)\b"
 ).search
 
-_STANDING = re.compile(
-    rf"\b(?:{_NOW_ON}|from (?:here|this point|today) on|going forward|henceforth|(?:in|for) (?:all |any |every )?(?:the )?"
-    r"(?:later|future|subsequent|following) (?:sessions?|runs?|calls?|tasks?|turns?|replies|answers?|messages?)"
-    r"|künftig|désormais|dorénavant|à l['’]avenir|de ahora|отныне|впредь)\b"
-).search
-
-
+_STANDING = re.compile(rf"\b(?:{_NOW_ON})\b").search
 _LASTING = re.compile(
-    rf"\b(?:{_EVER}|{_NOW_ON}|from (?:here|today) on|going forward|in (?:the )?future|every time|whenever"
-    r"|next time|any ?more|künftig|à l['’]avenir|de ahora|впредь)\b"
+    rf"\b(?:{_EVER}|{_NOW_ON}|in (?:the )?future|every time|whenever|next time|any ?more)\b"
 ).search
 
 

@@ -156,7 +156,8 @@ class Source:
 
     def has_number(self, written: str) -> bool:
         """Whether a number was said, with whatever marks between its digits."""
-        return not self._numbers.isdisjoint(readings(written))
+        found = {*readings(written)}
+        return not (self._numbers.isdisjoint(found) and self._spoken[0].isdisjoint(found))
 
     def has_about(self, written: str) -> bool:
         """Whether a number was said that is within a twentieth of the one *written*."""
@@ -168,7 +169,8 @@ class Source:
 
     def has_day(self, one: Day) -> bool:
         """Whether a day was said, with its year if that was said too."""
-        years = self._days.get((one.month, one.day), set())
+        key = (one.month, one.day)
+        years = self._days.get(key) or self._spoken[1].get(key, set())
         if one.year is None or one.year in years:
             return bool(years)
         return None in years and str(one.year) in self._numbers
@@ -236,6 +238,11 @@ class Source:
     @cached_property
     def _days(self) -> dict[tuple[int, int], set[int | None]]:
         return _years_of(self._text)
+
+    @cached_property
+    def _spoken(self) -> tuple[frozenset[str], dict[tuple[int, int], set[int | None]]]:
+        spoken = in_digits(self._text)
+        return numbers_of(spoken), _years_of(spoken)
 
     def _joined(self, names: set[str]) -> frozenset[str]:
         """Return those of *names* that are said in groups, or in one piece and written in groups."""
@@ -421,11 +428,11 @@ def _without_secrets(text: str) -> str:
 
 
 def _read(text: str) -> str:
-    """Return *text*, the same without escapes, even if it is not whole JSON, and numbers in words."""
+    """Return *text* and after it the same without escapes, even if it is not whole JSON."""
     readings = [text]
     while "\\" in readings[-1] and len(readings) <= _MOST_ESCAPED:
         readings.append(_ESCAPE.sub(_unescaped, readings[-1]))
-    return "\n".join((*readings, in_digits(text)))
+    return "\n".join(readings)
 
 
 def _unescaped(match: re.Match[str]) -> str:
