@@ -131,8 +131,8 @@ a hollow text is accepted
 
 reduction/provenance.py: reduction/test_provenance.py
 a number in words was not said
-- return "\\n".join((*readings, in_digits(text)))
-+ return "\\n".join(readings)
+- return not (self._numbers.isdisjoint(found) and self._spoken[0].isdisjoint(found))
++ return not self._numbers.isdisjoint(found)
 half of a cut name is enough
 - return is_cut and all(piece in self._text for piece in pieces)
 + return is_cut

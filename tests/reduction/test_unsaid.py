@@ -121,7 +121,7 @@ def test_what_holds_from_now_on_was_said() -> None:
         "The user (mara_quint_4718) wants to move the trip KBUT8V from Lisbon to Warsaw by two days, with a morning "
         "departure and a second suitcase."
     )
-    line = "Going forward, the second suitcase goes with the folding music stand."
+    line = "The second suitcase goes with the folding music stand going forward."
     for said, dropped in ((TRAVEL[:8], 1), (TRAVEL[:9], 0)):
         assert judge(f"{text}\n{line}", asked(said)).dropped == dropped
 
