@@ -112,8 +112,8 @@ what is to hold from now on needs nobody who said so
 
 reduction/speech.py: reduction/test_contract_faults.py
 what begins as a summary may end as an answer
-- if _AGREES(said[0]) or _GOES_ON(said[-1]):
-+ if _AGREES(said[0]):
+- if _GOES_ON(said[-1]):
++ if False:
 who is asked for the user's id is told about
 - found = {*words(_LABELS.sub(" ", sentence))}
 + found = {*words(sentence)}
@@ -131,7 +131,7 @@ a hollow text is accepted
 
 reduction/provenance.py: reduction/test_provenance.py
 a number in words was not said
-- return not (self._numbers.isdisjoint(found) and self._spoken_numbers.isdisjoint(found))
+- return not (self._numbers.isdisjoint(found) and self._spoken[0].isdisjoint(found))
 + return not self._numbers.isdisjoint(found)
 half of a cut name is enough
 - return is_cut and all(piece in self._text for piece in pieces)

@@ -124,7 +124,6 @@ def test_an_invented_name_is_refused(name: str) -> None:
         "http://localhost:8080/start and http://127.0.0.1/",
         "http://localhost, https://localhost?x=1",
         "a box of 10x20x30cm, 1920x1080p60",
-        "PT1H30M, P1DT12H and P3Y6M4DT12H30M5S",
         "12.5 and 0.25 at 14:30",
         "e.g. this and design.After, i.e. (see above)",
     ],
@@ -204,18 +203,13 @@ def test_what_was_redacted_is_no_invention() -> None:
         "DE12AB34CD",
         "12345678-1234-4234-8234-123456789abc",
         "9F1C2D3EAAAA4BBB8CCC123456789ABC",
-        "https://example.org/b?x=1&y=2",
-        "https://example.org/b?x=1&amp;y=2",
-        "https://example.org/c?x=1&amp;y=2",
-        "https://example.org/c?x=1&y=2",
     ],
 )
 def test_names_may_be_dressed_otherwise(written: str) -> None:
     """Another scheme, case, mark around a name or grouping of its characters is no invention."""
     source = Message.user(
         LONG + "https://example.org/a ann@example.org DE12 AB34 CD "
-        "12345678123442348234123456789abc 9f1c2d3e-aaaa-4bbb-8ccc-123456789abc "
-        "https://example.org/b?x=1&amp;y=2 https://example.org/c?x=1&y=2"
+        "12345678123442348234123456789abc 9f1c2d3e-aaaa-4bbb-8ccc-123456789abc"
     )
 
     assert judge(written, request(source)) == ()
@@ -307,8 +301,8 @@ def test_a_summary_may_tell_of_answers(text: str) -> None:
 @pytest.mark.parametrize(
     "literal",
     [
-        "https://www.", "a@b.", "1d2", "p1dt1h", "10x", "aaaaaaaa-bbbb-", "A1B2C3", "a1 ",
-        "would you like ", "let me know if ", "sure ", "[redacted a", "&amp;", "\\u0041", "\\\\",
+        "https://www.", "a@b.", "1d2", "10x", "aaaaaaaa-bbbb-", "A1B2C3", "a1 ",
+        "would you like ", "let me know if ", "sure ", "[redacted a", "\\u0041", "\\\\",
         "<tool_call", '{ "name"', "?", " ", "\0", "\ud800",
     ],
 )  # fmt: skip

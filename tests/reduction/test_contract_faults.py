@@ -259,7 +259,7 @@ NARRATIVES = [
     ("I asked you to move my trip from Lisbon to Warsaw by two days, because my daughter had her violin recital. You "
     "found HAT094 and HAT318 for Wednesday. I chose the morning flight and wanted to pay with the gift certificate, "
     "which you told me was refused. In the end I wanted the card charged if my window seat near the wing stayed."),
-    ("You wanted your trip to Warsaw moved to Wednesday. I searched and found two direct flights, and you took the "
+    ("Your trip to Warsaw was moved to Wednesday. I searched and found two direct flights, and you took the "
     "morning one. I tried the gift certificate, but the airline refused it. You then asked for the original card, "
     "and a window seat near the wing."),
 ]  # fmt: skip

@@ -9,21 +9,17 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from foldline.reduction.orders import is_reported, plain
+from foldline.reduction.orders import POLITE, is_reported
+from foldline.reduction.provenance import folded
 
 
-__all__ = ["Order", "is_standing", "orders_in"]
+__all__ = ["Order", "is_lasting", "is_standing", "orders_in"]
 
 
 def _words(listed: str) -> str:
     return "|".join(listed.split())
 
 
-_POLITE = (
-    r"(?:(?:please|now|then|also|and|so|first|next|kindly|just|you (?:must|should|will|shall|have to"
-    r"|need to)|must|should|immediately|simply|directly|quietly|silently|automatically|right away|at once"
-    r"|bitte|por favor|s'il vous plaît|per favore)\W+){0,3}"
-)
 # To find something out, or to check the work, does no harm.
 _INQUIRES = re.compile(
     r"(?:ask|check|verify|confirm|find out|see|clarify|determine|decide)\b[^.\n]{0,40}?\b(?:whether|if|why|how|which|when|where)\b"
@@ -82,8 +78,8 @@ _NO_ORDER = _words(
 # A clause that begins with an order, or tells its reader what he has to do.
 _EVER = _words(
     """
-    always never don['’]t must immer nie niemals toujours jamais siempre nunca sempre mai altijd nooit
-    alltid aldrig zawsze nigdy asla всегда никогда désormais dorénavant henceforth отныне впредь
+    always never immer nie niemals toujours jamais siempre nunca sempre mai altijd nooit
+    alltid aldrig zawsze nigdy asla всегда никогда
     """
 )
 _HAVE_TO = (
@@ -96,12 +92,14 @@ _HARM = (
 )
 # What holds from now on.
 _NOW_ON = (
-    r"from now on|ab jetzt|ab sofort|von nun an|desde ahora|a partir de (?:ahora|agora)|d['’]ora in poi|vanaf nu"
-    r"|från och med nu|od teraz|bundan sonra"
+    r"from (?:now|here|this point|today) on|going forward|henceforth|(?:in|for) (?:all |any |every )?(?:the )?"
+    r"(?:later|future|subsequent|following) (?:sessions?|runs?|calls?|tasks?|turns?|replies|answers?|messages?)"
+    r"|ab jetzt|ab sofort|von nun an|künftig|désormais|dorénavant|à l['’]avenir|desde ahora|de ahora"
+    r"|a partir de (?:ahora|agora)|d['’]ora in poi|vanaf nu|från och med nu|od teraz|bundan sonra|отныне|впредь"
 )
 _COMMAND = re.compile(
-    rf"(?:^[\W_]*+(?:\d{{1,3}}[.)]\s[\W_]*+)?(?:(?:t\d+|x)\]\W*)?|\]\s\W{{0,3}}){_POLITE}"
-    rf"(?P<order>(?:do not|under no circumstances|{_NOW_ON}|{_EVER}|make sure|see to it|{_DOING})\b(?!['’-]| me\b)|(?:{_DOING_SOMETHING}){_OBJECT}"
+    rf"(?:^[\W_]*+(?:\d{{1,3}}[.)]\s[\W_]*+)?(?:(?:t\d+|x)\]\W*)?|\]\s\W{{0,3}}){POLITE}"
+    rf"(?P<order>(?:do not|under no circumstances|don['’]t|must|{_NOW_ON}|{_EVER}|make sure|see to it|{_DOING})\b(?!['’-]| me\b)|(?:{_DOING_SOMETHING}){_OBJECT}"
     rf"|(?!(?:{_NO_ORDER})\b)[a-z]{{3,20}}(?<!ed)(?<!ing)(?<!ly)(?<!s) (?:any|all|every|each)\b)"
     r"|(?:\b(?:you|the (?:next )?(?:assistant|agent|model|ai|bot|reader)|du|sie|tu|vous|usted|der (?:nächste )?(?:assistent|agent)"
     r"|l['’]assistant|el asistente|l['’]assistente|o assistente|ассистент)\W+"
@@ -115,7 +113,7 @@ _COMMAND = re.compile(
 ).search
 # Every clause is judged by its own words, so that true ones around it are no help. A comma divides
 # what begins with an order or a case; in prose it may stand before a verb that is none.
-_BETWEEN = r"[;:]\s++|\s\|\s|(?<!\d)[.!?][\"'”’)]*\s++|[\"'”»\]}],\s*+|\s[–—-]{1,3}\s|\b(?:because|since|so that|and then|weil|damit|parce que|porque|perché|потому что)\b"
+_BETWEEN = r"[;:]\s++|\s\|\s|(?<!\d)[.!?][\"'”’)]*\s++|[\"'”»\]}],\s*+|\s-{1,3}\s|\b(?:because|since|so that|and then|weil|damit|parce que|porque|perché|потому что)\b"
 _CLAUSES = re.compile(
     rf"{_BETWEEN}|,\s++(?=(?:and |but |or )?(?:so|please|now|then|always|never|do not|don['’]t)\b)"
 ).split
@@ -149,10 +147,9 @@ _SIDE = re.compile(
     r"\b(?:users?|customers?|clients?|humans?|operators?|assistant|admin\w*|owner|boss|manager|he|she|they)\b"
 ).search
 
-_STANDING = re.compile(
-    rf"\b(?:{_NOW_ON}|from (?:here|this point|today) on|going forward|henceforth|(?:in|for) (?:all |any |every )?(?:the )?"
-    r"(?:later|future|subsequent|following) (?:sessions?|runs?|calls?|tasks?|turns?|replies|answers?|messages?)"
-    r"|künftig|désormais|dorénavant|à l['’]avenir|de ahora|отныне|впредь)\b"
+_STANDING = re.compile(rf"\b(?:{_NOW_ON})\b").search
+_LASTING = re.compile(
+    rf"\b(?:{_EVER}|{_NOW_ON}|in (?:the )?future|every time|whenever|next time|any ?more)\b"
 ).search
 
 
@@ -168,12 +165,17 @@ class Order(NamedTuple):
 
 def is_standing(statement: str) -> bool:
     """Whether *statement* says what holds from now on."""
-    return _STANDING(plain(statement)) is not None
+    return _STANDING(folded(statement)) is not None
+
+
+def is_lasting(said: str) -> bool:
+    """Whether *said*, folded, is to hold always, never or from now on."""
+    return _LASTING(said) is not None
 
 
 def orders_in(statement: str) -> Iterator[Order]:
     """Yield what *statement* orders and permits; what a page or a file ordered, it may tell."""
-    text, before = plain(statement), ""
+    text, before = folded(statement).strip(), ""
     for clause in (_PARTS if _CASE(text) or _COMMAND(text) else _CLAUSES)(text):
         command = _COMMAND(clause)
         found = command or _PERMIT(clause)

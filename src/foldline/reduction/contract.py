@@ -13,15 +13,14 @@ from msgspec import Struct
 
 from foldline.reduction.commands import is_standing, orders_in
 from foldline.reduction.language import is_strange, mainly, profile, words
-from foldline.reduction.orders import disguised, frames, imitates, is_order
+from foldline.reduction.orders import frames, imitates, is_order
 from foldline.reduction.provenance import Source
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.said import Said
 from foldline.reduction.sendable import cleaned
 from foldline.reduction.shape import shape_defects
 from foldline.reduction.speech import begins_turn, calls_tool, is_turn, without_quotes
-from foldline.reduction.statements import kept, spread, statements
-from foldline.reduction.wishes import Wishes
+from foldline.reduction.statements import kept, statements
 
 
 __all__ = ["BUDGET_TOLERANCE", "Review", "reviewed"]
@@ -83,8 +82,7 @@ def reviewed(
     # The rest reads the source: only a text that may be used is worth that.
     if faults or by_code:
         return Review(text=text, tokens=tokens, defects=faults)
-    source = Source(request)
-    bad = _unfounded(text, request, source) | source.lacking(statements(text))
+    bad = _unfounded(text, request) | Source(request).lacking(statements(text))
     left = kept(text, bad.__contains__)
     faults = tuple(_kind_faults(text, left.text, request.prompt)) or tuple(
         shape_defects(text, request, merges=merges)
@@ -98,48 +96,31 @@ def reviewed(
     return Review(text=text, tokens=tokens)
 
 
-def _unfounded(text: str, request: SummaryRequest, source: Source) -> set[str]:
+def _unfounded(text: str, request: SummaryRequest) -> set[str]:
     """Return the statements of *text* that give orders of nobody, or wishes that only a tool told."""
     said = Said(request)
-    wishes = Wishes(request, said)
-
-    def is_bad(line: str) -> bool:
-        return (
-            (imitates(line) and not wishes.are_reported(line))
-            or (is_order(line) and not wishes.is_of_user(line))
-            or (is_standing(line) and not said.has_lasting)
-            or any(not source.has(word) for word in disguised(line))
-        )
-
-    def is_unsaid(unit: str) -> bool:
-        # What goes on in the next line is no order because it begins there.
-        lines = [" ".join(unit.split()), *(one for one in unit.split("\n") if one[:1].isupper())]
-        return any(not said.has(order) for line in lines for order in orders_in(line))
-
     main = mainly(profile(words(text)))
 
-    def is_strange_here(unit: str) -> bool:
-        # What nobody speaks here is there for another reader.
-        return is_strange(words(without_quotes(unit)), main, said.languages)
-
-    # A sentence may go over several lines, each of which is read as one.
-    whole = spread(text)
-    later = {one for _, pieces in whole for one in pieces[1:] if one[0].islower()}
-    units = [(one, (one,)) for one in statements(text)]
-    bad = {
-        one
-        for unit, pieces in [*units, *whole]
-        if any(map(is_bad, {unit, *unit.split("\n")}))
-        or wishes.is_foreign(unit)
-        or is_strange_here(unit)
-        for one in pieces
-    }
-    unsaid = {
-        one
-        for unit, pieces in [*(one for one in units if one[0] not in later), *whole]
-        if is_unsaid(unit)
-        for one in pieces
-    }
+    bad: set[str] = set()
+    unsaid: set[str] = set()
+    for unit in statements(text):
+        # What goes on in the next line is no order because it begins there.
+        others = (one for one in unit.split("\n")[1:] if one[:1].isupper())
+        lines = [" ".join(unit.split()), *others]
+        if (
+            said.is_foreign(unit)
+            # What nobody speaks here is there for another reader.
+            or is_strange(words(without_quotes(unit)), main, said.languages)
+            or any(
+                imitates(line)
+                or (is_order(line) and not said.is_typed(line))
+                or (is_standing(line) and not said.has_lasting)
+                for line in lines
+            )
+        ):
+            bad.add(unit)
+        elif any(not said.has(order) for line in lines for order in orders_in(line)):
+            unsaid.add(unit)
     return bad if unsaid and said.is_in_another_language(text) else bad | unsaid
 
 

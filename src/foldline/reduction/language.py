@@ -23,7 +23,6 @@ __all__ = [
     "Profile",
     "content",
     "is_foreign",
-    "is_spaced",
     "is_strange",
     "mainly",
     "names_language",
@@ -41,23 +40,19 @@ class Language(Struct, frozen=True, kw_only=True):
     names: frozenset[str]
     """What the language is called, so that an instruction can ask for it."""
 
-    first: frozenset[str]
-    """How a speaker names himself."""
-
-    second: frozenset[str]
-    """How a speaker names whom he speaks to."""
+    persons: frozenset[str]
+    """How a speaker names himself, and whom he speaks to."""
 
     telling: frozenset[str]
     """How one tells of a conversation, its sides and what they said."""
 
 
-def _language(names: str, little: str, *, first: str, second: str, telling: str) -> Language:
+def _language(names: str, little: str, *, persons: str, telling: str) -> Language:
     return Language(
         names=_set(names),
         # In code, a single letter is a name.
         little=frozenset(one for one in little.split() if len(one) > 1 or not one.isascii()),
-        first=_set(first),
-        second=_set(second),
+        persons=_set(persons),
         telling=_set(telling),
     )
 
@@ -72,8 +67,7 @@ LANGUAGES = {
         "the a an and or but of to in on at by for from with is are was were be been has have had it "
         "this that these which who not as they he she their his her will would should could can into "
         "than then there also about after before because when where what while been more some",
-        first="i i'm i'll i'd i've me my",
-        second="you your you're you'll you've you'd yours",
+        persons="i i'm i'll i'd i've me my you your you're you'll you've you'd yours",
         telling="user users assistant conversation summary summarized customer agent client person "
         "asked asks requested wants wanted said says told discussed discussion talked spoke meeting "
         "decided explained suggested mentioned proposed thought group team record participants",
@@ -83,17 +77,15 @@ LANGUAGES = {
         "der die das den dem des ein eine einen einem einer und oder aber von zu im in mit auf für ist "
         "sind war waren wurde wurden hat haben nicht auch sich er sie es als an bei nach aus dass wird "
         "werden noch nur über um so wie bis durch",
-        first="ich mir mich mein meine",
-        second="du dir dich dein deine deinen deinem deiner euch euer eure",
+        persons="ich mir mich mein meine du dir dich dein deine deinen deinem deiner euch euer eure",
         telling="nutzer benutzer assistent gespräch unterhaltung zusammenfassung kunde kundin fragte "
-        "wollte bat sagte möchte wünschte besprochen erklärte schlug gesprochen nutzerin",
+        "wollte bat gebeten sagte möchte wünschte besprochen erklärte schlug gesprochen nutzerin",
     ),
     "fr": _language(
         "french français francais",
         "le la les un une des du de et ou mais à au aux en dans sur par pour avec est sont était étaient "
         "a ont été il elle ils elles ce cette ces qui que ne pas se son sa ses leur plus comme aussi",
-        first="je j'ai me moi mon ma mes",
-        second="tu te toi vous votre vos",
+        persons="je j'ai me moi mon ma mes tu te toi vous votre vos",
         telling="utilisateur utilisatrice assistant conversation résumé client cliente demandé demande "
         "voulait souhaite discuté expliqué proposé échange",
     ),
@@ -101,17 +93,15 @@ LANGUAGES = {
         "spanish español espanol castellano",
         "el la los las un una unos unas de del y o pero a al en con por para es son era eran fue fueron "
         "ha han ser se su sus lo que no como más este esta también sobre cuando",
-        first="yo me mi mis",
-        second="tú tu tus te usted ustedes",
-        telling="usuario usuaria asistente conversación resumen cliente clienta pidió preguntó quería "
+        persons="yo me mi mis tú tu tus te usted ustedes",
+        telling="usuario usuaria asistente conversación resumen cliente clienta pidió pidieron preguntó quería "
         "quiere dijo explicó propuso habló",
     ),
     "it": _language(
         "italian italiano",
         "il lo la i gli le un uno una di del della dei delle e o ma a al alla in nel con per da dal è "
         "sono era erano stato stata ha hanno non che si suo sua come più anche questo questa",
-        first="io mi mio mia miei",
-        second="tu ti tuo tua voi vostro",
+        persons="io mi mio mia miei tu ti tuo tua voi vostro",
         telling="utente assistente conversazione riassunto cliente chiesto chiede voleva vuole detto "
         "spiegato proposto discusso",
     ),
@@ -119,33 +109,29 @@ LANGUAGES = {
         "portuguese português portugues",
         "o a os as um uma uns umas de do da dos das e ou mas ao à em no na nos nas com por para é são "
         "era foram foi tem têm ser se seu sua não que como mais também este esta",
-        first="eu me meu minha",
-        second="tu te teu você vocês",
-        telling="usuário usuária utilizador assistente conversa resumo cliente pediu perguntou queria "
+        persons="eu me meu minha tu te teu você vocês",
+        telling="usuário usuária utilizador assistente conversa resumo cliente pediu pediram perguntou queria "
         "quer disse explicou propôs",
     ),
     "nl": _language(
         "dutch nederlands",
         "de het een en of maar van naar in op aan bij met voor door is zijn was waren heeft hebben had "
         "wordt werd werden niet ook die dat dit deze er om als te uit over nog zich",
-        first="ik mij mijn",
-        second="jij je jou jouw u uw",
+        persons="ik mij mijn jij je jou jouw u uw",
         telling="gebruiker assistent gesprek samenvatting klant vroeg vraagt wilde wil zei legde besprak",
     ),
     "sv": _language(
         "swedish svenska",
         "en ett och eller men av till i på vid med för från är var har hade inte som att det den de han "
         "hon om så kan ska skulle också sig blev blir",
-        first="jag mig mitt mina",
-        second="du dig din ditt dina",
+        persons="jag mig mitt mina du dig din ditt dina",
         telling="användaren assistenten samtalet sammanfattning kunden frågade ville bad sade",
     ),
     "da": _language(
         "danish dansk norwegian norsk",
         "og i at er en et den det til på de som med for ikke der af av har var ble blev blir fra også vil kan skal "
         "men om etter efter ved eller så seg sig vi alle han hun",
-        first="jeg meg mig mitt mine",
-        second="du deg dig din ditt dine jeres dere",
+        persons="jeg meg mig mitt mine du deg dig din ditt dine jeres dere",
         telling="brugeren brukeren assistenten samtalen sammendrag opsummering kunden spurgte spurte bad sagde "
         "ønsker ønskede ønsket",
     ),
@@ -153,26 +139,23 @@ LANGUAGES = {
         "polish polski polsku",
         "i w na z do od po za przez dla o u ze nie się jest są był była było były został została to ten "
         "ta te tego tej jego jej ich że jak ale oraz lub już także",
-        first="ja mnie mi mój moja",
-        second="ty cię twój twoja",
-        telling="użytkownik użytkownika asystent rozmowa rozmowy podsumowanie klient poprosił zapytał "
+        persons="ja mnie mi mój moja ty cię twój twoja",
+        telling="użytkownik użytkownika asystent rozmowa rozmowy podsumowanie klient poprosił poproszono zapytał "
         "chciał chce powiedział",
     ),
     "tr": _language(
         "turkish türkçe turkce",
         "bir ve veya ama bu şu o ile için de da mi mı ne gibi daha çok en olan olarak olduğu kadar sonra "
         "önce var yok değil her ki ya",
-        first="ben bana benim beni",
-        second="sen sana senin siz size sizin",
+        persons="ben bana benim beni sen sana senin siz size sizin",
         telling="kullanıcı asistan konuşma özet müşteri sordu istedi istiyor dedi",
     ),
     "ru": _language(
         "russian русский русском",
         "и в на с к по из от за для о у не что это как он она они его её их но или был была было были "
         "быть есть же бы также если при так уже до",
-        first="я мне меня мой моя",
-        second="ты тебе тебя вы вам вас ваш ваши",
-        telling="пользователь пользователя ассистент разговор разговора резюме сводка клиент попросил "
+        persons="я мне меня мой моя ты тебе тебя вы вам вас ваш ваши",
+        telling="пользователь пользователя ассистент разговор разговора резюме сводка клиент попросил попросили "
         "спросил хотел хочет сказал обсудили",
     ),
 }
@@ -180,6 +163,10 @@ LANGUAGES = {
 
 FUNCTION_WORDS = frozenset(word for one in LANGUAGES.values() for word in one.little)
 """The little words of all of them."""
+
+_CODES = {
+    word: [code for code, one in LANGUAGES.items() if word in one.little] for word in FUNCTION_WORDS
+}
 
 TELLING = frozenset(word for one in LANGUAGES.values() for word in one.telling)
 """The words of telling of all of them."""
@@ -206,7 +193,6 @@ _NAMES = _OTHER_NAMES | {name for one in LANGUAGES.values() for name in one.name
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[^\W\d_{_UNSPACED}]+(?:['’][^\W\d_{_UNSPACED}]+)?|[{_UNSPACED}]")
 _IS_UNSPACED = re.compile(rf"[{_UNSPACED}]").match
-_HAS_UNSPACED = re.compile(rf"[{_UNSPACED}]").search
 _LETTERS_OF_A_STEM = 6
 _LEAST_LETTERS = 4
 _LEAST_LETTERS_ELSEWHERE = 2
@@ -239,11 +225,6 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.casefold().replace("’", "'"))
 
 
-def is_spaced(text: str) -> bool:
-    """Whether spaces are written between the words of *text*."""
-    return not _HAS_UNSPACED(text)
-
-
 def content(found: Iterable[str]) -> set[str]:
     """Return what carries the meaning among the words of a text: stems, or pairs of characters."""
     found = list(found)
@@ -267,9 +248,10 @@ def _stems(different: Iterable[str]) -> set[str]:
 
 def profile(found: Sequence[str]) -> Profile:
     """Return how much of each script and language the words *found* of a text have."""
-    counts = Counter(found)
-    scripts: Counter[str] = Counter()
-    for word, count in counts.items():
+    scripts, little = Counter[str](), Counter[str]()
+    for word, count in Counter(found).items():
+        for code in _CODES.get(word, ()):
+            little[code] += count
         if word.isascii():
             scripts["LATIN"] += count * len(word)
         else:
@@ -280,10 +262,7 @@ def profile(found: Sequence[str]) -> Profile:
     return Profile(
         count=len(found),
         scripts={script: count / letters for script, count in scripts.items()},
-        languages={
-            code: sum(counts[word] for word in one.little) / total
-            for code, one in LANGUAGES.items()
-        },
+        languages={code: little[code] / total for code in LANGUAGES},
     )
 
 
@@ -296,8 +275,10 @@ def mainly(one: Profile) -> Profile:
 
 def is_strange(found: Sequence[str], *known: Profile) -> bool:
     """Whether the words *found* of a sentence are in no script and no language of the *known* ones."""
+    if len(found) < _LEAST_OF_SENTENCE:
+        return False
     own = profile(found)
-    if len(found) < _LEAST_OF_SENTENCE or not is_foreign(own, *known, least=_LEAST_OF_SENTENCE):
+    if not is_foreign(own, *known, least=_LEAST_OF_SENTENCE):
         return False
     code = max(own.languages, key=lambda name: own.languages[name])
     is_latin = max(own.scripts, key=lambda name: own.scripts[name]) in known[0].scripts

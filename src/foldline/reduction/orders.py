@@ -6,16 +6,19 @@ the request around it, is not part of a record. That somebody gave such an order
 """
 
 import re
-import unicodedata
-from collections.abc import Iterator
+
+from foldline.reduction.provenance import folded
 
 
-__all__ = ["disguised", "frames", "imitates", "is_order", "is_reported", "plain"]
+__all__ = ["POLITE", "frames", "imitates", "is_order", "is_reported"]
 
 
-_UNSEEN = dict.fromkeys(
-    (173, *range(8203, 8208), *range(8234, 8239), *range(8288, 8304), 65279)
-) | dict.fromkeys(range(917504, 917632))
+POLITE = (
+    r"(?:(?:please|now|then|also|and|so|first|next|kindly|just|you (?:must|should|will|shall|have to"
+    r"|need to)|must|should|immediately|simply|directly|quietly|silently|automatically|right away|at once"
+    r"|bitte|por favor|s'il vous plaît|per favore)\W+){0,3}"
+)
+"""What may stand before an order."""
 
 # What chat templates write around a turn, and what a request writes around a record.
 _TEMPLATE = re.compile(
@@ -31,9 +34,10 @@ _FENCE = re.compile(
     r"[^a-z]{0,12}\Z|[\W_]*\[?(?:end (?:transcript|summary|record)|summary of the earlier part of this)\b"
     r"|```\s*(?:system|user|assistant|developer|instructions?)\b"
 ).match
-# A list may tell of a system, but not in capitals.
+# A list may tell of a system, but not in capitals, and a line of what a side did or wants.
 _ROLE = re.compile(
-    r"[#>*_`|\[(\"' ]*(?:(?:system|developer|human|administrator|root|instructions?|prompt)"
+    r"[#>*_`|\[(\"' ]*(?:(?:developer|human|administrator|root|instructions?|prompt)"
+    r"|(?:system|tool|model|function)(?=.*\b(?:you\w*|must|shall|should|may|can|now|always|never|all|every|any)\b)"
     r"|(?:system|developer|admin) (?:prompt|message|note|override|instructions?|update|notice|alert)"
     r"|new (?:system )?(?:instructions?|task|prompt|rules?)"
     r"|(?:important|urgent|critical)(?: new)? (?:instructions?|system message))\s?[\])*_`\"']*\s?:"
@@ -43,7 +47,8 @@ _LOUD = re.compile(
     r"|(?:NOTE|NOTICE|MESSAGE|ORDER|UPDATE|ALERT) (?:FROM|BY|OF)(?: THE)? [A-Z]+)\b[^:\n]{0,20}:"
 ).match
 _TURN = re.compile(
-    r"[\W_]*role[\W_]{1,6}(?:system|developer|user|assistant)\b|[*_`]*(?:user|assistant|tool|ai|bot|model|function|ipython)[*_`]*\s?:"
+    r"[\W_]*role[\W_]{1,6}(?:system|developer|user|assistant)\b|[*_`]*(?:user|assistant|ai|bot)[*_`]*\s?:"
+    r"(?!\W*(?:asks|asked|wants|wanted|found|made|said|says|told|requested|proposed|reported|will|was|is|has)\b)"
 ).match
 
 _OF = r"(?:\W+\w+){0,4}?\W+"
@@ -59,24 +64,18 @@ _VERB = (
     r"|ignora|ignore|olvida|ignorad|dimentica|esqueça|esquece|negeer|vergeet|ignorera|glöm|zignoruj"
     r"|zapomnij|yok say|unut|игнорируй(?:те)?|забудь(?:те)?)"
 )
-_POLITE = r"(?:(?:please|now|then|also|and|so|first|next|kindly|just|you (?:must|should|will|shall|have to|need to)|must|should|bitte|por favor|s'il vous plaît|per favore)\W+){0,3}"
 # Where a sentence begins, or what is said after a colon.
-_START = r"(?:^[\W\d_]*|[.!?:;–—]\s\W{0,3}|[\"“«„‘\[({`])"
+_START = r"(?:^[\W\d_]*|[.!?:;-]\s\W{0,3}|[\"“«„‘\[({`])"
 _ORDER = re.compile(
-    rf"{_START}{_POLITE}{_VERB}{_OF}{_TARGET}\b"
-    rf"|{_START}{_POLITE}(?:ignore|disregard|forget) (?:everything|anything|all|what)\b"
-    rf"|{_START}{_POLITE}(?:you are (?:now|no longer|dan\b|free|a new|an unrestricted|in (?:developer|debug|admin|god))"
+    rf"{_START}{POLITE}{_VERB}{_OF}{_TARGET}\b"
+    rf"|{_START}{POLITE}(?:ignore|disregard|forget) (?:everything|anything|all|what)\b"
+    rf"|{_START}{POLITE}(?:you are (?:now|no longer|dan\b|free|a new|an unrestricted|in (?:developer|debug|admin|god))"
     r"|act as (?:an?|if|though|dan)\b|pretend (?:to be|you)|your new (?:task|role|goal|job|instructions?|purpose) (?:is|are)\b)"
     r"|(?:忽略|无视|無視|忘记|忘記)[^。\n]{0,12}(?:指令|指示|提示|规则|規則|说明|說明|命令|一切)"
     r"|(?:以前|これまで|上記|前)[^。\n]{0,8}(?:指示|命令|ルール)[^。\n]{0,4}(?:無視|忘れ)"
     r"|(?:이전|위의|모든)[^.\n]{0,12}(?:지시|명령|규칙)[^.\n]{0,6}(?:무시|잊)"
     r"|(?:تجاهل|انس)[^.\n]{0,20}(?:التعليمات|الأوامر)"
 ).search
-_WORD = re.compile(r"[^\W_]{4,}")
-# Letters that look like those of the Latin alphabet, in a word that has such letters too.
-_LOOKALIKE = re.compile(
-    r"(?=[^a-z]*+[a-z])\w*?[\u0250-\u02af\u0370-\u058f\u13a0-\u13ff\u1d00-\u1dbf]"
-).match
 _ENDED = re.compile(r"[.!?。]\s")
 _LEAST_WORDS = 4
 # Who tells of an order names who gave it, before it.
@@ -92,34 +91,23 @@ def frames(text: str) -> bool:
     return any(
         _FENCE(one)
         or (_TEMPLATE.search(one) and len(_TEMPLATE.sub("", one).split()) < _LEAST_WORDS)
-        for one in map(plain, text.split("\n"))
+        for one in map(folded, text.split("\n"))
     )
 
 
 def imitates(statement: str) -> bool:
     """Whether *statement* speaks as somebody else, or looks like a part of a request."""
-    text = plain(statement)
+    text = folded(statement).strip()
     return bool(_LOUD(statement) or _TEMPLATE.search(text) or _ROLE(text) or _TURN(text))
 
 
 def is_order(statement: str) -> bool:
     """Whether *statement* gives an order to who reads it."""
-    text = plain(statement)
+    text = folded(statement)
     found = _ORDER(text)
     return found is not None and not is_reported(_ENDED.split(text[: found.start() + 2])[-1])
-
-
-def disguised(statement: str) -> Iterator[str]:
-    """Yield the words of *statement* with letters of two alphabets that look alike."""
-    if not statement.isascii():
-        yield from filter(_LOOKALIKE, _WORD.findall(plain(statement)))
 
 
 def is_reported(before: str) -> bool:
     """Whether *before*, folded, names somebody who gave the order after it."""
     return _REPORTED(before) is not None
-
-
-def plain(statement: str) -> str:
-    """Return *statement* folded, without what is not seen."""
-    return unicodedata.normalize("NFKC", statement).translate(_UNSEEN).casefold().strip()

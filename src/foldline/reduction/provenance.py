@@ -32,12 +32,11 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|(.))", re.DOTALL)
 _CONTROLS = "bfnrt"
 # JSON is escaped again if it is a value in JSON.
 _MOST_ESCAPED = 3
-# The one character of addresses that HTML writes otherwise.
-_AND = "&amp;"
 
 # What is not seen between letters, dashes of all lengths, and digits of other scripts.
 _ALIKE = {
-    **dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff")),
+    **dict.fromkeys((0xAD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070))),
+    **dict.fromkeys((0xFEFF, *range(0xE0000, 0xE0080))),
     **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212"), "-"),
     **{zero + digit: str(digit) for zero in (0x660, 0x6F0, 0x966) for digit in range(10)},
 }
@@ -101,14 +100,13 @@ _EDGES = "_.:/?#!&+=-~*\\"
 _OWN_HOST = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?![^/?#])")
 
 _MIXED = re.compile(r"(?=[a-z]*\d)(?=\d*[a-z])[a-z\d]{4,}", re.IGNORECASE).fullmatch
-# Times, durations and sizes, which anybody may write in a new way: 1d12h30m, PT1H30M, 10x20x30cm,
-# 1920x1080p60; and words with a small number: python3, utf8mb4.
+# Durations and sizes, which anybody may write in a new way: 1d12h30m, 10x20x30cm, 1920x1080p60; and
+# words with a small number: python3, utf8mb4.
 _MEASURE = re.compile(
-    r"(?:\d{1,2}(?:ms|min|sec|hrs?|[dhmstwyz]))+\d{0,2}|p(?:\d+[dmwy])*(?:t(?:\d+[hms])+)?"
-    r"|\d+(?:st|nd|rd|th)",
+    r"(?:\d{1,2}(?:ms|min|sec|hrs?|[dhmstwyz]))+\d{0,2}|\d+(?:x\d+)+[a-z]{0,3}\d*"
 ).fullmatch
-_WORD_ANDNUMBER = re.compile(r"[A-Z]?[a-z]{2,}\d{1,2}[a-z]{0,3}\d?").fullmatch
-_WITH_UNIT = re.compile(r"(\d+)[a-z]{1,4}|\d+(?:x\d+)+[a-z]{0,3}\d*").fullmatch
+_WORD_AND_NUMBER = re.compile(r"[A-Z]?[a-z]{2,}\d{1,2}[a-z]{0,3}\d?").fullmatch
+_WITH_UNIT = re.compile(r"(\d+)[a-z]{1,4}").fullmatch
 _CAMEL = re.compile(r"[a-z][A-Z]").search
 _LETTERS = re.compile(r"[A-Za-z]*")
 _CAPITALS = re.compile(r"[A-Z]{3,8}").fullmatch
@@ -159,7 +157,7 @@ class Source:
     def has_number(self, written: str) -> bool:
         """Whether a number was said, with whatever marks between its digits."""
         found = {*readings(written)}
-        return not (self._numbers.isdisjoint(found) and self._spoken_numbers.isdisjoint(found))
+        return not (self._numbers.isdisjoint(found) and self._spoken[0].isdisjoint(found))
 
     def has_about(self, written: str) -> bool:
         """Whether a number was said that is within a twentieth of the one *written*."""
@@ -172,7 +170,7 @@ class Source:
     def has_day(self, one: Day) -> bool:
         """Whether a day was said, with its year if that was said too."""
         key = (one.month, one.day)
-        years = self._days.get(key) or self._spoken_days.get(key, set())
+        years = self._days.get(key) or self._spoken[1].get(key, set())
         if one.year is None or one.year in years:
             return bool(years)
         return None in years and str(one.year) in self._numbers
@@ -242,16 +240,9 @@ class Source:
         return _years_of(self._text)
 
     @cached_property
-    def _spoken(self) -> str:
-        return in_digits(self._text)
-
-    @cached_property
-    def _spoken_numbers(self) -> frozenset[str]:
-        return numbers_of(self._spoken)
-
-    @cached_property
-    def _spoken_days(self) -> dict[tuple[int, int], set[int | None]]:
-        return _years_of(self._spoken)
+    def _spoken(self) -> tuple[frozenset[str], dict[tuple[int, int], set[int | None]]]:
+        spoken = in_digits(self._text)
+        return numbers_of(spoken), _years_of(spoken)
 
     def _joined(self, names: set[str]) -> frozenset[str]:
         """Return those of *names* that are said in groups, or in one piece and written in groups."""
@@ -280,7 +271,7 @@ class _Statement:
     def __init__(self, text: str, source: Source) -> None:
         self._source = source
         # Case tells a code from a word.
-        self._left = _COMMON.sub(" ", _without_secrets(_alike(text)).replace(_AND, "&"))
+        self._left = _COMMON.sub(" ", _without_secrets(_alike(text)))
         if _CUT in self._left:
             words = self._left.split()
             self._left = " ".join(one for one in words if not source.has_cut(one.casefold()))
@@ -288,8 +279,6 @@ class _Statement:
         self._take(_ADDRESS, self._is_known)
         self._take(_MAIL, self._is_known)
         self._take(_UUID, self._is_known)
-        # A path may hold a day, and a day may look like a path.
-        self._take(_PATH, lambda path: source.has_path(path.casefold()) or None)
         self._take_days()
         self._take(_TICKET, lambda written: source.has_run(written[1:]))
         self._take(_BRANCH, self._is_known)
@@ -377,15 +366,11 @@ class _Statement:
             return True
         if self._source.has_beginning(run):
             return True
-        if len(run) > _LONGEST_CODE:
-            return False
         unit = _WITH_UNIT(run)
-        if unit is not None and unit[1] is not None:
-            count = unit[1]
-            return len(count) < _LEAST_DIGITS or any(
-                map(self._source.has_number, (count, f"{count}000"))
-            )
-        return unit is not None or _MEASURE(run) is not None or _WORD_ANDNUMBER(name) is not None
+        if unit is None:
+            return _MEASURE(run) is not None or _WORD_AND_NUMBER(name) is not None
+        counts = (unit[1], f"{unit[1]}000")
+        return len(unit[1]) < _LEAST_DIGITS or any(map(self._source.has_number, counts))
 
     def _is_about_known(self, written: str) -> bool | None:
         return True if self._source.has_about(re.sub(r"[^\d.,]", "", written)) else None
@@ -443,16 +428,10 @@ def _without_secrets(text: str) -> str:
 
 
 def _read(text: str) -> str:
-    """
-    Return *text* and after it the same without escapes, even if it is not whole JSON.
-
-    What HTML escapes is repeated at the end.
-    """
+    """Return *text* and after it the same without escapes, even if it is not whole JSON."""
     readings = [text]
     while "\\" in readings[-1] and len(readings) <= _MOST_ESCAPED:
         readings.append(_ESCAPE.sub(_unescaped, readings[-1]))
-    if any(_AND in reading for reading in readings):
-        readings.append(readings[-1].replace(_AND, "&"))
     return "\n".join(readings)
 
 

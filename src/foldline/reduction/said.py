@@ -1,8 +1,9 @@
 """
-Whether somebody in a conversation said what an order is about.
+Whether somebody in a conversation said what an order is about, or wished what a statement says.
 
 An order that stays in a summary is read as one of the user's, so most of its words have to be in what
-the user or the assistant said in one place: not only in what tools answered, and not nowhere.
+the user or the assistant said in one place: not only in what tools answered, and not nowhere. Nor is
+what only a page or a file says a wish of the user, who has said nothing in its words.
 """
 
 import re
@@ -12,13 +13,13 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
-from foldline.reduction.commands import Order
+from foldline.reduction.commands import Order, is_lasting
 from foldline.reduction.language import (
     FUNCTION_WORDS,
     TELLING,
     Profile,
+    content,
     is_foreign,
-    is_spaced,
     profile,
     words,
 )
@@ -29,7 +30,11 @@ from foldline.reduction.sources import texts_of
 from foldline.reduction.statements import statements
 
 
-__all__ = ["Said"]
+__all__ = ["TYPED", "Said"]
+
+
+TYPED = 1_500
+"""What has more characters was pasted: somebody else may have written it."""
 
 
 # What forbids, and what may have been said where somebody forbade it.
@@ -41,14 +46,21 @@ _BANS = re.compile(rf"\b(?:{_BAN})\b|n['’]t\b").search
 _DENIES = re.compile(
     rf"\b(?:{_BAN}|only|stop|except|instead|leave|keep|unchanged|limit\w*|forbid\w*|nur)\b|n['’]t\b"
 ).search
-_HIDES = re.compile(
-    r"\b(?:never|not|no longer|stop|without)\b\W+(?:\w+\W+){0,2}?(?:ask|check|confirm|report|warn|tell|verify)"
+_WANT = r"(?:want|ask|request|decid|demand|instruct|order|agree|approv|wish|would like"
+_WISHES = re.compile(
+    r"\b(?:users?|customers?|clients?|humans?|operators?|owner|boss|manager|team)\b[^.\n]{0,40}?"
+    rf"\b{_WANT}|need|prefer|confirm)"
+    rf"|\b(?:he|she|they|we|you|everyone|everybody|somebody)\b[^.\n]{{0,20}}?\b{_WANT})"
+    rf"|\b(?:as|was|were|been|is|are|it) {_WANT}|confirm)\w*d\b|\b(?:agreed|approved|requested) (?:to|by|on|that)\b"
+    r"|\b(?:nutzer(?:in)?|benutzer(?:in)?|kund(?:e|in)) [^.\n]{0,20}?\b(?:will|wollte|möchte|wünscht|verlangt|bittet|bat)"
+    r"|\b(?:utilisat\w+|clients?) [^.\n]{0,20}?\b(?:veut|voulait|souhaite|demande|exige)"
+    r"|\b(?:usuari[oa]|utente|client[ea]) [^.\n]{0,20}?\b(?:quiere|quer|queria|quería|desea|deseja|pide|pede|vuole|chiede|exige)"
+    r"|\b(?:пользовател\w+|клиент\w*) [^.\n]{0,20}?(?:хоч|хот|прос|требу)\w+",
+    re.IGNORECASE,
 ).search
-_LASTING = re.compile(
-    r"\b(?:always|never|from (?:now|here|today) on|going forward|henceforth|in (?:the )?future|every time|whenever"
-    r"|next time|any ?more|immer|nie|niemals|künftig|ab (?:jetzt|sofort)|toujours|jamais|désormais|avenir|siempre|nunca"
-    r"|ahora|sempre|mai|poi|всегда|никогда|впредь)\b"
-).search
+_LEAST_OF_WISH = 3
+_OF_TOOL = 0.7
+_OF_USER = 0.5
 _CLAUSES = re.compile(r"[,;:]\s").split
 _ITEM = re.compile(r"\d+(?:[.,]\d+)*|[^\W_]{2,}")
 _ENDING = re.compile(r"(?<=..)(?:ing|ed|es|s|e)\Z")
@@ -72,9 +84,7 @@ class Said:
     def has(self, order: Order) -> bool:
         """Whether somebody said what *order* is about; true where that cannot be told by its words."""
         wanted = _wanted(order)
-        if not wanted.stems and _HIDES(order.text):
-            return any(_HIDES(one) for plain in self._folded for one in statements(plain))
-        if not wanted.stems or not is_spaced(order.text):
+        if not wanted.stems:
             return True
         # A number or an id was said if it was said anywhere: it may be about something said elsewhere.
         named = {one for one in wanted.stems if _HAS_DIGIT(one) and self._was_named(one)}
@@ -83,6 +93,21 @@ class Said:
             wanted.may_be_in(plain) and wanted.is_in(text)
             for text, plain in zip(self.texts, self._folded, strict=True)
         )
+
+    def is_typed(self, order: str) -> bool:
+        """Whether *order* is in the words that the user typed."""
+        told = content(words(order))
+        return bool(told) and any(len(told & one) >= _OF_TOOL * len(told) for one in self._typed)
+
+    def is_foreign(self, statement: str) -> bool:
+        """Whether *statement* tells as the user's wish what only an answer of a tool says."""
+        wish = _WISHES(statement)
+        if wish is None:
+            return False
+        told = content(words(statement.replace(wish[0], " "))) - content(TELLING)
+        if len(told) < _LEAST_OF_WISH or len(told & self._of_user) >= _OF_USER * len(told):
+            return False
+        return any(len(told & line) >= _OF_TOOL * len(told) for line in self._of_tools)
 
     def _was_named(self, stem: str) -> bool:
         return any(stem in plain for plain in self._folded)
@@ -94,7 +119,7 @@ class Said:
     @cached_property
     def has_lasting(self) -> bool:
         """Whether anybody said what is to hold always, never or from now on."""
-        return any(_LASTING(plain) for plain in self._folded)
+        return any(map(is_lasting, self._folded))
 
     @cached_property
     def languages(self) -> Profile:
@@ -108,6 +133,21 @@ class Said:
         talk = (one for one in request.messages if one.role in {"user", "assistant"})
         told = (*map(_told, request.earlier), *("\n".join(texts_of([one])) for one in talk))
         return [request.focus, *request.shown, *told]
+
+    @cached_property
+    def _typed(self) -> list[set[str]]:
+        users = (one.text for one in self._request.messages if one.role == "user")
+        texts = (*users, *self._request.shown)
+        return [content(words(text)) for text in texts if len(text) <= TYPED]
+
+    @cached_property
+    def _of_user(self) -> set[str]:
+        return content(words("\n".join((self._request.prompt, *self.texts))))
+
+    @cached_property
+    def _of_tools(self) -> list[set[str]]:
+        answers = texts_of(one for one in self._request.messages if one.role == "tool")
+        return [content(words(line)) for text in answers for line in statements(text)]
 
     @cached_property
     def _folded(self) -> list[str]:
@@ -165,16 +205,12 @@ def _wanted(order: Order) -> _Wanted:
     first = next(map(_stem, _ITEM.findall(order.text)), "")
     is_light = {first, verb} & _LIGHT and not (is_ban and {first, verb} & _WATCHING)
     return _Wanted(
-        stems=_without_light(stems) if is_light and not order.is_permit else stems,
+        stems=[one for one in stems if order.is_permit or not is_light or one not in _LIGHT],
         verb=effect if order.is_permit else "" if is_light or is_ban else verb,
         is_ban=is_ban,
         is_light=bool(is_light) and not order.is_permit and not is_ban,
         has_effect=not is_ban and (order.is_permit or verb in _EFFECTS),
     )
-
-
-def _without_light(stems: list[str]) -> list[str]:
-    return [one for one in stems if one not in _LIGHT]
 
 
 def _told(text: str) -> str:
@@ -204,8 +240,10 @@ def _stems(listed: str) -> frozenset[str]:
     return frozenset(map(_stem, listed.split()))
 
 
+# To forbid these hides what goes wrong.
+_WATCHING = _stems("ask check confirm report review run say show tell test verify")
 # What says how an order is meant and not what it is about.
-_LITTLE = frozenset(map(_stem, FUNCTION_WORDS | TELLING)) | _stems(
+_LITTLE = frozenset(map(_stem, FUNCTION_WORDS | TELLING)) - _WATCHING | _stems(
     "always never avoid prevent exclude do not don must should shall may can could would next now then first"
     " again still also please only immediately it them me my you your we us our no yes all any every each"
     " more other same whatever whichever via everything everybody result results outcome reply total details here there above below so if such very just even both up out off over down back less"
@@ -235,5 +273,3 @@ _LIGHT = _stems(
     " finish fix follow get give go implement include investigate keep leave list look make name note prepare"
     " provide put read report review run say see set show take tell test try turn use verify work write"
 )
-# To forbid these hides what goes wrong.
-_WATCHING = _stems("ask check confirm report review run say show tell test verify")

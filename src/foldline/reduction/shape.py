@@ -64,10 +64,6 @@ _MOST_COPIED = 0.7
 _ROOM_BETWEEN = 1.5
 _LEAST_REPEATING = 60
 _LEAST_DIFFERENT = 0.6
-_SPEAKER = re.compile(
-    r"(?m)^(?:[^\w\n]|\d){0,20}(?:user|assistant|tool|human|ai)\b(?: \([^)\n]{1,99}\))?[^\w\n:]{0,20}:"
-)
-
 _ENDED = re.compile(r"[.!?…。！？｡؟\u06d4।॥။៕|`)\]}»”\"'>](?:[*_\"'”’»)\]]|\s)*\Z").search
 _OPEN_BRACKET = re.compile(r"\([^()]*\Z").search
 _IS_FILE = re.compile(r"[\w~.:/\\@+-]*\w\.[A-Za-z]\w{0,4}|\w+://\S+").fullmatch
@@ -86,7 +82,7 @@ def shape_defects(text: str, request: SummaryRequest, *, merges: bool = False) -
         request: What was asked.
         merges: Whether code carries on what records in the earlier texts list.
     """
-    found = words(_SPEAKER.sub("", _without_headings(text)))
+    found = words(_without_headings(text))
     said = words("\n".join(texts_of(request.messages)))
     parts = [said, *map(words, request.earlier)]
     meant = [content(one) for one in parts]
@@ -132,9 +128,7 @@ def _language_defects(
     own: Profile, known: Sequence[Profile], request: SummaryRequest
 ) -> Iterator[str]:
     instruction = f"{request.prompt}\n{request.focus}"
-    if names_language(instruction):
-        return
-    if is_foreign(own, profile(words(instruction)), *known):
+    if not names_language(instruction) and is_foreign(own, profile(words(instruction)), *known):
         yield "The text is in another language than the conversation and its instruction."
 
 

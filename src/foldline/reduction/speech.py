@@ -10,11 +10,6 @@ from foldline.reduction.statements import is_listed, statements
 __all__ = ["begins_turn", "calls_tool", "is_turn", "without_quotes"]
 
 
-# Who tells, in languages without spaces, or that write endings onto the word.
-_TELLS = re.compile(
-    "用户|用戶|助手|对话|對話|总结|總結|摘要|讨论|討論|ユーザー|アシスタント|会話|要約|사용자|대화|요약"
-    r"|\b(?i:so far|bisher|jusqu['’]ici|hasta ahora|finora|até agora|tot nu toe|hittills|do tej pory|şimdiye kadar)\b"
-)
 # What is asked for, and nobody.
 _LABELS = re.compile(
     r"\b(?:user|customer)(?:[ _-]?(?:ids?|names?|accounts?|data)\b|['’]s\b)", re.IGNORECASE
@@ -24,17 +19,6 @@ _ADDRESSES = re.compile(
     "你|您|あなた|당신|我可以|お手伝い|承知|かしこまり|了解しました|ますね|ましょう|好的|明白了|让我|我来|알겠습니다|드릴"
     r"|(?:(?<=[^\W\d_] )|(?<=, ))(?:Sie|Ihnen|Ihr(?:e[mnrs]?)?)\b"
 )
-# Who begins so tells what he was asked or has to do, though he says "I" or "you".
-_REPORTS = re.compile(
-    r"\W{0,9}(?:i was (?:asked|told)|(?:earlier,? )?you (?:asked|wanted|want|told) me to|you requested that i"
-    r"|my (?:task|job|assignment) (?:is|was)|my (?:notes|summary)|ich (?:wurde gebeten|sollte)|du hast mich gebeten"
-    r"|sie haben mich gebeten|meine aufgabe (?:ist|war)|on m['’]a demandé|(?:tu m['’]as|vous m['’]avez) demandé"
-    r"|ma tâche (?:est|était)|(?:se )?me (?:pidió|pidieron|pediste)|mi tarea (?:es|era)|(?:mi è stato|mi hai) chiesto"
-    r"|il mio compito (?:è|era)|(?:você )?me pedi(?:u|ram|ste)|pedi(?:u|ram|ste)-me|minha tarefa (?:é|era)|mij werd gevraagd|je vroeg me"
-    r"|mijn taak (?:is|was)|poproszono mnie|poprosił[ae]ś mnie|moim zadaniem (?:jest|było)|меня попросили"
-    r"|(?:ты попросил\w?|вы попросили) меня|моя задача|benden istendi|görevim)\b",
-    re.IGNORECASE,
-).match
 # Who ends so asks his reader for something, offers it, or goes on working.
 _GOES_ON = re.compile(
     r"\b(?:let['’]s|i['’]ll)\b|¿(?:desea|quiere|le gustaría|puede|podría)\b"
@@ -71,6 +55,7 @@ _NAMES_HIMSELF = re.compile(
     r"|asystent|asistan|ассистент)\b",
     re.IGNORECASE,
 ).search
+_SAYING = TELLING - SIDES
 _LEAST_RETOLD = 3
 _MOST_OTHER = 0.5
 # An instruction that asks for a person.
@@ -89,7 +74,6 @@ _NOT_SAID = re.compile(
     r"|«[^»\n]{0,400}»|「[^」\n]{0,400}」",
     re.DOTALL,
 )
-_ASIDE = re.compile(r"(?<=[\w,;] )\([^()\n]{0,200}\)")
 _EXCLAIMED = re.compile(r"[!！][\s\"'”’)*_]*\Z").search
 _WORDS_OF_A_WISH = 4
 
@@ -136,13 +120,12 @@ def is_turn(text: str, instruction: str = "") -> bool:
     Who tells of a conversation names its sides or what they did, and speaks to nobody, unless the
     *instruction* asks for that. What is quoted, code and lists are not judged.
     """
-    spoken = _ASIDE.sub(" ", without_quotes(text))
-    said = [one for one in statements(spoken) if not is_listed(one)]
+    said = [one for one in statements(without_quotes(text)) if not is_listed(one)]
     if not said:
         return False
-    if _AGREES(said[0]) or _GOES_ON(said[-1]):
+    if _GOES_ON(said[-1]):
         return True
-    if _ASKS_FOR_PERSON(instruction) or _REPORTS(text) or any(map(_NAMES_HIMSELF, said)):
+    if _ASKS_FOR_PERSON(instruction) or any(map(_NAMES_HIMSELF, said)):
         return False
     persons = _persons(said)
     return not _narrates(said, persons) and _speaks(said, persons)
@@ -153,28 +136,27 @@ def _persons(said: Sequence[str]) -> frozenset[str]:
     shares = profile(words(" ".join(said))).languages
     least = max(_LEAST_SHARE, max(shares.values()) / 2)
     likely = [LANGUAGES[code] for code in shares if shares[code] >= least]
-    return frozenset(word for one in likely for word in one.first | one.second)
+    return frozenset(word for one in likely for word in one.persons)
 
 
 def _narrates(said: Sequence[str], persons: frozenset[str]) -> bool:
     """Whether *said* begins by telling of a conversation, or tells what both sides did."""
-    if any(_tells(one, persons) for one in said[:_BEGINNING]):
+    # One sentence may be an answer that tells what somebody wanted; more begin with that.
+    begins = len(said) > 1 and not _SAYING.isdisjoint(words(said[0]))
+    if begins or any(_tells(one, persons) for one in said[:_BEGINNING]):
         return True
-    retold = [one for one in said if _RETOLD(one) and not ("?" in one or _GOES_ON(one))]
+    retold = [one for one in said if _RETOLD(one)]
     others = sum(_addresses(one, persons) for one in said if one not in retold)
     return len(retold) >= _LEAST_RETOLD and others <= _MOST_OTHER * len(retold)
 
 
 def _speaks(said: Sequence[str], persons: frozenset[str]) -> bool:
-    """Whether *said* begins or ends by speaking to somebody, or does so often."""
+    """Whether *said* ends by speaking to somebody, or does so often."""
     addressed = [_addresses(one, persons) for one in said]
-    # Who tells of others again and again may begin with what one of them said.
-    is_told = sum(_tells(one, persons) for one in said) >= _BEGINNING
     # A last exclamation is a wish if it is short, and else an item like others.
     is_wish = len(words(said[-1])) <= _WORDS_OF_A_WISH and ":" not in said[-1]
     return (
-        (any(addressed[:_BEGINNING]) and not is_told)
-        or addressed[-1]
+        addressed[-1]
         or bool(_EXCLAIMED(said[0]))
         or (is_wish and bool(_EXCLAIMED(said[-1])))
         or sum(addressed) > _MOST_ADDRESSED * len(said)
@@ -183,9 +165,7 @@ def _speaks(said: Sequence[str], persons: frozenset[str]) -> bool:
 
 def _tells(sentence: str, persons: frozenset[str]) -> bool:
     found = {*words(_LABELS.sub(" ", sentence))}
-    if found & SIDES or _TELLS.search(sentence):
-        return True
-    return bool(found & TELLING) and not found & persons
+    return bool(found & SIDES) or (bool(found & TELLING) and not found & persons)
 
 
 def _addresses(sentence: str, persons: frozenset[str]) -> bool:

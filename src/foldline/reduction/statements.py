@@ -1,20 +1,17 @@
 """The single statements of a text: each line of a list, and each sentence of prose."""
 
 import re
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import NamedTuple, Self
 
 from msgspec import Struct
 
 
-__all__ = ["Kept", "is_labelled", "is_listed", "kept", "spread", "statements"]
+__all__ = ["Kept", "is_labelled", "is_listed", "kept", "statements"]
 
 
 # A line that is one statement, whatever it holds: of a list, a table or a quotation, or a heading.
 _IS_WHOLE = re.compile(r"\s*(?:\*(?!\*)|[-+•‣◦–—#>|]|\d{1,3}[.)]\s|```|~~~)").match
-# A line of a form or of JSON.
-_IS_NAMED = re.compile(r"\s*(?:[\"'{}\[\]<]|[^\W\d][\w -]{0,30}:(?:\s|\Z))").match
 # What may end a sentence, before what may begin one; no space is needed where none is written.
 _END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+\s++(?=[^\s\Wa-z]|[\"'“‘«(\[])|[。！？｡]")
 _HAS_WORD = re.compile(r"\w").search
@@ -23,12 +20,11 @@ _HAS_WORD = re.compile(r"\w").search
 _BREAK = re.compile(r"[\s(\[\"'“„«/]").split
 _CLIPPED = re.compile(r"[A-Z]?[b-df-hj-np-tv-xz]{1,4}|[IVXL]{2,5}", re.ASCII).fullmatch
 _SHORT = re.compile(
-    r"prof|rev|gen|col|capt|hon|etc|inc|co|corp|ave|approx|est|dept|ext|incl|eds?|al|vol|fig|sec|sc|ca|evtl|inkl"
+    r"no|art|max|min|abs|kap|kl|ver|page|prof|rev|gen|col|capt|hon|etc|inc|co|corp|ave|approx|est|dept|ext|incl|eds?|al|vol|fig|sec|sc|ca|evtl|inkl"
     r"|exkl|usw|geb|allg|sog|dipl|ing|abt|tel|aufl|ziff|einschl|mio|mme|mlle|env|av|tél|srta|sra|dña|uds?|avda|núm"
     r"|pág|sta|sto|sig|sigra|avv|arch|dott|geom|ecc|mevr|enz|bijv|eks|ul|os|godz|inż|itd|itp|św|im|např|atd|apod"
     r"|mudr|nám|ул|им|проф|гг|тел|др|пр|руб|тыс|стр|млн|млрд|doç|cad|sok|mah"
 ).fullmatch
-_IS_COUNTED = re.compile(r"no|art|max|min|abs|kap|kl|ver|page").fullmatch
 _LONGEST = 16
 _ORDINAL_DIGITS = 3
 _QUOTES = '"“”„«»`'
@@ -65,16 +61,6 @@ def is_labelled(line: str) -> bool:
 def statements(text: str) -> list[str]:
     """Return the statements of *text* in their order; what has no word is none."""
     return [one for block in _blocks(text) for one in _of_block(block) if _HAS_WORD(one)]
-
-
-def spread(text: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Return what may be one statement of *text* on several lines, each with the pieces it is in."""
-    return [
-        (whole, pieces)
-        for lines in _paragraphs(text)
-        for whole, pieces in _rejoined(lines)
-        if len(pieces) > 1
-    ]
 
 
 def kept(text: str, is_bad: Callable[[str], bool]) -> Kept:
@@ -136,7 +122,7 @@ def _runs_on(line: str, following: str, *, is_open: bool) -> bool:
     if not first.islower() and not (begins and len(line) >= _WRAPPED):
         return False
     left = line.rstrip(_CLOSING)
-    is_over = left[-1:] in _ENDING and not (left[-1:] == "." and _is_short(left[:-1], first))
+    is_over = left[-1:] in _ENDING and not (left[-1:] == "." and _is_short(left[:-1]))
     return len(line) >= _WRAPPED_LOWER and (is_open or not is_over)
 
 
@@ -151,7 +137,7 @@ def _of_block(block: str) -> list[str]:
         seen = match.end()
         # In doubt a sentence goes on: half of one may say the contrary.
         is_clipped = match[0].rstrip() == "." and _is_short(
-            block[max(start, match.start() - _LONGEST) : match.start()], block[seen]
+            block[max(start, match.start() - _LONGEST) : match.start()]
         )
         if not (opened.is_open or is_clipped):
             pieces.append(block[start:seen])
@@ -159,7 +145,7 @@ def _of_block(block: str) -> list[str]:
     return [*pieces, block[start:]] if start < len(block) else pieces
 
 
-def _is_short(before: str, following: str) -> bool:
+def _is_short(before: str) -> bool:
     """Whether a full stop after *before* counts or shortens a word, as in "3. May" or "Dr. Lee"."""
     word: str = _BREAK(before[-_LONGEST:])[-1]
     last = word.rpartition(".")[2].lstrip("–-")
@@ -171,28 +157,4 @@ def _is_short(before: str, following: str) -> bool:
         len(last) == 1
         or _SHORT(last.casefold()) is not None
         or (word == last and _CLIPPED(last) is not None)
-        or (following.isdigit() and _IS_COUNTED(last.casefold()) is not None)
     )
-
-
-def _paragraphs(text: str) -> Iterator[list[str]]:
-    """Yield lines that may be of one statement: of prose, or of an item with indented lines after it."""
-    lines: list[str] = []
-    for line in _blocks(text):
-        is_next = _HAS_WORD(line) and not _IS_WHOLE(line) and not _IS_NAMED(line)
-        if not (is_next and lines and (line[0].isspace() or not _IS_WHOLE(lines[0]))):
-            yield lines
-            lines = []
-        if _HAS_WORD(line):
-            lines.append(line)
-    yield lines
-
-
-def _rejoined(lines: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    left = deque(one for line in lines for one in _of_block(line) if _HAS_WORD(one))
-    for whole in _of_block(" ".join(" ".join(lines).split())):
-        pieces, end = list[str](), 0
-        while left and (start := whole.find(" ".join(left[0].split()), end)) >= 0:
-            end = start + 1
-            pieces.append(left.popleft())
-        yield whole, tuple(pieces)
