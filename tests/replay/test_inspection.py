@@ -89,6 +89,22 @@ def test_what_the_rest_of_the_view_has_is_not_lost() -> None:
     assert "HAT170" not in {one.text for one in found.identifiers}
 
 
+@pytest.mark.parametrize(
+    ("line", "messages"),
+    [
+        ("[3] user: I would rather sit beside the window.", (3,)),
+        ("[0] user: I would rather sit beside the window.", (3,)),
+        ("[9] user: I would rather sit beside the window.", (3,)),
+        ("[4] user: Nothing of this was ever mentioned.", ()),
+    ],
+)
+def test_a_quoted_line_has_the_message_of_its_number(line: str, messages: tuple[int, ...]) -> None:
+    """The number counts if that message has the words; else those that have them do."""
+    (found,) = inspect_summary(History(_SAID), _state(line)).lines
+
+    assert (found.messages, found.is_verbatim) == (messages, line.startswith("[3]"))
+
+
 def test_a_line_word_for_word_in_many_messages_has_the_newest() -> None:
     """Of many messages with the same line the newest six are named."""
     said = [Message.user("Run the tests again, please.") for _ in range(10)]

@@ -31,6 +31,8 @@ _EDGE = ".:/+-#_"
 _MARK = re.compile(
     r"^\s*(?:[-*>] |#+ |\d+[.)] )*(?:(?:user|assistant|tool)(?: \([^)\n]{1,99}\))?: )?"
 )
+# A message that is quoted in one line.
+_QUOTED = re.compile(r"\[(\d{1,9})\] user: ")
 # A heading, or the count of messages with which a digest begins.
 _HEADING = re.compile(
     r"\s{0,20}(?:#|</?quote\b|(?:Record|Digest) of \d|\[[^\]\n]{0,200}\]$|[^\s-].{0,200}:$|$)"
@@ -146,6 +148,10 @@ class _Origins:
         self._holders, self._end = holders, end
 
     def of(self, line: str) -> SummaryLine:
+        if (quoted := _QUOTED.match(line)) and (at := int(quoted[1])) < self._end:
+            words = " ".join(line[quoted.end() :].split())
+            if words in self._holders.texts[at]:
+                return SummaryLine(text=line, messages=(at,), is_verbatim=True)
         if _HEADING.match(line):
             return SummaryLine(text=line)
         core = " ".join(_MARK.sub("", line).split()).partition(" …")[0]

@@ -65,14 +65,14 @@ def test_the_figures_of_a_session(tape: Tape) -> None:
 
 
 def test_what_a_summary_lacks_is_recalled(tape: Tape) -> None:
-    """A text without the booking loses it, and a search of the history finds it."""
+    """A text without the booking loses it, and a search finds it; the rule stands beside the text."""
     report = quality_of([tape], _SHORT, summarizer=ScriptedSummarizer(repeat=_NOTHING))
 
     old = _cells(report)["old values"]
     assert old.shares[DIGEST].kept == 0
     assert LEDGER in old.losing()
     assert (report.kept["recalled"].kept, report.kept["recalled"].total) == (1, 1)
-    assert (report.kept["rules"].kept, report.kept["rules"].total) == (0, 1)
+    assert (report.kept["rules"].kept, report.kept["rules"].total) == (1, 1)
 
 
 def test_sessions_are_added_up(tape: Tape) -> None:
