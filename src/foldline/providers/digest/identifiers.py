@@ -61,12 +61,21 @@ _JOINT = f" {_BETWEEN} "
 # A row of dots leads from one word to another.
 _DOTS = re.compile(r"\.{3,}")
 _DIRECTIVES = frozenset({"#define", "#endif", "#ifdef", "#ifndef", "#include", "#pragma"})
+_DECIMAL = re.compile(r"\d+\.\d\d?").fullmatch
+_MONEY = (
+    r"\b(?:AUD|CAD|CHF|CNY|DKK|EUR|GBP|INR|JPY|NOK|PLN|SEK|USD|cents?|dollars?|euros?|francs?|kron(?:er|or)"
+    r"|pounds?)\b"
+)
+_PRICE = re.compile(
+    rf"(?:{_MONEY}|[$€£])\s?(\d+\.\d\d?)\b|\b(\d+\.\d\d?)\s?(?:{_MONEY}|[$€£])", re.IGNORECASE
+)
 _SHORTEST = 2
 _LONGEST = 160
 
 _KIND = re.compile(
     r"(?P<url>[a-z]{2,8}://\S{3,})"
-    r"|(?P<email>[\w.+-]+@[\w-]+\.[\w.-]+)"
+    r"|(?P<email>[\w.+-]+@(?:[\w-]+\.)+[^\W\d_]{2,})"
+    r"|(?P<package>[\w@./-]+@v?\d+(?:\.\d+){1,2}(?:[-+][\w.+-]+)?)"
     r"|(?P<clock>(?:\d{4}-\d\d-\d\dT)?\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?:[+-]\d.*|Z)?"
     r"|(?:\d+(?:\.\d+)?(?:[mun\u00b5]?s|secs?|mins?|[mh]))+)"
     rf"|(?P<date>\d{{4}}-\d\d-\d\d\S*|\d{{1,2}}/\d{{1,2}}/\d{{2,4}}|(?:{_MONTHS}).* \S+)"
@@ -171,6 +180,10 @@ class Finder:
                 values = self._special[word] = _values(word)
             for value in values:
                 found.setdefault(value, "")
+        if any(map(_DECIMAL, found)):
+            # A number alone has the form of a version.
+            prices = map("".join, _PRICE.findall(text))
+            found.update(dict.fromkeys([one for one in prices if found.get(one) == ""], "amounts"))
         for value in _line_numbers(text) if "\n" in text else ():
             found.pop(value, None)
         if not self._months.isdisjoint(words):
