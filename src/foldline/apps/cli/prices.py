@@ -14,7 +14,7 @@ from foldline.reduction.config_reader import config_from_mapping
 from foldline.reduction.prices import Prices
 
 
-__all__ = ["PricesOption", "named_prices", "source_of", "window_for", "with_prices"]
+__all__ = ["PricesOption", "named_prices", "priced", "source_of", "window_for", "with_prices"]
 
 
 PricesOption = Annotated[
@@ -65,6 +65,13 @@ def with_prices(config: HistoryReductionConfig, text: str | None) -> HistoryRedu
     """Return *config* with the prices that *text* names, if there are any; see `named_prices`."""
     prices = named_prices(text)
     return config if prices is None else replace(config, prices=prices)
+
+
+def priced(config: HistoryReductionConfig, text: str | None) -> HistoryReductionConfig:
+    """Return *config* with the prices that *text* names, and if it has no window that of a model named."""
+    named = None if text is None else window_of_model(text)
+    config = with_prices(config, text)
+    return replace(config, context_window_size=config.context_window_size or named)
 
 
 def window_for(given: int | None, *models: str | None) -> int:

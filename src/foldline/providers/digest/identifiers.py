@@ -6,7 +6,7 @@ for all texts, since most words come again and again. What JSON writes as a key 
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, filterfalse, pairwise
 
 from foldline.providers.digest.text import (
@@ -62,13 +62,12 @@ _JOINT = f" {_BETWEEN} "
 _DOTS = re.compile(r"\.{3,}")
 _DIRECTIVES = frozenset({"#define", "#endif", "#ifdef", "#ifndef", "#include", "#pragma"})
 _DECIMAL = re.compile(r"\d+\.\d\d?").fullmatch
-_MONEY = (
-    r"\b(?:AUD|CAD|CHF|CNY|DKK|EUR|GBP|INR|JPY|NOK|PLN|SEK|USD|cents?|dollars?|euros?|francs?|kron(?:er|or)"
-    r"|pounds?)\b"
-)
+_CURRENCIES = "AUD|CAD|CHF|CNY|DKK|EUR|GBP|INR|JPY|NOK|PLN|SEK|USD"
+_MONEY = rf"(?:(?:{_CURRENCIES}|cents?|dollars?|euros?|francs?|kron(?:er|or)|pounds?)\b|[$€£])"
 _PRICE = re.compile(
-    rf"(?:{_MONEY}|[$€£])\s?(\d+\.\d\d?)\b|\b(\d+\.\d\d?)\s?(?:{_MONEY}|[$€£])", re.IGNORECASE
-)
+    rf"\d(?<!\w\d)(?:(?<=(?:{_CURRENCIES})\s\d)|(?<=[$€£]\s\d)|(?=\d*\.\d\d?\s?(?i:{_MONEY})))"
+    r"\d*\.\d\d?\b"
+).findall
 _SHORTEST = 2
 _LONGEST = 160
 
@@ -180,10 +179,7 @@ class Finder:
                 values = self._special[word] = _values(word)
             for value in values:
                 found.setdefault(value, "")
-        if any(map(_DECIMAL, found)):
-            # A number alone has the form of a version.
-            prices = map("".join, _PRICE.findall(text))
-            found.update(dict.fromkeys([one for one in prices if found.get(one) == ""], "amounts"))
+        found.update(dict.fromkeys(_prices_in(text, found), "amounts"))
         for value in _line_numbers(text) if "\n" in text else ():
             found.pop(value, None)
         if not self._months.isdisjoint(words):
@@ -252,6 +248,12 @@ def _values(word: str) -> list[str]:
         if is_special and _SHORTEST < len(value) <= _LONGEST and _is_solid(value):
             values.append(value)
     return values
+
+
+def _prices_in(text: str, found: Mapping[str, str]) -> list[str]:
+    """Return the numbers that money stands beside, of those *found*: alone they look like versions."""
+    is_likely = any(map(_DECIMAL, found))
+    return [one for one in _PRICE(text) if found.get(one) == ""] if is_likely else []
 
 
 def _line_numbers(text: str) -> set[str]:
