@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from foldline.errors import ConfigError, UsageError
 from foldline.providers.book import window_of_model
-from foldline.providers.price_list import PRICES_OF, prices_of_model
+from foldline.providers.price_list import PRICES_OF, nearest_listed, prices_of_model
 from foldline.reduction.budget import DEFAULT_WINDOW
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.config_reader import config_from_mapping
@@ -39,7 +39,7 @@ def named_prices(text: str | None) -> Prices | None:
         if found is None:
             message = (
                 f"--prices: the prices of {text!r} are unknown: name another model, or give them as "
-                "input=3,output=15,cached_read=0.3"
+                f"input=3,output=15,cached_read=0.3{nearest_listed(text)}"
             )
             raise UsageError(message)
         return found
