@@ -170,7 +170,9 @@ def assumption(
     what, instead, options = map(" and ".join, zip(*gaps, strict=True))
     verb = "is" if what == "the window" else "are"
     near = nearest_listed(model) if model else ""
-    return f"{what} of {model or 'the model'} {verb} unknown, so that {instead}: set {options}{near}"
+    return (
+        f"{what} of {model or 'the model'} {verb} unknown, so that {instead}: set {options}{near}"
+    )
 
 
 def check_reducer(config: object, model: object, counter: object, cache: object) -> None:
