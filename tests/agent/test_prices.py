@@ -64,6 +64,10 @@ BOTH = (
     "the window and the prices of acme:new-model are unknown, so that 128,000 tokens are assumed and "
     "the ceiling alone decides: set `window` and `prices`"
 )
+MISSPELLED = (
+    "the prices of openai:gpt-5-minni are unknown, so that the ceiling alone decides: set `prices`; "
+    "the nearest known model is 'gpt-5-mini'"
+)
 WINDOW = "the window of acme:new-model is unknown, so that 128,000 tokens are assumed: set `window`"
 
 
@@ -73,6 +77,7 @@ WINDOW = "the window of acme:new-model is unknown, so that 128,000 tokens are as
         (HistoryReductionConfig(), "acme:new-model", [BOTH]),
         (HistoryReductionConfig(), None, []),
         (HistoryReductionConfig(), "openai:gpt-4o", []),
+        (HistoryReductionConfig(), "openai:gpt-5-minni", [MISSPELLED]),
         (HistoryReductionConfig(trigger="count"), "acme:new-model", [WINDOW]),
         (HistoryReductionConfig(target_count=20), "acme:new-model", [WINDOW]),
         (HistoryReductionConfig(prices=DEAR), "acme:new-model", [WINDOW]),

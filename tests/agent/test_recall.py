@@ -320,6 +320,16 @@ async def test_a_search_shows_the_words_and_their_page() -> None:
     assert answer.text == str(found)
 
 
+@pytest.mark.parametrize(("words", "page"), [("row 00000", 1), ("row 01499", 14)])
+def test_a_search_names_the_page_with_all_words(words: str, page: int) -> None:
+    """The first page of a long message is named too, and a word of every line leads nowhere else."""
+    long = "\n".join(f"row {number}: ORD-{number:05}" for number in range(1_500))
+    found = recall([Message.user(long)], search=words, page_tokens=1_000).text
+
+    assert found.startswith(f"message 0, user, page {page}: ")
+    assert words.split()[1] in found
+
+
 async def test_without_a_thread_the_tool_says_so() -> None:
     """Somebody may run the tool by hand."""
     answer = await asked(None, message=1)

@@ -51,6 +51,26 @@ def test_every_configuration_fits_the_window(run: Run, short: Path) -> None:
         assert all(0 < replay["totals"]["peak_tokens"] <= 700 for replay in replays)
 
 
+@pytest.mark.parametrize(
+    ("options", "ceiling"),
+    [
+        (("openai:gpt-4",), int(8_192 * 0.7)),
+        (("openai:gpt-4", "--window", "1000"), 700),
+        (("openai:gpt-4", "--model", "openai:gpt-3.5-turbo"), int(16_385 * 0.7)),
+        (("input=3,output=15",), 64_000),
+    ],
+)
+def test_prices_of_a_model_give_its_window(
+    run: Run, short: Path, options: tuple[str, ...], ceiling: int
+) -> None:
+    """`--prices` with a name does, as in `advise`, unless `--window` or `--model` gives one."""
+    _, *replays = run("replay", short, "--prices", *options, "--json").json()["sessions"][0][
+        "replays"
+    ]
+
+    assert {replay["config"]["ceiling"] for replay in replays} == {ceiling}
+
+
 def test_the_document_has_totals_and_calls(run: Run, short: Path) -> None:
     """One record per model call, whose sums are the totals."""
     replay = run("replay", short, *SMALL, "--json").json()["sessions"][0]["replays"][1]

@@ -165,6 +165,7 @@ def test_a_damaged_thread_does_not_hide_the_others(run: Run, tmp_path: Path) -> 
     ("prices", "error"),
     [
         ("acme:new", "--prices: the prices of 'acme:new' are unknown: name another model"),
+        ("openai:gpt-5-minni", "cached_read=0.3; the nearest known model is 'gpt-5-mini'"),
         ("input=3", "--prices: output is missing, in dollars for a million tokens"),
         ("input=3,output=15,input=4", "--prices: give each field once, as input=3,output=15"),
         ("input=3,output=15,", "--prices: give each field once, as input=3,output=15"),

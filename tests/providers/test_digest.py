@@ -20,6 +20,7 @@ from foldline.history.parts import (
 )
 from foldline.providers.digest.summarizer import DigestSummarizer, write_digest
 from foldline.providers.digest.text import MOST_READ, ends
+from foldline.reduction.record import Counts, SummaryRecord
 from foldline.reduction.request import SummaryRequest
 from tests.hash_seeds import outputs_of
 
@@ -130,6 +131,26 @@ def test_rolling_stays_in_budget_and_settles(
     assert count(text) <= budget
     assert invented(text, source_text([*first, *second])) == []
     assert ask(budget=budget, earlier=(text,)) == text
+
+
+def test_every_message_that_it_stands_for_is_counted_once() -> None:
+    """An earlier text that is no record counts none of its messages, and each part of one counts one."""
+
+    def counts(*messages: Message, earlier: str, stands_for: int) -> Counts:
+        request = SummaryRequest(
+            messages=messages, earlier=(earlier,), prompt="", budget=300, stands_for=stands_for
+        )
+        record = SummaryRecord.read(write_digest(request, count=count))
+        assert record is not None
+        return record.counts
+
+    said, part = talk("KX"), Message.user("Please look up the order AB-1234. " * 40)
+    known = SummaryRecord(Counts(user=2, assistant=1), {}).render()
+    roles = Counts(user=6, assistant=12, tool=6)
+
+    assert counts(*said, earlier="They spoke.", stands_for=31) == roles + Counts(other=7)
+    assert counts(*said, earlier=known, stands_for=27) == roles + Counts(user=2, assistant=1)
+    assert counts(part, earlier=known, stands_for=3) == Counts(user=2, assistant=1)
 
 
 @pytest.mark.parametrize("budget", [60, 120, 300, 1_000, 4_000])

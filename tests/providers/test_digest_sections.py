@@ -13,7 +13,7 @@ from foldline.providers.digest.outline import Item, lay_out, read_earlier, selec
 from foldline.providers.digest.span import read_span
 from foldline.providers.digest.text import clean, one_line, shorten
 from foldline.providers.digest.work import EXTRACTORS, facts_of, uses_of
-from foldline.reduction.record import Section
+from foldline.reduction.record import Counts, Section, SummaryRecord
 
 
 def ledger_of(*messages: Message, earlier: str = "") -> Ledger:
@@ -55,7 +55,9 @@ def test_clean_and_one_line() -> None:
 
 KINDS = {
     "url": "https://example.com/a",
-    "email": "ann@example.com",
+    "email": "ann@example.com|a.b+c@mail.example.co.uk",
+    "package": "pi-monorepo@0.0.3|@scope/name@v1.2.0-beta.1",
+    "version": "318.40|v2.3",
     "clock": "12:30|3.12s|150ms|40\u00b5s|1h30m",
     "command": "/undo",
     "date": "2024-05-20|May 20th|5/20/2024",
@@ -154,6 +156,22 @@ def test_a_long_answer_of_numbers_leaves_room() -> None:
 
     assert {entry.label for entry in ledger.seen} == {"id"}
     assert sum(entry.label == "size" for entry in some.seen) == 200
+
+
+@pytest.mark.parametrize(
+    "text", ["It is 318.40 euros.", "EUR 318.40 is due", "€ 318.40", "318.4 usd", "1,318.40 €"]
+)
+def test_a_number_beside_money_is_an_amount(text: str) -> None:
+    """Alone it has the form of a version, and its label stays with it over the next folds."""
+    (listed,) = (
+        one for one in lay_out(offer_entries(ledger_of(Message.user(text)).seen)) if "318" in one
+    )
+    again = ledger_of(earlier=SummaryRecord(Counts(user=1), {Section.SEEN: (listed,)}).render())
+
+    assert listed.startswith("amounts: ")
+    assert listed in lay_out(offer_entries(again.seen))
+    assert Finder().find("It was €2.50, and 3.11.") == {"€2.50": "", "3.11": ""}
+    assert offer_entries(ledger_of(Message.user("Use 318.40 here")).seen)[0].group == "versions"
 
 
 def test_an_amount_is_whole() -> None:

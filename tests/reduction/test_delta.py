@@ -246,6 +246,15 @@ def test_what_a_narrative_says_nothing_of_stays() -> None:
     assert "printer_17" in short.identifiers
 
 
+@pytest.mark.parametrize("mark", ["- ", "* ", "+ ", "  • "])
+def test_an_item_of_a_narrative_has_one_mark(mark: str) -> None:
+    """A narrative in items loses the marks that a record writes itself, but not a day before a month."""
+    record = merge(f"{mark}The door was painted.\n3. May is the day of the visit.")
+
+    assert record is not None
+    assert record.narrative == "The door was painted.\n3. May is the day of the visit."
+
+
 def test_headings_of_a_record_are_known() -> None:
     """Also in other clothes; headings of one's own are none of them."""
     assert has_headings("Intro.\n**Open tasks:**\n- Wait")

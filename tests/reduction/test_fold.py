@@ -152,6 +152,7 @@ def test_a_rolling_summary_reads_the_one_before_and_what_is_new() -> None:
     assert asked.requests[0].earlier == ()
     assert asked.requests[1].earlier == ("summary number 1 of the talk",)
     assert asked.requests[1].messages == tuple(history[4:8])
+    assert [request.stands_for for request in asked.requests] == [4, 8]
     assert second.summary_content == "summary number 2 of the talk"
     assert second.previous is not None
     assert second.previous.summarized_up_to_index == 4
@@ -165,6 +166,7 @@ def test_a_layer_reads_the_new_messages_alone() -> None:
     second = make(history, LAYERED, asked, first).state
 
     assert [request.earlier for request in asked.requests] == [(), ()]
+    assert [request.stands_for for request in asked.requests] == [4, 4]
     assert second.layers[0] == first.layers[0]
     assert [(layer.start, layer.end) for layer in second.layers] == [(0, 4), (4, 8)]
     assert second.layers[1].message_hash == second.message_hash

@@ -82,6 +82,20 @@ def test_what_no_longer_fits_is_named_once() -> None:
     assert sum(one.tokens for one in state.quotes if one.kind == "user") <= 2_800 // 8
 
 
+def test_a_question_in_front_that_is_clipped_is_named() -> None:
+    """The last user message is named if it is too long, also where the cut has passed it."""
+    config = HistoryReductionConfig(context_window_size=2_000)
+    history = talk(4)
+    history.append(Message.user(TEXT * 80))
+    history.append(Message.assistant("", tool_calls=[ToolCallPart("c1", "tool_a", "{}")]))
+    history.append(Message.tool("c1", "ok"))
+    result = attempt(history, config, Asked())
+
+    assert result.state is not None
+    assert result.state.pinned_index == 8
+    assert "message 8 (user)" in result.left_out
+
+
 def test_a_question_that_was_in_front_is_quoted_later() -> None:
     """The last user message of a fold stays whole, and is quoted once another one is there."""
     config = HistoryReductionConfig(context_window_size=2_000, clear_tool_results=False)

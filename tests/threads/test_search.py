@@ -19,15 +19,17 @@ from foldline.threads.store import ThreadStore
 
 
 def test_words_are_runs_without_case_in_one_form() -> None:
-    """Letters, digits and underscores make words; case, width and composition do not count."""
+    """Letters, digits and underscores make words; case, accents, width and composition do not count."""
     assert words_of("The Cache, holds-a_b 42!") == ["the", "cache", "holds", "a_b", "42"]
     assert words_of("STRASSE Straße \uff26\uff35\uff2c\uff2c e\u0301 ﬁn") == [
         "strasse",
         "strasse",
         "full",
-        "é",
+        "e",
         "fin",
     ]
+    assert words_of("Müller Ångström İzmir") == ["muller", "angstrom", "izmir"]
+    assert words_of("한국 が हिन्दी") == ["한국", "が", *words_of("हिन्दी")]
     assert words_of("") == words_of(" \0 \ud800 !?") == []
 
 
@@ -103,6 +105,28 @@ async def test_a_match_shows_its_surroundings(store: ThreadStore) -> None:
     assert match.message == message
     assert "needle" in match.excerpt
     assert len(match.excerpt) == 80
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("code 7007", "code 7007"),
+        ("7007 code", "code 7007"),
+        ('"error code" line 0', "line 0 ERROR code 0"),
+        ("muller", "Müller"),
+        ("MÜLLER paid", "Müller paid"),
+        ("京 東", "東京"),
+        ("nowhere", "line 0"),
+    ],
+)
+def test_the_place_of_a_match_is_where_its_words_are_nearest(text: str, shown: str) -> None:
+    """In a long text a common word is everywhere: what is shown has all words, side by side if it can."""
+    lines = [f"line {number} ERROR code {number * 7}" for number in range(1_200)]
+    said = "\n".join([*lines, "the muellers paid", "x" * 200, "Herr Müller paid", "東京", "line 5"])
+    query = Query.parse(text)
+
+    assert said[query.place(said) :].startswith(shown)
+    assert shown in query.excerpt(said)
 
 
 @pytest.mark.parametrize(

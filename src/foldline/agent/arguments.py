@@ -15,7 +15,7 @@ from foldline.history.tokens import TokenCounter
 from foldline.providers.book import window_of_model
 from foldline.providers.digest import is_digest
 from foldline.providers.model import Summarizer
-from foldline.providers.price_list import prices_for, prices_of_model
+from foldline.providers.price_list import nearest_listed, prices_for, prices_of_model
 from foldline.providers.vendors.spelling import check_spelling
 from foldline.reduction.balance import FoldCosts
 from foldline.reduction.budget import DEFAULT_WINDOW
@@ -169,7 +169,10 @@ def assumption(
         return ""
     what, instead, options = map(" and ".join, zip(*gaps, strict=True))
     verb = "is" if what == "the window" else "are"
-    return f"{what} of {model or 'the model'} {verb} unknown, so that {instead}: set {options}"
+    near = nearest_listed(model) if model else ""
+    return (
+        f"{what} of {model or 'the model'} {verb} unknown, so that {instead}: set {options}{near}"
+    )
 
 
 def check_reducer(config: object, model: object, counter: object, cache: object) -> None:

@@ -233,10 +233,8 @@ def _found(matches: Iterable[tuple[int, Message]], query: Query, tokens: int) ->
     lines: list[str] = []
     room = tokens - _HEADER_TOKENS
     for index, message in islice(matches, _MOST_FOUND):
-        page = _page_with(message, query, tokens)
-        where = f", page {page}" if page > 1 else ""
-        excerpt = query.excerpt(text_of(message))
-        line = f"message {index}, {_speaker(message)}{where}: {excerpt}"
+        where = f"message {index}, {_speaker(message)}{_page_with(message, query, tokens)}"
+        line = f"{where}: {query.excerpt(text_of(message))}"
         room -= _ESTIMATOR.count(line) + 1
         if lines and room < 0:
             break
@@ -247,12 +245,13 @@ def _found(matches: Iterable[tuple[int, Message]], query: Query, tokens: int) ->
     return RecalledPage(header=header, text="\n".join(lines))
 
 
-def _page_with(message: Message, query: Query, tokens: int) -> int:
-    """Return the number of the page of *message* on which the searched words begin."""
+def _page_with(message: Message, query: Query, tokens: int) -> str:
+    """Name the page of *message* on which the searched words begin, if it has several."""
     text = _text(message.parts)
     ends = accumulate(map(len, _pages(text, max(_LEAST_TOKENS, tokens - _HEADER_TOKENS))))
     at = query.place(text)
-    return next((page for page, end in enumerate(ends, start=1) if at < end), 1)
+    page, end = next(pair for pair in enumerate(ends, start=1) if at < pair[1] or not text)
+    return f", page {page}" if page > 1 or end < len(text) else ""
 
 
 def _shown(messages: Sequence[Message], wanted: _Wanted, tokens: int) -> RecalledPage:

@@ -10,6 +10,7 @@ a cache, and how many tokens it needs.
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
+from difflib import get_close_matches
 from functools import cache
 from operator import attrgetter
 from types import MappingProxyType
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from genai_prices.types import ModelPrice, TieredPrices
 
 
-__all__ = ["PRICES_OF", "prices_for", "prices_of_model"]
+__all__ = ["PRICES_OF", "nearest_listed", "prices_for", "prices_of_model"]
 
 
 _Price: TypeAlias = "Decimal | TieredPrices | None"
@@ -187,6 +188,7 @@ _LIFETIME, _LONGER = 300.0, 1_800.0
 _BY_NAME: Mapping[str, Prices] = MappingProxyType(_read_table())
 # After a name only a version may follow: `gpt-5-pro` is no `gpt-5`, and a wrong price is worse than none.
 _VERSION = r"(?:[-@:](?:\d{4}-\d\d-\d\d|\d{3,8}|latest|preview|v\d|0))*$"
+_TYPO = 0.85
 _FIELDS = ("input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok")
 
 
@@ -225,6 +227,14 @@ def prices_of_model(name: str, day: date | None = None) -> Prices | None:
 def prices_for(config: HistoryReductionConfig, model: str | None) -> Prices | None:
     """Return the prices of *config*, else those of the *model* with this name; None without either."""
     return config.prices or (None if model is None else prices_of_model(model))
+
+
+def nearest_listed(name: str) -> str:
+    """Return what to add to a message on *name*, a model without prices: one that is written nearly so."""
+    written = parted(name)[1].rpartition("/")[2]
+    listed = [line.split()[0] for line in _TABLE.strip().splitlines()]
+    near = get_close_matches(written, listed, n=1, cutoff=_TYPO)
+    return f"; the nearest known model is {near[0]!r}" if near else ""
 
 
 def _converted(model: str, listed: "ModelPrice") -> Prices | None:

@@ -37,6 +37,8 @@ __all__ = ["has_headings", "merged"]
 
 _HEADING = re.compile(r"[#*\s]*([A-Za-z][A-Za-z, ]{2,30}?)[*:\s]*").fullmatch
 _MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
+# Prose may begin with a number, such as that of a day.
+_BULLET = re.compile(r"^\s*[-*+•]\s+")
 _ID = re.compile(r"\[?\b(t\d{1,6})\b[\]:.]*\s*")
 _NONE = re.compile(r"\W*(?:none|nothing|n/a|-)?\W*", re.IGNORECASE).fullmatch
 _SECTIONS = {
@@ -112,7 +114,8 @@ def _read(text: str) -> dict[Section, list[str]]:
             # What is under a heading of its own is neither a task nor a decision.
             section = Section.NARRATIVE
         elif section is Section.NARRATIVE:
-            found.setdefault(section, []).extend([line.strip()] if line.strip() else [])
+            item = _BULLET.sub("", line).strip()
+            found.setdefault(section, []).extend([item] if item else [])
         elif not _NONE(line):
             found.setdefault(section, []).append(_MARK.sub("", line).strip())
     return {section: lines for section, lines in found.items() if lines}

@@ -157,6 +157,7 @@ class FoldTask(Struct, frozen=True, kw_only=True, dict=True):
             focus=self.focus,
             budget=most if budget is None else budget,
             shown=self.shown,
+            stands_for=span[1] - span[0],
             recallable=(span[0], span[1] - 1) if self.options.budget.recall else None,
         )
         return write(

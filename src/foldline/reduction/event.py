@@ -188,7 +188,8 @@ class HistoryReductionEvent(
     """The tokens of the whole request as the vendor counts them, as far as that is known."""
 
     left_out: tuple[str, ...] = ()
-    """What should have stayed word for word and did not fit: pins, the first request, user messages."""
+    """What should have stayed word for word and did not fit: pins, the first request, user messages.
+    The call that leaves it out names it, and those after it do not."""
 
     failures: tuple[str, ...] = ()
     """What went wrong before there was a summary: defects of texts, errors of ours with their text, of

@@ -316,9 +316,10 @@ def _left_out(task: FoldTask, made: HistoryReductionState) -> Iterator[str]:
             yield f"message {quote.index} ({kind})"
     known = {one.index for one in shortened}
     pins = pins_after(task.history, task.cut, task.options.pins)
-    for at in sorted(kept_whole(task.history, task.cut, task.options.pins)):
-        if at not in known and any(one.index == at for one in made.shortened):
-            yield f"message {at} ({'pinned' if at in pins else 'user'})"
+    whole = {*kept_whole(task.history, task.cut, task.options.pins), made.pinned_index}
+    for one in made.shortened:
+        if one.index in whole and one.index not in known:
+            yield f"message {one.index} ({'pinned' if one.index in pins else 'user'})"
 
 
 def _carried(

@@ -90,6 +90,9 @@ class SummaryRequest(Struct, frozen=True, kw_only=True):
     """The numbers of the first and the last message that the text stands for, if the model that
     reads it can call `recall`; None if it cannot."""
 
+    stands_for: int = 0
+    """How many messages the text stands for, those of *earlier* included; 0 if nobody counted them."""
+
     defects: tuple[str, ...] = ()
     """What was wrong with the previous attempt, one sentence each; empty at first."""
 

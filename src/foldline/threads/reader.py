@@ -53,6 +53,7 @@ _UNSPACED = re.compile(
     "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
     "\uf900-\ufaff\U00020000-\U0003ffff])"
 )
+_ACCENTS = re.compile("[\u0300-\u036f]+")
 _SHOWN = 80
 
 _STRIDE = 64
@@ -394,19 +395,36 @@ class Query(Struct, frozen=True):
         return all(_holds(words, phrase) for phrase in self.phrases)
 
     def excerpt(self, text: str) -> str:
-        """Return the part of *text* around the first phrase that is searched for."""
+        """Return the part of *text* around what is searched for; see `place`."""
         flat = " ".join(text.split())
         start = max(0, self.place(flat) - _SHOWN // 2)
         return flat[start : start + _SHOWN]
 
     def place(self, text: str) -> int:
-        """Return where in *text* the first phrase is; 0 if that has another form of Unicode there."""
-        words = r"\W*".join(map(re.escape, self.phrases[0]))
-        for pattern in (rf"(?<!\w){words}(?!\w)", words):
-            found = re.search(pattern, text, re.IGNORECASE)
-            if found is not None:
-                return found.start()
-        return 0
+        """
+        Return where in *text* all phrases are nearest to each other, the first such place.
+
+        A phrase that has another form of Unicode there is not looked at; if all have, it is 0.
+        """
+        # Each character stays in its place.
+        plain = text.translate(
+            {ord(one): bare for one in set(text) if len(bare := _folded(one)) == 1}
+        )
+        found = [(at, phrase) for phrase in set(self.phrases) for at in _places(plain, phrase)]
+        last: dict[tuple[str, ...], int] = {}
+        best = (0, 0, 0)
+        for at, phrase in sorted(found):
+            last[phrase] = at
+            start = min(last.values())
+            best = min(best, (-len(last), at - start, start))
+        return best[-1]
+
+
+def _places(plain: str, phrase: Sequence[str]) -> list[int]:
+    words = r"\W*".join(map(re.escape, phrase))
+    whole = [one.start() for one in re.finditer(rf"(?<!\w){words}(?!\w)", plain)]
+    # A character that is a word stands beside others.
+    return whole or [one.start() for one in re.finditer(words, plain)]
 
 
 def _holds(words: Sequence[str], phrase: Sequence[str]) -> bool:
@@ -419,11 +437,17 @@ def words_of(text: str) -> list[str]:
     """
     Return the words of *text*, in order: runs of letters, digits and underscores.
 
-    They are without case and in one form of Unicode (NFKC). In scripts without spaces between words
+    They are without case and accents and in one form of Unicode (NFKC). In scripts without spaces between words
     each character is one, so that what is searched for there is a phrase.
     """
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return _WORD.findall(_UNSPACED.sub(r" \1 ", folded))
+    return _WORD.findall(_UNSPACED.sub(r" \1 ", _folded(text)))
+
+
+def _folded(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
+    return unicodedata.normalize("NFKC", bare).casefold()
 
 
 def text_of(message: Message) -> str:

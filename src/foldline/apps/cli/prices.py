@@ -7,14 +7,14 @@ from msgspec.structs import replace
 
 from foldline.errors import ConfigError, UsageError
 from foldline.providers.book import window_of_model
-from foldline.providers.price_list import PRICES_OF, prices_of_model
+from foldline.providers.price_list import PRICES_OF, nearest_listed, prices_of_model
 from foldline.reduction.budget import DEFAULT_WINDOW
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.config_reader import config_from_mapping
 from foldline.reduction.prices import Prices
 
 
-__all__ = ["PricesOption", "named_prices", "source_of", "window_for", "with_prices"]
+__all__ = ["PricesOption", "named_prices", "priced", "source_of", "window_for", "with_prices"]
 
 
 PricesOption = Annotated[
@@ -39,7 +39,7 @@ def named_prices(text: str | None) -> Prices | None:
         if found is None:
             message = (
                 f"--prices: the prices of {text!r} are unknown: name another model, or give them as "
-                "input=3,output=15,cached_read=0.3"
+                f"input=3,output=15,cached_read=0.3{nearest_listed(text)}"
             )
             raise UsageError(message)
         return found
@@ -65,6 +65,13 @@ def with_prices(config: HistoryReductionConfig, text: str | None) -> HistoryRedu
     """Return *config* with the prices that *text* names, if there are any; see `named_prices`."""
     prices = named_prices(text)
     return config if prices is None else replace(config, prices=prices)
+
+
+def priced(config: HistoryReductionConfig, text: str | None) -> HistoryReductionConfig:
+    """Return *config* with the prices that *text* names, and if it has no window that of a model named."""
+    named = None if text is None else window_of_model(text)
+    config = with_prices(config, text)
+    return replace(config, context_window_size=config.context_window_size or named)
 
 
 def window_for(given: int | None, *models: str | None) -> int:

@@ -13,7 +13,7 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.apps.cli.files import check_targets, print_document, print_json, write_files
 from foldline.apps.cli.formats import TARGETS, left_out_note, target_format
 from foldline.apps.cli.options import JsonOption, RunOptions, takes
-from foldline.apps.cli.prices import with_prices
+from foldline.apps.cli.prices import priced
 from foldline.apps.cli.sources import (
     configured,
     note_sessions,
@@ -67,7 +67,7 @@ def _begin(options: RunOptions, *, streams: bool = False) -> _Run:
         )
         raise UsageError(message)
     base = read_config(names[0]) if names else None
-    config = with_prices(configured(options, base, model=options.model), options.prices)
+    config = priced(configured(options, base, model=options.model), options.prices)
     config = structs.replace(config, prices=prices_for(config, options.model))
     if not config.enabled:
         note(f"{names[0]} disables reduction: the full history is sent")

@@ -22,7 +22,7 @@ from foldline.apps.cli.options import (
     ModelOption,
     takes,
 )
-from foldline.apps.cli.prices import PricesOption, named_prices, source_of, with_prices
+from foldline.apps.cli.prices import PricesOption, named_prices, priced, source_of
 from foldline.apps.cli.sources import (
     configured,
     is_configured,
@@ -109,7 +109,8 @@ def replay(options: _ReplayOptions) -> None:
     """
     Play a recorded session, message by message, and show what each configuration costs.
 
-    The last lines name the cheapest configuration, with what to paste, if prices are known. --html writes a page with the
+    The window is that of --window or --model, else of the model that --prices names. The last lines name the
+    cheapest configuration, with what to paste, if prices are known. --html writes a page with the
     same conclusion, a chart and a slider over the model calls; with --text it shows what was said beside what the model was told.
 
     Without a configuration several usual ones are compared, the default among them. If FILE holds several sessions, all are
@@ -181,7 +182,7 @@ def _configs(options: _ReplayOptions) -> Mapping[str, HistoryReductionConfig]:
         )
     configs: dict[str, HistoryReductionConfig] = {}
     for name, config in named:
-        configs[_free(name, configs)] = with_prices(config, options.prices)
+        configs[_free(name, configs)] = priced(config, options.prices)
     return configs
 
 

@@ -6,7 +6,7 @@ for all texts, since most words come again and again. What JSON writes as a key 
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, filterfalse, pairwise
 
 from foldline.providers.digest.text import (
@@ -61,12 +61,20 @@ _JOINT = f" {_BETWEEN} "
 # A row of dots leads from one word to another.
 _DOTS = re.compile(r"\.{3,}")
 _DIRECTIVES = frozenset({"#define", "#endif", "#ifdef", "#ifndef", "#include", "#pragma"})
+_DECIMAL = re.compile(r"\d+\.\d\d?").fullmatch
+_CURRENCIES = "AUD|CAD|CHF|CNY|DKK|EUR|GBP|INR|JPY|NOK|PLN|SEK|USD"
+_MONEY = rf"(?:(?:{_CURRENCIES}|cents?|dollars?|euros?|francs?|kron(?:er|or)|pounds?)\b|[$€£])"
+_PRICE = re.compile(
+    rf"\d(?<!\w\d)(?:(?<=(?:{_CURRENCIES})\s\d)|(?<=[$€£]\s\d)|(?=\d*\.\d\d?\s?(?i:{_MONEY})))"
+    r"\d*\.\d\d?\b"
+).findall
 _SHORTEST = 2
 _LONGEST = 160
 
 _KIND = re.compile(
     r"(?P<url>[a-z]{2,8}://\S{3,})"
-    r"|(?P<email>[\w.+-]+@[\w-]+\.[\w.-]+)"
+    r"|(?P<email>[\w.+-]+@(?:[\w-]+\.)+[^\W\d_]{2,})"
+    r"|(?P<package>[\w@./-]+@v?\d+(?:\.\d+){1,2}(?:[-+][\w.+-]+)?)"
     r"|(?P<clock>(?:\d{4}-\d\d-\d\dT)?\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?:[+-]\d.*|Z)?"
     r"|(?:\d+(?:\.\d+)?(?:[mun\u00b5]?s|secs?|mins?|[mh]))+)"
     rf"|(?P<date>\d{{4}}-\d\d-\d\d\S*|\d{{1,2}}/\d{{1,2}}/\d{{2,4}}|(?:{_MONTHS}).* \S+)"
@@ -171,6 +179,7 @@ class Finder:
                 values = self._special[word] = _values(word)
             for value in values:
                 found.setdefault(value, "")
+        found.update(dict.fromkeys(_prices_in(text, found), "amounts"))
         for value in _line_numbers(text) if "\n" in text else ():
             found.pop(value, None)
         if not self._months.isdisjoint(words):
@@ -239,6 +248,12 @@ def _values(word: str) -> list[str]:
         if is_special and _SHORTEST < len(value) <= _LONGEST and _is_solid(value):
             values.append(value)
     return values
+
+
+def _prices_in(text: str, found: Mapping[str, str]) -> list[str]:
+    """Return the numbers that money stands beside, of those *found*: alone they look like versions."""
+    is_likely = any(map(_DECIMAL, found))
+    return [one for one in _PRICE(text) if found.get(one) == ""] if is_likely else []
 
 
 def _line_numbers(text: str) -> set[str]:

@@ -73,7 +73,7 @@ def read_material(
         request=request,
         span=span,
         earlier=earlier,
-        counts=sum((record.counts for record in earlier.records), span.roles),
+        counts=_counts(request, earlier, span.roles),
         most=_worthwhile(span, earlier, count, most=request.budget),
         # What the view shows is not repeated. Rules are: they hold when it is shown no longer.
         speeches=[one for one in span.speeches if not shown or one_line(one.text) not in shown],
@@ -87,6 +87,13 @@ def read_material(
             Section.TOOLS: offer_calls(uses, facts, prior=prior(Section.TOOLS)),
         },
     )
+
+
+def _counts(request: SummaryRequest, earlier: Earlier, roles: Counts) -> Counts:
+    counts = sum((record.counts for record in earlier.records), roles)
+    missing = request.stands_for - counts.total() if request.stands_for else 0
+    # A text that is no record counts none, and each part of a message that is read in parts one.
+    return counts + Counts({"other" if missing > 0 else next(iter(roles), "other"): missing})
 
 
 def _worthwhile(span: Span, earlier: Earlier, count: CountTokens, *, most: int) -> int:
