@@ -98,10 +98,6 @@ class _Table(Generic[_Item]):
             found[at] = None
         return tuple(found)
 
-    def lacks(self, items: Iterable[_Item]) -> list[_Item]:
-        """Return those of *items* that have no place."""
-        return [item for item in items if item not in self._places]
-
     @property
     def rest(self) -> tuple[_Item, ...]:
         """What the newest reduction does not have."""
@@ -126,15 +122,15 @@ def kept(newest: Carrier, earlier: Sequence[Carrier]) -> list[Struct]:
     for at, one in enumerate(earlier):
         firsts.setdefault(one.kind, at)
         oldest[one.kind, (number - one.number).bit_length()] = at
-    lines, quotes = _Table(newest.lines), _Table(newest.quotes)
+    lines, quotes = {*newest.lines}, {*newest.quotes}
     room, found = len(canonical_json(newest.state)) + _ROOM, set[int]()
     for at in islice(dict.fromkeys([*firsts.values(), *oldest.values()]), _MOST):
         one = earlier[at]
-        new = _fields(one.state), lines.lacks(one.lines), quotes.lacks(one.quotes)
+        new = _fields(one.state), [*{*one.lines} - lines], [*{*one.quotes} - quotes]
         size = len(canonical_json(new)) + _PLACE * (len(one.lines) + len(one.quotes))
         if at == 0 or size <= room:
-            lines.add(one.lines)
-            quotes.add(one.quotes)
+            lines.update(one.lines)
+            quotes.update(one.quotes)
             found.add(at)
             room -= size
     return [earlier[at].state for at in sorted(found)]
