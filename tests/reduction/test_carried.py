@@ -115,31 +115,31 @@ def numbers(state: HistoryReductionState) -> list[int]:
 
 
 def test_earlier_reductions_are_thinned() -> None:
-    """Between one power of two and the next one is carried, so there are few at any length."""
+    """The last 16 are carried, of those before one between one power of two and the next."""
     state = grown(*map(record, range(1, 601)))
 
-    assert numbers(state) == [600, 599, 597, 593, 585, 577, 545, 513, 385, 257, 1]
-
-
-def test_the_newest_of_each_kind_is_carried() -> None:
-    """What others have made since does not take its place, nor what was made so before."""
-    others = [record(at, config_fingerprint="other") for at in (3, 4)]
-    state = grown(record(1), *others, *map(record, range(5, 11)))
-
-    assert numbers(state) == [9, 8, 6, 3, 2, 1]
+    assert numbers(state) == [*range(600, 584, -1), 577, 545, 513, 385, 257, 1]
 
 
 def long(index: int, *, words: int, **changes: Any) -> HistoryReductionState:
     return record(index, summary_content=f"{index} " * words, **changes)
 
 
+def test_the_newest_of_each_kind_goes_first() -> None:
+    """What others have made since does not take its place, nor what was made so before."""
+    others = [long(at, words=2_000, config_fingerprint="other") for at in (2, 3)]
+    own = [long(at, words=2_000) for at in (1, 4, 5)]
+
+    assert numbers(grown(own[0], *others, *own[1:])) == [5, 4, 3, 1]
+
+
 def test_what_is_carried_takes_no_more_than_the_newest() -> None:
-    """What shares nothing is carried while there is room, the newest first."""
+    """What shares nothing is carried while there is room."""
     states = [long(at, words=2_000) for at in range(10_000, 10_040)]
     alone = len(msgspec.structs.replace(states[-1], number=40).to_json())
     state = grown(*states)
 
-    assert alone < len(state.to_json()) < 2 * alone + 4096
+    assert alone < len(state.to_json()) < 2 * alone + 8192
     assert numbers(state) == [40, 39]
 
 

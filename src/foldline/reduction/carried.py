@@ -17,13 +17,14 @@ from msgspec.structs import replace
 
 from foldline.history.codec import canonical_json
 from foldline.reduction.quotes import Quote
+from foldline.reduction.stride import FOLD_STRIDE
 
 
 __all__ = ["Carried", "Carrier", "Earlier", "kept", "linked", "packed", "unpacked"]
 
 
 # How many bytes earlier reductions may take, beside as many as the newest one does.
-_ROOM = 4096
+_ROOM = 8192
 # How many there may be; what is read has no more text than so many times its own.
 _MOST = 64
 # The digits of a place in a table, and a comma.
@@ -109,22 +110,28 @@ def kept(newest: Carrier, earlier: Sequence[Carrier]) -> list[Struct]:
     Return those of *earlier* that *newest* carries, the newest first.
 
     They are the newest of each kind and, between one power of two and the next, the oldest: after an
-    edit there is one not far before it. All together they take about as many bytes as *newest*, but
-    the one before it is carried at any size, as what is left when *newest* is taken back.
+    edit there is one not far before it. Of the last 16 those are carried too that have room in little
+    more. All together they take about as many bytes as *newest*, but the one before it is carried at
+    any size, as what is left when *newest* is taken back.
 
     Args:
         newest: The reduction that is to carry them.
         earlier: The reductions, the newest first.
     """
     number = max([newest.number, *(one.number for one in earlier)])
+    ages = [number - one.number for one in earlier]
     firsts: dict[Hashable, int] = {}
     oldest: dict[Hashable, int] = {}
     for at, one in enumerate(earlier):
         firsts.setdefault(one.kind, at)
-        oldest[one.kind, (number - one.number).bit_length()] = at
+        oldest[one.kind, ages[at].bit_length()] = at
+    recent = [at for at, age in enumerate(ages) if age < FOLD_STRIDE]
     lines, quotes = {*newest.lines}, {*newest.quotes}
     room, found = len(canonical_json(newest.state)) + _ROOM, set[int]()
-    for at in islice(dict.fromkeys([*firsts.values(), *oldest.values()]), _MOST):
+    spread = dict.fromkeys([*firsts.values(), *oldest.values()])
+    for nth, at in enumerate(islice(dict.fromkeys([*spread, *recent]), _MOST)):
+        if nth == len(spread):
+            room = min(room, _ROOM)
         one = earlier[at]
         new = _fields(one.state), [*{*one.lines} - lines], [*{*one.quotes} - quotes]
         size = len(canonical_json(new)) + _PLACE * (len(one.lines) + len(one.quotes))
