@@ -168,7 +168,9 @@ def test_what_several_reductions_hold_is_stored_once() -> None:
     )
     state = grown(old, new)
 
-    assert HistoryReductionState.from_json(state.to_json()) == state
+    read = HistoryReductionState.from_json(state.to_json())
+    assert read == state
+    assert read.to_json() == state.to_json()
     assert all(state.to_json().count(quote(at).text.encode()) == 1 for at in range(300))
     assert len(state.to_json()) < 1.7 * len(new.to_json())
 

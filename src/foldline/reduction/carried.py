@@ -35,7 +35,7 @@ _State = TypeVar("_State", bound=Struct)
 _Item = TypeVar("_Item", bound=Hashable)
 
 
-class Carrier(Struct, frozen=True, kw_only=True):
+class Carrier(Struct, frozen=True):
     """A reduction that is carried, or carries others."""
 
     state: Struct
@@ -118,6 +118,8 @@ def kept(newest: Carrier, earlier: Sequence[Carrier]) -> list[Struct]:
         newest: The reduction that is to carry them.
         earlier: The reductions, the newest first.
     """
+    if len(earlier) <= 1:
+        return [one.state for one in earlier]
     number = max([newest.number, *(one.number for one in earlier)])
     ages = [number - one.number for one in earlier]
     firsts: dict[Hashable, int] = {}

@@ -394,8 +394,11 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
         if self.previous is None:
             return _ENCODER.encode(self)
         alone = _ENCODER.encode(msgspec.structs.replace(self, previous=None))
-        carried = packed(_carrier(self), [_carrier(one) for one in self.previous.chain()])
-        return alone[:-1] + b',"carried":' + _ENCODER.encode(carried) + b"}"
+        return alone[:-1] + b',"carried":' + _ENCODER.encode(self._carried) + b"}"
+
+    @cached_property
+    def _carried(self) -> Carried:
+        return packed(_carrier(self), [_carrier(one) for one in self.chain()][1:])
 
     @classmethod
     def from_json(cls, data: bytes | str) -> "HistoryReductionState":
@@ -406,15 +409,13 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
             FormatError: *data* is not a reduction, or was written by a newer foldline.
         """
         try:
-            state = _with_earlier(_DECODER.decode(data))
+            return _readable(_with_earlier(_DECODER.decode(data)))
         except RecursionError:
             message = "not a reduction: nested too deeply"
         except TypeError:
             message = f"not a reduction: expected bytes or str, got {type(data).__name__}"
         except (msgspec.MsgspecError, UnicodeError) as error:
             message = f"not a reduction: {without_values(error)}"
-        else:
-            return _readable(state)
         # Outside the handler, since the error of msgspec may quote text of a conversation.
         raise FormatError(message)
 
@@ -433,17 +434,14 @@ def _with_earlier(stored: _Stored) -> HistoryReductionState:
     state = HistoryReductionState(**fields)
     if stored.carried is None:
         return state
-    return linked(state, unpacked(_carrier(state), stored.carried, HistoryReductionState))
+    made = linked(state, unpacked(_carrier(state), stored.carried, HistoryReductionState))
+    vars(made)["_carried"] = stored.carried
+    return made
 
 
 def _carrier(state: HistoryReductionState) -> Carrier:
-    return Carrier(
-        state=state,
-        lines=state.summary_content.split("\n"),
-        quotes=state.quotes,
-        number=state.number,
-        kind=(state.config_fingerprint, state.counting_unit),
-    )
+    lines, kind = state.summary_content.split("\n"), (state.config_fingerprint, state.counting_unit)
+    return Carrier(state, lines, state.quotes, state.number, kind)
 
 
 def _readable(state: HistoryReductionState) -> HistoryReductionState:
