@@ -31,6 +31,20 @@ only the newest reductions are carried
 - if number % stride or not number:
 + if number:
 
+reduction/carried.py: reduction/test_carried.py
+the newest reduction of another configuration is forgotten
+- firsts.setdefault(one.kind, at)
++ firsts.setdefault(0, at)
+what is carried has no bound
+- if at == 0 or size <= room:
++ if size:
+a line that is there twice is read once
+- if at in found:
++ if False:
+a text is read as often as a file asks
+- if len({*places}.intersection(range(len(table)))) < len(places):
++ if {*places} - {*range(len(table))}:
+
 reduction/draft.py: reduction/test_fold.py
 the summary before is forgotten
 - before = (earlier.text,) if earlier.text else ()

@@ -15,20 +15,15 @@ from typing import Self
 import msgspec
 from msgspec import Struct
 
-from foldline.checks import expect, expect_whole
-from foldline.errors import (
-    ConfigError,
-    FormatError,
-    HistoryTooShortError,
-    IntegrityError,
-    NewerFormatError,
-)
+from foldline.errors import FormatError, HistoryTooShortError, IntegrityError, NewerFormatError
 from foldline.history.codec import canonical_json, without_values
 from foldline.history.digest import prefix_digest
 from foldline.history.history import History
-from foldline.history.messages import READ_HINT, SUMMARY_KEY, Message, Usage
+from foldline.history.messages import SUMMARY_KEY, Message, Usage
 from foldline.history.parts import TextPart
 from foldline.history.units import CountingUnit
+from foldline.reduction.carried import Carried, Carrier, kept, linked, packed, unpacked
+from foldline.reduction.cut import check_cut
 from foldline.reduction.layered import record_of
 from foldline.reduction.quotes import Quote, joined
 from foldline.reduction.reading import Reading
@@ -36,7 +31,6 @@ from foldline.reduction.record import SummaryRecord
 from foldline.reduction.sendable import cleaned
 from foldline.reduction.shortening import Shortened
 from foldline.reduction.spans import Span, SummaryLayer, join_layers, spans_of
-from foldline.reduction.stride import is_kept
 
 
 __all__ = [
@@ -177,7 +171,7 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
             ConfigError: *messages* are not messages, or *summarized_up_to_index* is negative, or
                 separates a call from its answer, so that the rest would not be a valid request.
         """
-        _check_cut(messages, summarized_up_to_index)
+        check_cut(messages, summarized_up_to_index)
         return cls(
             summarized_up_to_index=summarized_up_to_index,
             message_count_at_reduction=message_count_at_reduction,
@@ -370,12 +364,9 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
 
         If it was not counted yet, it gets the next number.
         """
-        newest = max((one.number for one in earlier), default=0)
-        number, previous = self.number or newest + 1, None
-        for state in reversed(earlier):
-            if is_kept(state.number, max(newest, number)):
-                previous = msgspec.structs.replace(state, previous=previous)
-        return msgspec.structs.replace(self, number=number, previous=previous)
+        number = self.number or 1 + max((one.number for one in earlier), default=0)
+        alone = msgspec.structs.replace(self, number=number, previous=None)
+        return linked(alone, kept(_carrier(alone), [_carrier(one) for one in earlier]))
 
     def goes_back_from(self, newest: "HistoryReductionState | None") -> bool:
         """Whether this reduction represents less than *newest*, which was made alike."""
@@ -399,8 +390,15 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
         return other is not None and self.is_like(other) and self.created_at == other.created_at
 
     def to_json(self) -> bytes:
-        """Write the reduction as JSON."""
-        return _ENCODER.encode(self)
+        """Write the reduction as JSON; what several reductions hold is in it once."""
+        if self.previous is None:
+            return _ENCODER.encode(self)
+        alone = _ENCODER.encode(msgspec.structs.replace(self, previous=None))
+        return alone[:-1] + b',"carried":' + _ENCODER.encode(self._carried) + b"}"
+
+    @cached_property
+    def _carried(self) -> Carried:
+        return packed(_carrier(self), [_carrier(one) for one in self.chain()][1:])
 
     @classmethod
     def from_json(cls, data: bytes | str) -> "HistoryReductionState":
@@ -411,34 +409,39 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
             FormatError: *data* is not a reduction, or was written by a newer foldline.
         """
         try:
-            state = _DECODER.decode(data)
+            return _readable(_with_earlier(_DECODER.decode(data)))
         except RecursionError:
             message = "not a reduction: nested too deeply"
         except TypeError:
             message = f"not a reduction: expected bytes or str, got {type(data).__name__}"
         except (msgspec.MsgspecError, UnicodeError) as error:
             message = f"not a reduction: {without_values(error)}"
-        else:
-            return _readable(state)
         # Outside the handler, since the error of msgspec may quote text of a conversation.
         raise FormatError(message)
 
 
-_DECODER = msgspec.json.Decoder(HistoryReductionState)
+class _Stored(HistoryReductionState, frozen=True, kw_only=True):
+    carried: Carried | None = None
+
+
+_DECODER = msgspec.json.Decoder(_Stored)
 _ENCODER = msgspec.json.Encoder()
 
 
-def _check_cut(messages: Sequence[Message], index: int) -> None:
-    expect_whole("summarized_up_to_index", index, 0)
-    expect("messages", messages, Sequence)
-    if not isinstance(messages, History):
-        for place, one in enumerate(messages):
-            expect(f"messages[{place}]", one, Message, hint=READ_HINT)
-        messages = History(messages)
-    after = range(max(index, messages.start), len(messages))
-    if any(messages.reach(place) < index for place in after):
-        message = f"summarized_up_to_index={index} separates a tool call from its answer"
-        raise ConfigError(message)
+def _with_earlier(stored: _Stored) -> HistoryReductionState:
+    fields = msgspec.structs.asdict(stored)
+    del fields["carried"]
+    state = HistoryReductionState(**fields)
+    if stored.carried is None:
+        return state
+    made = linked(state, unpacked(_carrier(state), stored.carried, HistoryReductionState))
+    vars(made)["_carried"] = stored.carried
+    return made
+
+
+def _carrier(state: HistoryReductionState) -> Carrier:
+    lines, kind = state.summary_content.split("\n"), (state.config_fingerprint, state.counting_unit)
+    return Carrier(state, lines, state.quotes, state.number, kind)
 
 
 def _readable(state: HistoryReductionState) -> HistoryReductionState:
@@ -455,7 +458,7 @@ def _readable(state: HistoryReductionState) -> HistoryReductionState:
 def _with_layers(state: HistoryReductionState, size: int) -> HistoryReductionState:
     layers = state.layers[:size]
     end = layers[-1].end
-    sealed = next((one for one in state.chain() if _seals_before(one, end)), None)
+    sealed = next((one for one in state.chain() if one.sealed_index in range(end)), None)
     part = msgspec.structs.replace(
         state,
         summarized_up_to_index=end,
@@ -471,10 +474,6 @@ def _with_layers(state: HistoryReductionState, size: int) -> HistoryReductionSta
     )
     # A part of what is damaged is damaged too: its hash stays the wrong one.
     return part.sealed() if state.is_whole else part
-
-
-def _seals_before(state: HistoryReductionState, end: int) -> bool:
-    return state.sealed_index is not None and state.sealed_index < end
 
 
 def hash_of(messages: Sequence[Message], index: int) -> str:

@@ -1,4 +1,4 @@
-"""Which earlier reductions are kept: fewer, the further back they are."""
+"""Which earlier reductions a thread keeps: fewer, the further back they are."""
 
 __all__ = ["FOLD_STRIDE", "is_kept"]
 

@@ -1,0 +1,208 @@
+"""
+What a reduction carries of those before it: a few of them, stored without what they share.
+
+Most lines and quotes of a reduction are also those of the next one. So a stored reduction has a table
+of lines and one of quotes, and those before it name places in them. The tables begin with what the
+reduction itself holds, which is not written again.
+"""
+
+from collections.abc import Hashable, Iterable, Sequence
+from functools import cache
+from itertools import islice
+from typing import Annotated, Generic, TypeVar
+
+import msgspec
+from msgspec import Meta, Raw, Struct
+from msgspec.structs import replace
+
+from foldline.history.codec import canonical_json
+from foldline.reduction.quotes import Quote
+from foldline.reduction.stride import FOLD_STRIDE
+
+
+__all__ = ["Carried", "Carrier", "Earlier", "kept", "linked", "packed", "unpacked"]
+
+
+# How many bytes earlier reductions may take, beside as many as the newest one does.
+_ROOM = 8192
+# How many there may be; what is read has no more text than so many times its own.
+_MOST = 64
+# The digits of a place in a table, and a comma.
+_PLACE = 5
+# In the tables, or said by the order.
+_SHARED = {"summary_content": "", "quotes": (), "previous": None}
+_State = TypeVar("_State", bound=Struct)
+_Item = TypeVar("_Item", bound=Hashable)
+
+
+class Carrier(Struct, frozen=True):
+    """A reduction that is carried, or carries others."""
+
+    state: Struct
+    """The reduction."""
+
+    lines: Sequence[str]
+    """The lines of its summary."""
+
+    quotes: tuple[Quote, ...]
+    """What is quoted in it."""
+
+    number: int
+    """How many reductions were made up to it."""
+
+    kind: Hashable
+    """How it was made: one that was made otherwise does not take its place."""
+
+
+class Earlier(Struct, frozen=True, kw_only=True):
+    """An earlier reduction as it is stored."""
+
+    fields: Raw
+    """What is in none of the tables, and no default."""
+
+    lines: tuple[int, ...]
+    """The places of the lines of its summary."""
+
+    quotes: tuple[int, ...]
+    """The places of its quotes."""
+
+
+class Carried(Struct, frozen=True, kw_only=True):
+    """The earlier reductions as they are stored, and the rest of both tables."""
+
+    earlier: Annotated[tuple[Earlier, ...], Meta(max_length=_MOST)]
+    """The reductions, the newest first."""
+
+    lines: tuple[str, ...]
+    """The lines that the reduction itself does not have."""
+
+    quotes: tuple[Quote, ...]
+    """The quotes that the reduction itself does not have."""
+
+
+class _Table(Generic[_Item]):
+    """What the newest reduction has of one sort, *own*, and what the others have beside it."""
+
+    def __init__(self, own: Sequence[_Item]) -> None:
+        self._items, self._own = [*own], len(own)
+        self._places = {item: at for at, item in reversed([*enumerate(own)])}
+
+    def add(self, items: Iterable[_Item]) -> tuple[int, ...]:
+        """Return the places of *items*; none has the place of another, though it is the same."""
+        found: dict[int, None] = {}
+        for item in items:
+            at = self._places.setdefault(item, len(self._items))
+            if at in found:
+                at = len(self._items)
+            if at == len(self._items):
+                self._items.append(item)
+            found[at] = None
+        return tuple(found)
+
+    @property
+    def rest(self) -> tuple[_Item, ...]:
+        """What the newest reduction does not have."""
+        return tuple(self._items[self._own :])
+
+
+def kept(newest: Carrier, earlier: Sequence[Carrier]) -> list[Struct]:
+    """
+    Return those of *earlier* that *newest* carries, the newest first.
+
+    They are the newest of each kind and, between one power of two and the next, the oldest: after an
+    edit there is one not far before it. Of the last 16 those are carried too that have room in little
+    more. All together they take about as many bytes as *newest*, but the one before it is carried at
+    any size, as what is left when *newest* is taken back.
+
+    Args:
+        newest: The reduction that is to carry them.
+        earlier: The reductions, the newest first.
+    """
+    if len(earlier) <= 1:
+        return [one.state for one in earlier]
+    number = max([newest.number, *(one.number for one in earlier)])
+    ages = [number - one.number for one in earlier]
+    firsts: dict[Hashable, int] = {}
+    oldest: dict[Hashable, int] = {}
+    for at, one in enumerate(earlier):
+        firsts.setdefault(one.kind, at)
+        oldest[one.kind, ages[at].bit_length()] = at
+    recent = [at for at, age in enumerate(ages) if age < FOLD_STRIDE]
+    lines, quotes = {*newest.lines}, {*newest.quotes}
+    room, found = len(canonical_json(newest.state)) + _ROOM, set[int]()
+    spread = dict.fromkeys([*firsts.values(), *oldest.values()])
+    for nth, at in enumerate(islice(dict.fromkeys([*spread, *recent]), _MOST)):
+        if nth == len(spread):
+            room = min(room, _ROOM)
+        one = earlier[at]
+        new = _fields(one.state), [*{*one.lines} - lines], [*{*one.quotes} - quotes]
+        size = len(canonical_json(new)) + _PLACE * (len(one.lines) + len(one.quotes))
+        if at == 0 or size <= room:
+            lines.update(one.lines)
+            quotes.update(one.quotes)
+            found.add(at)
+            room -= size
+    return [earlier[at].state for at in sorted(found)]
+
+
+def packed(newest: Carrier, earlier: Iterable[Carrier]) -> Carried:
+    """Return the stored form of the *earlier* reductions, which *newest* carries."""
+    lines, quotes = _Table(newest.lines), _Table(newest.quotes)
+    stored = tuple(
+        Earlier(
+            fields=Raw(msgspec.json.encode(_fields(one.state))),
+            lines=lines.add(one.lines),
+            quotes=quotes.add(one.quotes),
+        )
+        for one in earlier
+    )
+    return Carried(earlier=stored, lines=lines.rest, quotes=quotes.rest)
+
+
+def unpacked(newest: Carrier, carried: Carried, kind: type[_State]) -> list[_State]:
+    """
+    Return the reductions that *newest* has *carried*, the newest first, each of them a *kind*.
+
+    Raises:
+        msgspec.ValidationError: They are none, or their lines and quotes are not in the tables.
+    """
+    lines, quotes = [*newest.lines, *carried.lines], [*newest.quotes, *carried.quotes]
+    return [
+        replace(
+            msgspec.json.decode(one.fields, type=kind),
+            summary_content="\n".join(_picked(lines, one.lines)),
+            quotes=tuple(_picked(quotes, one.quotes)),
+        )
+        for one in carried.earlier
+    ]
+
+
+def linked(newest: _State, earlier: Sequence[Struct]) -> _State:
+    """Return *newest* with those *earlier* reductions, the newest first, and no others."""
+    previous = None
+    for one in reversed(earlier):
+        previous = replace(one, previous=previous)
+    return replace(newest, previous=previous)
+
+
+def _fields(state: Struct) -> dict[str, object]:
+    """Return the fields that are in none of the tables, and no defaults."""
+    defaults = _defaults(type(state))
+    fields = msgspec.structs.asdict(state) | _SHARED
+    # The number of the stored form may be another one by default, one day.
+    return {
+        name: value for name, value in fields.items() if name == "format" or value != defaults[name]
+    }
+
+
+@cache
+def _defaults(kind: type[Struct]) -> dict[str, object]:
+    return {one.name: one.default for one in msgspec.structs.fields(kind)}
+
+
+def _picked(table: Sequence[_Item], places: Sequence[int]) -> list[_Item]:
+    # A place that is named again and again would make much of a small text.
+    if len({*places}.intersection(range(len(table)))) < len(places):
+        message = "an earlier reduction names wrong places"
+        raise msgspec.ValidationError(message)
+    return [table[at] for at in places]
