@@ -66,7 +66,7 @@ def test_quotes_are_carried_over(*, layers: bool) -> None:
     assert len(made) > 20
     assert {0, newest, newest - 2} <= quoted
     assert len(quoted) < 30
-    assert f"[0] user: {history[0].text}\n" in "".join(m.text for m in view)
+    assert f"[0] user: {history[0].text.strip()}\n" in "".join(m.text for m in view)
     assert all(one.role == "user" for one in state.quotes)
 
 

@@ -48,7 +48,8 @@ async def opened(path: Path) -> AsyncGenerator[ConversationThread]:
 def shown(model: ScriptedModel, said: str) -> int:
     """Return how often the last request has *said*, as a message or as a quote."""
     messages = model.requests[-1].messages
-    return sum((one.text == said) + one.text.count(f">\n{said}\n</quote") for one in messages)
+    forms = (f">\n{said}\n</quote", f"] user: {said}")
+    return sum((one.text == said) + sum(map(one.text.count, forms)) for one in messages)
 
 
 def missing(model: ScriptedModel, *, turn: int) -> list[str]:
