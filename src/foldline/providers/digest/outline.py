@@ -17,6 +17,7 @@ from foldline.reduction.record import Section, SummaryRecord
 
 
 __all__ = [
+    "FAILED",
     "FIRST",
     "CountTokens",
     "Earlier",
@@ -27,6 +28,9 @@ __all__ = [
     "share_out",
 ]
 
+
+FAILED = "failed: "
+"""What the line of a call that failed begins with."""
 
 _HEADING = "## "
 
@@ -168,11 +172,14 @@ _TALK_SHARES = {
 _WORK = (Section.USED, Section.TOOLS, Section.EDITED, Section.CREATED, Section.READ)
 # Sections that may repeat a request.
 _REPEATING = (Section.RULES, Section.LAST, Section.SAID)
-# What must not be lost comes first, even in a small budget with up to this many tokens each.
-_LEAST = {Section.RULES: 32, Section.USED: 24, Section.SEEN: 24, Section.TOOLS: 24}
-_LEAST_PART = 3
 FIRST = (Section.RULES, Section.EDITED, Section.CREATED, Section.DELETED, Section.COMMITS)
 """What comes before all else: rules, and the work itself, not given up for what was only named."""
+
+# What must not be lost comes first, with up to this many tokens each.
+_LEAST = {Section.RULES: 32, Section.USED: 24, Section.SEEN: 24, Section.TOOLS: 24}
+# A small budget is for what the user has to rely on.
+_SMALL = 300
+_LEAST_OF_SMALL = {**dict.fromkeys(FIRST, 24), **_LEAST, Section.RULES: 96, Section.TOOLS: 48}
 
 
 def share_out(
@@ -199,7 +206,12 @@ def share_out(
         taken[section] = select(items, title=_HEADING + section.value, limit=limit, count=count)
 
     pick(Section.REQUESTS, budget, first)
-    least = {name: min(tokens, budget // _LEAST_PART) for name, tokens in _LEAST.items()}
+    least = dict(_LEAST)
+    if budget <= _SMALL:
+        least = dict(_LEAST_OF_SMALL)
+        # A refusal that is not known is worse than a call that is not.
+        failed = [item for item in offers[Section.TOOLS] if item.text.startswith(FAILED)][:1]
+        offers[Section.TOOLS] = list(dict.fromkeys((*failed, *offers[Section.TOOLS])))
     least[Section.REQUESTS] = taken[Section.REQUESTS].cost
     rest = budget - taken[Section.REQUESTS].cost
     sections = dict.fromkeys((*FIRST, *least, *shares))
