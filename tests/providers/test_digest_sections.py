@@ -257,7 +257,11 @@ def test_a_failure_comes_before_values_in_a_small_budget() -> None:
     """What was refused last is not given up for what was set, nor for other calls."""
     offers = {
         Section.VALUES: [Item(f"limit (account {place}): 500", place) for place in range(60)],
-        Section.TOOLS: [Item("counts: set_limit 61", 0), Item("failed: set_limit -> no", 1)],
+        Section.TOOLS: [
+            Item("counts: set_limit 61, look_up_account 12, read_policy 3", 0),
+            Item("look_up_account account_id: 7 -> open since 2019", 2),
+            Item("failed: set_limit -> no", 1),
+        ],
     }
 
     for budget in (48, 64, 100, 150):

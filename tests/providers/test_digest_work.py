@@ -328,9 +328,14 @@ def test_the_newest_value_counts() -> None:
             {"2 B (sheet 1)": "7", "2 B sheet (sheet 1)": "S"},
         ),
         ([("rename_flag", {"id": 1, "flag": "dark"})], {"flag (flag 1)": "dark"}),
-        ([("get_update_status", {"id": "q", "value": "7"})], {}),
-        ([("delete_and_update", {"id": "q", "value": "7"})], {"value (q)": "7"}),
-        ([("updateSettings", {"id": "q", "theme": "dark"})], {"theme (settings q)": "dark"}),
+        (
+            [
+                (name, {"id": 1, "value": name})
+                for name in ("set_and_move", "get_update", "SETTINGS")
+            ]
+            + [("updateSettings", {"id": 1, "mode": "dark"})],
+            {"value (1)": "set_and_move", "mode (settings 1)": "dark"},
+        ),
     ],
 )
 def test_tools_that_set_values(
@@ -344,17 +349,10 @@ def test_tools_that_set_values(
 
 def test_a_change_that_was_refused_changes_nothing() -> None:
     """Neither a value nor a file is changed by a call that was refused, or not answered."""
-    limit = [
-        used("set_limit", {"account_id": "A", "limit": value}, answer)
-        for value, answer in (
-            (500, '{"status": "ok"}'),
-            (9000, '{"success": false, "message": "exceeds policy"}'),
-            (700, "Update queued; waiting for approval"),
-        )
-    ]
-    waiting = used("set_limit", {"account_id": "A", "limit": 800})[:1]
+    answers = {500: "ok", 9000: '{"success": false}', 700: "Queued; waiting for approval", 800: ""}
+    limit = [used("set_limit", {"account_id": "A", "limit": one}, answers[one]) for one in answers]
     edit = used("edit", {"path": "a.py", "old": "x", "new": "y"}, '{"success": false}')
-    trail = trail_of((), read(*limit, edit, waiting))
+    trail = trail_of((), read(*limit, edit))
 
     assert trail.values == {"limit (account A)": "500"}
     assert list(trail.files.values()) == [Artefact(path="a.py", action="read", failed=True)]

@@ -206,12 +206,9 @@ def share_out(
         taken[section] = select(items, title=_HEADING + section.value, limit=limit, count=count)
 
     pick(Section.REQUESTS, budget, first)
-    least = dict(_LEAST)
+    least = dict(_LEAST if budget > _SMALL else _LEAST_OF_SMALL)
     if budget <= _SMALL:
-        least = dict(_LEAST_OF_SMALL)
-        # A refusal that is not known is worse than a call that is not.
-        failed = [item for item in offers[Section.TOOLS] if item.text.startswith(FAILED)][:1]
-        offers[Section.TOOLS] = list(dict.fromkeys((*failed, *offers[Section.TOOLS])))
+        offers[Section.TOOLS] = _failure_first(offers[Section.TOOLS])
     least[Section.REQUESTS] = taken[Section.REQUESTS].cost
     rest = budget - taken[Section.REQUESTS].cost
     sections = dict.fromkeys((*FIRST, *least, *shares))
@@ -233,6 +230,12 @@ def share_out(
         if section is not Section.REQUESTS:
             pick(section, budget, unsaid[section])
     return {name: lay_out(selection.items) for name, selection in taken.items() if selection.items}
+
+
+def _failure_first(items: Sequence[Item]) -> list[Item]:
+    # A refusal that is not known is worse than a call that is not.
+    failed = [item for item in items if item.text.startswith(FAILED)][:1]
+    return list(dict.fromkeys((*failed, *items)))
 
 
 def _unsaid(items: Sequence[Item], shown: Sequence[str], section: Section) -> list[Item]:
