@@ -9,7 +9,7 @@ from foldline.history.messages import Message
 from foldline.history.parts import GenericPart, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.logs import read_sessions
 from foldline.providers.digest.calls import offer_calls
-from foldline.providers.digest.failures import failure_of
+from foldline.providers.digest.failures import confirmed, failure_of
 from foldline.providers.digest.identifiers import Finder
 from foldline.providers.digest.span import Result, read_span
 from foldline.providers.digest.work import EXTRACTORS, facts_of, uses_of
@@ -64,6 +64,12 @@ FAILED = {
     '{"error": "no such user"}': '{"error": "no such user"}',
     '{"error": {"code": 4}}': '{"error": {"code": 4}}',
     '{"output": "", "metadata": {"exit_code": 1}}': '{"output": "", "metadata": {"exit_code": 1}}',
+    '{"success": false, "message": "odd"}': '{"success": false, "message": "odd"}',
+    '{"ok": false}': '{"ok": false}',
+    '{"status": "error"}': '{"status": "error"}',
+    "Rejected: over the limit": "Rejected: over the limit",
+    "No such order": "No such order",
+    "User declined": "User declined",
 }
 """Results of calls that failed, and what is quoted of them."""
 
@@ -98,6 +104,9 @@ FINE = [
     '[{"isError": true}]',
     '{"exit_code": 0}',
     '{"exit_code": "0"}',
+    '{"job": 7, "status": "failed"}',
+    '{"success": true, "items": [{"ok": false}]}',
+    "Declined\nAccepted",
     '{"error": "' + "x" * 9_000 + '"}',
 ]
 """Results of calls that did not fail, or that nobody can tell from such."""
@@ -113,6 +122,70 @@ def test_an_error_at_the_edge_is_a_failure(text: str, said: str) -> None:
 def test_words_inside_are_no_failure(text: str) -> None:
     """A text that holds such words elsewhere, or says that it went well, is no failure."""
     assert failure_of(text) == ""
+
+
+HELD = [
+    "ok",
+    "Done.",
+    "Successfully updated the limit of ACC-1.",
+    "200 OK",
+    "true",
+    '["ok"]',
+    "[main] updated",
+    '{"status": "ok"}',
+    '{"success": true, "error": null, "errors": [], "failed": 0}',
+    '{"data": {"account": "ACC-1", "limit": 9000}}',
+    '{"old": {"limit": 500}, "new": {"limit": "9000"}}',
+    '{"status": "pending", "limit": 9000}',
+]
+"""Answers that say that a limit is 9000 now."""
+
+NOT_HELD = [
+    "",
+    "null",
+    "[]",
+    "{}",
+    '[{"limit": 500, "updated": "today"}]',
+    '["Rejected"]',
+    "Rejected: over the limit",
+    "No such order",
+    "User declined",
+    "Update queued; waiting for approval",
+    "Set limit to 9000?",
+    "The limit will be updated tomorrow.",
+    "The limit could not be updated.",
+    "limit: 9000",
+    '{"status": "ok"',
+    '{"status": "rejected", "limit": 9000}',
+    '{"status": "pending"}',
+    '{"status": "pending_approval", "limit": 9000}',
+    '{"requires_approval": true, "limit": 9000}',
+    '{"code": 403}',
+    '{"updated": false}',
+    '{"message": "No such order"}',
+    '{"text": "It exceeds the policy."}',
+    '{"data": {"userErrors": [{"text": "odd"}]}}',
+    '{"limit": 500}',
+    '{"limit": ' * 2_000 + "9000" + "}" * 2_000,
+]
+"""Answers that do not say it, or something else."""
+
+
+@pytest.mark.parametrize(("texts", "held"), [(HELD, {"limit": "9000"}), (NOT_HELD, {})])
+def test_a_value_holds_if_the_answer_says_so(texts: list[str], held: dict[str, str]) -> None:
+    """Words have to confirm it; an object that shows neither another value nor a failure does."""
+    assert [text for text in texts if confirmed(text, {"limit": "9000"}) != held] == []
+
+
+def test_an_object_confirms_each_value_apart() -> None:
+    """What an object repeats holds even if something is open; what it shows as another does not."""
+    given = {"limit": "9000", "currency": "EUR", "closed": "false"}
+
+    assert confirmed('{"limit": 500, "currency": "eur"}', given) == {
+        "currency": "EUR",
+        "closed": "false",
+    }
+    assert confirmed('{"state": "waiting", "closed": false}', given) == {"closed": "false"}
 
 
 def test_a_mark_is_believed() -> None:

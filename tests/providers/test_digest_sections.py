@@ -6,6 +6,7 @@ import pytest
 
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
+from foldline.history.tokens import TokenEstimator
 from foldline.providers.digest.calls import offer_calls
 from foldline.providers.digest.identifiers import Finder, kind_of
 from foldline.providers.digest.ledger import Entry, Ledger, build_ledger, offer_entries
@@ -248,6 +249,42 @@ def test_ids_come_before_requests_that_have_no_precedence() -> None:
     assert share_out(offers, budget=80, count=len).keys() == {Section.USED}
     assert Section.REQUESTS in share_out(offers, budget=80, count=len, first=asked)
     assert Section.REQUESTS in share_out(offers, budget=400, count=len)
+
+
+SMALL = {
+    Section.LAST: [Item("assistant: It is all done now.", 0)],
+    Section.SEEN: [Item(f"ID-{place}", place, "id") for place in range(9)],
+    Section.RULES: [
+        Item("Never use MySQL, only Postgres, please.", 0),
+        Item("Don't print the password of anybody.", 1),
+    ],
+    Section.EDITED: [Item("parser.py", 0, "src/")],
+}
+
+
+def test_rules_come_first_in_a_small_budget() -> None:
+    """All rules, and then what was done, are there before what was only named or said last."""
+    count = TokenEstimator().count
+    shown = share_out(SMALL, budget=48, count=count)
+
+    assert list(shown[Section.RULES]) == [item.text for item in SMALL[Section.RULES]]
+    assert shown[Section.EDITED] == ("src/: parser.py",)
+
+
+def test_a_failure_comes_before_values_in_a_small_budget() -> None:
+    """What was refused last is not given up for what was set, nor for other calls."""
+    offers = {
+        Section.VALUES: [Item(f"limit (account {place}): 500", place) for place in range(60)],
+        Section.TOOLS: [
+            Item("counts: set_limit 61, look_up_account 12, read_policy 3", 0),
+            Item("look_up_account account_id: 7 -> open since 2019", 2),
+            Item("failed: set_limit -> no", 1),
+        ],
+    }
+
+    for budget in (48, 64, 100, 150):
+        shown = share_out(offers, budget=budget, count=TokenEstimator().count)
+        assert "failed: set_limit -> no" in shown[Section.TOOLS]
 
 
 def test_what_the_user_calls_their_own_comes_first() -> None:

@@ -35,7 +35,7 @@ _State = TypeVar("_State", bound=Struct)
 _Item = TypeVar("_Item", bound=Hashable)
 
 
-class Carrier(Struct, frozen=True):
+class Carrier(Struct, frozen=True, kw_only=True):
     """A reduction that is carried, or carries others."""
 
     state: Struct

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json
-from foldline.providers.digest.outline import Item
+from foldline.providers.digest.outline import FAILED, Item
 from foldline.providers.digest.span import json_leaves
 from foldline.providers.digest.text import one_line, shorten
 from foldline.providers.digest.work import Facts, ToolUse
@@ -18,7 +18,6 @@ __all__ = ["offer_calls"]
 
 _MOST = 40
 _COUNTS = "counts: "
-_FAILED = "failed: "
 _ARROW = " -> "
 _VALUE_LENGTH = 100
 _CALL_LENGTH = 200
@@ -36,12 +35,12 @@ def offer_calls(
     section tells, such as the change of a file, is only counted.
     """
     counts = _prior_counts(prior) + Counter(use.name for use in uses if use.name)
-    failed = [line for line in prior if line.startswith(_FAILED)]
+    failed = [line for line in prior if line.startswith(FAILED)]
     failed += [_failure(use) for use in uses if use.failure]
     newest = list(zip(uses, facts, strict=True))[-_MOST:]
     new = [(use, one) for use, one in newest if use.name and not (use.failure or one.files)]
     said = {_describe(use): _answer(use, one) for use, one in new}
-    called = [line for line in prior if not line.startswith((_FAILED, _COUNTS))]
+    called = [line for line in prior if not line.startswith((FAILED, _COUNTS))]
     called = [line for line in called if line.partition(_ARROW)[0] not in said]
     called += [f"{call}{_ARROW}{answer}" if answer else call for call, answer in said.items()]
     pairs = zip_longest(_newest(called), _newest(failed))
@@ -76,7 +75,7 @@ def _describe(use: ToolUse) -> str:
 
 def _failure(use: ToolUse) -> str:
     call = f"{_describe(use)}{_ARROW}" if use.name else ""
-    return f"{_FAILED}{call}{use.failure}"
+    return f"{FAILED}{call}{use.failure}"
 
 
 def _answer(use: ToolUse, facts: Facts) -> str:

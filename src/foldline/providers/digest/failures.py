@@ -1,5 +1,5 @@
 """
-Whether a call failed, judged by how its result begins and ends.
+Whether a call failed, judged by how its result begins and ends, and what it is certain to have set.
 
 Only its first and its last lines are a tool's own words. The middle may be a file that was read,
 where `except Error as error:` says nothing about the call; so an error named inside a text never
@@ -7,15 +7,16 @@ counts. What the record itself marks as an error is one, whatever its text says.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json
+from foldline.providers.digest.span import json_leaves
 from foldline.providers.digest.text import one_line, shorten
 
 
-__all__ = ["failure_of"]
+__all__ = ["confirmed", "failure_of"]
 
 
 _Json: TypeAlias = "dict[str, _Json] | list[_Json] | str | float | bool | None"
@@ -66,7 +67,9 @@ _COMPLAINT = re.compile(
         r"(?:[A-Z][a-z]+ )?(?:[Cc]ommand|[Oo]peration|[Rr]equest|[Tt]ool|[Pp]rocess|[Ee]xecution)"
         r" (?:was |has |call )?(?:aborted|cancelled|failed|interrupted|killed|rejected|timed out"
         r"|denied|not found)\b",
-        r"(?:[Pp]ermission|[Aa]ccess) denied|[Nn]o such file|[Tt]imed out\b",
+        r"(?:[Pp]ermission|[Aa]ccess) denied|[Nn]o such |[Tt]imed out\b",
+        r"(?:The )?[Uu]ser (?:has )?(?:rejected|refused|declined|denied)\b",
+        r"(?:Rejected|Refused|Declined|Denied): ",
         r"(?:File|Path|Directory|Module|Tool) (?:does not exist|not found)\b",
         r"No (?:changes made to|replacement was performed)\b",
         # bash: ponyc: command not found, ls: cannot access 'x': No such file or directory
@@ -96,8 +99,12 @@ _RAISED = re.compile(
 ).fullmatch
 # In code, a line with one of these at its end continues.
 _CODE_ENDINGS = (",", ";", "{", "(", "[")
-_HINT = re.compile(r'"(?:is_error|isError|error|exit_code|exitCode|returncode)"')
-_MARKS = ("is_error", "isError")
+_HINT = re.compile(
+    r'"(?:(?:is_error|isError|error|exit_code|exitCode|returncode)"'
+    r'|(?:success|ok)"\s*:\s*false\b|status"\s*:\s*"(?i:error|fail|failure)")'
+)
+_MARKS = {"is_error": True, "isError": True, "success": False, "ok": False}
+_FAILS = frozenset({"error", "fail", "failure"})
 _CODES = ("exit_code", "exitCode", "returncode")
 _UNSAID = "error"
 
@@ -146,10 +153,11 @@ def _field(text: str) -> str:
     about = value.get("metadata")
     fields = about | value if isinstance(about, dict) else value
     is_failure = (
-        any(value.get(name) is True for name in _MARKS)
+        any(value.get(name) is mark for name, mark in _MARKS.items())
         or any(isinstance(code, int | float) and code for code in map(fields.get, _CODES))
         # A long object with a field of this name may be anything.
         or (len(text) <= _SHORT and isinstance(value.get("error"), str | dict) and value["error"])
+        or (len(text) <= _SHORT and str(value.get("status")).lower() in _FAILS)
     )
     return text[:_EDGE] if is_failure else ""
 
@@ -173,3 +181,72 @@ def _end(lines: Sequence[str]) -> str:
     if _END(last) or (_TRACE in lines and _RAISED(last)):
         return last
     return ""
+
+
+_CONFIRMS = re.compile(
+    r"success|(?<![a-z])(?:ok|okay|done|true|succeeded|completed?|confirmed|set|updated|changed"
+    r"|modified|moved|assigned|renamed|saved|applied)(?![a-z])",
+    re.IGNORECASE,
+).search
+_BAD = (
+    *("fail", "error", "reject", "refus", "declin", "denied", "invalid", "forbid", "unauthor"),
+    *("cannot", "exceed", "conflict", "approval"),
+)
+_NO = "|".join(_BAD)
+_REFUSES = re.compile(
+    _NO
+    + r"|unsuccessful|unable|canceled|cancelled|unchanged|ignored|skipped|reverted|rolled|n['’]t\b"
+    r"|\b(?:no|not|never|nothing)\b|^[45]\d\d$",
+    re.IGNORECASE,
+).search
+_NAMES_FAILURE = re.compile(
+    rf'"[^"]{{0,40}}?(?:{_NO})[^"]{{0,40}}"\s*:\s*+(?!null|false|0\b|""|\[\s*\]|\{{\s*\}})'
+).search
+# It may come to pass later, or has in part.
+_DOUBTS = re.compile(
+    r"pending|queue|wait|schedule|propos|draft|preview|dry.?run|please|require|instead|partial|capped"
+    r"|clamped|\b(?:will|would|could|should|must|needs?|but|only|except|0 \w+)\b|\?",
+    re.IGNORECASE,
+).search
+# Under such a name an object says how it went.
+_OUTCOME = re.compile(r"stat(?:e|us)|code|result|outcome|message|msg|reason", re.IGNORECASE).search
+
+
+def confirmed(text: str, given: Mapping[str, str]) -> dict[str, str]:
+    """
+    Return those of the values *given* to a call that its result *text* says to hold now.
+
+    Words have to confirm them. An object confirms what it repeats, and what it does not name unless it
+    says that something is open.
+    """
+    try:
+        value: _Json = decode_json(text)
+        leaves = list(json_leaves("", value)) if isinstance(value, dict | list) else []
+    except (FormatError, RecursionError):
+        # A part of an object does not say how it ends.
+        leaves = [] if text[:1] != "{" else [("", _UNSAID)]
+    if not leaves:
+        said = text[:_SHORT]
+        return {} if _REFUSES(said) or _DOUBTS(said) or not _CONFIRMS(said) else dict(given)
+    named: dict[str, set[str]] = {}
+    # A long object may hold anything.
+    is_open = len(text) > _SHORT
+    for label, leaf in leaves:
+        if label in given:
+            named.setdefault(label, set()).add(one_line(leaf).lower())
+        if leaf == given.get(label):
+            continue
+        if _CONFIRMS(label) if leaf in {"false", "0"} else _OUTCOME(label) and _REFUSES(leaf):
+            return {}
+        is_open = is_open or any(
+            (_DOUBTS(label), not leaf.isdecimal() and (_REFUSES(leaf) or _DOUBTS(leaf)))
+        )
+    said = text[:_EDGE].lower()
+    # Most answers have none of the words, which is seen at once.
+    if any(map(said.__contains__, _BAD)) and _NAMES_FAILURE(said):
+        return {}
+    return {
+        label: one
+        for label, one in given.items()
+        if (one.lower() in named[label] if label in named else not is_open)
+    }

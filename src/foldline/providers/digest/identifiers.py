@@ -188,7 +188,7 @@ class Finder:
         return found
 
     def has_hint(self, texts: Iterable[str]) -> bool:
-        """Whether something in *texts*, which were cleaned, hints at a secret; card numbers do not."""
+        """Whether one of *texts*, as they were given to `clean`, hints at a secret; card numbers do not."""
         return not self._hinted.isdisjoint(texts)
 
     def _go_on(self, size: int) -> None:

@@ -17,6 +17,7 @@ from foldline.reduction.record import Section, SummaryRecord
 
 
 __all__ = [
+    "FAILED",
     "FIRST",
     "CountTokens",
     "Earlier",
@@ -27,6 +28,9 @@ __all__ = [
     "share_out",
 ]
 
+
+FAILED = "failed: "
+"""What the line of a call that failed begins with."""
 
 _HEADING = "## "
 
@@ -168,11 +172,14 @@ _TALK_SHARES = {
 _WORK = (Section.USED, Section.TOOLS, Section.EDITED, Section.CREATED, Section.READ)
 # Sections that may repeat a request.
 _REPEATING = (Section.RULES, Section.LAST, Section.SAID)
-# What must not be lost comes first, even in a small budget with up to this many tokens each.
-_LEAST = {Section.RULES: 32, Section.USED: 24, Section.SEEN: 24, Section.TOOLS: 24}
-_LEAST_PART = 3
 FIRST = (Section.RULES, Section.EDITED, Section.CREATED, Section.DELETED, Section.COMMITS)
 """What comes before all else: rules, and the work itself, not given up for what was only named."""
+
+# What must not be lost comes first, with up to this many tokens each.
+_LEAST = {Section.RULES: 32, Section.USED: 24, Section.SEEN: 24, Section.TOOLS: 24}
+# A small budget is for what the user has to rely on.
+_SMALL = 300
+_LEAST_OF_SMALL = {**dict.fromkeys(FIRST, 24), **_LEAST, Section.RULES: 96, Section.TOOLS: 48}
 
 
 def share_out(
@@ -199,7 +206,9 @@ def share_out(
         taken[section] = select(items, title=_HEADING + section.value, limit=limit, count=count)
 
     pick(Section.REQUESTS, budget, first)
-    least = {name: min(tokens, budget // _LEAST_PART) for name, tokens in _LEAST.items()}
+    least = dict(_LEAST if budget > _SMALL else _LEAST_OF_SMALL)
+    if budget <= _SMALL:
+        offers[Section.TOOLS] = _failure_first(offers[Section.TOOLS])
     least[Section.REQUESTS] = taken[Section.REQUESTS].cost
     rest = budget - taken[Section.REQUESTS].cost
     sections = dict.fromkeys((*FIRST, *least, *shares))
@@ -221,6 +230,12 @@ def share_out(
         if section is not Section.REQUESTS:
             pick(section, budget, unsaid[section])
     return {name: lay_out(selection.items) for name, selection in taken.items() if selection.items}
+
+
+def _failure_first(items: Sequence[Item]) -> list[Item]:
+    # A refusal that is not known is worse than a call that is not.
+    failed = [item for item in items if item.text.startswith(FAILED)][:1]
+    return list(dict.fromkeys((*failed, *items)))
 
 
 def _unsaid(items: Sequence[Item], shown: Sequence[str], section: Section) -> list[Item]:

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from msgspec import Struct, convert
 
-from foldline.providers.digest.failures import failure_of
+from foldline.providers.digest.failures import confirmed, failure_of
 from foldline.providers.digest.span import Argument, Result, Span
 from foldline.providers.digest.text import one_line, shorten
 from foldline.reduction.record import Artefact, FileAction
@@ -387,19 +387,29 @@ def _tasks(use: ToolUse) -> Facts | None:
 
 
 _SETS = frozenset({"set", "update", "change", "move", "modify", "assign", "rename"})
-_VERB = re.compile(rf"(?:{'|'.join(_SETS)})[\W_]*", re.IGNORECASE)
+_NAME_PARTS = re.compile(r"[A-Z]?[a-z\d]+|[A-Z\d]+(?![a-z])").findall
+# What says what a tool does, and not what it does it to.
+_DOES = _SETS | {"and", "or", "delete", "remove", "create", "add", "insert"}
 # What a value belongs to is named by an argument that ends so, an id rather than a name.
 _SUBJECTS = [
     re.compile(rf"(.{{0,60}}?)[\W_]*{end}", re.IGNORECASE) for end in ("id", "key", "name")
 ]
+# What a value is one of many of; a key or a name is only if the value has no name of its own.
+_PLACE = re.compile(
+    r".{0,60}(?:cell|column|row|flag|feature|field|setting|property|attribute|parameter|variable"
+    r"|(key|name))",
+    re.IGNORECASE,
+).fullmatch
+_VALUE = "value"
 _MOST_FIELDS = 8
 _VALUE_LENGTH = 80
 
 
 def _setter(use: ToolUse) -> Facts | None:
     """Read tools such as `set_budget`, which give new values to what one argument names."""
-    words = name_words(use.name)
-    if use.failure or words.isdisjoint(_SETS) or _is_looking(use.name, words):
+    parts = [part.lower() for part in _NAME_PARTS(use.name)]
+    verb = next((part for part in parts if part in _SETS or part in _READS), "")
+    if use.failure or verb not in _SETS or _is_looking(use.name, set(parts)):
         return None
     times = Counter(one.label for one in use.arguments)
     # Of several values under one name none takes the place of another.
@@ -407,12 +417,26 @@ def _setter(use: ToolUse) -> Facts | None:
     found = next(filter(None, (end.fullmatch(one) for end in _SUBJECTS for one in given)), None)
     if found is None:
         return None
-    subject = f"{found[1] or _VERB.sub('', use.name)} {given.pop(found[0])}".strip()
-    values = ((f"{name} ({subject})", value) for name, value in given.items() if value)
+    thing = found[1] or " ".join(part for part in parts if part not in _DOES)
+    subject = f"{thing} {given[found[0]]}".strip()
+    places = _places([one for one in given if one != found[0]])
+    place = " ".join(given[one] for one in places)
+    values = (
+        (f"{place if place and name == _VALUE else f'{place} {name}'.strip()} ({subject})", value)
+        for name, value in confirmed(use.result, given).items()
+        if value and name != found[0] and name not in places
+    )
     short = [
         pair for pair in values if max(map(len, pair)) <= _VALUE_LENGTH and _SAYS not in pair[0]
     ]
     return Facts(values=tuple(short[:_MOST_FIELDS]))
+
+
+def _places(labels: Sequence[str]) -> list[str]:
+    """Return those of *labels* that name which value is given, unless nothing else is."""
+    found = ((one, _PLACE(one)) for one in labels)
+    places = [one for one, match in found if match and (_VALUE in labels or not match[1])]
+    return places if len(places) < len(labels) else []
 
 
 EXTRACTORS: tuple[Extractor, ...] = (_patch, _tasks, _editor, _opened, _shell, _setter)
