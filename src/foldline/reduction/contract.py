@@ -110,11 +110,14 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
         if (
             said.is_foreign(unit)
             # What nobody speaks here is there for another reader.
-            or is_strange(words(without_quotes(unit)), main, said.languages)
+            or (
+                is_strange(words(without_quotes(unit)), main, said.languages)
+                and not said.is_in_words(unit)
+            )
             or any(
                 imitates(line)
                 or (is_order(line) and not said.is_typed(line))
-                or (is_standing(line) and not said.has_lasting)
+                or (is_standing(line) and not (said.has_lasting or said.is_of_user(line)))
                 for line in lines
             )
         ):
