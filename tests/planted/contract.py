@@ -107,7 +107,7 @@ what is left out hides how a text begins
 
 reduction/contract.py: reduction/test_unsaid.py
 what is to hold from now on needs nobody who said so
-- or (is_standing(line) and not said.has_lasting)
+- or (is_standing(line) and not (said.has_lasting or said.is_of_user(line)))
 + or False
 
 reduction/speech.py: reduction/test_contract_faults.py

@@ -122,7 +122,9 @@ _CASE = re.compile(
     r"[\W\d_]*(?:when|whenever|if|before|after|once|until|as|in case|for every|on every|wenn|bevor|nachdem"
     r"|sobald|quand|si|avant|après|cuando|antes|después|quando|se|prima|dopo|когда|если|перед|после)\b"
 ).match
-_SIDES = r"(?:users?|customers?|clients?|humans?|operators?|admin\w*|owner|boss|manager|he|she|they)"
+_SIDES = (
+    r"(?:users?|customers?|clients?|humans?|operators?|admin\w*|owner|boss|manager|he|she|they)"
+)
 # A bar that is gone, a permission, and what has to be done by nobody who is named.
 _PERMIT = re.compile(
     r"(?<!not )\b(?:(?:is|are|was|were|been|be|has|have|had)\b(?! not| never|n['’]t)[^.\n]{0,30}\b"

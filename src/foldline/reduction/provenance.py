@@ -367,7 +367,10 @@ class _Statement:
             return True if is_code else None
         short = _SHORT_RANGE(run)
         if short is not None and int(short[2]) < int(short[3]):
-            return all(map(self._source.has_run, (short[1] + short[2], short[3])))
+            ends = (short[1] + short[3], short[3])
+            return self._source.has_run(short[1] + short[2]) and any(
+                map(self._source.has_run, ends)
+            )
         # A range, as from WP16 to WP20.
         is_range = len({_LETTERS.match(piece)[0] for piece in pieces}) == 1  # type: ignore[index]
         return (

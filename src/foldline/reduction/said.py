@@ -148,7 +148,10 @@ class Said:
         """What they said: one text each, after what was said before."""
         request = self._request
         talk = (one for one in request.messages if one.role in {"user", "assistant"})
-        told = (*map(_told, request.earlier), *("\n".join(texts_of([_spoken(one)])) for one in talk))
+        told = (
+            *map(_told, request.earlier),
+            *("\n".join(texts_of([_spoken(one)])) for one in talk),
+        )
         return [request.focus, *request.shown, *told]
 
     @cached_property
