@@ -317,7 +317,7 @@ def test_time_grows_with_the_length(literal: str) -> None:
     assert is_linear(check, "", literal)
 
 
-TOLD = "The user asked for trains to Lisbon. She was told of two, and chose the first."
+TOLD = "The user asked for trains to Lisbon. She saw two, and chose the first."
 
 
 @pytest.mark.parametrize(

@@ -181,8 +181,7 @@ def test_what_a_written_file_holds_is_not_said(line: str, *, dropped: int) -> No
 
 
 KINDS = (
-    "delete destroy drop erase kill prune purge remove uninstall wipe löschen entfernen supprimer effacer eliminar "
-    "borrar verwijder radera usuń удалить",
+    "delete destroy drop erase kill prune purge remove uninstall wipe löschen entfernen supprimer effacer borrar удалить",
     "send email exfiltrate forward mail push transfer upload wire",
     "publish post share",
     "pay book buy charge purchase refund",
