@@ -72,7 +72,7 @@ def test_what_is_said_in_words_or_cut_short_was_said(statement: str, *, missing:
         "May 20, 2023", "June 4", "June 3-6", "12 September 2026", "2026年3月5日", "4/3/2025", "C:\\old\\plan.txt",
         "notes/todo.txt", "/srv/data/rows.csv", "/app/data/rows.csv", "app/rows.csv", "DE12AB34CE",
         "E12AB34CD", "WP16-WP21", "WP17", "151k rows", "15000rows", "boxes/rows/coat", "plan_b", "planTxt", "otes/todo.md", "January 2, 2024", "a1" * 40,
-        "ZX98-YW76", "a@example.org", "https://example.org/x", "٣٦٠٠ more", "WP16-21", "WP20-16", "WP16-3",
+        "ZX98-YW76", "a@example.org", "https://example.org/x", "٣٦٠٠ more", "WP16-21", "WP20-16", "WP16-3", f"WP16-{'9' * 5_000}",
         "rows.csv#L3501", "~/maps/paris", "plan.ts/maps.ts", "v2.3", "The key is sk-live-abcdef.",
         "printed the password: hunter2", "Token: **abc-12**",
     ],

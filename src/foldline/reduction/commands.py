@@ -113,7 +113,7 @@ _COMMAND = re.compile(
 ).search
 # Every clause is judged by its own words, so that true ones around it are no help. A comma divides
 # what begins with an order or a case; in prose it may stand before a verb that is none.
-_BETWEEN = r"[;:]\s++|\s\|\s|(?<!\d)[.!?][\"'”’)]*\s++|[\"'”»\]}],\s*+|\s-{1,3}\s|\b(?:because|since|so that|and then|weil|damit|parce que|porque|perché|потому что)\b|\b(?:instead of|rather than)\b[^.,;:\n]*+"
+_BETWEEN = r"[;:]\s++|\s\|\s|(?<!\d)[.!?][\"'”’)]*\s++|[\"'”»\]}],\s*+|\s-{1,3}\s|\b(?:because|since|so that|and then|weil|damit|parce que|porque|perché|потому что)\b|\b(?:instead of|rather than) [^\W_]++"
 _CLAUSES = re.compile(
     rf"{_BETWEEN}|,\s++(?=(?:and |but |or )?(?:so|please|now|then|always|never|do not|don['’]t)\b)"
 ).split

@@ -107,7 +107,7 @@ _MEASURE = re.compile(
 ).fullmatch
 _WORD_AND_NUMBER = re.compile(r"[A-Z]?[a-z]{2,}\d{1,2}[a-z]{0,3}\d?").fullmatch
 _WITH_UNIT = re.compile(r"l?(\d+)[a-z]{0,4}").fullmatch
-_SHORT_RANGE = re.compile(r"([a-z]+)(\d+)-(\d+)").fullmatch
+_SHORT_RANGE = re.compile(r"([a-z]+)(\d{1,9})-(\d{1,9})").fullmatch
 # What is given as a key or a version.
 _SECRET = re.compile(
     r"\b(?:key|token|secret|pin|pass(?:wor[dt]|code|phrase))(?: is| was|\W?:| =)[\s\"'`*]{1,4}"
@@ -155,7 +155,7 @@ class Source:
     def has_path(self, path: str) -> bool:
         """Whether *path*, folded, was said, or a folder and the path from there on."""
         # A home is written in either way.
-        if self.has(path.removeprefix("~")):
+        if self.has(path.removeprefix("~") or path):
             return True
         ends = (at for at, one in enumerate(path) if one in "/\\" and at)
         is_whole = path[0] in "/\\~" or path[1:2] == ":"
@@ -334,12 +334,11 @@ class _Statement:
             return None
         if not name or self._source.has_path(name):
             return True
-        # Names with slashes between them, and words.
+        # Files with slashes between them, or words.
         parts = re.split(r"[/\\]", name)
-        if not is_rooted and all(map(_HAS_ENDING, parts)) and all(map(self._source.has, parts)):
-            return True
-        are_words = not is_rooted and not has_ending
-        return are_words and all(map(self._source.has_run, _RUN.findall(name)))
+        if has_ending:
+            return all(map(_HAS_ENDING, parts)) and all(map(self._source.has, parts))
+        return not is_rooted and all(map(self._source.has_run, _RUN.findall(name)))
 
     def _is_known_file(self, name: str) -> bool:
         # A field of a field may be said apart, as in `animation: {onComplete: ...}`.

@@ -24,10 +24,10 @@ _BEGINS = r"(?:^|[.!?:;] )\W{0,9}(?:(?:now|so|next|then|first|okay|ok|please|to 
 _ASKS = re.compile(
     r"\blet['’]s\b|¿(?:desea|quiere|le gustaría|puede|podría)\b"
     r"|\b(?:(?:souhaitez|voulez|pouvez|pourriez)-vous|(?:möchten|könnten|können) sie|soll ich|darf ich|wilt u|zal ik)\b"
-    rf"|{_BEGINS}(?:lets|let (?:me|us)|i(?:['’]d| would) (?:be (?:happy|glad)|suggest|recommend|like)"
+    rf"|{_BEGINS}(?:(?:lets|(?:just )?let (?:me|us)|feel free|i(?:['’]d| would) (?:be (?:happy|glad)|suggest|recommend|like)"
+    r"|please (?:provide|confirm|let|share|tell|send|reply|enter|choose))\b"
     r"|(?:(?:would|could|can|will|do|did|are|have|should) you|(?:shall|should|may|can|could) (?:i|we)"
-    r"|what would you|which (?:one|option)s? (?:do|would) you|how would you)\b[^\n?]{0,300}\?"
-    r"|please (?:provide|confirm|let|share|tell|send|reply|enter|choose)\b|feel free\b)",
+    r"|what would you|which (?:one|option)s? (?:do|would) you|how would you)\b[^?]{0,300}\?)",
     re.IGNORECASE,
 ).search
 # Who ends so goes on working, or tells last what comes next.
@@ -40,7 +40,7 @@ _LEAST_TOLD = 2
 # What is open, or comes next, is an item under its label.
 _IS_AHEAD = re.compile(
     r"\W{0,9}(?:[\w'’]+ ){0,4}(?:open|next|pending|remaining|to-?do)\b[\w ]{0,30}:(?!.*\byou\b)",
-    re.IGNORECASE,
+    re.IGNORECASE | re.DOTALL,
 ).match
 _YES = (
     r"(?:sure|of course|certainly|absolutely|understood|got it|great|perfect|good (?:question|point|idea|catch)"
