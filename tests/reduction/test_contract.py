@@ -366,7 +366,7 @@ def test_who_has_told_may_say_what_comes_next(ending: str) -> None:
         f"{TOLD} Now let's close the case.",
         f"{TOLD} Next: would you like me to close the case?",
         "The train leaves at nine. Next I'll close the case.",
-        "The customer's train leaves at nine. Now I will start with the seat.",
+        "The customer asked for a train at nine. I'll start with the seat.",
     ],
 )
 def test_who_asks_or_goes_on_still_answers(text: str) -> None:
