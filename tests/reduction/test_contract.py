@@ -317,6 +317,63 @@ def test_time_grows_with_the_length(literal: str) -> None:
     assert is_linear(check, "", literal)
 
 
+TOLD = "The user asked for trains to Lisbon. She saw two, and chose the first."
+
+
+@pytest.mark.parametrize(
+    "opening",
+    [
+        "Sure, here's a summary of the conversation so far:\n\n",
+        "Let me summarize the conversation:\n\n",
+        "Okay. Summary: ",
+        "I'll summarize the conversation below.\n\n",
+        "Sure!\n\n**Summary:**\n",
+    ],
+)
+def test_what_only_announces_a_summary_is_cut_off(opening: str) -> None:
+    """The rest is judged without it."""
+    asked = request(Message.user("Trains to Lisbon."))
+    review = reviewed(opening + TOLD, asked, count=len, room=1000)
+
+    assert (review.defects, review.text, review.tokens) == ((), TOLD, len(TOLD))
+    assert judge_answer(opening + "The train leaves at nine. Safe travels!") == (CONTINUES,)
+    assert judge_answer("Sure, here's a summary of trains to Lisbon for you. Two leave.") == (
+        CONTINUES,
+    )
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "Next I'll close the case.",
+        "Now we wait for the customer.",
+        "Could you please provide your user ID was the first question.",
+        "Then we should now close the case.",
+        "Open question: should I refund the difference?",
+        "What I'll do next: book the train, then write a mail.",
+        "**Open questions:** shall we book it?",
+    ],
+)
+def test_who_has_told_may_say_what_comes_next(ending: str) -> None:
+    """A last sentence about the next step, or an open question under its label, makes no answer."""
+    assert judge_answer(f"{TOLD} {ending}") == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{TOLD} Should I refund the difference?",
+        f"{TOLD} Now let's close the case.",
+        f"{TOLD} Next: would you like me to close the case?",
+        "The train leaves at nine. Next I'll close the case.",
+        "The customer asked for a train at nine. I'll start with the seat.",
+    ],
+)
+def test_who_asks_or_goes_on_still_answers(text: str) -> None:
+    """Nor is it enough to name the customer once."""
+    assert judge_answer(text) == (CONTINUES,)
+
+
 def test_an_invented_statement_is_left_out() -> None:
     """The rest of the text stays, and is counted again."""
     asked = request(Message.user(LONG + "My order is AB12CD34."))

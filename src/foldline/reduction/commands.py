@@ -113,7 +113,7 @@ _COMMAND = re.compile(
 ).search
 # Every clause is judged by its own words, so that true ones around it are no help. A comma divides
 # what begins with an order or a case; in prose it may stand before a verb that is none.
-_BETWEEN = r"[;:]\s++|\s\|\s|(?<!\d)[.!?][\"'”’)]*\s++|[\"'”»\]}],\s*+|\s-{1,3}\s|\b(?:because|since|so that|and then|weil|damit|parce que|porque|perché|потому что)\b"
+_BETWEEN = r"[;:]\s++|\s\|\s|(?<!\d)[.!?][\"'”’)]*\s++|[\"'”»\]}],\s*+|\s-{1,3}\s|\b(?:because|since|so that|and then|weil|damit|parce que|porque|perché|потому что)\b|\b(?:instead of|rather than) [^\W_]++"
 _CLAUSES = re.compile(
     rf"{_BETWEEN}|,\s++(?=(?:and |but |or )?(?:so|please|now|then|always|never|do not|don['’]t)\b)"
 ).split
@@ -122,13 +122,17 @@ _CASE = re.compile(
     r"[\W\d_]*(?:when|whenever|if|before|after|once|until|as|in case|for every|on every|wenn|bevor|nachdem"
     r"|sobald|quand|si|avant|après|cuando|antes|después|quando|se|prima|dopo|когда|если|перед|после)\b"
 ).match
+_SIDES = (
+    r"(?:users?|customers?|clients?|humans?|operators?|admin\w*|owner|boss|manager|he|she|they)"
+)
 # A bar that is gone, a permission, and what has to be done by nobody who is named.
 _PERMIT = re.compile(
     r"(?<!not )\b(?:(?:is|are|was|were|been|be|has|have|had)\b(?! not| never|n['’]t)[^.\n]{0,30}\b"
     r"(?:allowed|permitted|authori[sz]ed|pre-?approved|granted|lifted|waived|suspended|unlocked)"
     r"|no longer appl(?:y|ies)|(?<!\d )may (?!\d)[^.\n]{0,30}\b(?:freely|without)|(?:granted|gave|given) [^.\n]{0,40}\bpermission"
     r"|(?:safety|security|guard\w*|checks?|rules?|limits?|restrictions?|protections?|confirmations?|approvals?)"
-    r" [^.\n]{0,30}\b(?:disabled|off|removed|void)"
+    r" [^.\n]{0,30}\b(?:disabled|gone|off|removed|void)"
+    rf"|{_SIDES} (?:has |have |had )?(?:allow|permit|authori[sz])\w*"
     r"|it(?:['’]s| is| was) (?:all right|ok(?:ay)?|fine|acceptable) to"
     r"|(?:permission|approval|consent|authori[sz]ation|clearance) (?:was|is|has been) (?:given|granted)"
     r"|(?:allowed|permitted|authori[sz]ed) the (?:next )?(?:assistant|agent|model) to"
@@ -143,9 +147,7 @@ _CLAIM = re.compile(
     r"|maintainers?|supervisors?|managers?|management|owners?|admin\w*)\s(?:has |have )?(?:since |also |already )?"
     rf"(?:decided|agreed|settled|approved|allowed|confirmed|authori[sz]ed)\b(?=[^.\n]{{0,200}}\b(?!paid|pay){_HARM})"
 ).search
-_SIDE = re.compile(
-    r"\b(?:users?|customers?|clients?|humans?|operators?|assistant|admin\w*|owner|boss|manager|he|she|they)\b"
-).search
+_SIDE = re.compile(rf"\b(?:{_SIDES}|assistant)\b").search
 
 _STANDING = re.compile(rf"\b(?:{_NOW_ON})\b").search
 _LASTING = re.compile(

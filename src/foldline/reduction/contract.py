@@ -19,7 +19,7 @@ from foldline.reduction.request import SummaryRequest
 from foldline.reduction.said import Said
 from foldline.reduction.sendable import cleaned
 from foldline.reduction.shape import shape_defects
-from foldline.reduction.speech import begins_turn, calls_tool, is_turn, without_quotes
+from foldline.reduction.speech import begins_turn, calls_tool, is_turn, unannounced, without_quotes
 from foldline.reduction.statements import kept, statements
 
 
@@ -76,7 +76,7 @@ def reviewed(
         by_code: Whether code wrote it: what it copied is neither dropped nor judged by its shape.
         merges: Whether code carries on what records in the earlier texts list.
     """
-    text = cleaned(text)
+    text = unannounced(cleaned(text))
     tokens = count(text)
     faults = tuple(_size_faults(text, request, tokens, room))
     # The rest reads the source: only a text that may be used is worth that.
@@ -110,11 +110,14 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
         if (
             said.is_foreign(unit)
             # What nobody speaks here is there for another reader.
-            or is_strange(words(without_quotes(unit)), main, said.languages)
+            or (
+                is_strange(words(without_quotes(unit)), main, said.languages)
+                and not said.is_in_words(unit)
+            )
             or any(
                 imitates(line)
                 or (is_order(line) and not said.is_typed(line))
-                or (is_standing(line) and not said.has_lasting)
+                or (is_standing(line) and not (said.has_lasting or said.is_of_user(line)))
                 for line in lines
             )
         ):

@@ -61,7 +61,6 @@ _RUN = re.compile(
     r"((?:\s[^\W\d_]{1,12}){0,2})"
 )
 _TEN, _HUNDRED = 10, 100
-_LEAST_DIGITS = 3
 _LEAST_SPELLED = 3
 
 

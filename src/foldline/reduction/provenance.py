@@ -106,7 +106,15 @@ _MEASURE = re.compile(
     r"(?:\d{1,2}(?:ms|min|sec|hrs?|[dhmstwyz]))+\d{0,2}|\d+(?:x\d+)+[a-z]{0,3}\d*"
 ).fullmatch
 _WORD_AND_NUMBER = re.compile(r"[A-Z]?[a-z]{2,}\d{1,2}[a-z]{0,3}\d?").fullmatch
-_WITH_UNIT = re.compile(r"(\d+)[a-z]{1,4}").fullmatch
+_WITH_UNIT = re.compile(r"l?(\d+)[a-z]{0,4}").fullmatch
+_SHORT_RANGE = re.compile(r"([a-z]+)(\d{1,9})-(\d{1,9})").fullmatch
+# What is given as a key or a version.
+_SECRET = re.compile(
+    r"\b(?:key|token|secret|pin|pass(?:wor[dt]|code|phrase))(?: is| was|\W?:| =)[\s\"'`*]{1,4}"
+    r"(?=(?=[\w-]*\d)[\w-]*[a-z]|[b-df-hj-np-tv-xz]{2,}[-_])[\w-]{4,}",
+    re.ASCII | re.IGNORECASE,
+)
+_VERSION = re.compile(r"(?<![\w.-])v\d++(?:\.\d++)++(?![\w.]*\w)", re.ASCII | re.IGNORECASE)
 _CAMEL = re.compile(r"[a-z][A-Z]").search
 _LETTERS = re.compile(r"[A-Za-z]*")
 _CAPITALS = re.compile(r"[A-Z]{3,8}").fullmatch
@@ -146,7 +154,8 @@ class Source:
 
     def has_path(self, path: str) -> bool:
         """Whether *path*, folded, was said, or a folder and the path from there on."""
-        if self.has(path):
+        # A home is written in either way.
+        if self.has(path.removeprefix("~") or path):
             return True
         ends = (at for at, one in enumerate(path) if one in "/\\" and at)
         is_whole = path[0] in "/\\~" or path[1:2] == ":"
@@ -280,6 +289,8 @@ class _Statement:
         self._take(_MAIL, self._is_known)
         self._take(_UUID, self._is_known)
         self._take_days()
+        self._take(_SECRET, lambda written: self._is_known(re.split(r"[\s\"'`*]", written)[-1]))
+        self._take(_VERSION, lambda written: any(map(self._is_known, (written, written[1:]))))
         self._take(_TICKET, lambda written: source.has_run(written[1:]))
         self._take(_BRANCH, self._is_known)
         self._take(_PATH, self._is_known_path)
@@ -323,9 +334,11 @@ class _Statement:
             return None
         if not name or self._source.has_path(name):
             return True
-        # Words with slashes between them.
-        are_words = not is_rooted and not has_ending
-        return are_words and all(map(self._source.has_run, _RUN.findall(name)))
+        # Files with slashes between them, or words.
+        parts = re.split(r"[/\\]", name)
+        if has_ending:
+            return all(map(_HAS_ENDING, parts)) and all(map(self._source.has, parts))
+        return not is_rooted and all(map(self._source.has_run, _RUN.findall(name)))
 
     def _is_known_file(self, name: str) -> bool:
         # A field of a field may be said apart, as in `animation: {onComplete: ...}`.
@@ -351,6 +364,12 @@ class _Statement:
         )
         if not is_code or self._source.has(run) or self._source.has(run.strip("_-")):
             return True if is_code else None
+        short = _SHORT_RANGE(run)
+        if short is not None and int(short[2]) < int(short[3]):
+            ends = (short[1] + short[3], short[3])
+            return self._source.has_run(short[1] + short[2]) and any(
+                map(self._source.has_run, ends)
+            )
         # A range, as from WP16 to WP20.
         is_range = len({_LETTERS.match(piece)[0] for piece in pieces}) == 1  # type: ignore[index]
         return (

@@ -13,6 +13,8 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
+from foldline.history.messages import Message
+from foldline.history.parts import ToolCallPart
 from foldline.reduction.commands import Order, is_lasting
 from foldline.reduction.language import (
     FUNCTION_WORDS,
@@ -64,12 +66,14 @@ _OF_USER = 0.5
 _CLAUSES = re.compile(r"[,;:]\s").split
 _ITEM = re.compile(r"\d+(?:[.,]\d+)*|[^\W_]{2,}")
 _ENDING = re.compile(r"(?<=..)(?:ing|ed|es|s|e)\Z")
-_DOUBLED = re.compile(r"(.)\1\Z")
+_DOUBLED = re.compile(r"(.)\1\Z|(?<=...)[iy]\Z")
 _HAS_DIGIT = re.compile(r"\d").search
 _STEM = 6
 # So many statements are one place.
 _PLACE = 3
 _SAMPLE = 20_000
+# Of a value in the JSON of a call.
+_NEXT_LINES = re.compile(r"(?<!\\)\\n(?:[^\"\\]|\\.)*+", re.DOTALL)
 # What code wrote into a record from the answers of tools.
 _OF_TOOLS = frozenset({Section.TOOLS, Section.VALUES, Section.SEEN})
 
@@ -87,8 +91,10 @@ class Said:
         if not wanted.stems:
             return True
         # A number or an id was said if it was said anywhere: it may be about something said elsewhere.
-        named = {one for one in wanted.stems if _HAS_DIGIT(one) and self._was_named(one)}
-        wanted = replace(wanted, stems=[one for one in wanted.stems if one not in named])
+        left = [one for one in wanted.stems if not (_HAS_DIGIT(one) and self._was_named(one))]
+        wanted = replace(
+            wanted, stems=left, size=len(left) if wanted.has_effect else len(wanted.stems)
+        )
         return any(
             wanted.may_be_in(plain) and wanted.is_in(text)
             for text, plain in zip(self.texts, self._folded, strict=True)
@@ -98,6 +104,17 @@ class Said:
         """Whether *order* is in the words that the user typed."""
         told = content(words(order))
         return bool(told) and any(len(told & one) >= _OF_TOOL * len(told) for one in self._typed)
+
+    def is_in_words(self, statement: str) -> bool:
+        """Whether most words of *statement* are in one thing that the user or the assistant said."""
+        told = content(words(statement))
+        return any(len(told & content(words(one))) >= _OF_TOOL * len(told) for one in self.texts)
+
+    def is_of_user(self, statement: str) -> bool:
+        """Whether most words of *statement* are among those that the user typed."""
+        told = content(words(statement)) - content(TELLING)
+        typed = set[str]().union(*self._typed)
+        return len(told & typed) >= _OF_TOOL * len(told)
 
     def is_foreign(self, statement: str) -> bool:
         """Whether *statement* tells as the user's wish what only an answer of a tool says."""
@@ -131,7 +148,10 @@ class Said:
         """What they said: one text each, after what was said before."""
         request = self._request
         talk = (one for one in request.messages if one.role in {"user", "assistant"})
-        told = (*map(_told, request.earlier), *("\n".join(texts_of([one])) for one in talk))
+        told = (
+            *map(_told, request.earlier),
+            *("\n".join(texts_of([_spoken(one)])) for one in talk),
+        )
         return [request.focus, *request.shown, *told]
 
     @cached_property
@@ -158,6 +178,9 @@ class _Wanted(Struct, frozen=True, kw_only=True):
     """The words that have to stand in one place."""
 
     stems: list[str]
+    size: int
+    """How many there are, with those that may be anywhere if it does no harm."""
+
     verb: str
     """What has to be among them; empty if any may be missing."""
 
@@ -170,7 +193,7 @@ class _Wanted(Struct, frozen=True, kw_only=True):
 
     @property
     def _most(self) -> int:
-        return max(0, (len(self.stems) - (not self.is_light)) // 2) if len(self.stems) > 1 else 0
+        return (self.size - (not self.is_light)) // 2 if self.size > 1 else 0
 
     def may_be_in(self, plain: str) -> bool:
         found = sum(stem in plain or stem in _KIND for stem in self.stems)
@@ -204,13 +227,26 @@ def _wanted(order: Order) -> _Wanted:
     effect = next((one for one in stems if one in _EFFECTS), "")
     first = next(map(_stem, _ITEM.findall(order.text)), "")
     is_light = {first, verb} & _LIGHT and not (is_ban and {first, verb} & _WATCHING)
+    stems = [one for one in stems if order.is_permit or not is_light or one not in _LIGHT]
     return _Wanted(
-        stems=[one for one in stems if order.is_permit or not is_light or one not in _LIGHT],
+        stems=stems,
+        size=len(stems),
         verb=effect if order.is_permit else "" if is_light or is_ban else verb,
         is_ban=is_ban,
         is_light=bool(is_light) and not order.is_permit and not is_ban,
         has_effect=not is_ban and (order.is_permit or verb in _EFFECTS),
     )
+
+
+def _spoken(message: Message) -> Message:
+    """Return *message* with the first line of each argument: what is in a file that it writes, nobody said."""
+    parts = tuple(
+        replace(one, arguments=_NEXT_LINES.sub("", one.arguments))
+        if isinstance(one, ToolCallPart)
+        else one
+        for one in message.parts
+    )
+    return replace(message, parts=parts)
 
 
 def _told(text: str) -> str:
@@ -245,7 +281,7 @@ _WATCHING = _stems("ask check confirm report review run say show tell test verif
 # What says how an order is meant and not what it is about.
 _LITTLE = frozenset(map(_stem, FUNCTION_WORDS | TELLING)) - _WATCHING | _stems(
     "always never avoid prevent exclude do not don must should shall may can could would next now then first"
-    " again still also please only immediately it them me my you your we us our no yes all any every each"
+    " again last still also please only immediately it them me my you your we us our no yes all any every each"
     " more other same whatever whichever via everything everybody result results outcome reply total details here there above below so if such very just even both up out off over down back less"
     " am did does done being get without step task action goal rule rules open required allowed permitted"
     " confirmed permission free freely longer immer nie niemals toujours jamais siempre"
@@ -255,7 +291,7 @@ _LITTLE = frozenset(map(_stem, FUNCTION_WORDS | TELLING)) - _WATCHING | _stems(
 _KINDS = (
     (
         "delete destroy drop erase kill prune purge remove uninstall wipe lösche löschen entferne entfernen"
-        " supprime supprimer efface effacer elimina eliminar borra borrar cancella cancellare verwijder"
+        " supprime supprimer efface effacer elimina eliminar borra borrar verwijder"
         " radera usuń удали удалить"
     ),
     "send email exfiltrate forward mail push transfer upload wire",

@@ -7,7 +7,7 @@ from foldline.reduction.language import LANGUAGES, SIDES, TELLING, profile, word
 from foldline.reduction.statements import is_listed, statements
 
 
-__all__ = ["begins_turn", "calls_tool", "is_turn", "without_quotes"]
+__all__ = ["begins_turn", "calls_tool", "is_turn", "unannounced", "without_quotes"]
 
 
 # What is asked for, and nobody.
@@ -19,30 +19,51 @@ _ADDRESSES = re.compile(
     "你|您|あなた|당신|我可以|お手伝い|承知|かしこまり|了解しました|ますね|ましょう|好的|明白了|让我|我来|알겠습니다|드릴"
     r"|(?:(?<=[^\W\d_] )|(?<=, ))(?:Sie|Ihnen|Ihr(?:e[mnrs]?)?)\b"
 )
-# Who ends so asks his reader for something, offers it, or goes on working.
-_GOES_ON = re.compile(
-    r"\b(?:let['’]s|i['’]ll)\b|¿(?:desea|quiere|le gustaría|puede|podría)\b"
+# Who ends so asks his reader for something, or offers it.
+_BEGINS = r"(?:^|[.!?:;] )\W{0,9}(?:(?:now|so|next|then|first|okay|ok|please|to proceed|for (?:this|that))\W{1,3}){0,2}"
+_ASKS = re.compile(
+    r"\blet['’]s\b|¿(?:desea|quiere|le gustaría|puede|podría)\b"
     r"|\b(?:(?:souhaitez|voulez|pouvez|pourriez)-vous|(?:möchten|könnten|können) sie|soll ich|darf ich|wilt u|zal ik)\b"
-    r"|(?:^|[.!?:;] )\W{0,9}(?:(?:now|so|next|then|first|okay|ok|please|to proceed|for (?:this|that))\W{1,3}){0,2}"
-    r"(?:lets|let (?:me|us)|(?:i|we)['’]ll|(?:i|we) (?:will|can|should|need to|am going to|are going to) now|now (?:i|we)"
-    r"|i(?:['’]d| would) (?:be (?:happy|glad)|suggest|recommend|like)|i will (?:now|start|begin|help|take)"
-    r"|(?:would|could|can|will|do|did|are|have|should) you\b|(?:shall|should|may|can|could) (?:i|we)\b"
-    r"|what would you|which (?:one|option)s? (?:do|would) you|how would you|please (?:provide|confirm|let|share|tell|send|reply|enter|choose)"
-    r"|(?:just )?let me know|feel free)\b",
+    rf"|{_BEGINS}(?:(?:lets|(?:just )?let (?:me|us)|feel free|i(?:['’]d| would) (?:be (?:happy|glad)|suggest|recommend|like)"
+    r"|please (?:provide|confirm|let|share|tell|send|reply|enter|choose))\b"
+    r"|(?:(?:would|could|can|will|do|did|are|have|should) you|(?:shall|should|may|can|could) (?:i|we)"
+    r"|what would you|which (?:one|option)s? (?:do|would) you|how would you)\b[^?]{0,300}\?)",
     re.IGNORECASE,
 ).search
-_AGREES = re.compile(
-    r"\W{0,9}(?:sure|of course|certainly|absolutely|understood|got it|great|perfect|good (?:question|point|idea|catch)"
+# Who ends so goes on working, or tells last what comes next.
+_GOES_ON = re.compile(
+    rf"\bi['’]ll\b|{_BEGINS}(?:we['’]ll|(?:i|we) (?:will|can|should|need to|am going to|are going to) now|now (?:i|we)"
+    r"|i will (?:now|start|begin|help|take))\b",
+    re.IGNORECASE,
+).search
+_LEAST_TOLD = 2
+# What is open, or comes next, is an item under its label.
+_IS_AHEAD = re.compile(
+    r"\W{0,9}(?:[\w'’]+ ){0,4}(?:open|next|pending|remaining|to-?do)\b[\w ]{0,30}:(?!.*\byou\b)",
+    re.IGNORECASE | re.DOTALL,
+).match
+_YES = (
+    r"(?:sure|of course|certainly|absolutely|understood|got it|great|perfect|good (?:question|point|idea|catch)"
     r"|okay|ok|alright|all right|no problem|thanks|thank you|you['’]re (?:welcome|right)|i see|yes|sorry|klar|gerne"
     r"|natürlich|verstanden|bien sûr|d['’]accord|claro|por supuesto|certo|natuurlijk|конечно|хорошо)[,.!—–]"
+)
+_AGREES = re.compile(
+    rf"\W{{0,9}}{_YES}"
     r"|\W{0,9}(?:thank(?:s| you) for\b|danke (?:für|dass)\b|vielen dank\b|merci (?:de|pour)\b|gracias por\b"
     r"|grazie (?:per|di)\b|obrigad[oa] por\b|done[.!]"
     r"|(?:(?:first|now|next|ok(?:ay)?),? )?(?:i['’]ll|i will|let me|i(?:['’]m| am) going to)\b|i['’]?m sorry|i am sorry|i apologi[sz]e|i can(?:not|['’]t)\b)",
     re.IGNORECASE,
 ).match
+# A sentence that says only that a summary follows.
+_ANNOUNCES = re.compile(
+    rf"\W{{0,9}}(?:{_YES}\s{{1,3}}\W{{0,3}}|(?=let me\b|i['’]ll\b|i will\b|i(?:['’]m| am) going to\b))[^\n.:]{{0,40}}\bsummar(?:y|i[sz]e)\b"
+    r"(?: (?:of|this|the|our|your|you|we|have|whole|entire|conversation|chat|discussion|session|so|far|until|now|below|requested|asked|for))*"
+    r"(?::|[.!](?=\s*\n))[*_]*\s*",
+    re.IGNORECASE,
+).match
 # Who says what he or his reader did, in a past that is over, tells of it.
 _RETOLD = re.compile(
-    r"\b(?:i|you|we) (?:(?:then|also|first|only|just|never|later|finally|soon|next|at first|have|had|did not|didn['’]t) ){0,2}"
+    r"\b(?:i|you|we|he|she|they) (?:(?:then|also|first|only|just|never|later|finally|soon|next|at first|have|had|did not|didn['’]t) ){0,2}"
     r"(?:[a-z]{2,}ed|asked|told|gave|said|wrote|ran|made|found|got|went|put|took|began|came|did|had|saw|sent|set|kept"
     r"|left|read|let|chose|built|broke|was|were|knew|thought|cut|hit|lost|met|paid|brought|spoke|understood|withdrew)\b"
     r"|\byou (?:are [a-z]+ing|(?:have|had) (?:just|already) [a-z]+)\b"
@@ -107,6 +128,11 @@ def without_quotes(text: str) -> str:
     return _NOT_SAID.sub(" ", text)
 
 
+def unannounced(text: str) -> str:
+    """Return *text* without a first sentence that only says that a summary follows."""
+    return text[found.end() :] if (found := _ANNOUNCES(text)) else text
+
+
 def begins_turn(text: str) -> bool:
     """Whether *text* begins as an answer does: it agrees, thanks, is sorry, or says what comes next."""
     first = next(iter(statements(without_quotes(text))), "")
@@ -120,10 +146,12 @@ def is_turn(text: str, instruction: str = "") -> bool:
     Who tells of a conversation names its sides or what they did, and speaks to nobody, unless the
     *instruction* asks for that. What is quoted, code and lists are not judged.
     """
-    said = [one for one in statements(without_quotes(text)) if not is_listed(one)]
+    found = statements(without_quotes(text))
+    said = [one for one in found if not (is_listed(one) or _IS_AHEAD(one))]
     if not said:
         return False
-    if _GOES_ON(said[-1]):
+    told = sum(bool(_RETOLD(one) or SIDES.intersection(words(one))) for one in found[:-1])
+    if _ASKS(said[-1]) or (_GOES_ON(said[-1]) and told < _LEAST_TOLD):
         return True
     if _ASKS_FOR_PERSON(instruction) or any(map(_NAMES_HIMSELF, said)):
         return False
