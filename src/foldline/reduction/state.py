@@ -441,9 +441,7 @@ def _with_earlier(stored: _Stored) -> HistoryReductionState:
 
 def _carrier(state: HistoryReductionState) -> Carrier:
     lines, kind = state.summary_content.split("\n"), (state.config_fingerprint, state.counting_unit)
-    return Carrier(
-        state=state, lines=lines, quotes=state.quotes, number=state.number, kind=kind
-    )
+    return Carrier(state=state, lines=lines, quotes=state.quotes, number=state.number, kind=kind)
 
 
 def _readable(state: HistoryReductionState) -> HistoryReductionState:
