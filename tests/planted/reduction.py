@@ -220,8 +220,8 @@ the sealed compaction before the newest is forgotten
 
 reduction/state.py: reduction/test_fold_fits.py
 an edit before a sealed compaction leaves it in front
-- return state.sealed_index is not None and state.sealed_index < end
-+ return state.sealed_index is not None
+- if one.sealed_index in range(end)
++ if one.sealed_index is not None
 
 reduction/active.py: agent/test_vendor_rules.py
 an older reduction sends thinking of a newer view

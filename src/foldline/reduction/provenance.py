@@ -114,7 +114,7 @@ _SECRET = re.compile(
     r"(?=(?=[\w-]*\d)[\w-]*[a-z]|[b-df-hj-np-tv-xz]{2,}[-_])[\w-]{4,}",
     re.ASCII | re.IGNORECASE,
 )
-_VERSION = re.compile(r"(?<![\w.-])v\d++(?:\.\d++)++(?![\w.]*\w)", re.ASCII | re.IGNORECASE)
+_VERSION = re.compile(r"(?<![\w.-])v\d++(?:\.\d++){1,5}(?![\w.]*\w)", re.ASCII | re.IGNORECASE)
 _CAMEL = re.compile(r"[a-z][A-Z]").search
 _LETTERS = re.compile(r"[A-Za-z]*")
 _CAPITALS = re.compile(r"[A-Z]{3,8}").fullmatch

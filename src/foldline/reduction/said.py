@@ -73,7 +73,7 @@ _STEM = 6
 _PLACE = 3
 _SAMPLE = 20_000
 # Of a value in the JSON of a call.
-_NEXT_LINES = re.compile(r"(?<!\\)\\n(?:[^\"\\]|\\.)*+", re.DOTALL)
+_NEXT_LINES = re.compile(r"(?<!\\)\\n(?:[^\"\\]|\\.)*", re.DOTALL)
 # What code wrote into a record from the answers of tools.
 _OF_TOOLS = frozenset({Section.TOOLS, Section.VALUES, Section.SEEN})
 
