@@ -130,8 +130,8 @@ class VendorCompaction:
             response = await self._asked.respond(ChatRequest(messages=view, settings=settings))
             spend(response.usage)
             parts = (part for one in response.messages for part in one.parts)
-            found = (one.content for one in parts if isinstance(one, CompactionPart))
-            return self._made("\n".join(filter(None, found)))
+            texts = (one.content for one in parts if isinstance(one, CompactionPart))
+            return self._made("\n".join(filter(None, texts)))
         given: Object = {"model": self._model, "input": render_openai_responses(view)}
         response = await self._asked.answered({**given, "instructions": asked}, method="compact")
         spend(response.usage)
