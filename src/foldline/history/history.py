@@ -439,7 +439,7 @@ class History(Sequence[Message]):
         return reversed(self._users[bisect_left(self._users, start) :])
 
     def marked(self, start: int) -> Sequence[int]:
-        """Return where in memory, from *start* on, metadata are (pins have some) and compactions."""
+        """Return which messages from *start* on have metadata, as pins do, or a compaction."""
         return self._marked[bisect_left(self._marked, start) :]
 
     def last_user(self) -> int | None:

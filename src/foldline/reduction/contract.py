@@ -100,7 +100,6 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
     """Return the statements of *text* that give orders of nobody, or wishes that only a tool told."""
     said = Said(request)
     main = mainly(profile(words(text)))
-
     bad: set[str] = set()
     unsaid: set[str] = set()
     for unit in statements(text):

@@ -32,7 +32,7 @@ from foldline.reduction.writing import Writing
 __all__ = ["FoldResult", "fold"]
 
 
-# What a summary has beside quotes that take all the room of what they stand for: a part of little room.
+# What a summary has beside quotes that take all the room of what they stand for, or its part of that.
 _LEAST_BESIDE = 2 * LEAST_BUDGET
 _PART_BESIDE = 4
 # What stands around the first quotes.

@@ -108,7 +108,7 @@ class Said:
     def is_in_words(self, statement: str) -> bool:
         """Whether most words of *statement* are in one thing that the user or the assistant said."""
         told = content(words(statement))
-        return any(len(told & content(words(one))) >= _OF_TOOL * len(told) for one in self.texts)
+        return any(len(told & one) >= _OF_TOOL * len(told) for one in self._contents)
 
     def is_of_user(self, statement: str) -> bool:
         """Whether most words of *statement* are among those that the user typed."""
@@ -159,6 +159,10 @@ class Said:
         users = (one.text for one in self._request.messages if one.role == "user")
         texts = (*users, *self._request.shown)
         return [content(words(text)) for text in texts if len(text) <= TYPED]
+
+    @cached_property
+    def _contents(self) -> list[set[str]]:
+        return [content(words(one)) for one in self.texts]
 
     @cached_property
     def _of_user(self) -> set[str]:

@@ -72,7 +72,7 @@ _STATE_FIELDS: Mapping[str, str] = {
 
 
 def message_of(value: Any, index: int) -> Any:
-    """Return the fields of *value*, the message at *index*, as ours has them, or FormatError."""
+    """Return the fields of *value*, the message at *index*, as ours has them; or raise FormatError."""
     if not is_object(value) or "parts" in value or _OWN.issuperset(value):
         return value
     named = _named(value)

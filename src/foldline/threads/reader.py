@@ -407,8 +407,12 @@ class Query(Struct, frozen=True):
         A phrase that has another form of Unicode there is not looked at; if all have, it is 0.
         """
         # Each character stays in its place.
-        plain = text.translate(
-            {ord(one): bare for one in set(text) if len(bare := _folded(one)) == 1}
+        plain = (
+            text.lower()
+            if text.isascii()
+            else text.translate(
+                {ord(one): bare for one in set(text) if len(bare := _folded(one)) == 1}
+            )
         )
         found = [(at, phrase) for phrase in set(self.phrases) for at in _places(plain, phrase)]
         last: dict[tuple[str, ...], int] = {}
@@ -437,8 +441,8 @@ def words_of(text: str) -> list[str]:
     """
     Return the words of *text*, in order: runs of letters, digits and underscores.
 
-    They are without case and accents and in one form of Unicode (NFKC). In scripts without spaces between words
-    each character is one, so that what is searched for there is a phrase.
+    They are without case and accents and in one form of Unicode (NFKC). In scripts without spaces
+    between words each character is one, so that what is searched for there is a phrase.
     """
     return _WORD.findall(_UNSPACED.sub(r" \1 ", _folded(text)))
 

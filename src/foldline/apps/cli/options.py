@@ -52,7 +52,10 @@ ModelOption = Annotated[
 WindowOption = Annotated[
     int | None,
     typer.Option(
-        metavar="N", min=1, help="The model's window in tokens; 128000 if the model is not known."
+        metavar="N",
+        min=1,
+        help="The model's window in tokens; else that of the model that is named, --model before "
+        "--prices; 128000 if it is not known.",
     ),
 ]
 """The option of what must know how much fits."""

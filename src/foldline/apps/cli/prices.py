@@ -29,9 +29,7 @@ PricesOption = Annotated[
 
 
 def named_prices(text: str | None) -> Prices | None:
-    """
-    Return the prices that *text* names: those of a model, or fields with values; or UsageError.
-    """
+    """Return the prices that *text* names, of a model or as fields; raise UsageError for others."""
     if text is None:
         return None
     if "=" not in text:
@@ -68,7 +66,7 @@ def with_prices(config: HistoryReductionConfig, text: str | None) -> HistoryRedu
 
 
 def priced(config: HistoryReductionConfig, text: str | None) -> HistoryReductionConfig:
-    """Return *config* with the prices that *text* names, and if it has no window that of a model named."""
+    """Return *config* with the prices that *text* names, and with the window of a model named."""
     named = None if text is None else window_of_model(text)
     config = with_prices(config, text)
     return replace(config, context_window_size=config.context_window_size or named)

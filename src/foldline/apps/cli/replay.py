@@ -109,8 +109,7 @@ def replay(options: _ReplayOptions) -> None:
     """
     Play a recorded session, message by message, and show what each configuration costs.
 
-    The window is that of --window or --model, else of the model that --prices names. The last lines name the
-    cheapest configuration, with what to paste, if prices are known. --html writes a page with the
+    The last lines name the cheapest configuration, with what to paste, if prices are known. --html writes a page with the
     same conclusion, a chart and a slider over the model calls; with --text it shows what was said beside what the model was told.
 
     Without a configuration several usual ones are compared, the default among them. If FILE holds several sessions, all are
