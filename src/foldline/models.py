@@ -2,7 +2,8 @@
 
 from foldline.agent.pace import Pace, RateLimit
 from foldline.providers.digest.summarizer import DigestSummarizer
-from foldline.providers.digest.work import EXTRACTORS, Extractor, Facts, ToolUse
+from foldline.providers.digest.tool_use import Extractor, Facts, ToolUse
+from foldline.providers.digest.work import EXTRACTORS
 from foldline.providers.model import (
     ChatDelta,
     ChatModel,

@@ -12,7 +12,8 @@ from foldline.providers.digest.calls import offer_calls
 from foldline.providers.digest.failures import confirmed, failure_of
 from foldline.providers.digest.identifiers import Finder
 from foldline.providers.digest.span import Result, read_span
-from foldline.providers.digest.work import EXTRACTORS, facts_of, uses_of
+from foldline.providers.digest.tool_use import uses_of
+from foldline.providers.digest.work import EXTRACTORS, facts_of
 
 
 CODE = "".join(

@@ -13,7 +13,8 @@ from foldline.providers.digest.ledger import Entry, Ledger, build_ledger, offer_
 from foldline.providers.digest.outline import Item, lay_out, read_earlier, select, share_out
 from foldline.providers.digest.span import read_span
 from foldline.providers.digest.text import clean, one_line, shorten
-from foldline.providers.digest.work import EXTRACTORS, facts_of, uses_of
+from foldline.providers.digest.tool_use import uses_of
+from foldline.providers.digest.work import EXTRACTORS, facts_of
 from foldline.reduction.record import Counts, Section, SummaryRecord
 
 

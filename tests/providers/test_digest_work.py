@@ -16,8 +16,9 @@ from foldline.providers.digest.summarizer import (
     DigestSummarizer,
     write_digest,
 )
+from foldline.providers.digest.tool_use import Extractor, Facts, ToolUse, uses_of
 from foldline.providers.digest.trail import offer_trail, trail_of
-from foldline.providers.digest.work import EXTRACTORS, Extractor, Facts, ToolUse, facts_of, uses_of
+from foldline.providers.digest.work import EXTRACTORS, facts_of
 from foldline.reduction.record import Artefact, Counts, Section, SummaryRecord
 from foldline.reduction.request import SummaryRequest
 from tests.linearity import is_linear
@@ -290,72 +291,6 @@ def test_the_newest_value_counts() -> None:
     )
 
     assert trail_of((), read(*edits, failed)).values == {"color (a.ts)": "#333"}
-
-
-@pytest.mark.parametrize(
-    ("calls", "values"),
-    [
-        (
-            [
-                ("set_budget", {"event_id": "E-7", "budget": 500}),
-                ("updateEvent", {"event_id": "E-7", "budget": 800}),
-            ],
-            {"budget (event E-7)": "800"},
-        ),
-        (
-            [("set_seat", {"id": "A", "seat": "14C"}), ("set_seat", {"id": "B", "seat": "14D"})],
-            {"seat (seat A)": "14C", "seat (seat B)": "14D"},
-        ),
-        (
-            [("move_card", {"list": "done", "name": "Ship it", "key": 3})],
-            {"list (card 3)": "done", "name (card 3)": "Ship it"},
-        ),
-        ([("update_trip", {"trip_id": "T", "stops": ["Ulm", "Bonn"], "note": "long " * 40})], {}),
-        ([("set_size", {"size": 4}), ("show_settings", {"key": "size", "as": "text"})], {}),
-        (
-            [
-                ("set_config", {"app_id": "web", "key": "timeout", "value": "30s"}),
-                ("set_config", {"app_id": "web", "key": "retries", "value": 5}),
-            ],
-            {"timeout (app web)": "30s", "retries (app web)": "5"},
-        ),
-        (
-            [("set_flag", {"env_name": "prod", "flag": flag, "enabled": True}) for flag in "ab"],
-            {"a enabled (env prod)": "true", "b enabled (env prod)": "true"},
-        ),
-        (
-            [("update_cell", {"sheet": "S", "sheet_id": 1, "row": 2, "column": "B", "value": 7})],
-            {"2 B (sheet 1)": "7", "2 B sheet (sheet 1)": "S"},
-        ),
-        ([("rename_flag", {"id": 1, "flag": "dark"})], {"flag (flag 1)": "dark"}),
-        (
-            [
-                (name, {"id": 1, "value": name})
-                for name in ("set_and_move", "get_update", "SETTINGS")
-            ]
-            + [("updateSettings", {"id": 1, "mode": "dark"})],
-            {"value (1)": "set_and_move", "mode (settings 1)": "dark"},
-        ),
-    ],
-)
-def test_tools_that_set_values(
-    calls: list[tuple[str, dict[str, object]]], values: dict[str, str]
-) -> None:
-    """The newest value of each field holds, apart for each thing that an id, key or name names."""
-    failed = used(calls[0][0], {**calls[0][1], "budget": 7, "seat": "1A"}, "Error: not possible")
-
-    assert trail_of((), read(*(used(*one) for one in calls), failed)).values == values
-
-
-def test_a_change_that_was_refused_changes_nothing() -> None:
-    """Neither a value nor a file is changed by a call that was refused, or not answered."""
-    answers = {500: "ok", 9000: '{"success": false}', 700: "Queued; waiting for approval", 800: ""}
-    limit = [used("set_limit", {"account_id": "A", "limit": one}, answers[one]) for one in answers]
-    edit = used("edit", {"path": "a.py", "old": "x", "new": "y"}, '{"success": false}')
-    trail = trail_of((), read(*limit, edit))
-
-    assert trail.values == {"limit (account A)": "500"}
-    assert list(trail.files.values()) == [Artefact(path="a.py", action="read", failed=True)]
 
 
 def test_the_trail_goes_on_from_a_record() -> None:

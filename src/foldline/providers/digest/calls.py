@@ -10,7 +10,7 @@ from foldline.history.codec import decode_json
 from foldline.providers.digest.outline import FAILED, Item
 from foldline.providers.digest.span import json_leaves
 from foldline.providers.digest.text import one_line, shorten
-from foldline.providers.digest.work import Facts, ToolUse
+from foldline.providers.digest.tool_use import Facts, ToolUse
 
 
 __all__ = ["offer_calls"]

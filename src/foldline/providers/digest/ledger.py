@@ -83,6 +83,7 @@ def build_ledger(
     *,
     shown: str = "",
     listed: Collection[str] = (),
+    replaced: Mapping[str, int] = {},
 ) -> Ledger:
     """
     Rank the identifiers of *span* and of *earlier* summaries.
@@ -93,6 +94,8 @@ def build_ledger(
         finder: Finds identifiers.
         shown: Text that the reader sees anyway.
         listed: Identifiers that another section lists.
+        replaced: Values that hold no longer, and the message that gave others in their place: their
+            identifiers are left out if nothing after the answer to it has them.
     """
     prior = _prior(earlier, finder)
     tallies = _tallied(span, earlier, finder)
@@ -101,7 +104,13 @@ def build_ledger(
     likely = (value for value in known if "/" in value or "." in value)
     paths = _canonical_paths(value for value in likely if finder.kind(value) == "path")
     tallies = _merged(tallies, paths)
+    gone = [
+        (one, place) for value, place in replaced.items() for one in {value, *finder.find(value)}
+    ]
     hidden = {*listed, *finder.find(shown)}
+    hidden.update(
+        one for one, place in gone if one not in tallies or tallies[one].last <= place + 1
+    )
     wanted = [value for value in tallies if value not in hidden]
     length = 1 + max((tallies[value].last for value in wanted), default=0)
     used, seen = (

@@ -13,8 +13,9 @@ from foldline.providers.digest.outline import CountTokens, Earlier, Item, read_e
 from foldline.providers.digest.rules import offer_rules
 from foldline.providers.digest.span import Span, Speech, read_span
 from foldline.providers.digest.text import one_line
+from foldline.providers.digest.tool_use import Extractor, uses_of
 from foldline.providers.digest.trail import offer_trail, trail_of
-from foldline.providers.digest.work import Extractor, facts_of, uses_of
+from foldline.providers.digest.work import facts_of
 from foldline.reduction.record import Counts, Section
 from foldline.reduction.request import SummaryRequest
 
@@ -66,7 +67,15 @@ def read_material(
     uses = uses_of(span)
     facts = facts_of(uses, extractors)
     trail = trail_of(earlier.records, facts)
-    ledger = build_ledger(span, earlier, finder, shown="\n".join(sorted(shown)), listed=trail.files)
+    replaced = {value: uses[place].position for value, place in trail.replaced.items()}
+    ledger = build_ledger(
+        span,
+        earlier,
+        finder,
+        shown="\n".join(sorted(shown)),
+        listed=trail.files,
+        replaced=replaced,
+    )
     newest = next((one.text for one in reversed(span.speeches) if one.role == "user"), "")
     asked = tuple(line for line in prior(Section.REQUESTS) if line not in shown)
     return Material(

@@ -30,7 +30,8 @@ from foldline.providers.digest.prose import focused, offer_quotes, offer_sentenc
 from foldline.providers.digest.requests import offer_requests, offer_tail
 from foldline.providers.digest.span import Span
 from foldline.providers.digest.text import ELLIPSIS
-from foldline.providers.digest.work import EXTRACTORS, Extractor
+from foldline.providers.digest.tool_use import Extractor
+from foldline.providers.digest.work import EXTRACTORS
 from foldline.reduction.evicted import LEAST_BUDGET, Lines, evicted, noted
 from foldline.reduction.record import Counts, Section, SummaryRecord, brief, header
 from foldline.reduction.request import SummaryRequest

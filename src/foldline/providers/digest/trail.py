@@ -11,7 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.providers.digest.outline import Item
-from foldline.providers.digest.work import Facts
+from foldline.providers.digest.setters import SAYS
+from foldline.providers.digest.tool_use import Facts
 from foldline.reduction.layered import files_of
 from foldline.reduction.record import FILES, Artefact, Section, SummaryRecord
 from foldline.reduction.tasks import Tasks, task_lines, tasks_of, with_list
@@ -22,7 +23,6 @@ __all__ = ["Trail", "offer_trail", "trail_of"]
 
 _MOST_VALUES = 60
 _MOST_COMMITS = 100
-_SAYS = ": "
 # Commits that are told with their subject, and before the hashes of those that are older.
 _TOLD_COMMITS = 2
 _OLDER = "before"
@@ -36,6 +36,8 @@ class Trail(Struct):
     commits: list[str]
     tasks: Tasks
     values: dict[str, str]
+    # Values that others have taken the place of, and the number of the call that gave these.
+    replaced: dict[str, int] = {}
 
     @property
     def open_tasks(self) -> tuple[str, ...]:
@@ -56,10 +58,10 @@ def trail_of(records: Iterable[SummaryRecord], facts: Iterable[Facts]) -> Trail:
     for record in records:
         files.extend(reversed(record.artefacts))
         for line in record.lines(Section.COMMITS):
-            older = line.removeprefix(_OLDER + _SAYS)
+            older = line.removeprefix(_OLDER + SAYS)
             trail.commits.extend([line] if older == line else older.split(", "))
         trail.values.update(_pairs(record.lines(Section.VALUES)))
-    for fact in facts:
+    for place, fact in enumerate(facts):
         # A call that failed has changed nothing.
         files.extend(replace(one, action="read") if one.failed else one for one in fact.files)
         trail.commits.extend(fact.commits)
@@ -67,7 +69,9 @@ def trail_of(records: Iterable[SummaryRecord], facts: Iterable[Facts]) -> Trail:
             own = {Section.OPEN: fact.open_tasks, Section.DONE: fact.done_tasks}
             trail.tasks = with_list(trail.tasks, own)
         for name, value in fact.values:
-            trail.values.pop(name, None)
+            before = trail.values.pop(name, value)
+            if before != value:
+                trail.replaced[before] = place
             trail.values[name] = value
     trail.files = {one.path: one for one in files_of(files)}
     return trail
@@ -75,7 +79,7 @@ def trail_of(records: Iterable[SummaryRecord], facts: Iterable[Facts]) -> Trail:
 
 def _pairs(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
     for line in lines:
-        name, _, value = line.partition(_SAYS)
+        name, _, value = line.partition(SAYS)
         yield name, value
 
 
@@ -87,7 +91,7 @@ def offer_trail(trail: Trail) -> dict[Section, Sequence[Item]]:
         items = offers[sections[one.action]]
         end = 0 if one.path.endswith("/") else one.path.rfind("/") + 1
         items.append(Item(one.line[end:], len(items), one.path[:end] or "./"))
-    values = [f"{name}{_SAYS}{value}" for name, value in trail.values.items()][-_MOST_VALUES:]
+    values = [f"{name}{SAYS}{value}" for name, value in trail.values.items()][-_MOST_VALUES:]
     return {
         **offers,
         Section.COMMITS: _commits(trail.commits),

@@ -9,77 +9,30 @@ its call.
 
 import logging
 import re
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TypeAlias
 
-from msgspec import Struct, convert
+from msgspec import convert
 
-from foldline.providers.digest.failures import confirmed, failure_of
-from foldline.providers.digest.span import Argument, Result, Span
+from foldline.providers.digest.setters import read_setter
 from foldline.providers.digest.text import one_line, shorten
+from foldline.providers.digest.tool_use import (
+    LOOKS_FIRST,
+    READS,
+    Extractor,
+    Facts,
+    ToolUse,
+    is_looking,
+)
 from foldline.reduction.record import Artefact, FileAction
 from foldline.reduction.tools import COMMAND_LABELS, name_words
 
 
-__all__ = ["EXTRACTORS", "Extractor", "Facts", "ToolUse", "facts_of", "uses_of"]
+__all__ = ["EXTRACTORS", "facts_of"]
 
-
-class ToolUse(Struct, frozen=True, kw_only=True):
-    """One call of a tool, and what it answered; the result is empty if there was none."""
-
-    position: int
-    """The place of its message among those of the fold, from 0."""
-
-    name: str
-    """The name of the tool; empty for a result without its call."""
-
-    arguments: tuple[Argument, ...]
-    """The values of its arguments as text, each with the name that it stands under."""
-
-    result: str = ""
-    """What it answered, as text; empty if it has not yet."""
-
-    failure: str = ""
-    """The line in which the result says that the call failed; empty if it did not."""
-
-    def argument(self, *labels: str) -> str:
-        """Return the first value that one of *labels* names; empty without one."""
-        return next((one.value for one in self.arguments if one.label in labels), "")
-
-
-class Facts(Struct, frozen=True, kw_only=True):
-    """What one call shows: each of them one line without breaks, or less."""
-
-    files: tuple[Artefact, ...] = ()
-    """The files that it worked on, and what it did to each."""
-
-    commits: tuple[str, ...] = ()
-    """The commits that it made: the hash and the subject of each."""
-
-    open_tasks: tuple[str, ...] = ()
-    """The tasks that are to be done."""
-
-    done_tasks: tuple[str, ...] = ()
-    """The tasks that are done."""
-
-    has_tasks: bool = False
-    """Whether the two lists of tasks take the place of the ones before."""
-    values: tuple[tuple[str, str], ...] = ()
-    """Names and the value that each of them has from now on."""
-    result: str | None = None
-    """What the answer says, in one line; None for the beginning of it."""
-
-
-Extractor: TypeAlias = Callable[[ToolUse], Facts | None]
-"""Reads the facts of a call; None if it does not know the schema."""
 
 _log = logging.getLogger("foldline")
 _LINE_LENGTH = 160
-# What parts the name of a value from it.
-_SAYS = ": "
 _MOST_PATHS = 20
 _PATH_LABELS = (
     "path",
@@ -99,7 +52,6 @@ _PATH_LABELS = (
 _OLD_LABELS = ("old_string", "oldText", "old_str", "old_text", "oldString", "search", "old")
 _NEW_LABELS = ("new_string", "newText", "new_str", "new_text", "newString", "replace", "new")
 _CONTENT_LABELS = ("content", "contents", "text", "file_text", "code_edit", "new_content")
-_READS = frozenset({"read", "view", "open", "cat", "show", "get", "load", "goto"})
 _VERBS: tuple[tuple[FileAction, frozenset[str]], ...] = (
     (
         "edited",
@@ -107,22 +59,12 @@ _VERBS: tuple[tuple[FileAction, frozenset[str]], ...] = (
     ),
     ("created", frozenset({"write", "create", "save", "new", "add"})),
     ("deleted", frozenset({"delete", "remove", "unlink"})),
-    ("read", _READS),
+    ("read", READS),
 )
-# Tools that look or talk, whatever else their name says, except those that replace or apply.
-_LOOKING = r"search|find|grep|list|diff|history|validate|check|review|comment|http|fetch|request"
-_LOOKS = frozenset({*_LOOKING.split("|"), "send"})
-_LOOKS_FIRST = re.compile(_LOOKING, re.IGNORECASE).match
-_CHANGES = frozenset({"replace", "apply"})
 # Neither an address nor a sentence; a record parts its files at commas and colons.
 _PATHLIKE = re.compile(
     r"(?!\w+://| |.*[,:] )(?=\S*$|.*[/\\.]\S)(?:[^\s\"'`<>|;&{}*?]| ){1,300}(?<! )"
 ).fullmatch
-
-
-def _is_looking(name: str, words: AbstractSet[str]) -> bool:
-    looks = _LOOKS_FIRST(name) is not None or not words.isdisjoint(_LOOKS)
-    return looks and words.isdisjoint(_CHANGES)
 
 
 def _editor(use: ToolUse) -> Facts | None:
@@ -159,8 +101,8 @@ def _opened(use: ToolUse) -> Facts | None:
 
 def _action(use: ToolUse) -> FileAction | None:
     words = name_words(use.name)
-    if _is_looking(use.name, words):
-        return None if words.isdisjoint(_READS) else "read"
+    if is_looking(use.name, words):
+        return None if words.isdisjoint(READS) else "read"
     labels = {one.label for one in use.arguments}
     if not labels.isdisjoint(_OLD_LABELS) and not labels.isdisjoint(_NEW_LABELS):
         return "edited"
@@ -206,7 +148,7 @@ def _patch(use: ToolUse) -> Facts | None:
                 found.append((path.strip(), _PATCH_ACTIONS[verb]))
         if is_patch and not found:
             found.extend((path, "edited") for path in _DIFFED.findall(argument.value))
-    if not found or _is_looking(use.name, name_words(use.name)):
+    if not found or is_looking(use.name, name_words(use.name)):
         return None
     files = [
         Artefact(path=path, action=action, failed=bool(use.failure))
@@ -355,7 +297,7 @@ _OPEN = frozenset(
 
 def _tasks(use: ToolUse) -> Facts | None:
     """Read a whole list of tasks: texts, each with a status of its own."""
-    if use.failure or _LOOKS_FIRST(use.name) or not _TASK_TOOL(use.name):
+    if use.failure or LOOKS_FIRST(use.name) or not _TASK_TOOL(use.name):
         return None
     text, tasks = "", list[tuple[str, str]]()
     before = ""
@@ -386,93 +328,8 @@ def _tasks(use: ToolUse) -> Facts | None:
     return Facts(open_tasks=lines(_OPEN), done_tasks=lines(_DONE), has_tasks=True)
 
 
-_SETS = frozenset({"set", "update", "change", "move", "modify", "assign", "rename"})
-_NAME_PARTS = re.compile(r"[A-Z]?[a-z\d]+|[A-Z\d]+(?![a-z])").findall
-# What says what a tool does, and not what it does it to.
-_DOES = _SETS | {"and", "or", "delete", "remove", "create", "add", "insert"}
-# What a value belongs to is named by an argument that ends so, an id rather than a name.
-_SUBJECTS = [
-    re.compile(rf"(.{{0,60}}?)[\W_]*{end}", re.IGNORECASE) for end in ("id", "key", "name")
-]
-# What a value is one of many of; a key or a name is only if the value has no name of its own.
-_PLACE = re.compile(
-    r".{0,60}(?:cell|column|row|flag|feature|field|setting|property|attribute|parameter|variable"
-    r"|(key|name))",
-    re.IGNORECASE,
-).fullmatch
-_VALUE = "value"
-_MOST_FIELDS = 8
-_VALUE_LENGTH = 80
-
-
-def _setter(use: ToolUse) -> Facts | None:
-    """Read tools such as `set_budget`, which give new values to what one argument names."""
-    parts = [part.lower() for part in _NAME_PARTS(use.name)]
-    verb = next((part for part in parts if part in _SETS or part in _READS), "")
-    if use.failure or verb not in _SETS or _is_looking(use.name, set(parts)):
-        return None
-    times = Counter(one.label for one in use.arguments)
-    # Of several values under one name none takes the place of another.
-    given = {one.label: one_line(one.value) for one in use.arguments if times[one.label] == 1}
-    found = next(filter(None, (end.fullmatch(one) for end in _SUBJECTS for one in given)), None)
-    if found is None:
-        return None
-    thing = found[1] or " ".join(part for part in parts if part not in _DOES)
-    subject = f"{thing} {given[found[0]]}".strip()
-    places = _places([one for one in given if one != found[0]])
-    place = " ".join(given[one] for one in places)
-    values = (
-        (f"{place if place and name == _VALUE else f'{place} {name}'.strip()} ({subject})", value)
-        for name, value in confirmed(use.result, given).items()
-        if value and name != found[0] and name not in places
-    )
-    short = [
-        pair for pair in values if max(map(len, pair)) <= _VALUE_LENGTH and _SAYS not in pair[0]
-    ]
-    return Facts(values=tuple(short[:_MOST_FIELDS]))
-
-
-def _places(labels: Sequence[str]) -> list[str]:
-    """Return those of *labels* that name which value is given, unless nothing else is."""
-    found = ((one, _PLACE(one)) for one in labels)
-    places = [one for one, match in found if match and (_VALUE in labels or not match[1])]
-    return places if len(places) < len(labels) else []
-
-
-EXTRACTORS: tuple[Extractor, ...] = (_patch, _tasks, _editor, _opened, _shell, _setter)
+EXTRACTORS: tuple[Extractor, ...] = (_patch, _tasks, _editor, _opened, _shell, read_setter)
 """The built-in extractors; the first one that knows a call reads it."""
-
-
-def uses_of(span: Span) -> list[ToolUse]:
-    """Return the calls of *span* in order, each with its result; a result alone has no name."""
-    results: dict[str, deque[Result]] = {}
-    for result in span.results:
-        results.setdefault(result.id, deque()).append(result)
-    alone: list[Result] = []
-    uses: list[ToolUse] = []
-    none: deque[Result] = deque()
-    for call in span.calls:
-        # An id may come again: a result answers the last call with its id before it.
-        answers = results.get(call.id, none) if call.id else none
-        while answers and answers[0].position < call.position:
-            alone.append(answers.popleft())
-        uses.append(_use(call.position, call.name, call.arguments, answers))
-    alone.extend(result for answers in results.values() for result in answers)
-    uses.extend(_use(one.position, "", (), deque([one])) for one in alone)
-    return sorted(uses, key=lambda use: use.position)
-
-
-def _use(
-    position: int, name: str, arguments: tuple[Argument, ...], answers: deque[Result]
-) -> ToolUse:
-    found = answers.popleft() if answers else None
-    return ToolUse(
-        position=position,
-        name=name,
-        arguments=arguments,
-        result=found.text if found else "",
-        failure=failure_of(found.text, is_marked=found.is_error) if found else "",
-    )
 
 
 def facts_of(uses: Sequence[ToolUse], extractors: Iterable[Extractor]) -> list[Facts]:
