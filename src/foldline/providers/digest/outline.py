@@ -152,8 +152,7 @@ _WORK_SHARES = {
     Section.DONE: 4,
     Section.CLAIMED: 4,
     Section.LAST: 4,
-    # Only what is left over: to an agent a sentence is worth less than the ids in its place.
-    Section.SAID: 0,
+    Section.SAID: 15,
 }
 _TALK_SHARES = {
     Section.SAID: 54,
@@ -170,6 +169,8 @@ _TALK_SHARES = {
     Section.LAST: 8,
 }
 _WORK = (Section.USED, Section.TOOLS, Section.EDITED, Section.CREATED, Section.READ)
+# With fewer tokens a sentence is worth less to an agent than the ids in its place.
+_LEAST_SAID = 900
 # Sections that may repeat a request.
 _REPEATING = (Section.RULES, Section.LAST, Section.SAID)
 FIRST = (Section.RULES, Section.EDITED, Section.CREATED, Section.DELETED, Section.COMMITS)
@@ -197,6 +198,8 @@ def share_out(
     """
     is_work = any(offers.get(section) for section in _WORK)
     shares = _WORK_SHARES if is_work else _TALK_SHARES
+    if is_work and budget < _LEAST_SAID:
+        shares = {**shares, Section.SAID: 0}
     offers = {section: offers.get(section, ()) for section in Section}
     taken: dict[Section, _Selection] = {}
 
