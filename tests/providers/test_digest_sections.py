@@ -12,10 +12,12 @@ from foldline.providers.digest.identifiers import Finder, kind_of
 from foldline.providers.digest.ledger import Entry, Ledger, build_ledger, offer_entries
 from foldline.providers.digest.outline import Item, lay_out, read_earlier, select, share_out
 from foldline.providers.digest.span import read_span
+from foldline.providers.digest.summarizer import write_digest
 from foldline.providers.digest.text import clean, one_line, shorten
 from foldline.providers.digest.tool_use import uses_of
 from foldline.providers.digest.work import EXTRACTORS, facts_of
 from foldline.reduction.record import Counts, Section, SummaryRecord
+from foldline.reduction.request import SummaryRequest
 
 
 def ledger_of(*messages: Message, earlier: str = "") -> Ledger:
@@ -353,3 +355,23 @@ def test_what_means_little_alone_gives_way() -> None:
 
     assert set(values[:3]) == {"ZX81QA", "QW12ER", "1859"}
     assert set(values[3:]) == {"$12.50", "$77", "7421"}
+
+
+@pytest.mark.parametrize(("budget", "is_told"), [(1_000, True), (500, False)])
+def test_what_was_found_stands_beside_ids(budget: int, *, is_told: bool) -> None:
+    """Ids of a long log do not take the place of all sentences, unless there is little room."""
+    log = "\n".join(
+        f"pool is exhausted, trace {number:016x}" for number in range(10**15, 10**15 + 99)
+    )
+    call = ToolCallPart("c", "logs", '{"since": "30m"}')
+    said = "The pool has been exhausted since the deploy of 14:03, which retries too often."
+    messages = (
+        Message.user("Find out why the checkout is slow, please. " * 40),
+        Message.assistant("", tool_calls=[call]),
+        Message.tool("c", log),
+        Message.assistant(said),
+        Message.assistant("I will go on."),
+    )
+    text = write_digest(SummaryRequest(messages=messages, prompt="", budget=budget))
+
+    assert (f"assistant: {said}" in text) is is_told
