@@ -370,7 +370,7 @@ def test_what_was_found_stands_beside_ids(budget: int, *, is_told: bool) -> None
         Message.assistant("", tool_calls=[call]),
         Message.tool("c", log),
         Message.assistant(said),
-        Message.assistant("I will go on."),
+        *[Message.assistant(f"I will go on with step {step}.") for step in range(3)],
     )
     text = write_digest(SummaryRequest(messages=messages, prompt="", budget=budget))
 

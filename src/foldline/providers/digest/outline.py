@@ -170,7 +170,7 @@ _TALK_SHARES = {
 }
 _WORK = (Section.USED, Section.TOOLS, Section.EDITED, Section.CREATED, Section.READ)
 # With fewer tokens a sentence is worth less to an agent than the ids in its place.
-_LEAST_SAID = 900
+_LEAST_SAID = 700
 # Sections that may repeat a request.
 _REPEATING = (Section.RULES, Section.LAST, Section.SAID)
 FIRST = (Section.RULES, Section.EDITED, Section.CREATED, Section.DELETED, Section.COMMITS)
