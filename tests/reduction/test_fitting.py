@@ -195,8 +195,9 @@ def test_a_view_is_squeezed_until_it_is_small_enough() -> None:
         [Message.user(LONG), *(Message.assistant(LONG, name=f"{n}") for n in range(9))]
     )
     each = history.tokens(0, 1)
+    everything = 10 * each + BUDGET_4K.fitted - BUDGET_4K.relieved
     little, much, all_of_it = (
-        squeeze(history, excess, whole=frozenset({3})) for excess in (each, 7 * each, 10 * each)
+        squeeze(history, excess, whole=frozenset({3})) for excess in (each, 7 * each, everything)
     )
 
     assert saved(history, little) >= each
@@ -206,13 +207,23 @@ def test_a_view_is_squeezed_until_it_is_small_enough() -> None:
     assert all(entry.tokens <= 90 for entry in all_of_it)
 
 
+def test_the_newest_question_is_clipped_after_older_ones() -> None:
+    """Of what users say the newest is shown whole as long as clipping the rest is enough."""
+    history = History([Message.user(LONG * times) for times in (6, 1, 5, 6)])
+    excess = 4 * history.tokens(1, 2) + BUDGET_4K.fitted - BUDGET_4K.relieved
+    first, other = squeeze(history, excess, whole=frozenset(range(4)))
+
+    assert (first.index, other.index) == (0, 2)
+    assert first.tokens == pytest.approx(other.tokens, rel=0.2)
+
+
 def test_the_question_in_front_is_squeezed_too() -> None:
     """The pinned user message is part of the view, though it is before the cut."""
     history = History(
         [Message.user(LONG * 9), *(Message.assistant("a", name=f"{n}") for n in "12")]
     )
 
-    assert indexes(squeeze(history, 900, pinned=0)) == [0]
+    assert indexes(squeeze(history, 2_000, pinned=0)) == [0]
 
 
 def test_calls_of_an_open_exchange_are_left_alone() -> None:

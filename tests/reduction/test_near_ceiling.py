@@ -176,7 +176,23 @@ def test_what_a_user_says_is_clipped_last() -> None:
     assert judge(history, config=TIGHT).kind == "skip"
 
     history = History([Message.user(WORDS * 10), Message.assistant(WORDS * 4)])
+    assert [one.index for one in judge(history, config=TIGHT).shortened] == [1]
+
+    history = History([Message.user(WORDS * 12), Message.assistant(WORDS * 4)])
     assert [one.index for one in judge(history, config=TIGHT).shortened] == [0, 1]
+
+
+def test_a_long_paste_has_all_the_room_there_is() -> None:
+    """A user's message that fits is sent whole, and one that does not is cut by what is too much."""
+    paste, limit = "2026-11-26 12:00:01 GET /cart 200 and what followed\n" * 400, 64_000
+    messages = [Message.user(paste)]
+    size = History(messages).tokens()
+    config = HistoryReductionConfig(context_window_size=limit, ceiling=size * 100 // 93, reserve=0)
+    assert not judge(History(messages), config=config).shortened
+
+    config = HistoryReductionConfig(context_window_size=limit, ceiling=size * 100 // 120, reserve=0)
+    (entry,) = judge(History(messages), config=config).shortened
+    assert size * 60 // 100 < entry.tokens < size * 80 // 100
 
 
 def thoughtful(text: str) -> Message:

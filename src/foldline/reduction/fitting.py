@@ -145,22 +145,56 @@ def squeezed(
     wanted, keep = saved(history, entries) + excess, budget.results
     names = clearable(history, entries, cut=cut, keep=keep, whole=whole, config=config)
     found = cleared(history, entries, names, budget)
-    last = whole if pinned is None else whole | {pinned}
-    rest, most = [at for at in range(cut, len(history)) if at not in last], budget.limit // 4
+    words = whole if pinned is None else whole | {pinned}
+    rest, most = [at for at in range(cut, len(history)) if at not in words], budget.limit // 4
     calls = {at for at in rest if _is_open_call(history, at) and history.tokens(at, at + 1) <= most}
-    first = [at for at in rest if at not in calls]
-    for indexes in (first, sorted(calls), sorted(last)):
-        limit, media = max(_LEAST_CLIP, budget.limit // 8), True
-        while indexes and saved(history, found) < wanted and limit >= _LEAST_CLIP:
-            found = clipped(
-                history, found, indexes=indexes, limit=limit, budget=budget, media=media
-            )
-            # Texts give way first.
-            limit, media = limit // 2 if not media else limit, False
+    limit = max(_LEAST_CLIP, budget.limit // 8)
+    for indexes in ([at for at in rest if at not in calls], sorted(calls)):
+        found = _narrowed(
+            history, found, indexes=indexes, limit=limit, wanted=wanted, budget=budget
+        )
     # Not much smaller than it has to be, since this leaves out most.
-    wanted -= budget.full - budget.relieved
-    indexes = [*rest, *sorted(last)]
-    return _outlined(history, found, indexes=indexes, wanted=wanted, budget=budget)
+    least = wanted - (budget.full - budget.relieved)
+    found = _outlined(history, found, indexes=rest, wanted=least, budget=budget)
+    # What users say is shown as long as it fits, and what they said last before all else.
+    least = wanted - (budget.fitted - budget.relieved)
+    last = history.last_user()
+    for indexes in ([at for at in sorted(words) if at != last], [last] if last in words else []):
+        left = least - saved(history, found)
+        limit = _level([history.tokens(at, at + 1) for at in indexes], left)
+        found = _narrowed(history, found, indexes=indexes, limit=limit, wanted=least, budget=budget)
+    return _outlined(history, found, indexes=[*rest, *sorted(words)], wanted=least, budget=budget)
+
+
+def _level(sizes: Iterable[int], left: int) -> int:
+    """Return the most tokens that each of *sizes* may have if together they are to lose *left*."""
+    level, count = 0, 0
+    for size in sorted(sizes, reverse=True):
+        if count and left <= (level - size) * count:
+            break
+        left -= (level - size) * count
+        level, count = size, count + 1
+    return max(_LEAST_CLIP, level - -(-left // max(1, count)))
+
+
+def _narrowed(
+    history: History,
+    entries: tuple[Shortened, ...],
+    *,
+    indexes: Sequence[int],
+    limit: int,
+    wanted: int,
+    budget: Budget,
+) -> tuple[Shortened, ...]:
+    """Return *entries* and those that show *indexes* in *limit* tokens, or fewer until *wanted* are saved."""
+    media = True
+    while indexes and saved(history, entries) < wanted and limit >= _LEAST_CLIP:
+        entries = clipped(
+            history, entries, indexes=indexes, limit=limit, budget=budget, media=media
+        )
+        # Texts give way first.
+        limit, media = limit // 2 if not media else limit, False
+    return entries
 
 
 def _outlined(
