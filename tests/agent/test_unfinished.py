@@ -136,7 +136,7 @@ async def test_a_fold_that_came_to_its_end_is_asked_for_again() -> None:
 async def test_a_late_fold_is_gone_on_with(*, single: bool) -> None:
     """What was read is a reduction; the call after it reads the rest, and then nothing is due."""
     asked, messages = Reader(stop=5), marked(60)
-    one = reducer(asked, single=single, timeout=0.3)
+    one = reducer(asked, single=single, timeout=2.0)
     first = await one.reduce(messages)
     state = first.state
     assert state is not None
@@ -159,7 +159,7 @@ async def test_a_late_reading_of_one_long_message_is_gone_on_with() -> None:
     words = " ".join(f"word{n}" for n in range(2_000))
     messages = [Message.user(words), *marked(8)]
     asked, cache = Reader(stop=4), ReductionCache()
-    one = reducer(asked, timeout=0.3, cache=cache)
+    one = reducer(asked, timeout=2.0, cache=cache)
     first = await one.reduce(messages)
     known = len(asked.requests)
     asked.stop = None
