@@ -122,7 +122,6 @@ async def test_what_is_unknown_is_none(
     assert await checkpointer.load("nobody") is None
     assert await checkpointer.prune("nobody") == 0
     assert not await store.delete("nobody")
-    assert await checkpointer.list_ids() == []
     with pytest.raises(ThreadIdError):
         await checkpointer.load("../nobody")
 
@@ -140,23 +139,6 @@ async def test_an_unknown_checkpoint_is_none(
     assert await checkpointer.load_at("chat", newest.id, tenant="acme") is None
     assert await checkpointer.history("nobody") == []
     assert await checkpointer.history("chat", tenant="acme") == []
-
-
-@pytest.mark.parametrize("kept", ["latest", "full"])
-async def test_ids_are_listed_in_order(
-    checkpointer: ThreadCheckpointer, store: ThreadStore
-) -> None:
-    """All threads of a tenant are listed, with or without a checkpoint, and no other's."""
-    await saved(checkpointer, store, 1, "b")
-    await store.thread("a")
-    await store.thread("c", tenant="acme")
-
-    assert await checkpointer.list_ids() == ["a", "b"]
-    assert await checkpointer.list_ids(tenant="acme") == ["c"]
-
-    await store.delete("b")
-
-    assert await checkpointer.list_ids() == ["a"]
 
 
 async def test_three_saves_and_the_root(
@@ -402,10 +384,10 @@ async def test_inactive_threads_are_counted_then_deleted(
         store.context.clock()
     await saved(checkpointer, store, 1, "busy")
 
-    assert await checkpointer.delete_inactive(50 * HOUR, dry_run=True) == 1
-    assert await checkpointer.list_ids() == ["busy", "idle"]
-    assert await checkpointer.delete_inactive(50 * HOUR) == 1
-    assert await checkpointer.list_ids() == ["busy"]
+    assert await store.delete_inactive(50 * HOUR, dry_run=True) == 1
+    assert [one.id async for one in store.threads()] == ["busy", "idle"]
+    assert await store.delete_inactive(50 * HOUR) == 1
+    assert [one.id async for one in store.threads()] == ["busy"]
 
 
 async def test_a_fork_begins_without_checkpoints(
