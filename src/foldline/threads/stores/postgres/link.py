@@ -19,7 +19,7 @@ from foldline.errors import (
     StoreCorruptError,
     StoreError,
 )
-from foldline.threads.stores.home import Home
+from foldline.threads.stores.home import Home, opened
 from foldline.threads.stores.patience import PARTS, Patience
 from foldline.threads.stores.postgres.arrays import Packed
 from foldline.threads.stores.postgres.schema import migrate, read_statements
@@ -370,11 +370,9 @@ class PostgresLink:
         return [] if cursor.rownumber is None else await cursor.fetchall()
 
     def _opened(self) -> "AsyncConnectionPool[AsyncConnection[Any]]":
-        if self._pool is None:
-            message = "the store is not open: use `async with`, or await `open()`"
-            raise StoreError(message)
+        link = opened(self._pool)
         self._home.check()
-        return self._pool
+        return link
 
     async def _connection(
         self, pool: "AsyncConnectionPool[AsyncConnection[Any]]", limit: float
