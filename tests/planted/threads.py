@@ -301,7 +301,7 @@ a commit ignores the revision that it was decided on
 
 threads/thread.py: threads/test_expiry.py::test_nothing_is_written_to_an_expired_thread
 an expired thread is written to
--         if is_expired(self._context, self._record):
+-         if is_expired(self.context, self._record):
 +         if False:
 
 threads/thread.py: threads/test_gone_threads.py

@@ -268,7 +268,7 @@ WRONG: dict[str, tuple[str, Callable[[Any], Awaitable[Any]]]] = {
 
 
 def _checkpointer(thread: ConversationThread) -> Any:
-    return ThreadCheckpointer(ThreadStore(thread.storage, checkpoints="full"))
+    return ThreadCheckpointer(ThreadStore(thread.context.storage, checkpoints="full"))
 
 
 @pytest.mark.parametrize("name", WRONG)

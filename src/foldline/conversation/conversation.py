@@ -271,7 +271,7 @@ class Conversation:
         key, most = _NEW, TURN_WAIT
         if self._thread is not None:
             is_inside = Hold.around(self._thread) is not None
-            key, most = self._thread.key, 0 if is_inside else self._thread.turn_wait
+            key, most = self._thread.key, 0 if is_inside else self._thread.context.turn_wait
         if not await place.becomes_first(most if policy.on_conflict == "wait" else 0):
             raise TurnRunningError(thread_id=key.id)
 
