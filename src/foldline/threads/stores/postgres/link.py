@@ -21,8 +21,8 @@ from foldline.errors import (
 )
 from foldline.threads.stores.home import Home, opened
 from foldline.threads.stores.patience import PARTS, Patience
-from foldline.threads.stores.postgres.arrays import Packed
 from foldline.threads.stores.postgres.schema import migrate, read_statements
+from foldline.threads.stores.postgres.values import Packed, Values
 
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from psycopg_pool import AsyncConnectionPool
 
 
-__all__ = ["Answer", "Broken", "Durability", "PostgresLink", "Values", "store_error", "try_again"]
+__all__ = ["Answer", "Broken", "Durability", "PostgresLink", "store_error", "try_again"]
 
 
 Durability: TypeAlias = Literal["full", "relaxed"]
@@ -45,9 +45,6 @@ whole ones, of three times `wal_writer_delay` (0.6 seconds by default).
 
 Answer: TypeAlias = list[tuple[Any, ...]]
 """The rows that a statement returned."""
-
-Values: TypeAlias = Mapping[str, object]
-"""The values of a statement by their names."""
 
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
 _ATTEMPTS: Final = 4
