@@ -6,7 +6,7 @@ from tests.planted.bug import bugs_in
 __all__ = ["BUGS"]
 
 BUGS = bugs_in(r"""
-workers/sweep.py: workers/test_takeover.py::test_one_sweeps_at_a_time
+workers/queue.py: workers/test_takeover.py::test_one_sweeps_at_a_time
 two workers sweep at once
 -         if await found.fetchone() != (True,):
 +         if await found.fetchone() is None:
