@@ -69,7 +69,6 @@ async def test_the_last_checkpoint_is_the_execution_state(
     await saved(checkpointer, store, 2)
     loaded = await checkpointer.load("chat")
 
-    assert not checkpointer.keeps_all
     assert loaded is not None
     assert loaded.execution_state is not None
     assert loaded.execution_state.iteration == 1
@@ -148,7 +147,6 @@ async def test_three_saves_and_the_root(
     thread = await saved(checkpointer, store, 3)
     known = await checkpointer.history("chat")
 
-    assert checkpointer.keeps_all
     assert steps(known) == [2, 1, 0, -1]
     assert [one.message_index for one in known] == [6, 4, 2, -1]
     assert [one.source for one in known] == ["loop", "loop", "loop", "root"]

@@ -212,17 +212,13 @@ class Conversation:
         agent: str | None = None,
     ) -> ReducedHistory[Message]:
         """
-        Fold the thread now, whatever the counts; see `Agent.fold`.
+        Fold the thread now, whatever the counts, as *agent*, by default the one that answered last.
 
-        Args:
-            focus: What the summary keeps before anything else, in plain words.
-            keep: How many units stay; by default the configured target, or the last exchange.
-            config: Other overrides of this fold.
-            agent: The agent whose configuration counts; by default the one that answered last.
+        The other arguments and errors are those of `Agent.fold`.
 
         Raises:
             RunStartError: There is no thread yet.
-            ConfigError: An argument is wrong, or no agent has that name.
+            ConfigError: No agent has that name.
         """
         thread = self._thread
         if thread is None:

@@ -30,11 +30,6 @@ class ThreadCheckpointer:
         self._store = store
         self._context = store.context
 
-    @property
-    def keeps_all(self) -> bool:
-        """Whether every checkpoint is kept."""
-        return self._context.checkpoints == "full"
-
     async def save(self, thread: ConversationThread, state: AgentLoopState) -> None:
         """
         Save *state* as the execution state of *thread*, at the position where the thread is.
@@ -175,7 +170,7 @@ class ThreadCheckpointer:
         return [content_of(self._context.vault, key, one, Checkpoint) for one in stored]
 
     def _need_all(self, name: str) -> None:
-        if not self.keeps_all:
+        if self._context.checkpoints != "full":
             need = f"{name} needs a store with checkpoints='full'"
             message = f"{need}: this one keeps only the newest checkpoint"
             raise CheckpointError(message)
