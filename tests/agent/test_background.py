@@ -51,7 +51,7 @@ async def filled(exchanges: int = 5, *, store: MemoryStore | None = None) -> Con
 
 
 def key_of(thread: ConversationThread, agent: Agent) -> FoldKey:
-    return thread.storage, thread.tenant, thread.id, agent.reducer.config_fingerprint
+    return thread.context.storage, thread.tenant, thread.id, agent.reducer.config_fingerprint
 
 
 def agent_of(

@@ -6,6 +6,7 @@ import pytest
 
 from foldline.errors import FoldlineError, StoreError
 from foldline.testing.storage import ConformanceReport, StorageConformance
+from foldline.testing.storage.tenants import Lasting
 from foldline.threads.key import ThreadKey
 from foldline.threads.storage import StoredThread
 from foldline.threads.stores.memory import MemoryStorage
@@ -59,7 +60,7 @@ def test_what_does_not_apply_is_neither_kept_nor_broken() -> None:
     report = _report(MemoryStorage())
     left_out = {one.name for one in report.results if one.outcome == "not_applicable"}
 
-    assert left_out == {one.name for one in StorageConformance.checks() if one.needs_sharing}
+    assert left_out == {one.name for one in StorageConformance.checks() if one.group is Lasting}
     assert report.is_conformant, str(report)
 
 

@@ -30,6 +30,7 @@ CATCHERS = {
     "threads/stores/sqlite/transactions.py",  # undoes what it began, and raises again
     "threads/stores/line.py",  # hands what a job raises to the task that waits for it
     "threads/stores/sqlite/worker.py",  # hands what a job raises to the task that waits for it
+    "workers/tasks.py",  # says how an attempt has failed, and raises again
 }
 
 LATE = {

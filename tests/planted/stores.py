@@ -168,7 +168,7 @@ tables are made in many transactions
 
 threads/stores/sqlite/migration.py: threads/stores/test_recordings.py::test_a_file_is_what_it_was
 a migrated row names another origin
-- SEQ_MASK, ids[span.branch],
+- SEQ_MASK, id,
 + SEQ_MASK, bytes(16),
 a migration loses what was replaced
 - in flatten(own, branches):

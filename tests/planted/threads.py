@@ -111,12 +111,6 @@ a commit cancelled in the second look is taken for made
 +         raise
 an empty commit leaves its object behind
 -         adopt(fence.record, None)
-a task that is cancelled at its turn keeps it
-- if not turn.cancelled():
-+ if not turn.done():
-a cancelled task is given a turn
-- if not turn.done():
-+ if turn is not None:
 
 threads/commit.py: threads/test_restore.py
 an earlier answer settles a call that takes its id again
@@ -132,8 +126,14 @@ answered calls are remembered for ever
 
 threads/commit.py: threads/test_two_loops.py
 a thread object blocks in a second event loop
-- if self._is_taken and self._loop is not None and not self._loop.is_closed():
-+ if self._is_taken is None:
+- if self._users and self._loop is not None and not self._loop.is_closed():
++ if self._users is None:
+a task that gave up waiting keeps other loops out
+-         except asyncio.CancelledError:
+-             self._left()
+-             raise
++         except asyncio.CancelledError:
++             raise
 
 threads/head.py: threads/test_fork.py
 a rewound thread forgets who wrote its rows
@@ -301,7 +301,7 @@ a commit ignores the revision that it was decided on
 
 threads/thread.py: threads/test_expiry.py::test_nothing_is_written_to_an_expired_thread
 an expired thread is written to
--         if is_expired(self._context, self._record):
+-         if is_expired(self.context, self._record):
 +         if False:
 
 threads/thread.py: threads/test_gone_threads.py

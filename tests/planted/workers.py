@@ -6,7 +6,7 @@ from tests.planted.bug import bugs_in
 __all__ = ["BUGS"]
 
 BUGS = bugs_in(r"""
-workers/sweep.py: workers/test_takeover.py::test_one_sweeps_at_a_time
+workers/queue.py: workers/test_takeover.py::test_one_sweeps_at_a_time
 two workers sweep at once
 -         if await found.fetchone() != (True,):
 +         if await found.fetchone() is None:
@@ -28,8 +28,8 @@ nobody takes over from the dead
 
 workers/tasks.py: workers/test_workers.py::test_a_mistake_is_given_up
 nobody is told that a turn was given up
--             if attempt.is_last and attempt.error is not None:
-+             if attempt.error is None:
+-             if is_last and give_up is not None:
++             if not is_last and give_up is not None:
 
 workers/queue.py: workers/test_takeover.py::test_a_worker_that_stops_tells_no_longer
 a worker that stops waits for a server without an end

@@ -4,7 +4,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from foldline.testing.grammars import check_anthropic, check_thinking, sign_thinking
+from foldline.testing.grammars import check_anthropic
+from tests.servers.thinking import check_thinking, sign_thinking
 from tests.servers.vendor import Answer, Asked, VendorServer
 
 
@@ -38,7 +39,7 @@ class ClaudeServer(VendorServer):
         wrong = check_anthropic(body.get("system"), body["messages"])
         bound = check_thinking(body)
         if wrong or bound:
-            text = _BOUND.format(bound[0].index) if bound else f"messages: {wrong[0].text}"
+            text = _BOUND.format(bound[0]) if bound else f"messages: {wrong[0].text}"
             self.refusals.append(text)
             error = {"type": "invalid_request_error", "message": text}
             return Answer.of({"type": "error", "error": error}, status=400)

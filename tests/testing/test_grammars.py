@@ -31,8 +31,6 @@ from foldline.testing.grammars import (
     check_anthropic,
     check_openai_chat,
     check_openai_responses,
-    check_thinking,
-    sign_thinking,
 )
 from tests.history.formats.wire_values import SOME_TEXT
 
@@ -292,7 +290,7 @@ def test_every_rule_is_tried() -> None:
     """Each rule has a case that breaks it."""
     wrong = [*CHAT_WRONG, *RESPONSES_WRONG, *ANTHROPIC_WRONG]
 
-    assert {rule for case in wrong for rule in case[-1]} | {Rule.PREFIX} == set(Rule)
+    assert {rule for case in wrong for rule in case[-1]} == set(Rule)
 
 
 @pytest.mark.parametrize(
@@ -324,59 +322,6 @@ def test_a_sealed_compaction_has_to_be_there(
 def test_a_sealed_compaction_is_there(judge: Judge, sent: tuple[Any, ...], said: list[Any]) -> None:
     """A request with the newest sealed compaction is accepted, and readable ones may go."""
     assert judge(*sent, said=said) == ()
-
-
-ASKED = {"system": "be brief", "tools": [{"name": "f"}], "messages": turns("go")}
-
-
-def answered(request: dict[str, Any], *after: Any) -> dict[str, Any]:
-    """Return *request* with an answer, in which a thought comes before and after a call."""
-    thoughts: list[dict[str, Any]] = []
-    said: list[dict[str, Any]] = []
-    for one in ("first", "second"):
-        signature = sign_thinking(request, said)
-        thoughts = [{"type": "thinking", "thinking": one, "signature": signature}]
-        said += [*thoughts, {**USE, "id": one}]
-    results = [{**RESULT, "tool_use_id": one} for one in ("first", "second")]
-    messages = [*request["messages"], *turns([], said)[1:], *turns(results), *after]
-    return {**request, "messages": messages}
-
-
-def test_thinking_after_what_it_was_made_from() -> None:
-    """Thoughts that come back after the same blocks are accepted, turn after turn."""
-    once = answered(ASKED)
-    twice = answered(answered(once))
-
-    assert check_thinking(once) == check_thinking(twice) == ()
-    assert (
-        check_thinking({**once, "max_tokens": 5, "system": [MARKED | {"text": "be brief"}]}) == ()
-    )
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"system": "be long"},
-        {"system": None},
-        {"tools": []},
-        {"messages": [{"role": "user", "content": "stop"}, *answered(ASKED)["messages"][1:]]},
-        {"messages": [*turns("x", "y"), *answered(ASKED)["messages"][1:]]},
-    ],
-)
-def test_thinking_after_anything_else(changed: dict[str, Any]) -> None:
-    """If anything before a thought differs, it and each later one of its answer are reported."""
-    found = check_thinking({**answered(ASKED), **changed})
-
-    assert {violation.rule for violation in found} == {Rule.PREFIX}
-    assert len(found) == 2
-
-
-def test_a_thought_between_others_left_out() -> None:
-    """A thought that is left out takes the later ones with it."""
-    request = answered(answered(ASKED))
-    del request["messages"][1]["content"][2]
-
-    assert len(check_thinking(request)) == 2
 
 
 def test_reports_quote_no_content() -> None:

@@ -268,7 +268,7 @@ WRONG: dict[str, tuple[str, Callable[[Any], Awaitable[Any]]]] = {
 
 
 def _checkpointer(thread: ConversationThread) -> Any:
-    return ThreadCheckpointer(ThreadStore(thread.storage, checkpoints="full"))
+    return ThreadCheckpointer(ThreadStore(thread.context.storage, checkpoints="full"))
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -296,7 +296,7 @@ async def test_a_tenant_that_cannot_be_has_no_threads_to_list(
     """Listing the threads of an owner that no thread can have is an error."""
     await begun(store)
     with pytest.raises((ThreadIdError, ConfigError), match=r"^tenant (of|must)"):
-        await ThreadCheckpointer(store).list_ids(tenant=tenant)
+        [one async for one in store.threads(tenant=tenant)]
     with pytest.raises((ThreadIdError, ConfigError), match=r"^tenant (of|must)"):
         await store.delete_inactive(timedelta(days=1), tenant=tenant)
 
@@ -317,7 +317,6 @@ async def test_a_span_is_above_zero_and_within_the_calendar(store: ThreadStore, 
         store.thread("t", ttl=span),
         store.thread("new", ttl=span),
         store.delete_inactive(span),
-        ThreadCheckpointer(store).delete_inactive(span),
     ):
         with pytest.raises(ConfigError, match=f"^(ttl|threshold) must {text}"):
             await call

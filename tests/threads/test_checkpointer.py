@@ -69,7 +69,6 @@ async def test_the_last_checkpoint_is_the_execution_state(
     await saved(checkpointer, store, 2)
     loaded = await checkpointer.load("chat")
 
-    assert not checkpointer.keeps_all
     assert loaded is not None
     assert loaded.execution_state is not None
     assert loaded.execution_state.iteration == 1
@@ -122,7 +121,6 @@ async def test_what_is_unknown_is_none(
     assert await checkpointer.load("nobody") is None
     assert await checkpointer.prune("nobody") == 0
     assert not await store.delete("nobody")
-    assert await checkpointer.list_ids() == []
     with pytest.raises(ThreadIdError):
         await checkpointer.load("../nobody")
 
@@ -142,23 +140,6 @@ async def test_an_unknown_checkpoint_is_none(
     assert await checkpointer.history("chat", tenant="acme") == []
 
 
-@pytest.mark.parametrize("kept", ["latest", "full"])
-async def test_ids_are_listed_in_order(
-    checkpointer: ThreadCheckpointer, store: ThreadStore
-) -> None:
-    """All threads of a tenant are listed, with or without a checkpoint, and no other's."""
-    await saved(checkpointer, store, 1, "b")
-    await store.thread("a")
-    await store.thread("c", tenant="acme")
-
-    assert await checkpointer.list_ids() == ["a", "b"]
-    assert await checkpointer.list_ids(tenant="acme") == ["c"]
-
-    await store.delete("b")
-
-    assert await checkpointer.list_ids() == ["a"]
-
-
 async def test_three_saves_and_the_root(
     checkpointer: ThreadCheckpointer, store: ThreadStore
 ) -> None:
@@ -166,7 +147,6 @@ async def test_three_saves_and_the_root(
     thread = await saved(checkpointer, store, 3)
     known = await checkpointer.history("chat")
 
-    assert checkpointer.keeps_all
     assert steps(known) == [2, 1, 0, -1]
     assert [one.message_index for one in known] == [6, 4, 2, -1]
     assert [one.source for one in known] == ["loop", "loop", "loop", "root"]
@@ -402,10 +382,10 @@ async def test_inactive_threads_are_counted_then_deleted(
         store.context.clock()
     await saved(checkpointer, store, 1, "busy")
 
-    assert await checkpointer.delete_inactive(50 * HOUR, dry_run=True) == 1
-    assert await checkpointer.list_ids() == ["busy", "idle"]
-    assert await checkpointer.delete_inactive(50 * HOUR) == 1
-    assert await checkpointer.list_ids() == ["busy"]
+    assert await store.delete_inactive(50 * HOUR, dry_run=True) == 1
+    assert [one.id async for one in store.threads()] == ["busy", "idle"]
+    assert await store.delete_inactive(50 * HOUR) == 1
+    assert [one.id async for one in store.threads()] == ["busy"]
 
 
 async def test_a_fork_begins_without_checkpoints(

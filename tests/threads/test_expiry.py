@@ -109,7 +109,7 @@ async def test_an_expired_thread_is_found_by_nothing(store: ThreadStore, clock: 
     newest = (await checkpointer.history("brief"))[0].id
     clock.now = NOW + DAY
 
-    assert await checkpointer.list_ids() == []
+    assert await ids(store) == []
     assert await checkpointer.history("brief") == []
     assert await checkpointer.load_at("brief", newest) is None
     assert await checkpointer.load("brief") is None

@@ -67,6 +67,23 @@ def test_one_loop_after_the_other_is_fine() -> None:
     assert thread.count == 3
 
 
+async def test_who_gave_up_waiting_keeps_no_loop_out() -> None:
+    """After a task that waited was cancelled, the object may be used in another event loop."""
+    storage = Slow()
+    thread = await ThreadStore(storage).thread("t")
+    storage.goes_on.clear()
+    first = asyncio.create_task(thread.add_message(Message.user("one")))
+    second = asyncio.create_task(thread.add_message(Message.user("two")))
+    await asyncio.sleep(0)
+    second.cancel()
+    await asyncio.wait([second])
+    storage.goes_on.set()
+    await first
+    await asyncio.to_thread(asyncio.run, thread.refresh())
+
+    assert thread.count == 1
+
+
 async def test_two_loops_end_with_typed_errors(tmp_path: Path) -> None:
     """Two loops that write through one object of a file both end, with typed errors at most."""
     outcomes: list[object] = []

@@ -20,9 +20,8 @@ from procrastinate.jobs import Job, Status
 from foldline.errors import StoreError, TurnFailedError
 from foldline.providers.model import ChatRequest
 from foldline.threads.stores.postgres.store import PostgresStore
-from foldline.workers.queue import PatientManager, connector_of
+from foldline.workers.queue import PatientManager, connector_of, sweep
 from foldline.workers.retries import Retries
-from foldline.workers.sweep import sweep
 from foldline.workers.workers import Workers
 from tests.servers.postgres import PostgresServer
 from tests.workers.scenes import agent_of, said, working

@@ -187,7 +187,7 @@ class Admission:
     ) -> _Result | None:
         """Return what an attempt comes to; None if the next one has to look again."""
         if self._place is None and Hold.around(self._thread) is None:
-            self._place = self._thread.waiters.join(self._thread.key)
+            self._place = self._thread.context.waiters.join(self._thread.key)
         entry: Entry = "new"
         if not self._is_plain():
             await self._refresh()
@@ -209,7 +209,7 @@ class Admission:
         """Note that the first commit of an attempt is made, so that the next in line may look."""
         self._has_begun = True
         if self._is_last and self._place is not None:
-            self._thread.waiters.leave(self._place)
+            self._thread.context.waiters.leave(self._place)
             self._place = None
 
     def _overtaken(self, conflict: ThreadConflictError) -> None:
@@ -239,7 +239,7 @@ class Admission:
     async def _waited(self) -> Entry:
         pause, place, time = _FIRST_PAUSE, self._place, asyncio.get_running_loop().time
         assert place is not None
-        left = self._thread.turn_wait - self.waited
+        left = self._thread.context.turn_wait - self.waited
         while True:
             place.clear()
             # One that is not the first has to know only whether its turn was run by another.
@@ -260,12 +260,12 @@ class Admission:
             most = left if lease is None else min(left, lease.seconds)
             await place.wait(min(pause, most))
             self.waited += time() - began
-            left = self._thread.turn_wait - self.waited
+            left = self._thread.context.turn_wait - self.waited
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _doubt(self, lease: Lease | None, now: float) -> None:
         """Note that the holder of *lease* is dead, if it renews none after the clock was put back."""
-        usual = self._thread.turn_lease
+        usual = self._thread.context.turn_lease
         if lease is None or lease.seconds <= _ODD * usual:
             return
         holder, since, until = self._odd

@@ -200,7 +200,12 @@ class Asking:
     @property
     def _fold_key(self) -> FoldKey:
         thread = self._progress.thread
-        return thread.storage, thread.tenant, thread.id, self._setup.reducer.config_fingerprint
+        return (
+            thread.context.storage,
+            thread.tenant,
+            thread.id,
+            self._setup.reducer.config_fingerprint,
+        )
 
     async def _background_fold(
         self, window: ThreadWindow, epoch: bytes

@@ -29,7 +29,7 @@ _HOLDS: ContextVar[Mapping[_Place, "Hold"]] = ContextVar(
 
 
 def _place_of(thread: ConversationThread) -> _Place:
-    return id(thread.storage), thread.key
+    return id(thread.context.storage), thread.key
 
 
 class Hold:
@@ -55,7 +55,7 @@ class Hold:
         self.turn_id: Final[str] = turn_id or self.outer_turn_id
         """The id of the turn; empty if it has none."""
         self.lease: Final[Lease] = (
-            Lease(holder, thread.turn_lease) if self._outer is None else self._outer.lease
+            Lease(holder, thread.context.turn_lease) if self._outer is None else self._outer.lease
         )
         """What each commit of the turn takes or renews."""
         self.last_lease: Final = NOBODY if self._outer is None else self.lease

@@ -212,17 +212,13 @@ class Conversation:
         agent: str | None = None,
     ) -> ReducedHistory[Message]:
         """
-        Fold the thread now, whatever the counts; see `Agent.fold`.
+        Fold the thread now, whatever the counts, as *agent*, by default the one that answered last.
 
-        Args:
-            focus: What the summary keeps before anything else, in plain words.
-            keep: How many units stay; by default the configured target, or the last exchange.
-            config: Other overrides of this fold.
-            agent: The agent whose configuration counts; by default the one that answered last.
+        The other arguments and errors are those of `Agent.fold`.
 
         Raises:
             RunStartError: There is no thread yet.
-            ConfigError: An argument is wrong, or no agent has that name.
+            ConfigError: No agent has that name.
         """
         thread = self._thread
         if thread is None:
@@ -271,7 +267,7 @@ class Conversation:
         key, most = _NEW, TURN_WAIT
         if self._thread is not None:
             is_inside = Hold.around(self._thread) is not None
-            key, most = self._thread.key, 0 if is_inside else self._thread.turn_wait
+            key, most = self._thread.key, 0 if is_inside else self._thread.context.turn_wait
         if not await place.becomes_first(most if policy.on_conflict == "wait" else 0):
             raise TurnRunningError(thread_id=key.id)
 

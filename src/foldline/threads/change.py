@@ -248,17 +248,11 @@ def check_change(change: Change) -> None:
 
 def _check_options(change: Change) -> None:
     expect("archive", change.archive, bool)
-    if change.commit_id is not None:
-        _check_commit_id(change.commit_id)
-    if change.expected is not None:
-        expect_whole("expected", change.expected, 0)
-
-
-def _check_commit_id(commit_id: bytes) -> None:
-    expect("commit_id", commit_id, bytes | None)
-    if len(commit_id) != COMMIT_ID_SIZE:
-        message = f"commit_id must be {COMMIT_ID_SIZE} bytes, got {len(commit_id)}"
+    expect("commit_id", change.commit_id, bytes | None)
+    if change.commit_id is not None and len(change.commit_id) != COMMIT_ID_SIZE:
+        message = f"commit_id must be {COMMIT_ID_SIZE} bytes, got {len(change.commit_id)}"
         raise ConfigError(message)
+    expect_whole("expected", change.expected, 0, optional=True)
 
 
 def _check_tools(change: Change) -> None:

@@ -1,13 +1,12 @@
 """The checkpoints of threads: saved, listed, read and removed."""
 
-from collections.abc import AsyncIterator
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from msgspec.structs import replace
 
 from foldline.checks import expect, expect_whole
 from foldline.errors import CheckpointError
-from foldline.threads.change import Change, Document, DocumentKind, expect_moment
+from foldline.threads.change import Change, DocumentKind, expect_moment
 from foldline.threads.head import ThreadRecord, content_of, decode_head
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.loop_state import AgentLoopState, Checkpoint
@@ -16,10 +15,6 @@ from foldline.threads.thread import ConversationThread, ThreadMoment
 
 
 __all__ = ["ThreadCheckpointer"]
-
-
-_FIRST = 16
-_GROWTH = 4
 
 
 class ThreadCheckpointer:
@@ -34,11 +29,6 @@ class ThreadCheckpointer:
         expect("store", store, ThreadStore)
         self._store = store
         self._context = store.context
-
-    @property
-    def keeps_all(self) -> bool:
-        """Whether every checkpoint is kept."""
-        return self._context.checkpoints == "full"
 
     async def save(self, thread: ConversationThread, state: AgentLoopState) -> None:
         """
@@ -78,14 +68,15 @@ class ThreadCheckpointer:
         self._need_all("load_at")
         expect("checkpoint_id", checkpoint_id, str)
         thread = await self._store.find(thread_id, tenant=tenant)
-        if thread is None:
+        # Some databases do not take every string.
+        if thread is None or not checkpoint_id.isascii():
             return None
-        async for stored in self._newest(thread.key, _FIRST):
-            if stored.name <= checkpoint_id:
-                found = content_of(self._context.vault, thread.key, stored, Checkpoint)
-                is_it = found.id == checkpoint_id and bool(found.head)
-                return self._moment(thread, found) if is_it else None
-        return None
+        key = thread.key
+        stored = await self._context.storage.document(key, "checkpoint", checkpoint_id)
+        if stored is None:
+            return None
+        found = content_of(self._context.vault, key, stored, Checkpoint)
+        return self._moment(thread, found) if found.head else None
 
     def _moment(self, thread: ConversationThread, checkpoint: Checkpoint) -> ThreadMoment:
         state = checkpoint.execution_state()
@@ -125,16 +116,11 @@ class ThreadCheckpointer:
         if before is not None:
             expect_moment("before", before)
         thread = await self._store.find(thread_id, tenant=tenant)
-        known: list[Checkpoint] = []
-        if thread is None or limit == 0:
-            return known
-        async for stored in self._newest(thread.key, limit):
-            one = content_of(self._context.vault, thread.key, stored, Checkpoint)
-            if before is None or one.created_at < before:
-                known.append(one)
-            if len(known) == limit:
-                break
-        return known
+        if thread is None:
+            return []
+        # How many come after *before* is unknown, so all are read.
+        known = await self._newest(thread.key, limit if before is None else None)
+        return [one for one in known if before is None or one.created_at < before][:limit]
 
     async def prune(
         self, thread_id: str, *, tenant: str = DEFAULT_TENANT, keep_latest: int = 10
@@ -153,7 +139,7 @@ class ThreadCheckpointer:
         thread = await self._store.find(thread_id, tenant=tenant)
         if thread is None:
             return 0
-        known = await self._all(thread.key)
+        known = await self._newest(thread.key)
         return await _remove(thread, known[keep_latest:], known[:keep_latest])
 
     async def delete_older_than(self, cutoff: datetime, *, tenant: str = DEFAULT_TENANT) -> int:
@@ -173,42 +159,18 @@ class ThreadCheckpointer:
             if thread.created_at >= cutoff:
                 # No checkpoint is older than its thread.
                 continue
-            known = await self._all(thread.key)
+            known = await self._newest(thread.key)
             old = [one for one in known if one.created_at < cutoff]
             kept = [one for one in known if one.created_at >= cutoff]
             removed += await _remove(thread, old, kept)
         return removed
 
-    async def delete_inactive(
-        self, threshold: timedelta, *, tenant: str = DEFAULT_TENANT, dry_run: bool = False
-    ) -> int:
-        """Delete the threads that nobody has written to for *threshold*, as the store does."""
-        return await self._store.delete_inactive(threshold, tenant=tenant, dry_run=dry_run)
-
-    async def list_ids(self, *, tenant: str = DEFAULT_TENANT) -> list[str]:
-        """Return the ids of all threads of *tenant*, in order."""
-        return [thread.id async for thread in self._store.threads(tenant=tenant)]
-
-    async def _all(self, key: ThreadKey) -> list[Checkpoint]:
-        stored = await self._context.storage.documents(key, "checkpoint")
+    async def _newest(self, key: ThreadKey, limit: int | None = None) -> list[Checkpoint]:
+        stored = await self._context.storage.documents(key, "checkpoint", limit=limit)
         return [content_of(self._context.vault, key, one, Checkpoint) for one in stored]
 
-    async def _newest(self, key: ThreadKey, limit: int | None) -> AsyncIterator[Document]:
-        """Yield the checkpoints of a thread, the newest first, in ever larger pages."""
-        last: str | None = None
-        while True:
-            page = await self._context.storage.documents(key, "checkpoint", limit=limit)
-            for stored in page:
-                # Others may have saved or pruned between two pages, so names show what is new.
-                if last is None or stored.name < last:
-                    last = stored.name
-                    yield stored
-            if limit is None or len(page) < limit:
-                return
-            limit *= _GROWTH
-
     def _need_all(self, name: str) -> None:
-        if not self.keeps_all:
+        if self._context.checkpoints != "full":
             need = f"{name} needs a store with checkpoints='full'"
             message = f"{need}: this one keeps only the newest checkpoint"
             raise CheckpointError(message)

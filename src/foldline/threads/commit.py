@@ -8,7 +8,6 @@ remembers the ids of its last commits.
 
 import asyncio
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -270,42 +269,32 @@ class OneLoopLock:
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._is_taken = False
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._lock = asyncio.Lock()
+        # How many tasks have it or wait for it.
+        self._users = 0
 
     async def __aenter__(self) -> None:
         loop = asyncio.get_running_loop()
         with self._guard:
             if self._loop is not loop:
-                if self._is_taken and self._loop is not None and not self._loop.is_closed():
+                if self._users and self._loop is not None and not self._loop.is_closed():
                     message = "a thread object is used in two event loops: load it in each of them"
                     raise StoreError(message)
-                self._loop, self._is_taken = loop, False
-                self._waiting = deque()
-            is_free, self._is_taken = not self._is_taken, True
-        if not is_free:
-            await self._turn(loop.create_future())
-
-    async def _turn(self, turn: asyncio.Future[None]) -> None:
-        self._waiting.append(turn)
+                self._loop, self._lock, self._users = loop, asyncio.Lock(), 0
+            self._users += 1
         try:
-            await turn
+            await self._lock.acquire()
         except asyncio.CancelledError:
-            if not turn.cancelled():
-                # It was its turn already.
-                self._hand_on()
+            self._left()
             raise
 
-    def _hand_on(self) -> None:
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return
-        self._is_taken = False
-
     async def __aexit__(self, *_: object) -> None:
-        self._hand_on()
+        self._lock.release()
+        self._left()
+
+    def _left(self) -> None:
+        with self._guard:
+            self._users -= 1
 
 
 async def carry_out(

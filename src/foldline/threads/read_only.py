@@ -32,7 +32,7 @@ from foldline.threads.start import (
     make_room,
     stored_reductions,
 )
-from foldline.threads.storage import StoreContext, ThreadStorage
+from foldline.threads.storage import StoreContext
 from foldline.threads.tools import ToolRun, document_name
 from foldline.threads.turns import TurnRecord
 
@@ -74,7 +74,8 @@ class ReadOnlyThread:
         """The id within the tenant."""
         self.tenant: Final = record.key.tenant
         """The owner."""
-        self._context = context
+        self.context: Final = context
+        """What the threads of its store have in common."""
         self._record = record
         self._seen = seen
         self._history: History | None = None
@@ -83,11 +84,6 @@ class ReadOnlyThread:
     def __repr__(self) -> str:
         kind, head = type(self).__name__, self.head
         return f"<{kind} {self.id} messages={head.count} revision={head.revision}>"
-
-    @property
-    def storage(self) -> ThreadStorage:
-        """Where it is stored."""
-        return self._context.storage
 
     @property
     def head(self) -> Head:
@@ -160,7 +156,7 @@ class ReadOnlyThread:
 
     def now(self) -> datetime:
         """Return the time by the clock of the store."""
-        return self._context.clock()
+        return self.context.clock()
 
     def _current_history(self) -> History | None:
         """Return the history in memory, if it is still that of this revision."""
@@ -259,7 +255,7 @@ class ReadOnlyThread:
 
         At an earlier moment, it is every current one that covers messages of that moment only.
         """
-        known = await stored_reductions(self._context, self._record)
+        known = await stored_reductions(self.context, self._record)
         if self._seen is not None:
             known = await fitting_reductions(self._reader(), known)
         return [one.state for one in known]
@@ -296,10 +292,10 @@ class ReadOnlyThread:
             StoreCorruptError: It is damaged.
         """
         name = document_name(turn_id)
-        found = await self._context.storage.document(self.key, "turn", name)
+        found = await self.context.storage.document(self.key, "turn", name)
         if found is None:
             return None
-        turn, head = content_of(self._context.vault, self.key, found, TurnRecord), self.head
+        turn, head = content_of(self.context.vault, self.key, found, TurnRecord), self.head
         is_there = turn.is_there(epoch=head.epoch, count=head.count, runs=head.runs)
         return turn if is_there else None
 
@@ -331,7 +327,7 @@ class ReadOnlyThread:
         return await self._guarded(lambda reader: reader.search(query, limit=limit, before=before))
 
     async def _fork(self, thread_id: str, at: int | None) -> ThreadRecord:
-        context, record, key = self._context, self._record, ThreadKey(self.tenant, thread_id)
+        context, record, key = self.context, self._record, ThreadKey(self.tenant, thread_id)
         if is_expired(context, record):
             raise ThreadNotFoundError(thread_id=self.id)
         planned = await self._guarded(lambda reader: forked(reader, record, key, at))
@@ -353,7 +349,7 @@ class ReadOnlyThread:
 
     def _reader(self) -> ThreadReader:
         record = self._record
-        return ThreadReader(self._context, record.key, record.head, tail=record.tail)
+        return ThreadReader(self.context, record.key, record.head, tail=record.tail)
 
     async def _guarded(self, read: Callable[[ThreadReader], Awaitable[_Read]]) -> _Read:
         try:
@@ -367,11 +363,11 @@ class ReadOnlyThread:
 
     async def _left_behind(self) -> ThreadConflictError | ThreadNotFoundError | None:
         """Return what happened to the thread since it was read; None if nothing did."""
-        stored = await self._context.storage.load(self.key)
+        stored = await self.context.storage.load(self.key)
         if stored is None:
             return ThreadNotFoundError(thread_id=self.id)
         seen = self.head if self._seen is None else self._seen
-        head = open_head(self._context.vault, stored)
+        head = open_head(self.context.vault, stored)
         if head.created_at == seen.created_at and stored.revision != seen.revision:
             return self._conflict(stored.revision)
         # A thread that was deleted and made again may have come to the same revision.

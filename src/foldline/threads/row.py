@@ -199,15 +199,9 @@ def _read_counts(rows: Sequence[StoredRow], vault: Vault) -> list[MessageRow]:
 def _messages(rows: Sequence[StoredRow], counts: Sequence[MessageRow]) -> list[Message]:
     found: list[Message] = []
     for row, one in zip(rows, counts, strict=True):
-        body = one.body
         try:
-            role = _role_of(body[0])
-            # As `read_body` does, without the call for what nearly every row is.
-            if role is None:
-                message = decode_message(body)
-            else:
-                message = Message(role=role, parts=(TextPart(body[1:].decode()),))
-        except (FormatError, IndexError, UnicodeDecodeError) as error:
+            message = read_body(one.body)
+        except StoreCorruptError as error:
             raise _unreadable(row) from error
         if (message.role == "system") != row.system:
             text = (

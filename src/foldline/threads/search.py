@@ -53,23 +53,26 @@ class SearchPage(Struct, frozen=True):
 
 
 async def search_page(
-    threads: AsyncIterator[ConversationThread], text: str, *, limit: int, before: int | None
+    threads: AsyncIterator[ConversationThread],
+    text: str,
+    *,
+    limit: int,
+    rest: ConversationThread | None,
+    before: int,
 ) -> SearchPage:
     """
     Return the first *limit* messages of *threads* that have every word of *text*, or fewer.
 
-    Of the first thread, only messages with numbers below *before*.
+    Messages of *rest* with numbers below *before* come first.
     """
     found: list[ThreadMatch] = []
     # What is often said fills the page with the first few threads.
     seen, together = 0, _FIRST
-    while batch := await _some(threads, together):
-        together = min(2 * together, _TOGETHER)
-        starts = (before, *(None for _ in batch[1:]))
+    batch = await _some(threads, together) if rest is None else [rest]
+    while batch:
         pages = await asyncio.gather(
-            *(_found(one, text, limit, start) for one, start in zip(batch, starts, strict=True))
+            *(_found(one, text, limit, before if one is rest else None) for one in batch)
         )
-        before = None
         for thread, page in zip(batch, pages, strict=True):
             room = limit - len(found)
             found += [ThreadMatch(key=thread.key, match=one) for one in page[:room]]
@@ -79,6 +82,8 @@ async def search_page(
         seen += sum(one.count for one in batch)
         if seen >= _MOST_MESSAGES:
             return SearchPage(tuple(found), written_place((batch[-1].id, 0)))
+        together = min(2 * together, _TOGETHER)
+        batch = await _some(threads, together)
     return SearchPage(tuple(found), "")
 
 

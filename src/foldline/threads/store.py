@@ -288,8 +288,9 @@ class ThreadStore:
             StoreCorruptError: The store is damaged so that its threads cannot be listed.
         """
         check_tenant(tenant)
-        async for thread in self._listed(tenant, after=after):
-            yield thread
+        async for _, record in self._whole(tenant, after=after):
+            if not is_expired(self.context, record):
+                yield ConversationThread(self.context, record)
 
     async def _whole(
         self, tenant: str, *, after: str = ""
@@ -327,22 +328,11 @@ class ThreadStore:
         check_tenant(tenant)
         expect_whole("limit", limit, 1)
         Query.parse(text)
-        place = place_after("after", after, tuple[str, int])
+        last, before = place_after("after", after, tuple[str, int]) or ("", 0)
         # What is left of the thread in which the last page ended is searched first.
-        rest = None if place is None or not place[1] else await self.find(place[0], tenant=tenant)
-        threads = self._listed(tenant, after="" if place is None else place[0], first=rest)
-        before = None if rest is None or place is None else place[1]
-        return await search_page(threads, text, limit=limit, before=before)
-
-    async def _listed(
-        self, tenant: str, *, after: str = "", first: ConversationThread | None = None
-    ) -> AsyncIterator[ConversationThread]:
-        """Yield *first*, then the threads of *tenant* whose ids come after *after*."""
-        if first is not None:
-            yield first
-        async for _, record in self._whole(tenant, after=after):
-            if not is_expired(self.context, record):
-                yield ConversationThread(self.context, record)
+        rest = await self.find(last, tenant=tenant) if before else None
+        threads = self.threads(tenant=tenant, after=last)
+        return await search_page(threads, text, limit=limit, rest=rest, before=before)
 
     async def folds_due(
         self, *, tenant: str = DEFAULT_TENANT, limit: int = _PAGE, after: str = ""

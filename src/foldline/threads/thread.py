@@ -39,7 +39,6 @@ from foldline.threads.start import (
 )
 from foldline.threads.storage import StoreContext
 from foldline.threads.tools import answer_of
-from foldline.threads.waiters import Waiters
 
 
 __all__ = ["ConversationThread", "ThreadMoment"]
@@ -73,24 +72,9 @@ class ConversationThread(ReadOnlyThread):
         # A turn whose loop was closed is over.
         return self._turn_loop is not None and not self._turn_loop.is_closed()
 
-    @property
-    def turn_lease(self) -> float:
-        """How many seconds a turn is kept from other workers after its last sign of life."""
-        return self._context.turn_lease
-
-    @property
-    def turn_wait(self) -> float:
-        """How many seconds a turn waits at most for others."""
-        return self._context.turn_wait
-
-    @property
-    def waiters(self) -> Waiters:
-        """Those who want to run a turn on a thread of this store, in this process."""
-        return self._context.waiters
-
     async def hold(self, lease: Lease) -> bool:
         """Renew *lease*, or with 0 seconds give it back; False if another one has it, or nobody."""
-        is_held = await self._context.storage.hold(self.key, lease)
+        is_held = await self.context.storage.hold(self.key, lease)
         if self.lease is not None and self.lease.holder == lease.holder:
             held = lease if is_held and lease.seconds else None
             self._record = structs.replace(self._record, lease=held)
@@ -115,7 +99,7 @@ class ConversationThread(ReadOnlyThread):
         finally:
             if self._turn_loop is loop:
                 self._turn_loop = None
-            self._context.waiters.wake(self.key)
+            self.context.waiters.wake(self.key)
 
     async def refresh(self) -> None:
         """Read what the store holds now; raise ThreadNotFoundError if the thread was deleted."""
@@ -123,10 +107,10 @@ class ConversationThread(ReadOnlyThread):
 
     async def _reload(self, *, created_at: datetime | None = None) -> None:
         async with self._lock:
-            stored = await self._context.storage.load(self.key)
+            stored = await self.context.storage.load(self.key)
             if stored is None:
                 raise ThreadNotFoundError(thread_id=self.id)
-            record = decode_record(stored, self._context.vault, recent=self._context.recent)
+            record = decode_record(stored, self.context.vault, recent=self.context.recent)
             if created_at not in {None, record.head.created_at}:
                 # It was deleted, and another one made with its id.
                 raise ThreadNotFoundError(thread_id=self.id)
@@ -138,7 +122,7 @@ class ConversationThread(ReadOnlyThread):
         self._record = record
         if head.epoch != before.epoch:
             # What was taken back is not kept in memory.
-            self._context.recent.forget(self.key)
+            self.context.recent.forget(self.key)
         if head.epoch != before.epoch or (known is None and head.seal != before.seal):
             self._history = None
         elif self._history is not None:
@@ -186,12 +170,12 @@ class ConversationThread(ReadOnlyThread):
         return base
 
     async def _write(self, base: ThreadRecord, change: Change, *, is_named: bool = False) -> None:
-        if is_expired(self._context, self._record):
+        if is_expired(self.context, self._record):
             # The next call would find it gone, and this commit with it.
             raise ThreadNotFoundError(thread_id=self.id)
-        planned = plan(self._context, base, change, is_named=is_named)
+        planned = plan(self.context, base, change, is_named=is_named)
         try:
-            await carry_out(self._context, planned, self._adopt)
+            await carry_out(self.context, planned, self._adopt)
         except ThreadConflictError as error:
             raise await self._left_behind() or error from None
 
@@ -240,7 +224,7 @@ class ConversationThread(ReadOnlyThread):
         given = several("messages", messages)
         if given:
             # One id for all attempts: one that was made without our knowing is not made again.
-            name = commit_id or self._context.random_bytes(COMMIT_ID_SIZE)
+            name = commit_id or self.context.random_bytes(COMMIT_ID_SIZE)
             change = Change(messages=given, source="input", commit_id=name)
             await self.retry(lambda _: change)
 
@@ -445,7 +429,7 @@ class ConversationThread(ReadOnlyThread):
             ThreadConflictError: Somebody has cleared this thread since it was read.
             ConfigError: There are fewer messages than *at*.
         """
-        return ConversationThread(self._context, await self._fork(thread_id, at))
+        return ConversationThread(self.context, await self._fork(thread_id, at))
 
     async def _redo(
         self,
@@ -472,4 +456,4 @@ class ThreadMoment(ReadOnlyThread):
         Raises:
             ThreadConflictError: Somebody has cleared the thread, or pruned this moment.
         """
-        return ConversationThread(self._context, await self._fork(thread_id, at))
+        return ConversationThread(self.context, await self._fork(thread_id, at))

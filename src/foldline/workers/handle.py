@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractContextManager, nullcontext
 from time import monotonic
-from typing import Protocol
+from typing import TypeAlias
 
 from foldline.agent.result import TurnResult
 from foldline.checks import expect_seconds
@@ -23,16 +23,11 @@ LOOKS = 1.0
 """How many seconds pass between two looks at the store if nothing wakes a reader before."""
 
 
-class Wakes(Protocol):
-    """What wakes those who wait for a turn."""
-
-    def __call__(self, key: ThreadKey, turn_id: str) -> AbstractContextManager[asyncio.Event]:
-        """Return a context with an event that is set when there may be something to read."""
-        ...
+Wakes: TypeAlias = Callable[[ThreadKey, str], AbstractContextManager[asyncio.Event]]
+"""What wakes those who wait for a turn: a context with an event that is set if there is news."""
 
 
-def _nobody(key: ThreadKey, turn_id: str) -> AbstractContextManager[asyncio.Event]:
-    del key, turn_id
+def _nobody(_key: ThreadKey, _turn_id: str) -> AbstractContextManager[asyncio.Event]:
     return nullcontext(asyncio.Event())
 
 

@@ -16,7 +16,7 @@ from procrastinate.manager import JobManager, NotificationCallback
 from psycopg import AsyncConnection
 from psycopg.sql import SQL, Identifier
 
-from foldline.errors import ConfigError, StoreError
+from foldline.errors import ConfigError, StoreError, ThreadConflictError
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.postgres.link import try_again
 from foldline.threads.stores.postgres.store import PostgresStorage
@@ -34,6 +34,7 @@ __all__ = [
     "make_tables",
     "own_app",
     "patient_app",
+    "sweep",
 ]
 
 
@@ -41,6 +42,7 @@ _LOG = logging.getLogger("foldline")
 _PAUSE: Final = 0.5
 _POOL: Final = 4
 _TIMEOUT: Final = 5.0
+_TRY_LOCK: Final = "SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 0))"
 AT_ONCE: Final = datetime.fromtimestamp(0, UTC)
 """When a job is due that need not wait, whatever the clocks of workers and server say."""
 
@@ -253,3 +255,46 @@ class PatientManager(JobManager):
             else:
                 return False
         return True
+
+
+async def sweep(
+    app: App, queue: str, *, lease: float, most: int, give_up: Callable[[Job], Awaitable[None]]
+) -> int:
+    """
+    Put the jobs of *queue* whose workers are dead into the queue again, and return how many.
+
+    A worker is dead after *lease* seconds without a sign of life. A job that was tried *most* times is
+    given up: *give_up* tells those who wait for it.
+    """
+    async with connector_of(app).pool.connection() as connection, connection.transaction():
+        # Of two sweepers the second would take away what the first has given to a worker that lives.
+        found = await connection.execute(_TRY_LOCK, [f"foldline sweep {queue}"])
+        if await found.fetchone() != (True,):
+            return 0
+        stalled = await app.job_manager.get_stalled_jobs(queue=queue, seconds_since_heartbeat=lease)
+        taken = 0
+        for job in stalled:
+            is_last = job.attempts + 1 >= most
+            taken += await _taken(app.job_manager, job, give_up if is_last else None)
+    return taken
+
+
+async def _taken(
+    manager: JobManager, job: Job, give_up: Callable[[Job], Awaitable[None]] | None
+) -> bool:
+    if job.id is None:
+        return False
+    try:
+        if give_up is not None:
+            await give_up(job)
+            await manager.finish_job_by_id_async(job.id, Status.FAILED, delete_job=False)
+        else:
+            await manager.retry_job_by_id_async(job.id, AT_ONCE)
+    except (StoreError, ThreadConflictError):
+        # The next sweep tells those who wait.
+        return False
+    except ConnectorException:
+        # Its worker was alive after all, and has ended it.
+        return False
+    _LOG.warning("job %d is taken over: its worker is dead", job.id)
+    return True

@@ -48,8 +48,8 @@ SELECT
 FROM procrastinate_jobs j, now WHERE j.queue_name = %(queue)s
 """
 _FAILED: Final = """
-SELECT j.id, j.task_name, j.args ->> 'tenant' AS tenant, j.args ->> 'thread' AS thread,
-    j.args ->> 'turn' AS turn, j.attempts
+SELECT j.id, j.task_name AS task, coalesce(j.args ->> 'tenant', '') AS tenant,
+    coalesce(j.args ->> 'thread', '') AS thread, coalesce(j.args ->> 'turn', '') AS turn, j.attempts
 FROM procrastinate_jobs j WHERE j.queue_name = %(queue)s AND j.status = 'failed'
 ORDER BY j.id DESC LIMIT %(limit)s
 """
@@ -140,18 +140,11 @@ async def queue_status(
 async def failed_jobs(app: App, queue: str, *, limit: int, store: ThreadStore) -> list[FailedJob]:
     """Return the newest jobs of *queue* that were given up, and why *store* says they were."""
     rows = await connector_of(app).execute_query_all_async(_FAILED, queue=queue, limit=limit)
-    return [
-        FailedJob(
-            id=row["id"],
-            task=row["task_name"],
-            tenant=row["tenant"] or "",
-            thread=row["thread"] or "",
-            turn=row["turn"] or "",
-            attempts=row["attempts"],
-            error=await _error(store, row["tenant"], row["thread"], row["turn"]),
-        )
-        for row in rows
-    ]
+    found: list[FailedJob] = []
+    for row in rows:
+        error = await _error(store, row["tenant"], row["thread"], row["turn"])
+        found.append(FailedJob(**row, error=error))
+    return found
 
 
 async def forget_failed(app: App, queue: str, *, lock: str, turn: str) -> None:
@@ -159,9 +152,7 @@ async def forget_failed(app: App, queue: str, *, lock: str, turn: str) -> None:
     await connector_of(app).execute_query_async(_FORGET, queue=queue, lock=lock, turn=turn)
 
 
-async def _error(
-    store: ThreadStore, tenant: str | None, thread: str | None, turn: str | None
-) -> str:
+async def _error(store: ThreadStore, tenant: str, thread: str, turn: str) -> str:
     if not (tenant and thread and turn):
         return ""
     # Without the key of an encrypted store the rest can be shown all the same.

@@ -2,7 +2,8 @@
 
 import logging
 from asyncio import CancelledError
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from time import monotonic
@@ -66,66 +67,68 @@ class Duties(Struct, frozen=True, kw_only=True):
     """What takes over the jobs of dead workers."""
 
 
-class _Again(BaseRetryStrategy):
-    def __init__(self, retries: Retries) -> None:
-        self._retries = retries
-        self.untold: set[int] = set()
-        """Which jobs end now, and have to be tried again to say so."""
+class _Tasks(BaseRetryStrategy):
+    """What is done with a job, and whether one that failed is tried again."""
+
+    def __init__(self, duties: Duties) -> None:
+        self._duties = duties
+        self._swept: list[int] = []
+        # Which jobs end now, and have to be tried again to say so.
+        self._untold: set[int] = set()
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
-        pause = _pause(self._retries, exception, job)
-        if job.id in self.untold:
-            self.untold.remove(job.id)
-            pause = self._retries.longest
+        pause = self._pause(exception, job)
+        if job.id in self._untold:
+            self._untold.remove(job.id)
+            pause = self._duties.retries.longest
         if pause is None:
             return None
         return RetryDecision(retry_at=datetime.now().astimezone() + timedelta(seconds=pause))
 
+    def _pause(self, error: BaseException, job: Job) -> float | None:
+        return self._duties.retries.pause(error, tried=job.attempts, job=job.id or 0)
 
-def _pause(retries: Retries, error: BaseException, job: Job) -> float | None:
-    return retries.pause(error, tried=job.attempts, job=job.id or 0)
-
-
-class _Attempt:
-    """One try of a job: what it ended with, and whether there is another one."""
-
-    def __init__(self, duties: Duties, context: JobContext) -> None:
-        self._duties = duties
-        self._context = context
-        self._began = monotonic()
-        self.error: BaseException | None = None
-        self.is_last = True
-
-    async def __aenter__(self) -> None:
-        pass
-
-    async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        job, duties, self.error = self._context.job, self._duties, error
-        is_unwanted = self._context.abort_reason() is AbortReason.USER_REQUEST
-        if error is not None and not is_unwanted:
-            self.is_last = _pause(duties.retries, error, job) is None
-        if error is not None:
-            then = "given up" if self.is_last else "tried again"
-            if isinstance(error, CancelledError) and not self.is_last:
+    @asynccontextmanager
+    async def _attempt(
+        self,
+        context: JobContext,
+        *,
+        give_up: Callable[[BaseException], Awaitable[None]] | None = None,
+    ) -> AsyncGenerator[None, None]:
+        """Do one try of a job; *give_up* is called if it fails and there is no other one."""
+        began, error, is_last = monotonic(), None, True
+        try:
+            await self._duties.ready()
+            yield
+        except BaseException as failure:
+            error, job = failure, context.job
+            if context.abort_reason() is not AbortReason.USER_REQUEST:
+                is_last = self._pause(error, job) is None
+            then = "given up" if is_last else "tried again"
+            if isinstance(error, CancelledError) and not is_last:
                 then = "given back"
             _LOG.warning("job %d is %s: %s", job.id or 0, then, error_type(error))
-        if duties.metrics is not None:
-            task = job.task_name.rpartition(":")[2]
-            duties.metrics.ended(task, monotonic() - self._began, error, is_last=self.is_last)
-
-
-class _Tasks:
-    def __init__(self, duties: Duties, again: _Again) -> None:
-        self._duties = duties
-        self._again = again
-        self._swept: list[int] = []
+            if is_last and give_up is not None:
+                await give_up(error)
+            raise
+        finally:
+            metrics = self._duties.metrics
+            if metrics is not None:
+                task = context.job.task_name.rpartition(":")[2]
+                metrics.ended(task, monotonic() - began, error, is_last=is_last)
 
     async def answer(self, context: JobContext, *, tenant: str, thread: str, turn: str) -> None:
         key, duties = ThreadKey(tenant, thread), self._duties
-        attempt = _Attempt(duties, context)
+
+        async def give_up(error: BaseException) -> None:
+            try:
+                await give_up_turn(duties.store, key, turn, error)
+            except (StoreError, ThreadConflictError):
+                # Those who wait would never be told.
+                self._untold.add(context.job.id or 0)
+
         try:
-            async with attempt:
-                await duties.ready()
+            async with self._attempt(context, give_up=give_up):
                 await answer_turn(
                     duties.agent,
                     duties.store,
@@ -135,20 +138,10 @@ class _Tasks:
                     shown=lambda: duties.news.tell(key, turn),
                 )
         finally:
-            if attempt.is_last and attempt.error is not None:
-                await self._give_up(context.job, key, turn, attempt.error)
             duties.news.tell(key, turn)
 
-    async def _give_up(self, job: Job, key: ThreadKey, turn: str, error: BaseException) -> None:
-        try:
-            await give_up_turn(self._duties.store, key, turn, error)
-        except (StoreError, ThreadConflictError):
-            # Those who wait would never be told.
-            self._again.untold.add(job.id or 0)
-
     async def fold(self, context: JobContext, *, tenant: str, thread: str) -> None:
-        async with _Attempt(self._duties, context):
-            await self._duties.ready()
+        async with self._attempt(context):
             await fold_thread(self._duties.agent, self._duties.store, ThreadKey(tenant, thread))
 
     async def refold(
@@ -162,8 +155,7 @@ class _Tasks:
         limits: Mapping[str, Mapping[str, int | None]] | None = None,
     ) -> None:
         duties, bounds = self._duties, msgspec.convert(limits or {}, dict[str, RateLimit])
-        async with _Attempt(duties, context):
-            await duties.ready()
+        async with self._attempt(context):
             await refold_tenant(
                 duties.agent,
                 duties.store,
@@ -188,9 +180,8 @@ def task_blueprint(duties: Duties, queue: str, *, sweeps: bool) -> Blueprint:
 
     It *sweeps* from time to time if nothing else takes over the jobs of dead workers.
     """
-    blueprint, again = Blueprint(), _Again(duties.retries)
-    tasks = _Tasks(duties, again)
-    options = partial(blueprint.task, queue=queue, retry=again, pass_context=True)
+    blueprint, tasks = Blueprint(), _Tasks(duties)
+    options = partial(blueprint.task, queue=queue, retry=tasks, pass_context=True)
     options(name="answer")(tasks.answer)
     options(name="fold")(tasks.fold)
     options(name="refold")(tasks.refold)

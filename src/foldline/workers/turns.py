@@ -240,14 +240,6 @@ async def refold_tenant(
 
     Called again, it continues where it was stopped.
 
-    Args:
-        agent: Who folds.
-        store: Where the threads are.
-        tenant: Whose they are.
-        shard: Which part of them, from 0, and of how many.
-        due_only: Whether only threads whose fold is due are looked at.
-        limits: How much may be asked in a minute, by the vendor.
-
     Raises:
         SummarizerError: Too many folds failed in a row; a later call may do better.
     """

@@ -36,6 +36,7 @@ from foldline.workers.queue import (
     make_tables,
     own_app,
     patient_app,
+    sweep,
 )
 from foldline.workers.retries import Retries
 from foldline.workers.status import (
@@ -45,7 +46,6 @@ from foldline.workers.status import (
     forget_failed,
     queue_status,
 )
-from foldline.workers.sweep import sweep
 from foldline.workers.tasks import Duties, task_blueprint
 from foldline.workers.turns import give_up_turn, put_turn
 
@@ -192,17 +192,7 @@ class Workers:
         """
         Post a message, to be answered by a worker, and return a handle of its turn.
 
-        Args:
-            thread_id: The thread, made if there is none.
-            message: The user's text, or messages.
-            turn_id: The id of the turn: posted twice, it is answered once. By default that of the
-                message, and for plain text a new one.
-            tenant: The owner of the thread.
-
-        Raises:
-            ConfigError: There is no message.
-            TurnIdError: The turn was posted with another message.
-            StoreError: The server failed; post again with the same *turn_id*.
+        Arguments and errors are those of `post_turn`.
         """
         key = key_of(thread_id, tenant)
         name, had_failed = await put_turn(self.store, key, message, turn_id)

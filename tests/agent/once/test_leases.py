@@ -155,7 +155,7 @@ async def _left_behind(store: ThreadStore) -> None:
     """Store what a worker does that begins a turn and is killed then."""
     thread = await store.thread("t")
     state = begun(thread, run_id="r", agent="agent")
-    lease = Lease("dead", thread.turn_lease)
+    lease = Lease("dead", thread.context.turn_lease)
     await thread.commit(Change(messages=[Message.user("hello")], execution=state, lease=lease))
 
 

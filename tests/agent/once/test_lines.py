@@ -150,9 +150,9 @@ async def test_a_long_wait_is_logged_once(
         await model.asked.wait()
         thread = await store.thread("t")
         group.create_task(agent.run("two", thread=thread))
-        place = thread.waiters.join(thread.key)
+        place = thread.context.waiters.join(thread.key)
         await place.wait(0.2)
-        thread.waiters.leave(place)
+        thread.context.waiters.leave(place)
         model.gate.set()
 
     said = [one for one in caplog.records if "another worker has a turn" in one.message]

@@ -202,7 +202,7 @@ async def test_a_fold_in_the_background_belongs_to_its_turn() -> None:
         await thread.add_messages(talk(10))
         await agent.run("now", thread=thread)
         await ahead.wait(
-            (thread.storage, thread.tenant, thread.id, agent.reducer.config_fingerprint)
+            (thread.context.storage, thread.tenant, thread.id, agent.reducer.config_fingerprint)
         )
         await agent.run("then", thread=thread)
 

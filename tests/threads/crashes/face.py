@@ -49,5 +49,7 @@ async def _parts(store: ThreadStore, thread: ConversationThread) -> Parts:
         newest=thread.last_reduction,
         reductions=await thread.reductions(),
         tools=thread.pending_tools,
-        checkpoints=await checkpointer.history(thread.id) if checkpointer.keeps_all else (),
+        checkpoints=await checkpointer.history(thread.id)
+        if store.context.checkpoints == "full"
+        else (),
     )

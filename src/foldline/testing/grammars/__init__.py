@@ -3,7 +3,6 @@
 from foldline.testing.grammars.anthropic import check_anthropic
 from foldline.testing.grammars.openai_chat import check_openai_chat
 from foldline.testing.grammars.openai_responses import check_openai_responses
-from foldline.testing.grammars.preserved_thinking import check_thinking, sign_thinking
 from foldline.testing.grammars.violations import Rule, Violation
 
 
@@ -13,6 +12,4 @@ __all__ = [
     "check_anthropic",
     "check_openai_chat",
     "check_openai_responses",
-    "check_thinking",
-    "sign_thinking",
 ]

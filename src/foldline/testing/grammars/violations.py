@@ -61,9 +61,6 @@ class Rule(Enum):
     REASONING = "reasoning"
     """Reasoning is alone or without its signature."""
 
-    PREFIX = "prefix"
-    """A thinking block comes after exactly what it was made from."""
-
     COMPACTION = "compaction"
     """A sealed compaction is there, verbatim, once, and first where the vendor wants it first."""
 

@@ -233,6 +233,3 @@ class StorageCheck(Struct, frozen=True, kw_only=True):
 
     check: Callable[..., Awaitable[None]]
     """The method."""
-
-    needs_sharing: bool = False
-    """Whether it is a promise of a storage whose data outlives it."""

@@ -24,10 +24,7 @@ def _checks_of(group: type[Lab]) -> Iterator[StorageCheck]:
     for name, check in vars(group).items():
         if isfunction(check) and not name.startswith("_"):
             fact = " ".join(cleandoc(check.__doc__ or "").split())
-            is_lasting = group is Lasting
-            yield StorageCheck(
-                name=name, fact=fact, group=group, check=check, needs_sharing=is_lasting
-            )
+            yield StorageCheck(name=name, fact=fact, group=group, check=check)
 
 
 class StorageConformance:
@@ -113,7 +110,7 @@ class StorageConformance:
         """
         storage = self._make_storage()
         _check_storage(storage)
-        if check.needs_sharing and not self._is_durable:
+        if check.group is Lasting and not self._is_durable:
             return False
         tenant = f"check-{secrets.token_hex(8)}"
         async with asyncio.timeout(self._timeout):

@@ -20,6 +20,8 @@ class Branch(Struct, frozen=True, gc=False):
     parent: int | str | None
     at: int
     stop: int
+    # What its rows were sealed under.
+    id: bytes = b""
 
 
 class Span(Struct, frozen=True, gc=False):

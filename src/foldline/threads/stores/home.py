@@ -2,11 +2,23 @@
 
 import asyncio
 import os
+from typing import TypeVar
 
 from foldline.errors import StoreError
 
 
-__all__ = ["Home"]
+__all__ = ["Home", "opened"]
+
+
+_Link = TypeVar("_Link")
+
+
+def opened(link: _Link | None) -> _Link:
+    """Return what an open store has; raise StoreError for None."""
+    if link is None:
+        message = "the store is not open: use `async with`, or await `open()`"
+        raise StoreError(message)
+    return link
 
 
 class Home:

@@ -19,10 +19,10 @@ from foldline.errors import (
     StoreCorruptError,
     StoreError,
 )
-from foldline.threads.stores.home import Home
+from foldline.threads.stores.home import Home, opened
 from foldline.threads.stores.patience import PARTS, Patience
-from foldline.threads.stores.postgres.arrays import Packed
 from foldline.threads.stores.postgres.schema import migrate, read_statements
+from foldline.threads.stores.postgres.values import Packed, Values
 
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from psycopg_pool import AsyncConnectionPool
 
 
-__all__ = ["Answer", "Broken", "Durability", "PostgresLink", "Values", "store_error", "try_again"]
+__all__ = ["Answer", "Broken", "Durability", "PostgresLink", "store_error", "try_again"]
 
 
 Durability: TypeAlias = Literal["full", "relaxed"]
@@ -45,9 +45,6 @@ whole ones, of three times `wal_writer_delay` (0.6 seconds by default).
 
 Answer: TypeAlias = list[tuple[Any, ...]]
 """The rows that a statement returned."""
-
-Values: TypeAlias = Mapping[str, object]
-"""The values of a statement by their names."""
 
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
 _ATTEMPTS: Final = 4
@@ -370,11 +367,9 @@ class PostgresLink:
         return [] if cursor.rownumber is None else await cursor.fetchall()
 
     def _opened(self) -> "AsyncConnectionPool[AsyncConnection[Any]]":
-        if self._pool is None:
-            message = "the store is not open: use `async with`, or await `open()`"
-            raise StoreError(message)
+        link = opened(self._pool)
         self._home.check()
-        return self._pool
+        return link
 
     async def _connection(
         self, pool: "AsyncConnectionPool[AsyncConnection[Any]]", limit: float

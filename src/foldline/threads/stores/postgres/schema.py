@@ -1,5 +1,6 @@
 """The tables of a PostgreSQL store: making them, and bringing them up to date."""
 
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -64,15 +65,13 @@ async def _version(run: _Run, sql: Mapping[str, bytes], place: Mapping[str, str]
 async def _flatten(run: _Run, sql: Mapping[str, bytes]) -> None:
     """Copy the rows that threads shared on branches, byte for byte, to each that reads them."""
     branches: dict[int | str, Branch] = {}
-    owned: dict[int, list[Branch]] = {}
-    ids: dict[int | str, bytes] = {}
+    owned = defaultdict[int | None, list[Branch]](list)
     for pk, thread, parent, at, stop, id in await run(sql["old_branches"]):
-        branches[pk], ids[pk] = Branch(pk, parent, at, stop), id
-        if thread is not None:
-            owned.setdefault(thread, []).append(branches[pk])
+        branches[pk] = Branch(pk, parent, at, stop, id)
+        owned[thread].append(branches[pk])
     for thread, current in await run(sql["old_threads"]):
-        own = owned.get(thread) or [branches[one] for one in (current,) if one in branches]
-        live, epoch = await _give_rows(run, sql, thread, own, branches, ids)
+        own = owned[thread] or [branches[one] for one in (current,) if one in branches]
+        live, epoch = await _give_rows(run, sql, thread, own, branches)
         await run(sql["set_epoch"], {"thread": thread, "live": live, "epoch": epoch})
     await run(sql["drop_old"])
 
@@ -83,19 +82,18 @@ async def _give_rows(
     thread: int,
     own: Sequence[Branch],
     branches: Mapping[int | str, Branch],
-    ids: Mapping[int | str, bytes],
 ) -> tuple[int, bytes]:
     """Give a thread rows of its own; return where its live rows lie, and its epoch."""
     numbers = dict[int | str, int]()
     for branch in own:
-        values = {"thread": thread, "id": ids[branch.name]}
+        values = {"thread": thread, "id": branch.id}
         ((numbers[branch.name],),) = await run(sql["add_epoch"], values)
     for part in flatten(own, branches) if own else ():
         for span in part.spans:
             for start in range(span.start, span.stop, _MOST_ROWS):
                 stop = min(start + _MOST_ROWS, span.stop)
                 rows = {"branch": span.branch, "start": start, "stop": stop}
-                target = {"target": numbers[part.epoch], "id": ids[span.branch]}
+                target = {"target": numbers[part.epoch], "id": branches[span.branch].id}
                 await run(sql["copy_old_rows"], {**rows, **target})
     # A damaged thread that has lost its branch has no rows: no epoch has the number 0.
-    return (numbers[own[0].name], ids[own[-1].name]) if own else (0, b"")
+    return (numbers[own[0].name], own[-1].id) if own else (0, b"")

@@ -21,9 +21,10 @@ from foldline.threads.row import StoredRow
 from foldline.threads.storage import StoredThread, judge
 from foldline.threads.store import StoreOptions, ThreadStore
 from foldline.threads.stores.line import MOST_WAITING, Job, Line
-from foldline.threads.stores.postgres.link import Answer, Broken, Durability, PostgresLink, Values
+from foldline.threads.stores.postgres.link import Answer, Broken, Durability, PostgresLink
 from foldline.threads.stores.postgres.values import (
     SEVERAL,
+    Values,
     keys_of,
     one_commit,
     room_of,

@@ -18,7 +18,7 @@ from foldline.errors import (
     StoreBusyError,
     StoreError,
 )
-from foldline.threads.stores.home import Home
+from foldline.threads.stores.home import Home, opened
 from foldline.threads.stores.line import Job, Line
 from foldline.threads.stores.patience import Patience
 
@@ -252,11 +252,9 @@ class RedisLink:
         return cast("list[Any]", await line.put(call, size=size))
 
     def _opened(self) -> "Redis":
-        if self._client is None:
-            message = "the store is not open: use `async with`, or await `open()`"
-            raise StoreError(message)
+        link = opened(self._client)
         self._home.check()
-        return self._client
+        return link
 
     async def _serve(self, jobs: Sequence[Job[_Call]], *, writes: bool) -> Sequence[Job[_Call]]:
         """Do *jobs* in turn on one connection, and again what may be repeated if that breaks."""

@@ -236,23 +236,17 @@ class RedisStorage:
 
         It may be in a buffer on the way for any length of time, so reading once proves nothing.
         """
-        until = asyncio.get_running_loop().time() + max(self._timeout, _GRACE)
-        answer: list[Any] | None = None
-        with suppress(TimeoutError):
-            async with asyncio.timeout_at(until):
-                answer = await self._insist(until, "fence", key.tenant, fence, key.id)
-        if answer is None:
-            raise CommitUnknownError(reason)
-        _, self._fence, revision, head = answer
-        return revision, head, reason
-
-    async def _insist(self, until: float, *words: str | bytes) -> list[Any] | None:
+        clock = asyncio.get_running_loop().time
+        until = clock() + max(self._timeout, _GRACE)
         # The driver may hide the end of a time limit, so the time is compared too.
-        while asyncio.get_running_loop().time() < until:
-            with suppress(StoreError):
-                return await self._ask(*words)
+        while clock() < until:
+            with suppress(StoreError, TimeoutError):
+                async with asyncio.timeout_at(until):
+                    answer = await self._ask("fence", key.tenant, fence, key.id)
+                _, self._fence, revision, head = answer
+                return revision, head, reason
             await asyncio.sleep(_PAUSE)
-        return None
+        raise CommitUnknownError(reason)
 
     async def _ask(self, *words: Word, writes: bool = False) -> list[Any]:
         answer = await self.link.run(self._base, *words, writes=writes)

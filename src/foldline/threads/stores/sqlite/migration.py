@@ -1,6 +1,7 @@
 """Bringing a SQLite file of an earlier format up to date."""
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Mapping
 from itertools import chain
 from typing import Final
@@ -48,33 +49,28 @@ def migrate(connection: sqlite3.Connection, name: str) -> None:
 def _flatten(connection: sqlite3.Connection, sql: Mapping[str, str], name: str) -> None:
     """Copy the rows that threads shared on branches, byte for byte, to each that reads them."""
     branches: dict[int | str, Branch] = {}
-    ids: dict[int | str, bytes] = {}
-    owned: dict[int, list[Branch]] = {}
+    owned = defaultdict[int | None, list[Branch]](list)
     for pk, id, thread, parent, at in connection.execute(sql["old_branches"]).fetchall():
         base = pk << SEQ_BITS
         (last,) = connection.execute(sql["old_last"], (base, base + SEQ_MASK)).fetchone()
         stop = at if last is None else (last & SEQ_MASK) + 1
-        branches[pk], ids[pk] = Branch(pk, parent, at, stop), id
-        if thread is not None:
-            owned.setdefault(thread, []).append(branches[pk])
+        branches[pk] = Branch(pk, parent, at, stop, id)
+        owned[thread].append(branches[pk])
     for pk, current in connection.execute(sql["old_threads"]).fetchall():
-        own = owned.get(pk) or [one for one in branches.values() if one.name == current]
+        own = owned[pk] or [one for one in branches.values() if one.name == current]
         if not own:
             message = f"{name} lacks the messages of a thread: restore a backup"
             raise StoreCorruptError(message)
         numbers = {
-            branch.name: connection.execute(sql["add_epoch"], (pk, ids[branch.name])).lastrowid or 0
-            for branch in own
+            one.name: connection.execute(sql["add_epoch"], (pk, one.id)).lastrowid or 0
+            for one in own
         }
-        first, last = own[0].name, own[-1].name
-        connection.execute(sql["old_epoch"], (numbers[first], ids[last], pk))
+        connection.execute(sql["old_epoch"], (numbers[own[0].name], own[-1].id, pk))
         for part in flatten(own, branches):
             target = numbers[part.epoch] << SEQ_BITS
             for span in part.spans:
-                base = int(span.branch) << SEQ_BITS
+                base, id = int(span.branch) << SEQ_BITS, branches[span.branch].id
                 ends = (base + span.start, base + span.stop)
-                connection.execute(
-                    sql["copy_old_rows"], (target, SEQ_MASK, ids[span.branch], *ends)
-                )
+                connection.execute(sql["copy_old_rows"], (target, SEQ_MASK, id, *ends))
     for table in ("old_rows", "branches"):
         connection.execute(f"DROP TABLE {table}")

@@ -19,6 +19,7 @@ from foldline.threads.lease import Lease
 from foldline.threads.row import StoredRow
 from foldline.threads.storage import StoredThread
 from foldline.threads.store import StoreOptions, ThreadStore, seconds_of
+from foldline.threads.stores.home import opened
 from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, store_error
 from foldline.threads.stores.sqlite.file import LOG_PAGES, Durability, StoreFile
 from foldline.threads.stores.sqlite.inline_read import InlineReader
@@ -131,12 +132,12 @@ class SQLiteStorage:
     @property
     def writer(self) -> Worker:
         """The thread that writes."""
-        return self._write or _not_open()
+        return opened(self._write)
 
     @property
     def reader(self) -> Worker:
         """The thread that reads."""
-        return self._read or _not_open()
+        return opened(self._read)
 
     async def _ask(self, job: Callable[[Tables], _Result], *, is_small: bool = False) -> _Result:
         """Read in the thread that reads, or, what is probably small, at once."""
@@ -201,7 +202,7 @@ class SQLiteStorage:
 
     async def commit(self, key: ThreadKey, change: Change) -> None:
         """Do all of *change*, durably, or nothing."""
-        writer, sql, log = self._write or _not_open(), self._sql, self.log
+        writer, sql, log = opened(self._write), self._sql, self.log
         clock, places = self._clock, self._places
         deletes = change.clears or change.keeps is not None
 
@@ -263,11 +264,6 @@ class SQLiteStorage:
             message = f"the log still holds what was deleted, so delete it again: {error}"
             raise StoreError(message) from error
         return gone
-
-
-def _not_open() -> Worker:
-    message = "the store is not open: use `async with`, or await `open()`"
-    raise StoreError(message)
 
 
 def quick_check(connection: sqlite3.Connection) -> list[str]:

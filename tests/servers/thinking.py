@@ -1,5 +1,5 @@
 """
-What Anthropic refuses of the thinking that a request sends back.
+The stand-in's signatures of thinking, and which thinking in a request it refuses.
 
 The signature of a thinking block holds what the request that produced it began with: `system`,
 `tools` and every block before it. The vendor refuses a block after anything else, and names it:
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from foldline.testing.grammars.violations import Rule, Violation, is_list, is_object
+from foldline.testing.grammars.violations import is_list, is_object
 
 
 __all__ = ["check_thinking", "sign_thinking"]
@@ -35,17 +35,16 @@ def sign_thinking(request: Mapping[str, Any], said: Sequence[Any] = ()) -> str:
     return seal
 
 
-def check_thinking(request: Mapping[str, Any]) -> tuple[Violation, ...]:
-    """Return a violation for each thinking block of *request* that `sign_thinking` bound elsewhere."""
-    found: list[Violation] = []
+def check_thinking(request: Mapping[str, Any]) -> list[int]:
+    """Return the place of the message of each thinking block that `sign_thinking` bound elsewhere."""
+    found: list[int] = []
     before = _opening(request)
     for index, block, after in _walk(request, before):
         field = _THINKING.get(str(block.get("type")))
         if field is not None and block.get(field) != before:
-            text = "a thinking block is bound to a different conversation"
-            found.append(Violation(index, Rule.PREFIX, text))
+            found.append(index)
         before = after
-    return tuple(found)
+    return found
 
 
 def _opening(request: Mapping[str, Any]) -> str:
