@@ -110,8 +110,8 @@ the end of a chunk is a text of its own
 
 reduction/verdict.py: reduction/test_long.py
 the next call does not go on
-- return is_loaded and case.config.strategy == "summarizing"
-+ return False
+- if is_loaded and case.config.strategy == "summarizing":
++ if False:
 
 reduction/active.py: agent/test_alternating.py
 an earlier reduction forgets those of others

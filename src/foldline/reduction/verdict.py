@@ -249,11 +249,7 @@ def _decided(case: Case, run: AgentRunConfig) -> Verdict:
 
 
 def _facts(case: Case, run: AgentRunConfig, units: int) -> set[Fact]:
-    facts: set[Fact] = {"enabled"}
-    if case.active is not None:
-        facts.add("cached")
-        if case.active.layers and _is_unread(case, case.active):
-            facts.add("unread")
+    facts = _standing(case)
     if run.trigger_history_reduction:
         facts.add("forced")
     behavior = run.history_reduction_behavior_override or case.config.behavior
@@ -269,16 +265,20 @@ def _facts(case: Case, run: AgentRunConfig, units: int) -> set[Fact]:
         facts.add("looping")
     if case.view > case.budget.full:
         facts.add("full")
-    if case.pins is not None and _pins_changed(case, case.pins):
+    if _pins_changed(case):
         facts.add("repinned")
     return facts
 
 
-def _is_unread(case: Case, active: HistoryReductionState) -> bool:
-    """Whether summarizers can go on with a part of *active* for which there is only a stopgap."""
-    start = active.unread_from
+def _standing(case: Case) -> set[Fact]:
+    """Return the facts of the active reduction: also whether summarizers can go on with it."""
+    if case.active is None:
+        return {"enabled"}
+    start = case.active.unread_from
     is_loaded = start is not None and start >= case.history.start
-    return is_loaded and case.config.strategy == "summarizing"
+    if is_loaded and case.config.strategy == "summarizing":
+        return {"enabled", "cached", "unread"}
+    return {"enabled", "cached"}
 
 
 def _pays(case: Case, costs: FoldCosts) -> bool:
@@ -323,11 +323,12 @@ def _is_looping(history: History, cut: int) -> bool:
     return history.has_reasoning(first) and any(map(is_signed, history[first:]))
 
 
-def _pins_changed(case: Case, pins: Pins) -> bool:
-    if case.active is None:
+def _pins_changed(case: Case) -> bool:
+    active = case.active
+    if active is None or case.pins is None:
         return False
-    pinned = {at for at, _ in pins if at < case.cut}
-    quoted = {one.index for one in case.active.quotes if one.kind == "pin"}
+    pinned = {at for at, _ in case.pins if at < case.cut}
+    quoted = {one.index for one in active.quotes if one.kind == "pin"}
     return pinned != quoted or case.base != case.entries
 
 
