@@ -107,9 +107,15 @@ def read(items: list[Item], known: KnownLists, format: NativeFormat | None = Non
     return read_items(items, format, None, known)
 
 
+def made_of(items: Items) -> Conversion:
+    """Return what was read of *items*, which were dictionaries."""
+    assert items.writing is not None
+    return items.writing.made
+
+
 def facts(items: Items) -> tuple[object, ...]:
     """Return all that a reduction of *items* depends on."""
-    history = items.history
+    history, made = items.history, made_of(items)
     return (
         history.everything(),
         [history.digest(at) for at in range(len(history) + 1)],
@@ -123,10 +129,10 @@ def facts(items: Items) -> tuple[object, ...]:
         history.has_reasoning(0),
         history.system_tokens,
         history.last_user(),
-        items.made.wire,
-        list(items.made.messages),
-        list(items.made.places),
-        items.writer,
+        made.wire,
+        list(made.messages),
+        list(made.places),
+        items.writing and items.writing.writer,
     )
 
 
@@ -253,13 +259,8 @@ def test_what_is_known_is_not_counted_again(kind: Callable[..., list[Item]]) -> 
 
 def conversion(items: list[Item]) -> Conversion:
     """Read *items* as if nothing were known."""
-    one = read(items, KnownLists(0))
-    return Conversion(
-        history=one.history,
-        wire=one.made.wire,
-        witnesses=None,
-        places=one.made.places,
-    )
+    one = made_of(read(items, KnownLists(0)))
+    return Conversion(history=one.history, wire=one.wire, witnesses=None, places=one.places)
 
 
 @pytest.mark.parametrize("start", [0, 12])
@@ -453,7 +454,7 @@ def test_an_answer_that_goes_on_is_one_message() -> None:
     call = {"id": "c", "type": "function", "function": function}
     longer = [*items, {"role": "assistant", "content": None, "tool_calls": [call]}]
 
-    assert len(read(longer, known, chat).made.messages) == 12
+    assert len(made_of(read(longer, known, chat)).messages) == 12
     assert facts(read(longer, known, chat)) == facts(read(longer, KnownLists(0), chat))
 
 

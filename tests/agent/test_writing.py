@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import pytest
+from msgspec.structs import replace
 
 from foldline.agent.known import KnownLists
 from foldline.agent.wire import read_items
-from foldline.agent.writers import Original, Writer, Written, writer_of
-from foldline.agent.writing import Writing
+from foldline.agent.writers import Original, Writer, Written
 from foldline.history.messages import Message, NativeFormat
 
 
@@ -84,11 +84,12 @@ class Loop:
 
     def _write(self, known: KnownLists, items: list[Item]) -> list[Item]:
         read = read_items(items, self._format, None, known)
-        writer = writer_of(read.made.wire, is_detected=self._format is None)
+        writing = read.writing
+        assert writing is not None
         if known is self._known:
             self.written.append(0)
-            writer = self._noting(writer)
-        return Writing(read.made, read.kept, writer).write(read.history.everything())
+            writing = replace(writing, writer=self._noting(writing.writer))
+        return writing.write(read.history.everything())
 
     def _noting(self, writer: Writer) -> Writer:
         def write(view: Sequence[Message], /, *, original: Original, opens: bool) -> Written:

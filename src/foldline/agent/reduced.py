@@ -13,7 +13,6 @@ from foldline.agent.cache import ReductionCache
 from foldline.agent.request import FIXED_PARTS, parts_of
 from foldline.agent.wire import Items
 from foldline.errors import RequestTooLargeError
-from foldline.history.messages import Message
 from foldline.history.units import CountingUnit
 from foldline.providers.model import ChatRequest
 from foldline.reduction.active import outcome_of
@@ -106,24 +105,26 @@ def shown(
 ) -> ReducedHistory[Any]:
     """Return the view of *call* through *active*, and the event; or raise RequestTooLargeError."""
     how = config_of_run(config, call.overrides)
-    history, budget, verdict = call.items.history, call.budget, call.verdict
+    items, history, budget, verdict = call.items, call.items.history, call.budget, call.verdict
     view, tokens = view_of(history, active), view_tokens(history, active)
-    is_pending, requested = verdict.folds and status in _KEPT, budget.counted(tokens)
-    if requested > budget.ceiling and not (is_pending or verdict.reason in _UNBOUNDED):
-        raise _too_large(call, active)
+    requested, total = budget.counted(tokens), history.total
+    if requested > budget.ceiling and verdict.reason not in _UNBOUNDED:
+        is_pending = verdict.folds and status in _KEPT
+        if not is_pending:
+            raise _too_large(call, active)
     age, removed = None, 0
     if active is not None:
         removed = active.summarized_up_to_index - (active.pinned_index is not None)
         if status == "cache_hit":
-            _LOG.debug("cache hit: %d messages became %d", history.total, len(view))
-            age = (_zoned(clock()) - _zoned(active.created_at)).total_seconds()
+            _LOG.debug("cache hit: %d messages became %d", total, len(view))
+            age = _seconds(active.created_at, clock())
     event = HistoryReductionEvent(
         status=status,
         reason=verdict.reason,
         strategy=how.strategy,
         counting_unit=how.unit,
         units=verdict.units,
-        original_count=history.total,
+        original_count=total,
         reduced_count=len(view),
         removed_count=removed,
         original_tokens=history.system_tokens + history.tokens(),
@@ -135,19 +136,14 @@ def shown(
         request_tokens=requested,
         duration=perf_counter() - call.started,
     )
+    # What is disabled gives back what it was given; of a history, a valid view.
+    is_off = verdict.reason is Reason.DISABLED and items.kept is not history
     return ReducedHistory(
-        messages=_written(call, view),
+        messages=[*items.kept] if is_off else items.write(view),
         state=active or call.given,
         event=structs.replace(event, **outcome) if outcome else event,
         verdict=verdict,
     )
-
-
-def _written(call: ReducerCall, view: list[Message]) -> list[Any]:
-    items = call.items
-    # What is disabled gives back what it was given; of a history, a valid view.
-    is_off = call.verdict.reason is Reason.DISABLED and items.kept is not items.history
-    return items.given() if is_off else items.write(view)
 
 
 def _too_large(call: ReducerCall, active: HistoryReductionState | None) -> RequestTooLargeError:
@@ -167,6 +163,8 @@ def _outcome_of_given(call: ReducerCall, unit: CountingUnit) -> EarlierReduction
     return outcome_of(call.items.history, given, call.verdict.state, unit=unit)
 
 
-def _zoned(moment: datetime) -> datetime:
-    """Return *moment*; without a zone it is taken as UTC."""
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+def _seconds(since: datetime, now: datetime) -> float:
+    """Return the seconds *since* a moment; one without a zone is taken as UTC."""
+    if since.tzinfo is None or now.tzinfo is None:
+        since, now = (one.replace(tzinfo=one.tzinfo or UTC) for one in (since, now))
+    return (now - since).total_seconds()

@@ -26,7 +26,7 @@ from foldline.agent.arguments import (
 from foldline.agent.breaker import breakers_of
 from foldline.agent.cache import ReductionCache
 from foldline.agent.fed_back import check_not_fed_back
-from foldline.agent.known import KNOWN_BYTES, Conversion, KnownLists
+from foldline.agent.known import KNOWN_BYTES, KnownLists
 from foldline.agent.reduced import FoldObserver, ReducedHistory, ReducerCall, shown
 from foldline.agent.request import RequestFacts, described
 from foldline.agent.unfinished import UnfinishedFolds
@@ -346,7 +346,7 @@ class HistoryReducer:
         """
         call = self._decided(
             ReducerCall(
-                items=Items(made=Conversion(history=history), kept=history),
+                items=Items(history=history, kept=history),
                 given=state,
                 overrides=overrides,
                 cache=self._shared,

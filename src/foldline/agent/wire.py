@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.agent.known import Conversion, KnownLists
-from foldline.agent.writers import Writer, writer_of
+from foldline.agent.writers import writer_of
 from foldline.agent.writing import CONVERTERS, Writing
 from foldline.errors import FormatError
 from foldline.history.formats.detect import witnesses_in
@@ -33,31 +33,18 @@ _TEXT_KEYS = ("role", "content")
 class Items(Struct, frozen=True, kw_only=True):
     """What a caller passed in, as a history, and the way back."""
 
-    made: Conversion
-    """What was read; of messages that were given it has the history alone."""
+    history: History
+    """The messages as a history."""
 
     kept: Sequence[Any]
     """What was passed in; a copy, if it was a list."""
 
-    writer: Writer | None = None
+    writing: Writing | None = None
     """Writes a view in the format that was given; None if messages were given."""
-
-    @property
-    def history(self) -> History:
-        """The messages as a history."""
-        return self.made.history
-
-    def given(self) -> list[Any]:
-        """Return what was passed in."""
-        if isinstance(self.kept, History):
-            return self.kept.everything()
-        return list(self.kept)
 
     def write(self, view: list[Message]) -> list[Any]:
         """Return *view* in the caller's form; what is unchanged is the caller's own object."""
-        if self.writer is None:
-            return view
-        return Writing(self.made, self.kept, self.writer).write(view)
+        return view if self.writing is None else self.writing.write(view)
 
 
 def read_items(
@@ -69,7 +56,7 @@ def read_items(
     """Read *messages* in whatever form they are; what is *known* of them is not read again."""
     if type(messages) is not list:
         if isinstance(messages, History):
-            return Items(made=Conversion(history=messages), kept=messages)
+            return Items(history=messages, kept=messages)
         if not isinstance(messages, Iterable) or isinstance(messages, str | bytes | Mapping):
             text = f"messages must be a list of messages, got {type(messages).__name__}"  # pyright: ignore[reportUnknownArgumentType] - any object
             raise FormatError(text)
@@ -77,17 +64,10 @@ def read_items(
     given: list[Any] = list(messages)  # pyright: ignore[reportUnknownArgumentType] - any object
     if not given or isinstance(given[0], Message):
         _check_kinds(given, Message, "a Message like the first")
-        made = Conversion(history=History(given, counter=counter))
-        return Items(made=made, kept=given)
-    return _read_dictionaries(given, format, counter, KnownLists(0) if known is None else known)
-
-
-def _read_dictionaries(
-    given: list[Any], format: NativeFormat | None, counter: TokenCounter | None, known: KnownLists
-) -> Items:
-    made = _conversion(given, format, counter, known)
+        return Items(history=History(given, counter=counter), kept=given)
+    made = _conversion(given, format, counter, KnownLists(0) if known is None else known)
     writer = writer_of(made.wire, is_detected=format is None)
-    return Items(made=made, kept=given, writer=writer)
+    return Items(history=made.history, kept=given, writing=Writing(made, given, writer))
 
 
 def _conversion(

@@ -5,7 +5,7 @@ import msgspec
 from foldline.history.history import History
 from foldline.history.units import CountingUnit
 from foldline.reduction.event import EarlierReduction
-from foldline.reduction.state import HistoryReductionState, hash_of, same_hash
+from foldline.reduction.state import HistoryReductionState
 
 
 __all__ = ["active_reduction", "known_of", "outcome_of", "rebound"]
@@ -29,17 +29,11 @@ def active_reduction(
     if state is None:
         return None
 
-    def is_usable(one: HistoryReductionState) -> bool:
-        return (
-            one.config_fingerprint == config_fingerprint
-            and one.counting_unit == unit
-            and _fits(history, one)
-        )
-
-    if is_usable(state):
+    made = unit, config_fingerprint
+    if _is_usable(history, state, made):
         return _pinned(history, state)
     longest_first = sorted(state.earlier(), key=lambda one: -one.summarized_up_to_index)
-    found = next(filter(is_usable, longest_first), None)
+    found = next((one for one in longest_first if _is_usable(history, one, made)), None)
     if found is None:
         return None
     others = [one for one in known_of(history, state) if not one.is_like(found)]
@@ -89,6 +83,11 @@ def outcome_of(
     return "other_unit" if given.counting_unit != unit else "other_configuration"
 
 
+def _is_usable(history: History, one: HistoryReductionState, made: tuple[str, str]) -> bool:
+    """Whether *one* fits *history* and was *made* in this unit and with this fingerprint."""
+    return (one.counting_unit, one.config_fingerprint) == made and _fits(history, one)
+
+
 def _pinned(history: History, state: HistoryReductionState) -> HistoryReductionState:
     """
     Return *state* with a message pinned, if no user has spoken after its cut in this *history*.
@@ -111,6 +110,7 @@ def _fits(history: History, state: HistoryReductionState) -> bool:
         and (index < length or history.last_user() is not None)
         and index >= history.start
         and (pinned is None or 0 <= pinned < index)
-        and same_hash(state.message_hash, hash_of(history, index))
+        # Whatever version made it; see `same_hash`.
+        and state.message_hash.partition(":")[2] == history.digest(index).hex()
         and state.is_whole
     )

@@ -233,7 +233,7 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
 
     def front_messages(self) -> list[Message]:
         """Return what stands for the first messages: a vendor's sealed item, and the summaries."""
-        return [*([] if self.sealed_item is None else [self.sealed_item]), *self.summary_messages()]
+        return [*(() if self.sealed_item is None else (self.sealed_item,)), *self._summaries]
 
     def summary_messages(self) -> list[Message]:
         """

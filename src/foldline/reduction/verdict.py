@@ -25,6 +25,7 @@ the same at any length where counts decide.
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from functools import cache
+from itertools import compress
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -168,6 +169,9 @@ BATCHES = frozenset({Reason.CLEARED, Reason.CLIPPED, Reason.PINS_CHANGED})
 """The reasons of a fold that leaves the cut where it is, and asks no summarizer."""
 
 _NO_OVERRIDES = AgentRunConfig()
+# What is asked first; with any but the first of them nothing else matters.
+_FIRST: tuple[Fact, ...] = ("enabled", "skipped", "empty", "oversized")
+_MORE = frozenset[Fact]({"due", "full"})
 # A view that opens with a question reads better; by price alone the cut would be after it.
 _NEGLIGIBLE = 0.02
 
@@ -197,16 +201,11 @@ def decide(
         costs: What calls and folds cost, and the time, if that decides and not the counts.
     """
     run, length, rules = overrides or _NO_OVERRIDES, len(history), history.system_tokens
-    off: set[Fact] = {"skipped"} if run.skip_history_reduction else set()
-    if config.enabled:
-        off.add("enabled")
-    if not length:
-        off.add("empty")
     budget = budget or budget_of(config, system=rules)
-    if budget.counted(rules) > budget.ceiling:
-        off.add("oversized")
-    if off != {"enabled"}:
-        row = _row(frozenset(off))
+    is_oversized = budget.counted(rules) > budget.ceiling
+    holds = (config.enabled, run.skip_history_reduction, not length, is_oversized)
+    if holds != (True, False, False, False):
+        row = _row(frozenset(compress(_FIRST, holds)))
         return Verdict(kind=row.kind, reason=row.reason, messages=length)
     active = active_reduction(
         history, state, unit=config.unit, config_fingerprint=config_fingerprint
@@ -228,7 +227,7 @@ def _decided(case: Case, run: AgentRunConfig) -> Verdict:
     units = case.history.count(case.config.unit, case.cut)
     facts = _facts(case, run, units)
     shortened, cut = _shortened(case, facts), None
-    if "forced" in facts or (facts & {"due", "full"} and "clearable" not in facts):
+    if "forced" in facts or not (facts.isdisjoint(_MORE) or "clearable" in facts):
         cut = _wished_cut(case, is_full="full" in facts)
         if cut is None and "forced" in facts and run.history_reduction_target_override is None:
             cut = _worthwhile(case, "exchanges", 1)
@@ -250,9 +249,7 @@ def _decided(case: Case, run: AgentRunConfig) -> Verdict:
 
 
 def _facts(case: Case, run: AgentRunConfig, units: int) -> set[Fact]:
-    facts: set[Fact] = {"enabled"}
-    if case.active is not None:
-        facts |= _cached(case, case.active)
+    facts = _standing(case)
     if run.trigger_history_reduction:
         facts.add("forced")
     behavior = run.history_reduction_behavior_override or case.config.behavior
@@ -264,7 +261,7 @@ def _facts(case: Case, run: AgentRunConfig, units: int) -> set[Fact]:
             facts.add("due")
     elif _pays(case, case.costs):
         facts |= {"due", "pays"}
-    if facts & {"due", "unread"} and _is_looping(case.history, case.cut):
+    if ("due" in facts or "unread" in facts) and _is_looping(case.history, case.cut):
         facts.add("looping")
     if case.view > case.budget.full:
         facts.add("full")
@@ -273,13 +270,15 @@ def _facts(case: Case, run: AgentRunConfig, units: int) -> set[Fact]:
     return facts
 
 
-def _cached(case: Case, active: HistoryReductionState) -> set[Fact]:
-    """Return the facts of an active reduction: also whether summarizers can go on with it."""
-    start = active.unread_from
+def _standing(case: Case) -> set[Fact]:
+    """Return the facts of the active reduction: also whether summarizers can go on with it."""
+    if case.active is None:
+        return {"enabled"}
+    start = case.active.unread_from
     is_loaded = start is not None and start >= case.history.start
     if is_loaded and case.config.strategy == "summarizing":
-        return {"cached", "unread"}
-    return {"cached"}
+        return {"enabled", "cached", "unread"}
+    return {"enabled", "cached"}
 
 
 def _pays(case: Case, costs: FoldCosts) -> bool:
