@@ -10,6 +10,7 @@ import typer
 from msgspec import Struct
 
 from foldline.apps.cli.prices import PricesOption
+from foldline.apps.cli.terminal import name_flags
 
 
 __all__ = [
@@ -200,6 +201,7 @@ def takes(
 
     def decorate(run: Callable[..., None]) -> Callable[..., None]:
         def command(**given: Any) -> None:
+            name_flags()
             values = {**given, **fixed}
             made = [
                 kind(**{one.name: values[one.name] for one in group})

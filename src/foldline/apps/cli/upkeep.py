@@ -18,6 +18,7 @@ from rich.text import Text
 
 from foldline.apps.cli.files import check_targets, print_json
 from foldline.apps.cli.options import JsonOption, takes
+from foldline.apps.cli.program import version_of
 from foldline.apps.cli.stores import (
     DAMAGED,
     KeyFileOption,
@@ -41,7 +42,6 @@ from foldline.apps.cli.terminal import (
     progress,
     say,
 )
-from foldline.apps.cli.versions import version_of
 from foldline.errors import StoreCorruptError, StoreError, ThreadNotFoundError, UsageError
 from foldline.replay.numbers import counted
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
