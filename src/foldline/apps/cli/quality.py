@@ -14,7 +14,6 @@ from foldline.apps.cli.terminal import clean, output_console, plain_table, progr
 from foldline.errors import UsageError
 from foldline.replay.numbers import counted
 from foldline.replay.quality.figures import Share
-from foldline.replay.quality.mixing import interleaved
 from foldline.replay.quality.moments import model_turns
 from foldline.replay.quality.report import FEW, KEPT, QualityReport, quality_of
 from foldline.replay.quality.ways import DIGEST, WAYS
@@ -43,14 +42,6 @@ class _QualityOptions(Struct, frozen=True, kw_only=True):
         int | None,
         typer.Option(metavar="N", min=1, help="The most tokens of a summary; chosen by default."),
     ] = None
-    interleave: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="Play so many sessions at once, in turns of four messages: a stress.",
-        ),
-    ] = 1
     json: JsonOption = False
 
 
@@ -72,8 +63,7 @@ def quality(options: _QualityOptions, how: ConfigOptions) -> None:
     """
     base = None if options.config is None else read_config(options.config)
     config = configured(how, base, model=options.model)
-    sessions = list(recorded_in(options.files, how.format, needs_one=True))
-    tapes = [Tape(one) for one in interleaved(sessions, options.interleave)]
+    tapes = [*map(Tape, recorded_in(options.files, how.format, needs_one=True))]
     calls = sum(len(model_turns(tape)) for tape in tapes)
     if not calls:
         message = "the files hold no model call: give recorded conversations"
@@ -83,7 +73,7 @@ def quality(options: _QualityOptions, how: ConfigOptions) -> None:
     if options.json:
         print_json(_document(report))
     else:
-        _print(output_console(), report, options.interleave)
+        _print(output_console(), report)
 
 
 def _document(report: QualityReport) -> dict[str, Any]:
@@ -110,11 +100,10 @@ def _figures(share: Share) -> dict[str, Any]:
     }
 
 
-def _print(console: Console, report: QualityReport, size: int) -> None:
-    mixed = "" if size == 1 else f", {size} conversations interleaved in each: a stress"
+def _print(console: Console, report: QualityReport) -> None:
     console.print(
         f"{counted(report.sessions, 'session')}, {counted(report.calls, 'model call')}, "
-        f"{counted(report.folds, 'fold')}{mixed}"
+        f"{counted(report.folds, 'fold')}"
     )
     if not report.folds:
         console.print(

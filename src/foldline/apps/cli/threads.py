@@ -422,10 +422,7 @@ def search_threads(options: _SearchOptions) -> None:
 
 
 def _search_all(options: _SearchOptions, text: str) -> None:
-    async def _search(store: ThreadStore) -> SearchPage:
-        return await _full_page(store, options, text)
-
-    page = with_store(options, _search)
+    page = with_store(options, lambda store: _full_page(store, options, text))
     found = [(one.key.id, one.match) for one in page.matches]
     if options.json:
         matches = [{"id": id, **_match_facts(match)} for id, match in found]

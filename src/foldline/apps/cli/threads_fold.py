@@ -1,6 +1,5 @@
 """`foldline threads fold`, `due` and `refold`: folding one stored thread now, or all that are due."""
 
-from contextlib import ExitStack
 from typing import Annotated, Any, Final
 
 import typer
@@ -37,7 +36,7 @@ from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.config import AgentRunConfig, config_of_run
 from foldline.reduction.state import HistoryReductionState
 from foldline.replay.numbers import counted, shown_dollars
-from foldline.threads.store import DuePage, ThreadStore
+from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
 
 
@@ -209,13 +208,12 @@ def list_due(options: _DueOptions) -> None:
 
     No thread is read: each commit notes it. `foldline threads refold --due` folds them.
     """
-
-    async def _list(store: ThreadStore) -> DuePage:
-        return await store.folds_due(
+    page = with_store(
+        options,
+        lambda store: store.folds_due(
             tenant=options.tenant, limit=options.limit, after=options.after
-        )
-
-    page = with_store(options, _list)
+        ),
+    )
     if options.json:
         threads = [{"id": one.key.id, "since": one.since} for one in page.threads]
         print_json({"tenant": options.tenant, "threads": threads, "next": page.next})
@@ -287,8 +285,7 @@ def refold_threads(options: _RefoldOptions) -> None:
             limit = RateLimit(requests=options.requests, tokens=options.tokens)
             asked = (getattr(one, "model_name", "") for one in reducer.summarizers)
             limits = {parted(name)[0]: limit for name in asked}
-        with ExitStack() as shown:
-            advance = shown.enter_context(progress("folding", None))
+        with progress("folding", None) as advance:
 
             def step(one: FoldStep) -> None:
                 advance()
@@ -337,7 +334,7 @@ def _means(options: _RefoldOptions) -> tuple[HistoryReducer, Budget | None, Agen
 
 
 def _tell(options: _RefoldOptions, found: Refolded) -> None:
-    counts: dict[str, Any] = {name: found.counts[name] for name in found.counts}
+    counts: dict[str, int] = {**found.counts}
     if options.json:
         usage = structs.asdict(found.usage)
         facts = {"tenant": options.tenant, "shard": options.shard, "counts": counts}

@@ -322,10 +322,8 @@ def _store(options: StoreOptions) -> list[Fact]:
         return list(sqlite_facts(path))
     address = address_of(options)
     name = server_of(address)
-    home = f"foldline.threads.stores.{name}.doctor"
-    if find_spec(home) is None:
-        return []
-    facts: AsyncIterator[Fact] = getattr(import_module(home), f"{name}_facts")(address)
+    doctor = import_module(f"foldline.threads.stores.{name}.doctor")
+    facts: AsyncIterator[Fact] = getattr(doctor, f"{name}_facts")(address)
 
     async def _all() -> list[Fact]:
         return [one async for one in facts]

@@ -15,11 +15,10 @@ from rich.text import Text
 from foldline.agent.agent import Agent
 from foldline.apps.cli.files import print_json
 from foldline.apps.cli.options import takes
-from foldline.apps.cli.stores import KeyOptions, opened_store
+from foldline.apps.cli.stores import KeyOptions, opened_store, with_store
 from foldline.apps.cli.terminal import clean, note, output_console, plain_table, say
 from foldline.errors import FoldlineError, UsageError
 from foldline.replay.numbers import counted
-from foldline.threads.store import ThreadStore
 from foldline.workers import FailedJob, QueueStatus, Workers, status_of
 
 
@@ -150,16 +149,12 @@ def _spot(error: Exception) -> str:
 
 
 def _show_status(options: _WorkerOptions) -> None:
-    async def read(store: ThreadStore) -> tuple[QueueStatus, list[FailedJob]]:
-        return await status_of(store, queue=options.queue)
-
     found, queue = _found(options.app) if options.app else None, options.queue
     if isinstance(found, Workers):
         queue = found.queue
         status, failed = asyncio.run(_stands(found))
     else:
-        with opened_store(options) as (runner, store):
-            status, failed = runner.run(read(store))
+        status, failed = with_store(options, lambda store: status_of(store, queue=queue))
     if options.json:
         shown = {"queue": queue, **msgspec.to_builtins(status)}
         print_json({**shown, "failed_jobs": msgspec.to_builtins(failed)})
