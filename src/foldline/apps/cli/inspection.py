@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
 from foldline.apps.cli.files import print_json
-from foldline.apps.cli.options import ConfigOptions, JsonOption, ModelOption, takes
+from foldline.apps.cli.options import ConfigOptions, JsonOption, ModelOption, option, takes
 from foldline.apps.cli.sources import (
     configured,
     note_sessions,
@@ -38,19 +37,13 @@ _LINE = 160
 
 
 class _InspectOptions(ConfigOptions, frozen=True, kw_only=True):
-    config: Annotated[
-        str | None, typer.Option(metavar="FILE", help="A configuration in JSON or TOML.")
-    ] = None
+    config: Annotated[str | None, option("FILE", "A configuration in JSON or TOML.")] = None
     model: ModelOption = None
     state: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="The reduction to show, as reduce --state wrote it, for FILE."
-        ),
+        str | None, option("FILE", "The reduction to show, as reduce --state wrote it, for FILE.")
     ] = None
     fold: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Which fold to show; the last one by default."),
+        int | None, option("N", "Which fold to show; the last one by default.", min=1)
     ] = None
     json: JsonOption = False
 
@@ -155,9 +148,7 @@ def _print_first(console: Console, texts: Sequence[str]) -> None:
 
 
 class _SummaryOptions(ThreadOptions, frozen=True, kw_only=True):
-    back: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Show the summary N folds before the newest.")
-    ] = 0
+    back: Annotated[int, option("N", "Show the summary N folds before the newest.", min=0)] = 0
 
 
 @takes(_SummaryOptions)

@@ -2,13 +2,19 @@
 
 from typing import Annotated, Any
 
-import typer
 from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
 
 from foldline.apps.cli.files import print_json
-from foldline.apps.cli.options import ConfigOptions, JsonOption, ModelOption, takes
+from foldline.apps.cli.options import (
+    ConfigOptions,
+    JsonOption,
+    ModelOption,
+    argument,
+    option,
+    takes,
+)
 from foldline.apps.cli.sources import configured, read_config, recorded_in
 from foldline.apps.cli.terminal import clean, output_console, plain_table, progress
 from foldline.errors import UsageError
@@ -31,16 +37,11 @@ _UPPER_BOUND = (
 
 
 class _QualityOptions(Struct, frozen=True, kw_only=True):
-    files: Annotated[
-        list[str], typer.Argument(metavar="FILE...", help="Recorded conversations of agents.")
-    ]
-    config: Annotated[
-        str | None, typer.Option(metavar="FILE", help="A configuration in JSON or TOML.")
-    ] = None
+    files: Annotated[list[str], argument("FILE...", "Recorded conversations of agents.")]
+    config: Annotated[str | None, option("FILE", "A configuration in JSON or TOML.")] = None
     model: ModelOption = None
     summary_budget: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="The most tokens of a summary; chosen by default."),
+        int | None, option("N", "The most tokens of a summary; chosen by default.", min=1)
     ] = None
     json: JsonOption = False
 

@@ -3,7 +3,6 @@
 from pathlib import Path, PurePath
 from typing import Annotated, Any
 
-import typer
 from msgspec import Struct, structs
 from rich.table import Table
 from rich.text import Text
@@ -12,7 +11,7 @@ from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.apps.cli.files import check_targets, print_document, print_json, write_files
 from foldline.apps.cli.formats import TARGETS, left_out_note, target_format
-from foldline.apps.cli.options import JsonOption, RunOptions, takes
+from foldline.apps.cli.options import JsonOption, RunOptions, option, takes
 from foldline.apps.cli.prices import priced
 from foldline.apps.cli.sources import (
     configured,
@@ -94,15 +93,13 @@ def _begin(options: RunOptions, *, streams: bool = False) -> _Run:
 class _ReduceOptions(RunOptions, frozen=True, kw_only=True):
     to: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="With --json or --output: openai-chat, openai-responses, anthropic or foldline; "
+        option(
+            "NAME",
+            "With --json or --output: openai-chat, openai-responses, anthropic or foldline; "
             "by default the format of FILE if it is one of these, else openai-chat.",
         ),
     ] = None
-    output: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the view to this file as JSON.")
-    ] = None
+    output: Annotated[str | None, option("FILE", "Write the view to this file as JSON.")] = None
     json: JsonOption = False
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from foldline.apps.cli.files import print_json
-from foldline.apps.cli.options import takes
+from foldline.apps.cli.options import argument, flag, option, takes
 from foldline.apps.cli.stores import (
     DAMAGED,
     TenantOptions,
@@ -64,9 +64,7 @@ _NUMBERS = frozenset({"messages", "tokens", "folded"})
 
 
 class _ListOptions(TenantOptions, frozen=True, kw_only=True):
-    limit: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="List only the first N threads.")
-    ] = None
+    limit: Annotated[int | None, option("N", "List only the first N threads.", min=1)] = None
 
 
 @takes(_ListOptions)
@@ -175,9 +173,9 @@ def _facts(thread: ReadOnlyThread) -> dict[str, Any]:
 
 
 class _ShowOptions(ThreadOptions, frozen=True, kw_only=True):
-    last: Annotated[
-        int, typer.Option(metavar="N", min=0, help="How many of the newest messages to show.")
-    ] = _USUAL_NUMBER
+    last: Annotated[int, option("N", "How many of the newest messages to show.", min=0)] = (
+        _USUAL_NUMBER
+    )
 
 
 @takes(_ShowOptions)
@@ -260,15 +258,9 @@ def _lines(thread: ReadOnlyThread) -> dict[str, str]:
 
 
 class _ForkOptions(ThreadOptions, frozen=True, kw_only=True):
-    new_id: Annotated[
-        str, typer.Argument(metavar="NEW", help="The id of the new thread.", callback=as_id)
-    ]
+    new_id: Annotated[str, argument("NEW", "The id of the new thread.", callback=as_id)]
     at: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Take only the first N messages, not counting system messages.",
-        ),
+        int | None, option("N", "Take only the first N messages, not counting system messages.")
     ] = None
 
 
@@ -289,10 +281,7 @@ def fork_thread(options: _ForkOptions) -> None:
 
 class _PinOptions(ThreadOptions, frozen=True, kw_only=True):
     index: Annotated[
-        int,
-        typer.Argument(
-            metavar="INDEX", help="The index of the message, from 0, not counting system messages."
-        ),
+        int, argument("INDEX", "The index of the message, from 0, not counting system messages.")
     ]
 
 
@@ -348,7 +337,7 @@ def undo_reduction(options: ThreadOptions) -> None:
 
 
 class _DeleteOptions(ThreadOptions, frozen=True, kw_only=True):
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False
+    yes: Annotated[bool, flag("--yes", "Do not ask.")] = False
 
 
 @takes(_DeleteOptions)
@@ -377,18 +366,15 @@ def delete_thread(options: _DeleteOptions) -> None:
 class _SearchOptions(TenantOptions, frozen=True, kw_only=True):
     words: Annotated[
         list[str],
-        typer.Argument(
-            metavar="[ID] TEXT",
-            help="The id of a thread, or all threads of the tenant without one; and the words, all "
+        argument(
+            "[ID] TEXT",
+            "The id of a thread, or all threads of the tenant without one; and the words, all "
             "of which a message must contain; a phrase in quotes.",
         ),
     ]
-    limit: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How many messages to list at most.")
-    ] = _USUAL_NUMBER
+    limit: Annotated[int, option("N", "How many messages to list at most.", min=1)] = _USUAL_NUMBER
     after: Annotated[
-        str,
-        typer.Option(metavar="NEXT", help="Without ID: what the page before this one ended with."),
+        str, option("NEXT", "Without ID: what the page before this one ended with.")
     ] = ""
 
 

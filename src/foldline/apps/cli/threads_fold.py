@@ -14,8 +14,8 @@ from foldline.agent.refold import FoldStep, Refolded, refold
 from foldline.agent.stats import reduction_stats
 from foldline.apps.cli.chat.options import agent_config, provider_of
 from foldline.apps.cli.files import print_json
-from foldline.apps.cli.options import takes
-from foldline.apps.cli.prices import PricesOption, with_prices
+from foldline.apps.cli.options import PricesOption, flag, option, takes
+from foldline.apps.cli.prices import with_prices
 from foldline.apps.cli.stores import (
     DAMAGED,
     TenantOptions,
@@ -45,48 +45,42 @@ __all__ = ["fold_thread", "list_due", "refold_threads"]
 
 class _FoldOptions(ThreadOptions, frozen=True, kw_only=True):
     focus: Annotated[
-        str,
-        typer.Option(
-            metavar="TEXT", help="What the summary keeps above all, such as 'the schema'."
-        ),
+        str, option("TEXT", "What the summary keeps above all, such as 'the schema'.")
     ] = ""
     keep: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="How many exchanges stay, or what --unit or the configuration counts; by default "
+        option(
+            "N",
+            "How many exchanges stay, or what --unit or the configuration counts; by default "
             "the target, or the last exchange if no more has gathered.",
+            min=1,
         ),
     ] = None
     unit: Annotated[
-        str | None,
-        typer.Option(metavar="UNIT", help="The unit of --keep: exchanges, messages or tokens."),
+        str | None, option("UNIT", "The unit of --keep: exchanges, messages or tokens.")
     ] = None
     strategy: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="summarizing, clearing or message-counting; by default that of --config, else "
+        option(
+            "NAME",
+            "summarizing, clearing or message-counting; by default that of --config, else "
             "summarizing.",
         ),
     ] = None
     prompt: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="The instruction for the model that summarizes."),
+        str | None, option("TEXT", "The instruction for the model that summarizes.")
     ] = None
     model: Annotated[
         str | None,
-        typer.Option(
-            metavar="VENDOR:MODEL",
-            help="What writes the summary; by default the model of --config, or the offline digest.",
+        option(
+            "VENDOR:MODEL",
+            "What writes the summary; by default the model of --config, or the offline digest.",
         ),
     ] = None
     prices: PricesOption = None
-    config: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="The agent of the thread, in JSON or TOML."),
-    ] = None
+    config: Annotated[str | None, option("FILE", "The agent of the thread, in JSON or TOML.")] = (
+        None
+    )
 
 
 @takes(_FoldOptions)
@@ -193,12 +187,8 @@ _USUAL_AT_ONCE: Final = 4
 
 
 class _DueOptions(TenantOptions, frozen=True, kw_only=True):
-    limit: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How many threads to list at most.")
-    ] = _USUAL_LIMIT
-    after: Annotated[
-        str, typer.Option(metavar="NEXT", help="What the page before this one ended with.")
-    ] = ""
+    limit: Annotated[int, option("N", "How many threads to list at most.", min=1)] = _USUAL_LIMIT
+    after: Annotated[str, option("NEXT", "What the page before this one ended with.")] = ""
 
 
 @takes(_DueOptions)
@@ -230,39 +220,31 @@ def list_due(options: _DueOptions) -> None:
 
 class _RefoldOptions(TenantOptions, frozen=True, kw_only=True):
     config: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="The agent that continues the threads, in JSON or TOML."),
+        str | None, option("FILE", "The agent that continues the threads, in JSON or TOML.")
     ] = None
     model: Annotated[
         str | None,
-        typer.Option(
-            metavar="VENDOR:MODEL",
-            help="Its model, in place of that of --config; without one the offline digest writes.",
+        option(
+            "VENDOR:MODEL",
+            "Its model, in place of that of --config; without one the offline digest writes.",
         ),
     ] = None
     prices: PricesOption = None
-    due: Annotated[
-        bool, typer.Option("--due", help="Only the threads that `foldline threads due` lists.")
-    ] = False
-    after: Annotated[
-        str, typer.Option(metavar="CURSOR", help="Begin after this; an earlier run prints it.")
-    ] = ""
+    due: Annotated[bool, flag("--due", "Only the threads that `foldline threads due` lists.")] = (
+        False
+    )
+    after: Annotated[str, option("CURSOR", "Begin after this; an earlier run prints it.")] = ""
     shard: Annotated[
-        str,
-        typer.Option(
-            metavar="N/M", help="Only part N, from 0, of M, for several processes at once."
-        ),
+        str, option("N/M", "Only part N, from 0, of M, for several processes at once.")
     ] = "0/1"
-    at_once: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How many threads are folded at the same time.")
-    ] = _USUAL_AT_ONCE
+    at_once: Annotated[int, option("N", "How many threads are folded at the same time.", min=1)] = (
+        _USUAL_AT_ONCE
+    )
     requests: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="The most requests to a vendor in a minute."),
+        int | None, option("N", "The most requests to a vendor in a minute.", min=1)
     ] = None
     tokens: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="The most tokens to and from a vendor in a minute."),
+        int | None, option("N", "The most tokens to and from a vendor in a minute.", min=1)
     ] = None
 
 
