@@ -20,9 +20,8 @@ from foldline.replay.quality.accounting import Accounting, account, invented
 from foldline.replay.quality.figures import Share
 from foldline.replay.quality.identifiers import Pattern, has_word, identifiers
 from foldline.replay.quality.moments import Moment, Transcript, moments, text_of_all
-from foldline.replay.quality.needed import Need, needed_later
 from foldline.replay.quality.trail import trail_of
-from foldline.replay.quality.ways import DIGEST, WAYS
+from foldline.replay.quality.ways import DIGEST, WAYS, Need, needed_later
 from foldline.replay.quality.words import current_values, requests, rules
 from foldline.replay.tape import Tape
 
