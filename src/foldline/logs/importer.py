@@ -139,12 +139,7 @@ def read_each(records: Iterable[Record], read: Callable[[Object], _T], what: str
 
 
 def each_read(records: Iterable[Record], read: Callable[[Object], _T], what: str) -> Iterator[_T]:
-    """
-    Yield what *read* makes of each of *records*.
-
-    Raises:
-        FormatError: A record is no object or *read* refuses it; the message names its place.
-    """
+    """Yield what *read* makes of each of *records*; an error names the place of the record."""
     for record in records:
         with at(record.place):
             made = read(as_object(record.value, what))
@@ -172,9 +167,6 @@ def lists_in(
 
     Records of one item each are sorted by the conversation that they name, which is the field
     `id` then. One that names none belongs to the same as the one before it.
-
-    Raises:
-        FormatError: A record holds no list, though the first one does.
     """
     if not holds_lists(document, *keys):
         for id, records in _by_conversation(document.records).items():

@@ -84,16 +84,7 @@ def build_ledger(
     shown: str = "",
     listed: Collection[str] = (),
 ) -> Ledger:
-    """
-    Rank the identifiers of *span* and of *earlier* summaries.
-
-    Args:
-        span: What was said and called.
-        earlier: The summaries before it.
-        finder: Finds identifiers.
-        shown: Text that the reader sees anyway.
-        listed: Identifiers that another section lists.
-    """
+    """Rank the identifiers of *span* and *earlier*, but those *shown* or *listed* elsewhere."""
     prior = _prior(earlier, finder)
     tallies = _tallied(span, earlier, finder)
     known = {entry.value for entry in (*prior.used, *prior.seen)} | tallies.keys() | {*listed}

@@ -214,9 +214,7 @@ class FunctionModel:
         return self._name
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
-        """
-        Return what the function says to the texts of *request*; ModelError if that is no text.
-        """
+        """Return what the function says to the texts of *request*; ModelError if it is no text."""
         prompt = "\n\n".join(message.text for message in request.messages)
         said = await asked(partial(self._function, prompt), name=self._name)
         if not isinstance(said, str):
