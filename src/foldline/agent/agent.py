@@ -104,12 +104,7 @@ class Agent:
             MissingExtraError: A package is not installed.
         """
         chat, named = _opened(model), tools_by_name(tools)
-        expect("name", name, str)
-        expect("instructions", instructions, str)
-        expect("history_reduction", history_reduction, HistoryReductionConfig | None)
-        expect("options", options, AgentOptions)
-        expect("background_fold", background_fold, BackgroundFold | None)
-        expect("telemetry", telemetry, Observer | None)
+        _check_parts(name, instructions, history_reduction, options, background_fold, telemetry)
         ours, own, writer = _made(reducer, history_reduction, summarizer, chat, options, telemetry)
         self._opened = [one for one in (chat, writer) if one is not None and one is not model]
         self._setup = TurnSetup(
@@ -392,6 +387,22 @@ class Agent:
             return await turn.run()
 
         return await admission.run(attempt, lambda found: stored_result(at, found, listen))
+
+
+def _check_parts(
+    name: object,
+    instructions: object,
+    config: object,
+    options: object,
+    background: object,
+    telemetry: object,
+) -> None:
+    expect("name", name, str)
+    expect("instructions", instructions, str)
+    expect("history_reduction", config, HistoryReductionConfig | None)
+    expect("options", options, AgentOptions)
+    expect("background_fold", background, BackgroundFold | None)
+    expect("telemetry", telemetry, Observer | None)
 
 
 def _fixed(instructions: str, tools: Mapping[str, Tool], options: AgentOptions) -> FixedParts:
