@@ -64,7 +64,7 @@ def quality(options: _QualityOptions, how: ConfigOptions) -> None:
     """
     base = None if options.config is None else read_config(options.config)
     config = configured(how, base, model=options.model)
-    tapes = [*map(Tape, recorded_in(options.files, how.format, needs_one=True))]
+    tapes = [*map(Tape, recorded_in(options.files, how.format))]
     calls = sum(len(model_turns(tape)) for tape in tapes)
     if not calls:
         message = "the files hold no model call: give recorded conversations"
