@@ -121,16 +121,14 @@ class Reading:
         )
 
 
-def printed_message(
-    text: str, *, name: str, id: str | None = None, created_at: datetime | None = None
-) -> Message:
+def printed_message(text: str, *, name: str, created_at: datetime | None = None) -> Message:
     """
     Return the message for what a program put into a conversation without being called.
 
     It is a tool message of plain text, which vendors are shown as user text: as a tool's response
     it would have no call, as the user's it would open an exchange, and the system's are never cut.
     """
-    return Message(role="tool", parts=(TextPart(text),), id=id, name=name, created_at=created_at)
+    return Message(role="tool", parts=(TextPart(text),), name=name, created_at=created_at)
 
 
 def read_each(records: Iterable[Record], read: Callable[[Object], _T], what: str) -> list[_T]:

@@ -3,7 +3,7 @@
 from pathlib import Path, PurePath
 from typing import Annotated, Any
 
-from msgspec import Struct, structs
+from msgspec import structs
 from rich.table import Table
 from rich.text import Text
 
@@ -20,17 +20,15 @@ from foldline.apps.cli.sources import (
     read_config,
     read_state,
 )
-from foldline.apps.cli.streaming import large_log
+from foldline.apps.cli.streaming import Folded, large_log
 from foldline.apps.cli.terminal import error_console, note, output_console, progress
 from foldline.apps.cli.viewing import show_view
 from foldline.errors import UsageError
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.logs.importer import Session
 from foldline.providers.price_list import prices_for
 from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
-from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.verdict import Verdict
 from foldline.reduction.view import view_tokens
 from foldline.replay.numbers import counted
@@ -39,15 +37,9 @@ from foldline.replay.numbers import counted
 __all__ = ["plan", "reduce"]
 
 
-class _Run(Struct, frozen=True, kw_only=True):
-    session: Session
-    history: History
+class _Run(Folded, frozen=True, kw_only=True):
     config: HistoryReductionConfig
-    state: HistoryReductionState | None
     overrides: AgentRunConfig
-
-    folds: int = 0
-    """How many folds were made while a large log was read."""
 
     @property
     def messages(self) -> str:
@@ -74,16 +66,14 @@ def _begin(options: RunOptions, *, streams: bool = False) -> _Run:
     if options.state is not None and Path(options.state).exists():
         state = read_state(options.state)
     with progress(f"reading {PurePath(options.file).name}", None) as advance:
-        large = large_log(options, config, state, advance) if streams else None
-        session = one_session(options) if large is None else large.session
-        history = History(session.messages) if large is None else large.history
-    note_sessions([session])
+        read = large_log(options, config, state, advance) if streams else None
+        if read is None:
+            session = one_session(options)
+            read = Folded(session=session, history=History(session.messages), state=state)
+    note_sessions([read.session])
     return _Run(
-        session=session,
-        history=history,
+        **structs.asdict(read),
         config=config,
-        state=state if large is None else large.state,
-        folds=0 if large is None else large.folds,
         overrides=AgentRunConfig(
             skip_history_reduction=options.skip, trigger_history_reduction=options.force
         ),

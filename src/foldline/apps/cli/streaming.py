@@ -54,15 +54,15 @@ class FileLines:
 
 
 class Folded(Struct, frozen=True, kw_only=True):
-    """A log that was folded while it was read."""
+    """A log, which may have been folded while it was read."""
 
     session: Session
-    """What it is; its messages are in the history alone."""
+    """What it is; the messages of a folded one are in the history alone."""
 
     history: History
     state: HistoryReductionState | None
 
-    folds: int
+    folds: int = 0
     """How many folds were made on the way."""
 
 
