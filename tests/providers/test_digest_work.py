@@ -12,10 +12,7 @@ from foldline.history.tokens import TokenEstimator
 from foldline.providers.digest.identifiers import Finder
 from foldline.providers.digest.outline import lay_out
 from foldline.providers.digest.span import read_span
-from foldline.providers.digest.summarizer import (
-    DigestSummarizer,
-    write_digest,
-)
+from foldline.providers.digest.summarizer import DigestSummarizer, write_digest
 from foldline.providers.digest.trail import Trail, offer_trail, trail_of
 from foldline.providers.digest.work import EXTRACTORS, Extractor, Facts, ToolUse, facts_of, uses_of
 from foldline.reduction.record import Artefact, Counts, Section, SummaryRecord

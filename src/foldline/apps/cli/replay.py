@@ -51,13 +51,7 @@ from foldline.replay.columns import (
     rows,
     shown_columns,
 )
-from foldline.replay.comparison import (
-    NO_REDUCTION,
-    USUAL,
-    Comparison,
-    compare,
-    needs_no_folding,
-)
+from foldline.replay.comparison import NO_REDUCTION, USUAL, Comparison, compare, needs_no_folding
 from foldline.replay.conclusion import Conclusion, conclude
 from foldline.replay.numbers import counted, short_number
 from foldline.replay.record import ReplayReport, Totals

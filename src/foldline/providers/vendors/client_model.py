@@ -21,11 +21,7 @@ from foldline.providers.model import ChatModel, ChatRequest, ChatResponse
 from foldline.providers.summarizer import ModelSummarizer
 from foldline.providers.vendors.failure import sdk_errors
 from foldline.providers.vendors.vendor_model import PerLoop, WireModel
-from foldline.providers.vendors.wire_formats import (
-    AnthropicMessages,
-    OpenAIChat,
-    OpenAIResponses,
-)
+from foldline.providers.vendors.wire_formats import AnthropicMessages, OpenAIChat, OpenAIResponses
 from foldline.providers.worker import in_thread
 
 

@@ -11,13 +11,7 @@ from foldline.apps.cli.files import STANDARD_INPUT, read_file
 from foldline.apps.cli.options import ConfigOptions, PricesOption, flag, option
 from foldline.apps.cli.prices import with_prices
 from foldline.apps.cli.replay import recorded_session
-from foldline.apps.cli.sources import (
-    config_fields,
-    configured,
-    note_sessions,
-    one_session,
-    placed,
-)
+from foldline.apps.cli.sources import config_fields, configured, note_sessions, one_session, placed
 from foldline.apps.cli.stores import TenantOptions, as_id
 from foldline.apps.cli.terminal import note
 from foldline.errors import ConfigError, UsageError
