@@ -404,14 +404,11 @@ async def test_an_extractor_of_ones_own() -> None:
     talk = used("ticket", {"number": "T-77", "note": "words of no weight " * 40}) * 3
     request = SummaryRequest(messages=tuple(talk), prompt="", budget=600)
     digest = DigestSummarizer(extractors=(_ticket, *EXTRACTORS))
-    text, record = (
-        await digest.summarize(request),
-        await digest.record(await digest.material(request)),
-    )
+    text, material = await digest.summarize(request), await digest.material(request)
 
     assert "## Open tasks\n- Ticket T-77" in text
     assert " -> filed" in text
-    assert record.lines(Section.OPEN) == ("Ticket T-77",)
+    assert (await digest.record(material)).lines(Section.OPEN) == ("Ticket T-77",)
     assert "## Open tasks" not in write_digest(request)
 
 
