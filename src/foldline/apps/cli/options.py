@@ -188,6 +188,7 @@ class RunOptions(ConfigOptions, frozen=True, kw_only=True):
     ] = None
     force: Annotated[bool, flag("--force", "Fold now, however little has gathered.")] = False
     skip: Annotated[bool, flag("--skip", "Show the full history.")] = False
+    json: JsonOption = False
 
 
 def takes(

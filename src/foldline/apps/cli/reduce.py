@@ -11,7 +11,7 @@ from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.apps.cli.files import check_targets, print_document, print_json, write_files
 from foldline.apps.cli.formats import TARGETS, left_out_note, target_format
-from foldline.apps.cli.options import JsonOption, RunOptions, option, takes
+from foldline.apps.cli.options import RunOptions, option, takes
 from foldline.apps.cli.prices import priced
 from foldline.apps.cli.sources import (
     configured,
@@ -90,7 +90,6 @@ class _ReduceOptions(RunOptions, frozen=True, kw_only=True):
         ),
     ] = None
     output: Annotated[str | None, option("FILE", "Write the view to this file as JSON.")] = None
-    json: JsonOption = False
 
 
 @takes(_ReduceOptions)
@@ -160,12 +159,8 @@ def _what_happened(run: _Run, reduced: ReducedHistory[Message]) -> str:
     return "; ".join(facts)
 
 
-class _PlanOptions(RunOptions, frozen=True, kw_only=True):
-    json: JsonOption = False
-
-
-@takes(_PlanOptions)
-def plan(options: _PlanOptions) -> None:
+@takes(RunOptions)
+def plan(options: RunOptions) -> None:
     """
     Show what reduce would do with a conversation: verdict, reason, cut and counts.
 
