@@ -24,7 +24,7 @@ from foldline.replay.tape import Tape
 from foldline.replay.validity import Judge, losses, settled, violations
 
 
-__all__ = ["Replay", "Stretch", "play", "spans"]
+__all__ = ["ReadingLog", "Replay", "Stretch", "play", "spans"]
 
 
 # The same session gives the same reductions whenever it is played.
@@ -96,7 +96,7 @@ class _Player:
         self._tape = tape
         self._config = config
         self._check = check
-        self._log = _ReadingLog(DigestSummarizer(counter=tape.counter))
+        self._log = ReadingLog(DigestSummarizer(counter=tape.counter))
         self._reducer = HistoryReducer(
             config, summarizer=self._log, counter=tape.counter, clock=self._now
         )
@@ -224,14 +224,17 @@ def _is_same(one: HistoryReductionState | None, other: HistoryReductionState | N
     return one.summary_hash == other.summary_hash
 
 
-class _ReadingLog:
+class ReadingLog:
     """A summarizer that passes every request on to the digest and records which messages it holds."""
 
     is_code = True
+    """What it passes on is a record already."""
 
     def __init__(self, digest: DigestSummarizer) -> None:
+        """Record what *digest* reads; its name stays, so that its summaries stay valid."""
         self._digest = digest
         self.name = digest.name
+        """The name of the digest."""
         self._positions: dict[int, int] = {}
         self._messages: list[Message] = []
         self._counts: Counter[int] = Counter()
