@@ -220,7 +220,7 @@ def test_other_tools_leave_the_tasks_alone() -> None:
     plan = used("TodoWrite", {"todos": [{"content": "One", "status": "pending"}]})
     issues = used("list_issues", {"state": "open", "text": "crash"})
     search = used("search_tasks", {"status": "done", "text": "crash"})
-    done = {"todos": [{"content": "One", "status": "completed"}]}
+    done: dict[str, object] = {"todos": [{"content": "One", "status": "completed"}]}
     refused = used("TodoWrite", done, "Error: invalid list")
     trail = trail_of((), read(plan, issues, search, refused))
 

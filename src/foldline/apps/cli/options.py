@@ -30,17 +30,17 @@ __all__ = [
 
 
 def option(metavar: str, meaning: str, **more: Any) -> Any:
-    """Return what typer is told of an option with a value."""
+    """Return the description of an option with a value, for typer."""
     return typer.Option(metavar=metavar, help=meaning, **more)
 
 
 def flag(names: str, meaning: str) -> Any:
-    """Return what typer is told of an option without a value."""
+    """Return the description of an option without a value, for typer."""
     return typer.Option(names, help=meaning)
 
 
 def argument(metavar: str, meaning: str, **more: Any) -> Any:
-    """Return what typer is told of an argument."""
+    """Return the description of an argument, for typer."""
     return typer.Argument(metavar=metavar, help=meaning, **more)
 
 
