@@ -14,10 +14,10 @@ from pathlib import Path
 
 from bench import prose, survival
 from bench.goals import Goal, airline_sessions, all_sessions, coding_sessions
+from bench.mixing import interleaved
 from bench.quality_page import page
 from foldline import HistoryReductionConfig
 from foldline.replay.quality.identifiers import generic
-from foldline.replay.quality.mixing import interleaved
 from foldline.replay.quality.moments import moments, text_of_all
 from foldline.replay.quality.report import FEW, QualityReport, quality_of
 from foldline.replay.quality.trail import trail_of

@@ -71,7 +71,7 @@ def test_the_prices_of_a_model_are_dated(run: Run, short: Path) -> None:
 
 
 def test_unknown_files_are_noted(run: Run, short: Path, tmp_path: Path) -> None:
-    """A file in no known format is left out; if nothing is left, that is an error."""
+    """Of several files one in no known format is left out; alone it is an error."""
     (tmp_path / "other.json").write_text('{"a": 1}', encoding="utf-8")
 
     both, alone = (
@@ -81,7 +81,7 @@ def test_unknown_files_are_noted(run: Run, short: Path, tmp_path: Path) -> None:
     assert both.code == 0
     assert "note: other.json" in both.err
     assert alone.code == 2
-    assert "the files hold no model call" in alone.err
+    assert "other.json: no known format fits" in alone.err
 
 
 def test_a_missing_file_is_named_before_the_prices(run: Run) -> None:

@@ -155,10 +155,8 @@ def test_a_list_of_commands_loads_none(tmp_path: Path, arguments: list[str]) -> 
         "foldline",
         "foldline.apps",
         "foldline.apps.cli",
-        "foldline.apps.cli.lazy",
         "foldline.apps.cli.main",
         "foldline.apps.cli.program",
-        "foldline.apps.cli.versions",
         "foldline.errors",
     }
 

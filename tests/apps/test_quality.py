@@ -72,14 +72,6 @@ def test_a_losing_cell_is_marked(run: Run, booking: Path) -> None:
     assert "* keeps more than foldline's view does" in out
 
 
-def test_sessions_can_be_interleaved(run: Run, booking: Path) -> None:
-    """Two files make one session, which is called a stress."""
-    outcome = run("quality", booking, booking, *_SMALL, "--interleave", "2")
-
-    assert "1 session, 28 model calls" in outcome.out
-    assert "2 conversations interleaved in each: a stress" in outcome.out
-
-
 def test_without_a_fold_it_says_so(run: Run, booking: Path) -> None:
     """With the defaults the short session is never folded."""
     assert "Nothing was folded" in run("quality", booking).out

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from foldline.agent.reducer import HistoryReducer
-from foldline.apps.cli.streaming import LARGE, FileLines, Folded, Folding
+from foldline.apps.cli.streaming import LARGE, FileLines, Folded, folded
 from foldline.history.history import History
 from foldline.logs.sessions import read_sessions
 from foldline.logs.stream import stream_of
@@ -65,7 +65,8 @@ def _folded(log: Path, given: HistoryReductionState | None = None) -> Folded | N
     lines = FileLines(log, lambda _done, _total: None)
     stream = stream_of(lines)
     assert stream is not None
-    return Folding(stream, lines, HistoryReducer(_CONFIG), portion=_PORTION).folded("log", given)
+    reducer = HistoryReducer(_CONFIG)
+    return folded(stream, lines, reducer, given, name="log", portion=_PORTION)
 
 
 def test_what_was_folded_away_is_not_in_memory(log: Path) -> None:

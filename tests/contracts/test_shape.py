@@ -37,7 +37,6 @@ LATE = {
     "workers/__init__.py",  # the queue loads procrastinate, the coroutines load nothing
     "agent/reducer.py",  # a fold loads asyncio, the digest and what reviews summaries; a hit does not
     "agent/request.py",  # tools as objects load threads; schemas, as they are sent, do not
-    "apps/cli/lazy.py",  # a list of commands loads none of what they run with
 }
 
 ANY_READERS = (

@@ -138,7 +138,7 @@ a value inside a longer word counts
 what a call writes into a file is needed
 - found = (value for text in texts if len(text) <= _LONGEST for value in pattern(text))
 + found = (value for text in texts for value in pattern(text))
-replay/quality/needed.py: replay/quality/test_needed.py
+replay/quality/ways.py: replay/quality/test_needed.py
 what stands in the retained messages is old
 - is_old=at < moment.cut,
 + is_old=at < moment.index,
@@ -193,7 +193,7 @@ an identifier that the rest of the view has is lost
 the oldest messages of a line are shown
 - if core in self._holders.texts[at])[-_MOST_MESSAGES:]
 + if core in self._holders.texts[at])[:_MOST_MESSAGES]
-replay/inspection_page.py: replay/test_inspection.py
+replay/numbers.py: replay/test_inspection.py
 a page obeys the markup of a conversation
 - return escape("".join(sign if sign.isprintable() or sign in kept else " " for sign in text))
 + return "".join(sign if sign.isprintable() or sign in kept else " " for sign in text)
@@ -217,7 +217,7 @@ what cannot be sent is the measure
 - (recorded, "as recorded") if never.too_large else (never.cost, "for sending all of it")
 + (never.cost, "for sending all of it")
 
-replay/calls.py: replay/test_telling.py
+replay/picture.py: replay/test_telling.py
 a slider does not stop at the last call
 - stops = [call.number for call in calls[::-width]][::-1]
 + stops = [call.number for call in calls[::width]]

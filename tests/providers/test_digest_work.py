@@ -12,15 +12,13 @@ from foldline.history.tokens import TokenEstimator
 from foldline.providers.digest.identifiers import Finder
 from foldline.providers.digest.outline import lay_out
 from foldline.providers.digest.span import read_span
-from foldline.providers.digest.summarizer import (
-    DigestSummarizer,
-    write_digest,
-)
+from foldline.providers.digest.summarizer import DigestSummarizer, write_digest
 from foldline.providers.digest.tool_use import Extractor, Facts, ToolUse, uses_of
-from foldline.providers.digest.trail import offer_trail, trail_of
+from foldline.providers.digest.trail import Trail, offer_trail, trail_of
 from foldline.providers.digest.work import EXTRACTORS, facts_of
 from foldline.reduction.record import Artefact, Counts, Section, SummaryRecord
 from foldline.reduction.request import SummaryRequest
+from foldline.reduction.tasks import task_lines
 from tests.linearity import is_linear
 
 
@@ -34,6 +32,10 @@ def used(name: str, arguments: dict[str, object], result: str = "ok") -> list[Me
 
 def read(*messages: list[Message]) -> list[Facts]:
     return facts_of(uses_of(read_span(chain(*messages), Finder())), EXTRACTORS)
+
+
+def tasks(trail: Trail) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return task_lines(trail.tasks, Section.OPEN), task_lines(trail.tasks, Section.DONE)
 
 
 def files(*messages: list[Message]) -> dict[str, str]:
@@ -219,20 +221,19 @@ def test_other_tools_leave_the_tasks_alone() -> None:
     plan = used("TodoWrite", {"todos": [{"content": "One", "status": "pending"}]})
     issues = used("list_issues", {"state": "open", "text": "crash"})
     search = used("search_tasks", {"status": "done", "text": "crash"})
-    refused = used(
-        "TodoWrite", {"todos": [{"content": "One", "status": "completed"}]}, "Error: invalid list"
-    )
+    done: dict[str, object] = {"todos": [{"content": "One", "status": "completed"}]}
+    refused = used("TodoWrite", done, "Error: invalid list")
     trail = trail_of((), read(plan, issues, search, refused))
 
-    assert (trail.open_tasks, trail.done_tasks) == (("One",), ())
+    assert tasks(trail) == (("One",), ())
 
 
 def test_a_record_without_tasks_keeps_those_before() -> None:
     """Tasks of an older record stay if a newer one has none of its own."""
     older = SummaryRecord(Counts(user=1), {Section.OPEN: ("One",), Section.DONE: ("Two",)})
-    trail = trail_of([older, SummaryRecord(Counts(user=1), {})], ())
+    newer = SummaryRecord(Counts(user=1), {})
 
-    assert (trail.open_tasks, trail.done_tasks) == (("One",), ("Two",))
+    assert tasks(trail_of([older, newer], ())) == (("One",), ("Two",))
 
 
 def test_values_of_two_files_stay_apart() -> None:
@@ -277,7 +278,7 @@ def test_lists_of_tasks_replace_each_other() -> None:
     other = used("search", {"title": "One", "status": "sold out"})
     trail = trail_of((), read(before, after, other))
 
-    assert (trail.open_tasks, trail.done_tasks) == (("Two",), ("One",))
+    assert tasks(trail) == (("Two",), ("One",))
 
 
 def test_the_newest_value_counts() -> None:
@@ -338,13 +339,11 @@ async def test_an_extractor_of_ones_own() -> None:
     talk = used("ticket", {"number": "T-77", "note": "words of no weight " * 40}) * 3
     request = SummaryRequest(messages=tuple(talk), prompt="", budget=600)
     digest = DigestSummarizer(extractors=(_ticket, *EXTRACTORS))
-    text = await digest.summarize(request)
+    text, material = await digest.summarize(request), await digest.material(request)
 
     assert "## Open tasks\n- Ticket T-77" in text
     assert " -> filed" in text
-    assert (await digest.record(await digest.material(request))).lines(Section.OPEN) == (
-        "Ticket T-77",
-    )
+    assert (await digest.record(material)).lines(Section.OPEN) == ("Ticket T-77",)
     assert "## Open tasks" not in write_digest(request)
 
 
@@ -409,7 +408,7 @@ def test_the_tasks_of_several_layers_stay() -> None:
         for line in ("[t1] Paint the door", "[t2] Order a cable")
     ]
 
-    assert trail_of([*layers, SummaryRecord(Counts(user=1), {})], ()).open_tasks == (
+    assert tasks(trail_of([*layers, SummaryRecord(Counts(user=1), {})], ()))[0] == (
         "[t1] Paint the door",
         "[t2] Order a cable",
     )

@@ -9,7 +9,7 @@ from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.reduction.state import HistoryReductionState
 from foldline.replay.inspection import Inspection, SummaryLine, inspect_summary
-from foldline.replay.inspection_page import inspected
+from foldline.replay.telling import inspected
 
 
 _RULE = "Never delete a booking of somebody else."

@@ -10,8 +10,8 @@ from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.logs.importer import Session
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.replay.calls import MOST_STOPS, stepper
 from foldline.replay.comparison import USUAL, Comparison, compare
+from foldline.replay.picture import MOST_STOPS, stepper
 from foldline.replay.player import play
 from foldline.replay.report import html_page
 from foldline.replay.tape import Tape

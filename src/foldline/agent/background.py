@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Self, TypeAlias
+from typing import Self, TypeAlias, TypeVar
 
 from foldline.agent.event_stream import ended
 from foldline.agent.result import ReductionMetadata
@@ -17,6 +17,8 @@ __all__ = ["BackgroundFold", "FoldKey"]
 
 FoldKey: TypeAlias = tuple[object, str, str, str]
 """What a fold belongs to: the storage, the tenant, the thread, the fingerprint of the configuration."""
+
+_Value = TypeVar("_Value")
 
 _LOG = logging.getLogger("foldline")
 
@@ -54,8 +56,8 @@ class BackgroundFold:
         self._patience = patience
         self._loop: asyncio.AbstractEventLoop | None = None
         self._prewarms = prewarm
-        self._warming: set[asyncio.Task[None]] = set()
-        self._flights: dict[FoldKey, asyncio.Task[None]] = {}
+        self._warming: set[asyncio.Task[object]] = set()
+        self._flights: dict[FoldKey, asyncio.Task[object]] = {}
         self._landed: dict[FoldKey, ReductionMetadata] = {}
 
     def __len__(self) -> int:
@@ -78,7 +80,7 @@ class BackgroundFold:
     def warm(self, prewarm: Callable[[], Awaitable[bool]]) -> None:
         """Call *prewarm*, if this was asked for and not left; nothing waits for it."""
         if self._prewarms and self._loop is not None:
-            task = asyncio.create_task(_warm(prewarm))
+            task = asyncio.create_task(_quietly("prewarm", prewarm))
             self._warming.add(task)
             task.add_done_callback(self._warming.discard)
 
@@ -101,12 +103,7 @@ class BackgroundFold:
     async def _fly(
         self, key: FoldKey, fold: Callable[[], Awaitable[ReductionMetadata | None]]
     ) -> None:
-        try:
-            made = await fold()
-        except Exception as error:  # noqa: BLE001 - nobody waits; a later turn folds instead
-            _LOG.warning("a background fold failed: %s", type(error).__name__)
-            _LOG.debug("a background fold failed", exc_info=error)
-            return
+        made = await _quietly("background fold", fold)
         if made is not None:
             self._landed.pop(key, None)
             self._landed[key] = made
@@ -130,9 +127,10 @@ class BackgroundFold:
             await ended([*flights, *self._warming])
 
 
-async def _warm(prewarm: Callable[[], Awaitable[bool]]) -> None:
+async def _quietly(what: str, work: Callable[[], Awaitable[_Value]]) -> _Value | None:
     try:
-        await prewarm()
-    except Exception as error:  # noqa: BLE001 - the next turn only waits a little longer
-        _LOG.warning("a prewarm failed: %s", type(error).__name__)
-        _LOG.debug("a prewarm failed", exc_info=error)
+        return await work()
+    except Exception as error:  # noqa: BLE001 - nobody waits, and a later turn does without
+        _LOG.warning("a %s failed: %s", what, type(error).__name__)
+        _LOG.debug("a %s failed", what, exc_info=error)
+        return None

@@ -1,7 +1,7 @@
 """A turn, or other work, whose events are read while it runs."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextvars import ContextVar, copy_context
 from typing import Generic, Protocol, Self, TypeVar
 
@@ -57,7 +57,7 @@ class EventStream(Generic[_Event, _Outcome]):
 
     def __init__(
         self,
-        run: Callable[[Callable[[_Event], None]], Awaitable[_Outcome]],
+        run: Callable[[Callable[[_Event], None]], Coroutine[object, object, _Outcome]],
         messages: Callable[[_Outcome], Awaitable[list[Message]]],
     ) -> None:
         """Stream *run*, which passes its events to the function it is given."""
@@ -132,14 +132,15 @@ class EventStream(Generic[_Event, _Outcome]):
 
 
 async def _watched(
-    run: Callable[[Callable[[_Event], None]], Awaitable[_Outcome]], state: _State[_Outcome]
+    run: Callable[[Callable[[_Event], None]], Coroutine[object, object, _Outcome]],
+    state: _State[_Outcome],
 ) -> AsyncGenerator[_Event, None]:
     """Run the work in a task of its own, and yield its events."""
     # Not a method: who drops the stream drops the events too, and so ends the work at once.
     queue: asyncio.Queue[_Event | None] = asyncio.Queue()
     context = copy_context()
     context.run(_INSIDE.set, _INSIDE.get() | {state})
-    work = state.work = asyncio.create_task(_worked(run, queue.put_nowait), context=context)
+    work = state.work = asyncio.create_task(run(queue.put_nowait), context=context)
     work.add_done_callback(lambda _: queue.put_nowait(None))
     try:
         while (event := await queue.get()) is not None:
@@ -151,13 +152,6 @@ async def _watched(
         work.result()
     elif not state.is_closed:
         raise asyncio.CancelledError
-
-
-async def _worked(
-    run: Callable[[Callable[[_Event], None]], Awaitable[_Outcome]], emit: Callable[[_Event], None]
-) -> _Outcome:
-    # Not a method: the task must not keep a stream alive that nothing else refers to.
-    return await run(emit)
 
 
 async def ended(work: list[asyncio.Future[_Value]]) -> None:
@@ -182,7 +176,7 @@ class StreamingTurnResult(EventStream[AgentEvent, TurnResult]):
     """The events of a turn as they happen, and its result; see `EventStream`."""
 
     def __init__(
-        self, run: Callable[[Callable[[AgentEvent], None]], Awaitable[TurnResult]]
+        self, run: Callable[[Callable[[AgentEvent], None]], Coroutine[object, object, TurnResult]]
     ) -> None:
         """Stream the turn that *run* runs."""
         super().__init__(run, lambda result: result.thread.get_messages())

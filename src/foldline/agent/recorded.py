@@ -37,9 +37,7 @@ class RecordedSummarizer:
         return name if isinstance(name, str) else None
 
     async def summarize(self, request: SummaryRequest) -> object:
-        """
-        Return what is written in what the record leaves of the budget, as `Written`, or raise.
-        """
+        """Return what is written in what the record leaves of the budget, as `Written`."""
         material, record = await self._known(request)
         tokens = self._digest.counter.count(record.render()) if record.sections else 0
         budget = max(1, request.budget - tokens)

@@ -2,8 +2,14 @@
 
 from foldline.guests.blocking import blocking
 from foldline.guests.codec import GuestCodec
-from foldline.guests.kept import REDUCTION_KEY, kept_reduction, new_reduction, reduced_in
-from foldline.guests.rows import objects_in, rows_of
+from foldline.guests.kept import (
+    REDUCTION_KEY,
+    kept_reduction,
+    new_reduction,
+    objects_in,
+    reduced_in,
+    rows_of,
+)
 from foldline.guests.thinking import with_thinking
 from foldline.guests.view import GuestView, opened
 from foldline.history.digest import message_digest, prefix_digest

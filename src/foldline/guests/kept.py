@@ -1,19 +1,31 @@
-"""The reduction of a conversation in the guest's own store, as JSON."""
+"""What is kept for a guest: a reduction in its own store, as JSON, and its objects in a thread."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TypeVar, cast
+
+from msgspec.structs import replace
 
 from foldline.agent.reduced import ReducedHistory
+from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.change import Change
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["REDUCTION_KEY", "kept_reduction", "new_reduction", "reduced_in"]
+__all__ = [
+    "REDUCTION_KEY",
+    "kept_reduction",
+    "new_reduction",
+    "objects_in",
+    "reduced_in",
+    "rows_of",
+]
 
 
 REDUCTION_KEY = "foldline_reduction"
 """Where it is, if the guest has one reduction in a store."""
+
+_WHOLE = "guest_object"
 
 _Object = TypeVar("_Object")
 
@@ -45,3 +57,15 @@ async def reduced_in(
     if thread is not None and new:
         await thread.retry(lambda one: Change(metadata={**one.metadata, **new}))
     return reduced
+
+
+def rows_of(said: Sequence[Message], whole: object) -> list[Message]:
+    """Return *said*, what an object says, as rows of which the first has *whole*, it as JSON."""
+    first, *others = said or [Message(role="system")]
+    return [replace(first, metadata={**(first.metadata or {}), _WHOLE: whole}), *others]
+
+
+def objects_in(rows: Iterable[Message]) -> list[dict[str, object]]:
+    """Return the objects that *rows* have, as they were given to `rows_of`."""
+    held = (one.metadata or {} for one in rows)
+    return [cast("dict[str, object]", one[_WHOLE]) for one in held if _WHOLE in one]

@@ -141,15 +141,16 @@ class GuestView(Generic[_Object]):
             history = old.history.copy()
             places.extend(old.places)
         for at in range(0 if known is None else known.size, len(given)):
-            for message in self._said(given[at], at):
-                marked = {**(message.metadata or {}), _PLACE: history.total}
-                places.append(at)
-                _append(history, replace(message, metadata=marked), at)
+            self._append(history, given[at], at)
+            places.extend([at] * (history.total - len(places)))
         return Conversion(history=history, places=places)
 
-    def _said(self, item: _Object, at: int) -> Sequence[Message]:
+    def _append(self, history: History, item: _Object, at: int) -> None:
+        """Append what *item*, the one at the place *at*, says to *history*."""
         try:
-            return self._codec.read(item)
+            for message in self._codec.read(item):
+                marked = {**(message.metadata or {}), _PLACE: history.total}
+                history.append(replace(message, metadata=marked))
         except (ConfigError, FormatError) as error:
             text = f"messages[{at}]: {error}"
             raise FormatError(text) from error
@@ -206,11 +207,3 @@ def _named(item: object) -> object:
         return kind, vars(item), getattr(item, "__pydantic_extra__", None)
     # A dataclass is compared by its fields, and does not say of which class it is.
     return kind, item
-
-
-def _append(history: History, message: Message, at: int) -> None:
-    try:
-        history.append(message)
-    except FormatError as error:
-        text = f"messages[{at}]: {error}"
-        raise FormatError(text) from error

@@ -10,14 +10,7 @@ from foldline.guests import with_thinking
 from foldline.guests.blocks import rewritten
 from foldline.history.media import blob_of, modality_of
 from foldline.history.messages import Message
-from foldline.history.parts import (
-    FilePart,
-    GenericPart,
-    Part,
-    TextPart,
-    ToolCallPart,
-    UriPart,
-)
+from foldline.history.parts import FilePart, GenericPart, Part, TextPart, ToolCallPart, UriPart
 from foldline.providers.vendors.pydantic_model import part_from_pydantic, pydantic_messages
 
 

@@ -38,14 +38,7 @@ from foldline.history.messages import Message, NativeFormat
 from foldline.history.parts import ToolCallResponsePart
 from foldline.logs.document import Document, Record
 from foldline.logs.growth import Recording, joined
-from foldline.logs.importer import (
-    Importer,
-    Session,
-    each_read,
-    first_item,
-    holds_lists,
-    lists_in,
-)
+from foldline.logs.importer import Importer, Session, each_read, first_item, holds_lists, lists_in
 from foldline.logs.vendors import vendor_format
 
 

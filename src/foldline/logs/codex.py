@@ -21,13 +21,7 @@ from msgspec.structs import replace
 
 from foldline.history.formats.openai_responses import message_from_openai_responses
 from foldline.history.formats.responses import openai_usage
-from foldline.history.formats.wire import (
-    Object,
-    first_text,
-    maybe_object,
-    maybe_text,
-    maybe_time,
-)
+from foldline.history.formats.wire import Object, first_text, maybe_object, maybe_text, maybe_time
 from foldline.history.messages import Message, Usage
 from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Reading, Session, read_each

@@ -59,10 +59,7 @@ def read_document(data: bytes, *, max_size: int = MAX_SIZE) -> Document:
     """
     Read *data*, whatever its compression, encoding and syntax.
 
-    Raises:
-        FormatError: *data* is empty, is cut off or damaged gzip, decompresses to more than
-            *max_size* bytes, is in an encoding that is not known, or is neither JSON nor a
-            transcript.
+    FormatError says what is wrong with it, also if it decompresses to more than *max_size* bytes.
     """
     if data.startswith(_GZIP):
         data = _decompressed(data, max_size=max_size)

@@ -121,16 +121,14 @@ class Reading:
         )
 
 
-def printed_message(
-    text: str, *, name: str, id: str | None = None, created_at: datetime | None = None
-) -> Message:
+def printed_message(text: str, *, name: str, created_at: datetime | None = None) -> Message:
     """
     Return the message for what a program put into a conversation without being called.
 
     It is a tool message of plain text, which vendors are shown as user text: as a tool's response
     it would have no call, as the user's it would open an exchange, and the system's are never cut.
     """
-    return Message(role="tool", parts=(TextPart(text),), id=id, name=name, created_at=created_at)
+    return Message(role="tool", parts=(TextPart(text),), name=name, created_at=created_at)
 
 
 def read_each(records: Iterable[Record], read: Callable[[Object], _T], what: str) -> list[_T]:
@@ -139,12 +137,7 @@ def read_each(records: Iterable[Record], read: Callable[[Object], _T], what: str
 
 
 def each_read(records: Iterable[Record], read: Callable[[Object], _T], what: str) -> Iterator[_T]:
-    """
-    Yield what *read* makes of each of *records*.
-
-    Raises:
-        FormatError: A record is no object or *read* refuses it; the message names its place.
-    """
+    """Yield what *read* makes of each of *records*; an error names the place of the record."""
     for record in records:
         with at(record.place):
             made = read(as_object(record.value, what))
@@ -172,9 +165,6 @@ def lists_in(
 
     Records of one item each are sorted by the conversation that they name, which is the field
     `id` then. One that names none belongs to the same as the one before it.
-
-    Raises:
-        FormatError: A record holds no list, though the first one does.
     """
     if not holds_lists(document, *keys):
         for id, records in _by_conversation(document.records).items():

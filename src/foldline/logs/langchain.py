@@ -92,12 +92,7 @@ def _matches(document: Document) -> bool:
 
 
 def message_from_langchain(fields: Object) -> Message | None:
-    """
-    Read a message in any of its forms, or what an object of it holds; None if it removes another.
-
-    Raises:
-        FormatError: A field has the wrong shape.
-    """
+    """Read a message in any form, or what an object of it holds; None if it removes another."""
     kind = _kind(fields)
     if kind == "remove":
         # It edits a state; what it removes was said all the same.

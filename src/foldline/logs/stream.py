@@ -49,12 +49,7 @@ class Stream(Struct, frozen=True, kw_only=True):
     """The number of the line that is left out; 0 if there is none."""
 
     def messages(self) -> Iterator[Message]:
-        """
-        Yield everything that was said, in order.
-
-        Raises:
-            FormatError: A line is no message of the format; the message names it.
-        """
+        """Yield everything that was said, in order; FormatError names a line that cannot be read."""
         return self.read(
             Record(f"line {number}", decode_json(line))
             for number, line in enumerate(self.lines, start=1)
@@ -104,13 +99,7 @@ class _Survey:
 
 
 def stream_of(lines: Iterable[bytes], *, format: str | None = None) -> Stream | None:
-    """
-    Return the conversation in *lines* of a log; None if it cannot be read message by message.
-
-    Args:
-        lines: The lines, any number of times.
-        format: The name of the format; detected by default.
-    """
+    """Return the conversation in *lines* of a log; None if it cannot be read message by message."""
     survey = _Survey()
     if not all(survey.look(number, line) for number, line in enumerate(lines, start=1)):
         return None

@@ -129,13 +129,10 @@ def exchange(value: Any) -> tuple[Object | None, Any]:
 
 def check_vendor(document: Document, format: str) -> None:
     """
-    Check that no message of *document* is another vendor's than that of *format*.
+    Raise FormatError if a message of *document* is of another vendor than *format*.
 
     Converters keep what they do not know, as vendors add fields all the time. So a call or a
     result of another vendor would be kept, but count as no call and no result.
-
-    Raises:
-        FormatError: One is; the message names it, what gives it away, and what to do.
     """
     if format not in {_CHAT.value, _RESPONSES.value, _ANTHROPIC.value}:
         return

@@ -40,14 +40,7 @@ __all__ = ["FOLDLINE", "WIRE_FORMATS", "read_request"]
 
 
 def read_request(body: Any, native: NativeFormat) -> tuple[Message, ...]:
-    """
-    Return the conversation in a request *body*.
-
-    System instructions in a field of their own come first, as one system message.
-
-    Raises:
-        FormatError: *body* is no request body of the wire format *native*.
-    """
+    """Return the conversation in a request *body*, system instructions first; or raise FormatError."""
     fields = as_object(body, "the request body")
     if native is NativeFormat.OPENAI_RESPONSES:
         return _responses_request(fields)

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from foldline.history.units import CountingUnit
 from foldline.reduction.budget import DEFAULT_WINDOW
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.prices import Prices
@@ -39,12 +38,6 @@ _NEGLIGIBLE, _NOTABLE = 1.03, 0.01
 _BALANCE = HistoryReductionConfig(trigger="balance")
 
 
-def _kept(unit: CountingUnit, target: int) -> HistoryReductionConfig:
-    if unit == "tokens":
-        return replace(_BALANCE, target_token_budget=target)
-    return replace(_BALANCE, counting_unit=unit, target_count=target)
-
-
 def _counted(target: int, threshold: int, **fields: object) -> HistoryReductionConfig:
     return HistoryReductionConfig(
         counting_unit="messages",
@@ -58,12 +51,12 @@ CANDIDATES: Mapping[str, HistoryReductionConfig] = MappingProxyType(
     {
         "default": _BALANCE,
         "ceiling alone": HistoryReductionConfig(trigger="count"),
-        "balance, 4,000 tokens": _kept("tokens", 4_000),
-        "balance, 8,000 tokens": _kept("tokens", 8_000),
-        "balance, 24,000 tokens": _kept("tokens", 24_000),
-        "balance, 10 messages": _kept("messages", 10),
-        "balance, 20 messages": _kept("messages", 20),
-        "balance, 40 messages": _kept("messages", 40),
+        "balance, 4,000 tokens": replace(_BALANCE, target_token_budget=4_000),
+        "balance, 8,000 tokens": replace(_BALANCE, target_token_budget=8_000),
+        "balance, 24,000 tokens": replace(_BALANCE, target_token_budget=24_000),
+        "balance, 10 messages": replace(_BALANCE, counting_unit="messages", target_count=10),
+        "balance, 20 messages": replace(_BALANCE, counting_unit="messages", target_count=20),
+        "balance, 40 messages": replace(_BALANCE, counting_unit="messages", target_count=40),
         "balance, loss $0.02": replace(_BALANCE, loss_cost=0.02),
         "balance, loss $0.10": replace(_BALANCE, loss_cost=0.10),
         "balance, clearing": replace(_BALANCE, strategy="clearing", clear_tool_results=True),

@@ -38,9 +38,7 @@ class Terms(Struct, frozen=True, kw_only=True):
     """The tokens of instructions and tools before every view."""
 
     def request(self, view: int, *, kept: int, is_cold: bool = False) -> float:
-        """
-        Return what a model call costs without its answer; of *view* the cache has *kept*, cold nothing.
-        """
+        """Return what a call costs without its answer; the cache has *kept* of *view*, cold nothing."""
         cached = 0 if is_cold else self.overhead + kept
         return self.prices.request(self.overhead + view, cached=cached)
 

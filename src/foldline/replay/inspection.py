@@ -86,9 +86,7 @@ class Inspection(Struct, frozen=True, kw_only=True):
 
 
 def inspect_summary(history: History, state: HistoryReductionState) -> Inspection:
-    """
-    Return what stands for the beginning of *history*, line by line, and what *state* has lost.
-    """
+    """Return what *state* shows for the beginning of *history*, line by line, and what it lost."""
     folded = history[: state.summarized_up_to_index]
     return Inspector(folded).inspect(state, view_of(history, state))
 

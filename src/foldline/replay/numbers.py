@@ -1,6 +1,9 @@
-"""Numbers as a page or a terminal has room for."""
+"""Numbers and texts as a page or a terminal shows them."""
 
-__all__ = ["counted", "short_number", "shown_dollars"]
+from html import escape
+
+
+__all__ = ["counted", "plain_text", "short_number", "shown_dollars"]
 
 
 def counted(number: int, noun: str) -> str:
@@ -21,3 +24,9 @@ def short_number(number: float) -> str:
         if number >= size * 0.9995:
             return f"{number / size:#.3g}".rstrip(".") + unit
     return f"{number:.0f}"
+
+
+def plain_text(text: str, *, keeps_lines: bool = False) -> str:
+    """Return *text*, which may hold anything, so that a page only shows it."""
+    kept = "\n\t" if keeps_lines else ""
+    return escape("".join(sign if sign.isprintable() or sign in kept else " " for sign in text))

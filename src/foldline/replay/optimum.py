@@ -70,9 +70,7 @@ def optimal_bill(
     *,
     summary_tokens: int = OPTIMAL_SUMMARY,
 ) -> OptimalBill:
-    """
-    Return the least bill of *tape* with what a fold keeps by *config*, and whether it summarizes.
-    """
+    """Return the least bill of *tape*, with folds that keep and summarize as *config* says."""
     calls = tuple(optimal_calls(tape, config, terms))
     summarizes = config.strategy == "summarizing"
     return _Search(calls, terms, summary_tokens if summarizes else 0).result()

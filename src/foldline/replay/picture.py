@@ -1,25 +1,27 @@
-"""Pictures of replays: views over one another, in tokens, and what was done at each model call."""
+"""Pictures of replays: views over one another, what was done at each call, and a slider over calls."""
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from math import ceil, log10
+from sys import maxsize
 from typing import Literal, TypeAlias
 
+from foldline.replay.numbers import plain_text
 from foldline.replay.record import CallRecord, ReplayReport
 
 
 __all__ = [
-    "LEFT",
     "MOST_CURVES",
     "MOST_POINTS",
-    "RANK",
-    "RIGHT",
+    "MOST_STOPS",
     "Mark",
     "Point",
     "mark_of",
     "marks_of",
     "overlay",
+    "stepper",
     "strip",
     "thinned",
 ]
@@ -39,12 +41,9 @@ What a cell of a strip shows, the most notable first.
 `fold`: a new reduction. `hit`: a cached one. `full`: the full history.
 """
 
-RANK: tuple[Mark, ...] = ("invalid", "failed", "fold", "hit", "full")
-"""All marks, the most notable first."""
-
-LEFT, RIGHT = 60, 588
-"""Where the first and the last call are in an overlay."""
-
+_RANK: tuple[Mark, ...] = ("invalid", "failed", "fold", "hit", "full")
+# Where the first and the last call are in an overlay.
+_LEFT, _RIGHT = 60, 588
 _WIDTH, _HEIGHT = 600, 240
 _TOP, _BOTTOM = 12, 210
 _STRIP_HEIGHT = 8
@@ -54,6 +53,18 @@ _STEPS = 4
 
 MOST_CURVES = 8
 """How many views one picture shows over one another; as many have a color of their own."""
+
+MOST_STOPS = 400
+"""At how many calls a slider stops at most."""
+
+_TITLES = ("tokens sent", "messages folded", "how")
+_MARKS = {
+    "invalid": "invalid request",
+    "failed": "fold failed or not possible",
+    "fold": "new reduction",
+    "hit": "cached reduction",
+    "full": "all of it",
+}
 
 
 def overlay(reports: Sequence[ReplayReport], *, id: str, label: str, top: int) -> str:
@@ -120,17 +131,17 @@ class _Canvas:
 
     def cursor(self) -> str:
         """Return the line that a script moves along the calls."""
-        return f'<line class="cursor" x1="{RIGHT}" x2="{RIGHT}" y1="{_TOP}" y2="{_BOTTOM}"/>'
+        return f'<line class="cursor" x1="{_RIGHT}" x2="{_RIGHT}" y1="{_TOP}" y2="{_BOTTOM}"/>'
 
     def numbers(self) -> Iterator[str]:
         """Yield the numbers of the first and the last call."""
         y = _LABEL_ROW
-        yield f'<text class="label" x="{LEFT}" y="{y}">call 1</text>'
+        yield f'<text class="label" x="{_LEFT}" y="{y}">call 1</text>'
         last = f"call {len(self._calls):,}"
-        yield f'<text class="label end" x="{RIGHT}" y="{y}">{last}</text>'
+        yield f'<text class="label end" x="{_RIGHT}" y="{y}">{last}</text>'
 
     def _x(self, number: int) -> float:
-        return LEFT + (number - 1) / max(1, len(self._calls) - 1) * (RIGHT - LEFT)
+        return _LEFT + (number - 1) / max(1, len(self._calls) - 1) * (_RIGHT - _LEFT)
 
     def _y(self, tokens: int) -> float:
         return _BOTTOM - tokens / self._top * (_BOTTOM - _TOP)
@@ -142,16 +153,16 @@ class _Canvas:
         """Yield the lines and sizes that curves are drawn over."""
         for tokens in range(0, self._top + 1, self._step):
             y = self._y(tokens)
-            yield f'<line class="grid" x1="{LEFT}" x2="{RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+            yield f'<line class="grid" x1="{_LEFT}" x2="{_RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
             label = _short(tokens)
-            yield f'<text class="label end" x="{LEFT - 6}" y="{y + 4:.1f}">{label}</text>'
+            yield f'<text class="label end" x="{_LEFT - 6}" y="{y + 4:.1f}">{label}</text>'
 
 
-def thinned(points: Sequence[Point], most: int = MOST_POINTS) -> tuple[Point, ...]:
-    """Return at most *most* of *points*: of each stretch its lowest and highest, so peaks stay."""
-    if len(points) <= most:
+def thinned(points: Sequence[Point]) -> tuple[Point, ...]:
+    """Return at most `MOST_POINTS` of *points*: of each stretch its lowest and highest, so peaks stay."""
+    if len(points) <= MOST_POINTS:
         return tuple(points)
-    width = -(-len(points) // ((most - 2) // 2))
+    width = -(-len(points) // ((MOST_POINTS - 2) // 2))
     kept = {points[0], points[-1]}
     for start in range(0, len(points), width):
         stretch = sorted(points[start : start + width], key=lambda point: point[1])
@@ -164,7 +175,7 @@ def strip(calls: Sequence[CallRecord], most: int = MOST_POINTS) -> tuple[Mark, .
     marks: list[Mark] = [mark_of(call) for call in calls]
     width = max(1, -(-len(marks) // most))
     starts = range(0, len(marks), width)
-    return tuple(min(marks[start : start + width], key=RANK.index) for start in starts)
+    return tuple(min(marks[start : start + width], key=_RANK.index) for start in starts)
 
 
 def mark_of(call: CallRecord) -> Mark:
@@ -188,3 +199,60 @@ def _short(tokens: int) -> str:
     if tokens >= 1_000_000:  # noqa: PLR2004  # a million
         return f"{tokens / 1_000_000:g}M"
     return f"{tokens / 1000:g}k" if tokens >= 1000 else str(tokens)  # noqa: PLR2004  # a thousand
+
+
+def stepper(reports: Sequence[ReplayReport]) -> Iterator[str]:
+    """Yield a slider, and a table of what each of *reports* did at the call where it stands: the last."""
+    calls = reports[0].calls
+    if not calls:
+        return
+    width = -(-len(calls) // MOST_STOPS)
+    # The last call is always one of them.
+    stops = [call.number for call in calls[::-width]][::-1]
+    data = {
+        "stops": _listed(stops),
+        "said": _listed([calls[number - 1].position for number in stops]),
+        "calls": str(len(calls)),
+        "edges": f"{_LEFT},{_RIGHT}",
+        "marks": "|".join(_MARKS[mark] for mark in _RANK),
+    }
+    fields = " ".join(f'data-{name}="{value}"' for name, value in data.items())
+    yield f'<div class="stepper" {fields}><label hidden><span>Step through the calls</span>'
+    last = len(stops) - 1
+    yield f'<input type="range" min="0" max="{last}" value="{last}"></label><table class="cards">'
+    yield f"<caption>At call <output>{stops[-1]:,}</output> of {len(calls):,}</caption><thead><tr>"
+    yield "".join(f'<th scope="col">{title}</th>' for title in ("configuration", *_TITLES))
+    yield "</tr></thead><tbody>"
+    for report in reports:
+        yield _row(report, stops)
+    yield "</tbody></table></div>"
+
+
+def _row(report: ReplayReport, stops: Sequence[int]) -> str:
+    """Return what *report* did at each of *stops*, of which the last is shown."""
+    known = {call.number: call for call in report.calls}
+    calls = [known.get(number) for number in stops]
+    cuts = _cuts(report)
+    view = ["" if call is None else str(call.view_tokens) for call in calls]
+    folded = [cuts[bisect_right(cuts, (number, maxsize)) - 1][1] for number in stops]
+    marks = ["full" if call is None else mark_of(call) for call in calls]
+    shown = (f"{int(view[-1]):,}" if view[-1] else "-", f"{folded[-1]:,}", _MARKS[marks[-1]])
+    cells = "".join(
+        f'<td data-label="{title}">{text}</td>' for title, text in zip(_TITLES, shown, strict=True)
+    )
+    return (
+        f'<tr data-view="{_listed(view)}" data-cut="{_listed(folded)}" '
+        f'data-mark="{"".join(str(_RANK.index(mark)) for mark in marks)}">'
+        f'<th scope="row">{plain_text(report.name)}</th>{cells}</tr>'
+    )
+
+
+def _cuts(report: ReplayReport) -> list[tuple[int, int]]:
+    """Return from which call on how many messages are folded away."""
+    made = (call for call in report.calls if call.status == "performed")
+    folds = ((call.number, call.fold.cut) for call in made if call.fold is not None)
+    return [(0, 0), *folds]
+
+
+def _listed(numbers: Sequence[int | str]) -> str:
+    return ",".join(map(str, numbers))

@@ -14,7 +14,6 @@ from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.meter import PrefixMeter, PrefixReading
 from foldline.providers.digest.summarizer import DigestSummarizer
-from foldline.providers.model import Summarizer
 from foldline.reduction.budget import budget_of
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import HistoryReductionEvent
@@ -72,7 +71,6 @@ def play(
     config: HistoryReductionConfig,
     *,
     name: str,
-    summarizer: Summarizer | None = None,
     check: bool = True,
     on_call: Callable[[], None] | None = None,
 ) -> Replay:
@@ -81,11 +79,9 @@ def play(
 
     The reducer gets the history up to there, and the state of the previous call, which goes
     through JSON each time if requests are checked, as if every call were a process of its own. A turn that the circuit
-    breaker ends is run again at once. The offline digest writes summaries if no *summarizer* does.
+    breaker ends is run again at once. The offline digest writes the summaries.
     """
-    player = _Player(
-        tape, config, summarizer or DigestSummarizer(counter=tape.counter), check=check
-    )
+    player = _Player(tape, config, check=check)
     for position in tape.calls:
         player.call(position)
         if on_call is not None:
@@ -96,13 +92,11 @@ def play(
 class _Player:
     """One session on its way through a reducer."""
 
-    def __init__(
-        self, tape: Tape, config: HistoryReductionConfig, summarizer: Summarizer, *, check: bool
-    ) -> None:
+    def __init__(self, tape: Tape, config: HistoryReductionConfig, *, check: bool) -> None:
         self._tape = tape
         self._config = config
         self._check = check
-        self._log = ReadingLog(summarizer)
+        self._log = ReadingLog(DigestSummarizer(counter=tape.counter))
         self._reducer = HistoryReducer(
             config, summarizer=self._log, counter=tape.counter, clock=self._now
         )
@@ -231,31 +225,28 @@ def _is_same(one: HistoryReductionState | None, other: HistoryReductionState | N
 
 
 class ReadingLog:
-    """A summarizer that passes every request on to another and records which messages it holds."""
+    """A summarizer that passes every request on to the digest and records which messages it holds."""
 
-    def __init__(self, summarizer: Summarizer) -> None:
-        """Record what *summarizer* reads; its name stays, so that its summaries stay valid."""
-        self._summarizer = summarizer
-        self.is_code = isinstance(summarizer, DigestSummarizer)
-        """Whether code writes what is passed on, so that it is a record already."""
+    is_code = True
+    """What it passes on is a record already."""
+
+    def __init__(self, digest: DigestSummarizer) -> None:
+        """Record what *digest* reads; its name stays, so that its summaries stay valid."""
+        self._digest = digest
+        self.name = digest.name
+        """The name of the digest."""
         self._positions: dict[int, int] = {}
         self._messages: list[Message] = []
         self._counts: Counter[int] = Counter()
         self._news: list[int] = []
         self._written: list[str] = []
 
-    @property
-    def name(self) -> str:
-        """The name of the summarizer that is asked."""
-        return self._summarizer.name
-
     async def summarize(self, request: SummaryRequest) -> str:
         """Record the messages of *request* and pass it on."""
         positions = [self._positions[id(message)] for message in request.messages]
         self._counts.update(positions)
         self._news.extend(positions)
-        written = await self._summarizer.summarize(request)
-        self._written.append(written if isinstance(written, str) else written.text)
+        self._written.append(await self._digest.summarize(request))
         return self._written[-1]
 
     def follow(self, message: Message) -> None:

@@ -12,12 +12,10 @@ from importlib.resources import files
 from itertools import repeat
 from string import Template
 
-from foldline.replay.calls import stepper
 from foldline.replay.columns import Column, Row, describe, rows, shown_columns
 from foldline.replay.conclusion import Conclusion, conclude
-from foldline.replay.inspection_page import plain_text
-from foldline.replay.numbers import counted, shown_dollars
-from foldline.replay.picture import MOST_CURVES, marks_of, overlay
+from foldline.replay.numbers import counted, plain_text, shown_dollars
+from foldline.replay.picture import MOST_CURVES, marks_of, overlay, stepper
 from foldline.replay.record import CallRecord, FoldRecord, ReplayReport
 from foldline.replay.telling import MOST_TEXT, Spoken, telling
 

@@ -1,6 +1,6 @@
 """A session made ready to be played any number of times."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from foldline.history.digest import EMPTY_DIGEST, chain_digests
@@ -26,7 +26,7 @@ class Tape:
             session.messages[at].usage if at < len(session.messages) else None for at in self.calls
         )
         """What the vendor reported for each call, if the recording has it."""
-        self.idle = tuple(_idle(session.messages, self.calls))
+        self.idle = tuple(self._idle())
         """The seconds from the answer before to each call; None if the recording has no times."""
         self._sizes = {
             id(message): count_message(message, self.counter) for message in session.messages
@@ -63,23 +63,18 @@ class Tape:
 
     def time(self, position: int) -> datetime | None:
         """Return when the call was made before which *position* messages had been said."""
-        return _time(self.messages, position)
+        return self.messages[position - 1].created_at if position else None
 
-
-def _time(messages: Sequence[Message], position: int) -> datetime | None:
-    return messages[position - 1].created_at if position else None
-
-
-def _idle(messages: Sequence[Message], calls: Sequence[int]) -> Iterator[float | None]:
-    answered: datetime | None = None
-    for at in calls:
-        asked = _time(messages, at)
-        # Times with and without a zone cannot be compared.
-        if asked is None or answered is None or (asked.tzinfo is None) != (answered.tzinfo is None):
-            yield None
-        else:
-            yield (asked - answered).total_seconds()
-        answered = (messages[at].created_at if at < len(messages) else None) or asked
+    def _idle(self) -> Iterator[float | None]:
+        answered: datetime | None = None
+        for at in self.calls:
+            asked = self.time(at)
+            # Times with and without a zone cannot be compared.
+            if not asked or not answered or (asked.tzinfo is None) != (answered.tzinfo is None):
+                yield None
+            else:
+                yield (asked - answered).total_seconds()
+            answered = (self.time(at + 1) if at < len(self.messages) else None) or asked
 
 
 def model_calls(messages: Iterable[Message]) -> tuple[int, ...]:

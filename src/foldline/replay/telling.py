@@ -6,15 +6,14 @@ from msgspec import Struct
 
 from foldline.history.messages import Message
 from foldline.reduction.shortening import shown
-from foldline.replay.inspection import Inspector
-from foldline.replay.inspection_page import inspected, plain_text
-from foldline.replay.numbers import counted
+from foldline.replay.inspection import Inspection, Inspector
+from foldline.replay.numbers import counted, plain_text
 from foldline.replay.player import Replay, Stretch, spans
 from foldline.replay.quality.identifiers import said
 from foldline.replay.tape import Tape
 
 
-__all__ = ["MOST_ROWS", "MOST_TEXT", "Spoken", "telling"]
+__all__ = ["MOST_ROWS", "MOST_TEXT", "Spoken", "inspected", "telling"]
 
 
 MOST_TEXT = 4_000_000
@@ -24,6 +23,8 @@ MOST_ROWS = 1_000
 """How many messages of a session are listed, the newest ones."""
 
 _SHORTEST, _LONGEST = 80, 4_000
+_MOST_LINES, _LONGEST_LINE = 300, 2_000
+_MOST_LOST, _LONGEST_LOST = 100, 300
 _CUT = "… {:,} more characters"
 
 
@@ -174,3 +175,33 @@ def _clipped(text: str, most: int) -> str:
         return plain_text(text, keeps_lines=True)
     left = len(text) - most
     return plain_text(text[:most], keeps_lines=True) + _CUT.format(left)
+
+
+def inspected(found: Inspection) -> Iterator[str]:
+    """Yield the lines of a summary beside their messages, and what it lost."""
+    yield '<div class="scroll"><table><thead><tr><th scope="col">line</th>'
+    yield '<th scope="col">messages</th></tr></thead><tbody>'
+    for line in found.lines[:_MOST_LINES]:
+        where = ", ".join(f"{number:,}" for number in line.messages)
+        mark = " =" if line.is_verbatim else ""
+        yield f"<tr><td>{plain_text(line.text[:_LONGEST_LINE])}</td><td>{where}{mark}</td></tr>"
+    yield "</tbody></table></div>"
+    if len(found.lines) > _MOST_LINES:
+        yield f"<p>and {len(found.lines) - _MOST_LINES:,} more lines</p>"
+    yield "<details><summary>What was lost</summary>"
+    lost = [f"{one.text} (message {one.message:,})" for one in found.identifiers]
+    yield from _list(f"{len(lost):,} of {found.known:,} identifiers are lost", lost)
+    for name, told in (("user messages", found.requests), ("rules", found.rules)):
+        gone = [f"message {one.message:,}: {one.text}" for one in told if not one.is_kept]
+        yield from _list(f"{len(gone):,} of {len(told):,} {name} are not there word for word", gone)
+    yield "</details>"
+
+
+def _list(title: str, items: Iterable[str]) -> Iterator[str]:
+    items = list(items)
+    yield f"<p>{title}{':' if items else ''}</p><ul>"
+    for text in items[:_MOST_LOST]:
+        yield f"<li>{plain_text(text[:_LONGEST_LOST])}{'…' if len(text) > _LONGEST_LOST else ''}</li>"
+    if len(items) > _MOST_LOST:
+        yield f"<li>and {len(items) - _MOST_LOST:,} more</li>"
+    yield "</ul>"

@@ -23,11 +23,7 @@ from foldline.history.messages import Message
 from foldline.history.parts import ToolCallResponsePart
 from foldline.history.signed import without_signed
 from foldline.reduction.state import HistoryReductionState
-from foldline.testing.grammars import (
-    check_anthropic,
-    check_openai_chat,
-    check_openai_responses,
-)
+from foldline.testing.grammars import check_anthropic, check_openai_chat, check_openai_responses
 
 
 __all__ = ["Judge", "losses", "settled", "violations"]

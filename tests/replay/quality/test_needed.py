@@ -3,8 +3,7 @@
 from foldline.history.messages import Message
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.replay.quality.moments import Transcript, moments
-from foldline.replay.quality.needed import needed_later
-from foldline.replay.quality.ways import DIGEST, LEDGER, WAYS
+from foldline.replay.quality.ways import DIGEST, LEDGER, WAYS, needed_later
 from tests.replay.quality.conftest import MakeCall, MakeTape
 
 

@@ -83,7 +83,7 @@ def test_sessions_are_added_up(tape: Tape) -> None:
     assert (report.sessions, cells["all values"].n) == (2, 4)
     assert cells["old values"].shares["chance"].kept == 1
     once = quality_of([tape], _SHORT).accounting
-    assert report.accounting == once.plus(once)
+    assert report.accounting == once + once
 
 
 def test_each_call_is_announced(tape: Tape) -> None:

@@ -58,6 +58,27 @@ _CALL = "foldline.call"
 # Source: OpenTelemetry GenAI semantic conventions, page gen-ai-metrics.
 _TOKEN_BOUNDARIES = tuple(4**power for power in range(14))
 _SECOND_BOUNDARIES = tuple(0.01 * 2**power for power in range(14))
+_CALLS, _FOLDS = "gen_ai.client.operation.duration", "foldline.fold.duration"
+_WAITS = "foldline.lease.wait"
+_DURATIONS = {
+    _CALLS: "GenAI operation duration.",
+    _FOLDS: "Duration of folds.",
+    _WAITS: "Waiting of turns for those of others.",
+}
+_COUNTERS = {
+    "folds": ("{fold}", "Folds that were tried."),
+    "hits": ("{hit}", "Model calls that used an existing reduction."),
+    "tokens.saved": ("{token}", "Estimated tokens that views saved, summed over model calls."),
+    "summarizer.calls": ("{call}", "Calls of summarizers."),
+    "tokens.resent": (
+        "{token}",
+        "Estimated tokens that the request before had at the same place, sent again.",
+    ),
+    "tokens.missed": (
+        "{token}",
+        "Tokens of the request before that the vendor's cache did not serve.",
+    ),
+}
 
 
 class _Call(Struct):
@@ -281,46 +302,16 @@ class _Metrics:
             "Number of input and output tokens used.",
             explicit_bucket_boundaries_advisory=_TOKEN_BOUNDARIES,
         )
-        self._durations, self._fold_durations, self._waits = (
-            meter.create_histogram(
+        self._seconds = {
+            name: meter.create_histogram(
                 name, "s", description, explicit_bucket_boundaries_advisory=_SECOND_BOUNDARIES
             )
-            for name, description in (
-                ("gen_ai.client.operation.duration", "GenAI operation duration."),
-                ("foldline.fold.duration", "Duration of folds."),
-                ("foldline.lease.wait", "Waiting of turns for those of others."),
-            )
-        )
-        (
-            self._folds,
-            self._hits,
-            self._saved,
-            self._summarizer_calls,
-            self._resent,
-            self._missed,
-        ) = (
-            meter.create_counter(f"foldline.{name}", unit, description)
-            for name, unit, description in (
-                ("folds", "{fold}", "Folds that were tried."),
-                ("hits", "{hit}", "Model calls that used an existing reduction."),
-                (
-                    "tokens.saved",
-                    "{token}",
-                    "Estimated tokens that views saved, summed over model calls.",
-                ),
-                ("summarizer.calls", "{call}", "Calls of summarizers."),
-                (
-                    "tokens.resent",
-                    "{token}",
-                    "Estimated tokens that the request before had at the same place, sent again.",
-                ),
-                (
-                    "tokens.missed",
-                    "{token}",
-                    "Tokens of the request before that the vendor's cache did not serve.",
-                ),
-            )
-        )
+            for name, description in _DURATIONS.items()
+        }
+        self._counts = {
+            name: meter.create_counter(f"foldline.{name}", unit, description)
+            for name, (unit, description) in _COUNTERS.items()
+        }
 
     def called(
         self,
@@ -338,7 +329,7 @@ class _Metrics:
             for kind, tokens in counts.items():
                 self._tokens.record(tokens, attributes | {"gen_ai.token.type": kind})
         failed: Attributes = {} if error is None else {ERROR_TYPE: error}
-        self._durations.record(seconds, attributes | failed)
+        self._seconds[_CALLS].record(seconds, attributes | failed)
 
     def sent(self, event: RequestSentEvent | IterationFinishedEvent, named: Attributes) -> None:
         if isinstance(event, IterationFinishedEvent):
@@ -346,26 +337,28 @@ class _Metrics:
                 why: Attributes = (
                     {} if event.cache_miss is None else {"foldline.cache.miss": event.cache_miss}
                 )
-                self._missed.add(event.missed_tokens, named | why)
+                self._counts["tokens.missed"].add(event.missed_tokens, named | why)
         elif event.resent_because is not None:
             cause: Attributes = {"foldline.resent.because": event.resent_because}
-            self._resent.add(event.resent_tokens, named | cause)
+            self._counts["tokens.resent"].add(event.resent_tokens, named | cause)
 
     def waited(self, seconds: float) -> None:
-        self._waits.record(seconds)
+        self._seconds[_WAITS].record(seconds)
 
     def folded(self, event: HistoryReductionEvent) -> None:
         attributes = {
             "foldline.fold.status": event.status,
             "foldline.fold.strategy": event.strategy,
         }
-        self._folds.add(1, attributes)
-        self._fold_durations.record(event.duration, attributes)
-        self._summarizer_calls.add(event.summarizer_calls, attributes)
+        self._counts["folds"].add(1, attributes)
+        self._seconds[_FOLDS].record(event.duration, attributes)
+        self._counts["summarizer.calls"].add(event.summarizer_calls, attributes)
 
     def viewed(self, event: HistoryReductionEvent) -> None:
         attributes = {"foldline.fold.strategy": event.strategy}
         if event.status == "cache_hit":
-            self._hits.add(1, attributes)
+            self._counts["hits"].add(1, attributes)
         if is_compacted(event):
-            self._saved.add(max(0, event.original_tokens - event.reduced_tokens), attributes)
+            self._counts["tokens.saved"].add(
+                max(0, event.original_tokens - event.reduced_tokens), attributes
+            )

@@ -2,7 +2,6 @@
 
 from typing import Annotated, Any
 
-import typer
 from msgspec import Struct
 from msgspec.structs import replace
 from rich.console import Console
@@ -13,10 +12,12 @@ from foldline.apps.cli.options import (
     FormatOption,
     JsonOption,
     ModelOption,
+    PricesOption,
     WindowOption,
+    argument,
     takes,
 )
-from foldline.apps.cli.prices import PricesOption, source_of, window_for
+from foldline.apps.cli.prices import source_of, window_for
 from foldline.apps.cli.replay import terms_of
 from foldline.apps.cli.sources import recorded_in
 from foldline.apps.cli.terminal import clean, output_console, plain_table, progress
@@ -36,9 +37,7 @@ _NEVER = "never"
 
 
 class _AdviseOptions(Struct, frozen=True, kw_only=True):
-    files: Annotated[
-        list[str], typer.Argument(metavar="FILE...", help="Recorded conversations of one agent.")
-    ]
+    files: Annotated[list[str], argument("FILE...", "Recorded conversations of one agent.")]
     format: FormatOption = None
     model: ModelOption = None
     prices: PricesOption = None

@@ -4,12 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated
 
-import typer
 from msgspec import Struct
 from rich.text import Text
 
 from foldline.apps.cli.files import print_json
-from foldline.apps.cli.options import FormatOption, JsonOption, SourceOptions, takes
+from foldline.apps.cli.options import FormatOption, JsonOption, SourceOptions, argument, takes
 from foldline.apps.cli.sources import sessions_of
 from foldline.apps.cli.terminal import clean, first_line, output_console, plain_table
 from foldline.checks import expect_choice
@@ -75,10 +74,7 @@ def _held(message: Message) -> set[str]:
 
 
 class _FormatsOptions(Struct, frozen=True, kw_only=True):
-    file: Annotated[
-        str | None,
-        typer.Argument(metavar="FILE", help="List the sessions of this file instead."),
-    ] = None
+    file: Annotated[str | None, argument("FILE", "List the sessions of this file instead.")] = None
     format: FormatOption = None
     json: JsonOption = False
 

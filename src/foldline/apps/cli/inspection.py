@@ -1,14 +1,13 @@
-"""`foldline inspect`: a summary beside the messages that it stands for, and what it lost."""
+"""`foldline inspect` and `threads summary`: a summary beside its messages, and what it lost."""
 
 from collections.abc import Sequence
 from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
 from foldline.apps.cli.files import print_json
-from foldline.apps.cli.options import ConfigOptions, JsonOption, ModelOption, takes
+from foldline.apps.cli.options import ConfigOptions, JsonOption, ModelOption, option, takes
 from foldline.apps.cli.sources import (
     configured,
     note_sessions,
@@ -16,6 +15,7 @@ from foldline.apps.cli.sources import (
     read_config,
     read_state,
 )
+from foldline.apps.cli.stores import ThreadOptions, found_thread, with_store
 from foldline.apps.cli.terminal import clean, first_line, output_console, plain_table
 from foldline.errors import UsageError
 from foldline.history.history import History
@@ -25,9 +25,10 @@ from foldline.replay.inspection import Inspection, inspect_summary
 from foldline.replay.numbers import counted
 from foldline.replay.quality.moments import moments
 from foldline.replay.tape import Tape
+from foldline.threads.store import ThreadStore
 
 
-__all__ = ["inspect", "print_inspection"]
+__all__ = ["inspect", "print_inspection", "show_summary"]
 
 
 _MOST_LOST = 20
@@ -36,19 +37,13 @@ _LINE = 160
 
 
 class _InspectOptions(ConfigOptions, frozen=True, kw_only=True):
-    config: Annotated[
-        str | None, typer.Option(metavar="FILE", help="A configuration in JSON or TOML.")
-    ] = None
+    config: Annotated[str | None, option("FILE", "A configuration in JSON or TOML.")] = None
     model: ModelOption = None
     state: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="The reduction to show, as reduce --state wrote it, for FILE."
-        ),
+        str | None, option("FILE", "The reduction to show, as reduce --state wrote it, for FILE.")
     ] = None
     fold: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Which fold to show; the last one by default."),
+        int | None, option("N", "Which fold to show; the last one by default.", min=1)
     ] = None
     json: JsonOption = False
 
@@ -150,3 +145,32 @@ def _print_first(console: Console, texts: Sequence[str]) -> None:
         console.print(Text(f"  {text}"))
     if len(texts) > _MOST_LOST:
         console.print(Text(f"  and {len(texts) - _MOST_LOST:,} more"))
+
+
+class _SummaryOptions(ThreadOptions, frozen=True, kw_only=True):
+    back: Annotated[int, option("N", "Show the summary N folds before the newest.", min=0)] = 0
+
+
+@takes(_SummaryOptions)
+def show_summary(options: _SummaryOptions) -> None:
+    """
+    Show the summary of a thread, each line beside its messages, and what it lost.
+
+    It is what the next turn shows its model in place of the folded messages. `foldline inspect` explains
+    what is printed, also with --json.
+    """
+    found = with_store(options, lambda store: _inspected(store, options))
+    if options.json:
+        print_json(found)
+    else:
+        print_inspection(output_console(), found)
+
+
+async def _inspected(store: ThreadStore, options: _SummaryOptions) -> Inspection:
+    thread = await found_thread(store, options.id, options.tenant)
+    kept = [one for one in await thread.reductions() if one.front_messages()]
+    if len(kept) <= options.back:
+        has = f"{counted(len(kept), 'fold')} with a summary" if kept else "no summary yet"
+        message = f"thread {options.id!r} has {has}"
+        raise UsageError(message)
+    return inspect_summary(History(await thread.get_messages()), kept[options.back])

@@ -9,7 +9,7 @@ import msgspec
 import typer
 from msgspec import Struct
 
-from foldline.apps.cli.prices import PricesOption
+from foldline.apps.cli.terminal import name_flags
 
 
 __all__ = [
@@ -18,32 +18,46 @@ __all__ = [
     "HtmlOption",
     "JsonOption",
     "ModelOption",
+    "PricesOption",
     "RunOptions",
     "SourceOptions",
     "WindowOption",
+    "argument",
+    "flag",
+    "option",
     "takes",
 ]
 
 
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document and nothing else.")
-]
+def option(metavar: str, meaning: str, **more: Any) -> Any:
+    """Return the description of an option with a value, for typer."""
+    return typer.Option(metavar=metavar, help=meaning, **more)
+
+
+def flag(names: str, meaning: str) -> Any:
+    """Return the description of an option without a value, for typer."""
+    return typer.Option(names, help=meaning)
+
+
+def argument(metavar: str, meaning: str, **more: Any) -> Any:
+    """Return the description of an argument, for typer."""
+    return typer.Argument(metavar=metavar, help=meaning, **more)
+
+
+JsonOption = Annotated[bool, flag("--json", "Print one JSON document and nothing else.")]
 """The option that every command has."""
 
 FormatOption = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME",
-        help="The format of FILE if it is not detected; `foldline formats` lists them.",
-    ),
+    option("NAME", "The format of FILE if it is not detected; `foldline formats` lists them."),
 ]
 """The option of what reads a recorded conversation."""
 
 ModelOption = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME",
-        help="The model that the requests are for, such as anthropic:claude-sonnet-4-6: its window "
+    option(
+        "NAME",
+        "The model that the requests are for, such as anthropic:claude-sonnet-4-6: its window "
         "counts, and no model is called.",
     ),
 ]
@@ -51,34 +65,40 @@ ModelOption = Annotated[
 
 WindowOption = Annotated[
     int | None,
-    typer.Option(
-        metavar="N",
-        min=1,
-        help="The model's window in tokens; else that of the model that is named, --model before "
+    option(
+        "N",
+        "The model's window in tokens; else that of the model that is named, --model before "
         "--prices; 128000 if it is not known.",
+        min=1,
     ),
 ]
 """The option of what must know how much fits."""
 
-HtmlOption = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Write a page with pictures to this file.")
-]
+HtmlOption = Annotated[str | None, option("FILE", "Write a page with pictures to this file.")]
 """The option of what replays a session."""
+
+
+PricesOption = Annotated[
+    str | None,
+    option(
+        "MODEL|LIST",
+        "The name of a model, such as anthropic:claude-sonnet-4-6, or dollars for a million "
+        "tokens: input=3,output=15,cached_read=0.3,cache_write=3.75,lifetime=300.",
+    ),
+]
+"""The option of what folds by prices, or shows amounts."""
 
 
 class SourceOptions(Struct, frozen=True, kw_only=True):
     """Which conversation to read."""
 
-    file: Annotated[
-        str,
-        typer.Argument(metavar="FILE", help="A recorded conversation; - is the standard input."),
-    ]
+    file: Annotated[str, argument("FILE", "A recorded conversation; - is the standard input.")]
     format: FormatOption = None
     session: Annotated[
         str | None,
-        typer.Option(
-            metavar="N|ID",
-            help="The session, if FILE holds several: its number in the list of `foldline formats "
+        option(
+            "N|ID",
+            "The session, if FILE holds several: its number in the list of `foldline formats "
             "FILE`, which goes first, or its id.",
         ),
     ] = None
@@ -88,82 +108,67 @@ class ConfigOptions(SourceOptions, frozen=True, kw_only=True):
     """How to reduce it; each option wins over the same field of a configuration file."""
 
     strategy: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="summarizing (the default), clearing or message-counting.",
-        ),
+        str | None, option("NAME", "summarizing (the default), clearing or message-counting.")
     ] = None
     unit: Annotated[
         str | None,
-        typer.Option(
-            metavar="UNIT",
-            help="What --target and --threshold count: exchanges (the default) or messages; tokens "
+        option(
+            "UNIT",
+            "What --target and --threshold count: exchanges (the default) or messages; tokens "
             "with --token-target.",
         ),
     ] = None
     target: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            help="How many units a fold keeps; 20 with --threshold or --unit, else a quarter of "
+        option(
+            "N",
+            "How many units a fold keeps; 20 with --threshold or --unit, else a quarter of "
             "the ceiling.",
         ),
     ] = None
     threshold: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            help="How many more may gather before a fold; 5 with --target or --unit, else what fits "
+        option(
+            "N",
+            "How many more may gather before a fold; 5 with --target or --unit, else what fits "
             "below the ceiling.",
         ),
     ] = None
     layers: Annotated[
         bool | None,
-        typer.Option(
-            "--layers/--single",
-            help="Summaries in layers, or a single rolling one (the default).",
-        ),
+        flag("--layers/--single", "Summaries in layers, or a single rolling one (the default)."),
     ] = None
     token_target: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="How many tokens a fold keeps, in place of --target."),
+        int | None, option("N", "How many tokens a fold keeps, in place of --target.")
     ] = None
     token_threshold: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help="With --token-target: how many more may gather; 1000 by default."
-        ),
+        int | None, option("N", "With --token-target: how many more may gather; 1000 by default.")
     ] = None
     behavior: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="What follows a fold: continue (the default) or circuit-breaker, which ends the "
-            "turn.",
+        option(
+            "NAME",
+            "What follows a fold: continue (the default) or circuit-breaker, which ends the turn.",
         ),
     ] = None
     trigger: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="What calls for a fold below the ceiling: count or balance, which needs prices and "
+        option(
+            "NAME",
+            "What calls for a fold below the ceiling: count or balance, which needs prices and "
             "is the default with them if no threshold is given.",
         ),
     ] = None
     loss_cost: Annotated[
         float | None,
-        typer.Option(
-            metavar="USD",
-            help="The damage of one fold beside its price, in US dollars; 0 by default.",
-        ),
+        option("USD", "The damage of one fold beside its price, in US dollars; 0 by default."),
     ] = None
     window: WindowOption = None
     ceiling: Annotated[
         float | None,
-        typer.Option(
-            metavar="N",
-            help="The most tokens of a request, or, up to 1, its share of the window; 0.7 of it "
+        option(
+            "N",
+            "The most tokens of a request, or, up to 1, its share of the window; 0.7 of it "
             "and at most 64000 by default.",
         ),
     ] = None
@@ -174,21 +179,16 @@ class RunOptions(ConfigOptions, frozen=True, kw_only=True):
 
     config: Annotated[
         # A list, because the last of two values would silently win over the first.
-        list[str] | None,
-        typer.Option(metavar="FILE", help="A configuration in JSON or TOML; only one."),
+        list[str] | None, option("FILE", "A configuration in JSON or TOML; only one.")
     ] = None
     model: ModelOption = None
     prices: PricesOption = None
     state: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="The reduction of the previous call; it may not exist yet."
-        ),
+        str | None, option("FILE", "The reduction of the previous call; it may not exist yet.")
     ] = None
-    force: Annotated[
-        bool, typer.Option("--force", help="Fold now, however little has gathered.")
-    ] = False
-    skip: Annotated[bool, typer.Option("--skip", help="Show the full history.")] = False
+    force: Annotated[bool, flag("--force", "Fold now, however little has gathered.")] = False
+    skip: Annotated[bool, flag("--skip", "Show the full history.")] = False
+    json: JsonOption = False
 
 
 def takes(
@@ -200,6 +200,7 @@ def takes(
 
     def decorate(run: Callable[..., None]) -> Callable[..., None]:
         def command(**given: Any) -> None:
+            name_flags()
             values = {**given, **fixed}
             made = [
                 kind(**{one.name: values[one.name] for one in group})

@@ -1,8 +1,5 @@
 """Prices on the command line."""
 
-from typing import Annotated
-
-import typer
 from msgspec.structs import replace
 
 from foldline.errors import ConfigError, UsageError
@@ -14,18 +11,7 @@ from foldline.reduction.config_reader import config_from_mapping
 from foldline.reduction.prices import Prices
 
 
-__all__ = ["PricesOption", "named_prices", "priced", "source_of", "window_for", "with_prices"]
-
-
-PricesOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="MODEL|LIST",
-        help="The name of a model, such as anthropic:claude-sonnet-4-6, or dollars for a million "
-        "tokens: input=3,output=15,cached_read=0.3,cache_write=3.75,lifetime=300.",
-    ),
-]
-"""The option of what folds by prices, or shows amounts."""
+__all__ = ["named_prices", "priced", "source_of", "window_for", "with_prices"]
 
 
 def named_prices(text: str | None) -> Prices | None:

@@ -2,19 +2,24 @@
 
 from typing import Annotated, Any
 
-import typer
 from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
 
 from foldline.apps.cli.files import print_json
-from foldline.apps.cli.options import ConfigOptions, JsonOption, ModelOption, takes
+from foldline.apps.cli.options import (
+    ConfigOptions,
+    JsonOption,
+    ModelOption,
+    argument,
+    option,
+    takes,
+)
 from foldline.apps.cli.sources import configured, read_config, recorded_in
 from foldline.apps.cli.terminal import clean, output_console, plain_table, progress
 from foldline.errors import UsageError
 from foldline.replay.numbers import counted
 from foldline.replay.quality.figures import Share
-from foldline.replay.quality.mixing import interleaved
 from foldline.replay.quality.moments import model_turns
 from foldline.replay.quality.report import FEW, KEPT, QualityReport, quality_of
 from foldline.replay.quality.ways import DIGEST, WAYS
@@ -32,25 +37,12 @@ _UPPER_BOUND = (
 
 
 class _QualityOptions(Struct, frozen=True, kw_only=True):
-    files: Annotated[
-        list[str], typer.Argument(metavar="FILE...", help="Recorded conversations of agents.")
-    ]
-    config: Annotated[
-        str | None, typer.Option(metavar="FILE", help="A configuration in JSON or TOML.")
-    ] = None
+    files: Annotated[list[str], argument("FILE...", "Recorded conversations of agents.")]
+    config: Annotated[str | None, option("FILE", "A configuration in JSON or TOML.")] = None
     model: ModelOption = None
     summary_budget: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="The most tokens of a summary; chosen by default."),
+        int | None, option("N", "The most tokens of a summary; chosen by default.", min=1)
     ] = None
-    interleave: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="Play so many sessions at once, in turns of four messages: a stress.",
-        ),
-    ] = 1
     json: JsonOption = False
 
 
@@ -72,8 +64,7 @@ def quality(options: _QualityOptions, how: ConfigOptions) -> None:
     """
     base = None if options.config is None else read_config(options.config)
     config = configured(how, base, model=options.model)
-    sessions = list(recorded_in(options.files, how.format, needs_one=True))
-    tapes = [Tape(one) for one in interleaved(sessions, options.interleave)]
+    tapes = [*map(Tape, recorded_in(options.files, how.format))]
     calls = sum(len(model_turns(tape)) for tape in tapes)
     if not calls:
         message = "the files hold no model call: give recorded conversations"
@@ -83,7 +74,7 @@ def quality(options: _QualityOptions, how: ConfigOptions) -> None:
     if options.json:
         print_json(_document(report))
     else:
-        _print(output_console(), report, options.interleave)
+        _print(output_console(), report)
 
 
 def _document(report: QualityReport) -> dict[str, Any]:
@@ -110,11 +101,10 @@ def _figures(share: Share) -> dict[str, Any]:
     }
 
 
-def _print(console: Console, report: QualityReport, size: int) -> None:
-    mixed = "" if size == 1 else f", {size} conversations interleaved in each: a stress"
+def _print(console: Console, report: QualityReport) -> None:
     console.print(
         f"{counted(report.sessions, 'session')}, {counted(report.calls, 'model call')}, "
-        f"{counted(report.folds, 'fold')}{mixed}"
+        f"{counted(report.folds, 'fold')}"
     )
     if not report.folds:
         console.print(

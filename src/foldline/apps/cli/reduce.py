@@ -3,8 +3,7 @@
 from pathlib import Path, PurePath
 from typing import Annotated, Any
 
-import typer
-from msgspec import Struct, structs
+from msgspec import structs
 from rich.table import Table
 from rich.text import Text
 
@@ -12,7 +11,7 @@ from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.apps.cli.files import check_targets, print_document, print_json, write_files
 from foldline.apps.cli.formats import TARGETS, left_out_note, target_format
-from foldline.apps.cli.options import JsonOption, RunOptions, takes
+from foldline.apps.cli.options import RunOptions, option, takes
 from foldline.apps.cli.prices import priced
 from foldline.apps.cli.sources import (
     configured,
@@ -21,17 +20,15 @@ from foldline.apps.cli.sources import (
     read_config,
     read_state,
 )
-from foldline.apps.cli.streaming import large_log
+from foldline.apps.cli.streaming import Folded, large_log
 from foldline.apps.cli.terminal import error_console, note, output_console, progress
 from foldline.apps.cli.viewing import show_view
 from foldline.errors import UsageError
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.logs.importer import Session
 from foldline.providers.price_list import prices_for
 from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
-from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.verdict import Verdict
 from foldline.reduction.view import view_tokens
 from foldline.replay.numbers import counted
@@ -40,15 +37,9 @@ from foldline.replay.numbers import counted
 __all__ = ["plan", "reduce"]
 
 
-class _Run(Struct, frozen=True, kw_only=True):
-    session: Session
-    history: History
+class _Run(Folded, frozen=True, kw_only=True):
     config: HistoryReductionConfig
-    state: HistoryReductionState | None
     overrides: AgentRunConfig
-
-    folds: int = 0
-    """How many folds were made while a large log was read."""
 
     @property
     def messages(self) -> str:
@@ -75,16 +66,14 @@ def _begin(options: RunOptions, *, streams: bool = False) -> _Run:
     if options.state is not None and Path(options.state).exists():
         state = read_state(options.state)
     with progress(f"reading {PurePath(options.file).name}", None) as advance:
-        large = large_log(options, config, state, advance) if streams else None
-        session = one_session(options) if large is None else large.session
-        history = History(session.messages) if large is None else large.history
-    note_sessions([session])
+        read = large_log(options, config, state, advance) if streams else None
+        if read is None:
+            session = one_session(options)
+            read = Folded(session=session, history=History(session.messages), state=state)
+    note_sessions([read.session])
     return _Run(
-        session=session,
-        history=history,
+        **structs.asdict(read),
         config=config,
-        state=state if large is None else large.state,
-        folds=0 if large is None else large.folds,
         overrides=AgentRunConfig(
             skip_history_reduction=options.skip, trigger_history_reduction=options.force
         ),
@@ -94,16 +83,13 @@ def _begin(options: RunOptions, *, streams: bool = False) -> _Run:
 class _ReduceOptions(RunOptions, frozen=True, kw_only=True):
     to: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="With --json or --output: openai-chat, openai-responses, anthropic or foldline; "
+        option(
+            "NAME",
+            "With --json or --output: openai-chat, openai-responses, anthropic or foldline; "
             "by default the format of FILE if it is one of these, else openai-chat.",
         ),
     ] = None
-    output: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the view to this file as JSON.")
-    ] = None
-    json: JsonOption = False
+    output: Annotated[str | None, option("FILE", "Write the view to this file as JSON.")] = None
 
 
 @takes(_ReduceOptions)
@@ -173,12 +159,8 @@ def _what_happened(run: _Run, reduced: ReducedHistory[Message]) -> str:
     return "; ".join(facts)
 
 
-class _PlanOptions(RunOptions, frozen=True, kw_only=True):
-    json: JsonOption = False
-
-
-@takes(_PlanOptions)
-def plan(options: _PlanOptions) -> None:
+@takes(RunOptions)
+def plan(options: RunOptions) -> None:
     """
     Show what reduce would do with a conversation: verdict, reason, cut and counts.
 

@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Annotated, Any
 
 import msgspec
-import typer
 from msgspec import Struct
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, RenderableType
@@ -20,9 +19,12 @@ from foldline.apps.cli.options import (
     HtmlOption,
     JsonOption,
     ModelOption,
+    PricesOption,
+    flag,
+    option,
     takes,
 )
-from foldline.apps.cli.prices import PricesOption, named_prices, priced, source_of
+from foldline.apps.cli.prices import named_prices, priced, source_of
 from foldline.apps.cli.sources import (
     configured,
     is_configured,
@@ -49,13 +51,7 @@ from foldline.replay.columns import (
     rows,
     shown_columns,
 )
-from foldline.replay.comparison import (
-    NO_REDUCTION,
-    USUAL,
-    Comparison,
-    compare,
-    needs_no_folding,
-)
+from foldline.replay.comparison import NO_REDUCTION, USUAL, Comparison, compare, needs_no_folding
 from foldline.replay.conclusion import Conclusion, conclude
 from foldline.replay.numbers import counted, short_number
 from foldline.replay.record import ReplayReport, Totals
@@ -78,26 +74,20 @@ _NEED_NONE = "{:,} of {:,} sessions need no folding: sending all of it is the ch
 
 class _ReplayOptions(ConfigOptions, frozen=True, kw_only=True):
     config: Annotated[
-        list[str] | None,
-        typer.Option(metavar="FILE", help="A configuration in JSON or TOML; may be given again."),
+        list[str] | None, option("FILE", "A configuration in JSON or TOML; may be given again.")
     ] = None
-    compare: Annotated[
-        bool, typer.Option("--compare", help="Play the usual configurations too.")
-    ] = False
+    compare: Annotated[bool, flag("--compare", "Play the usual configurations too.")] = False
     check: Annotated[
-        bool,
-        typer.Option(
-            "--check/--no-check", help="Check that vendors accept every request (the default)."
-        ),
+        bool, flag("--check/--no-check", "Check that vendors accept every request (the default).")
     ] = True
     model: ModelOption = None
     prices: PricesOption = None
     html: HtmlOption = None
     text: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--text",
-            help="With --html: show what was said beside what the model was told at each call; the "
+            "With --html: show what was said beside what the model was told at each call; the "
             "page then holds text of the conversation.",
         ),
     ] = False

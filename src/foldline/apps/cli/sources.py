@@ -89,16 +89,14 @@ def sessions_in(data: bytes, options: SourceOptions) -> tuple[Session, ...]:
     return (_chosen(sessions, options.session, where),)
 
 
-def recorded_in(
-    files: Sequence[str], format: str | None, *, needs_one: bool = False
-) -> Iterator[Session]:
-    """Yield the sessions of *files*, but note those in unknown formats; one alone may be needed."""
+def recorded_in(files: Sequence[str], format: str | None) -> Iterator[Session]:
+    """Yield the sessions of *files*, but note those of several that are in unknown formats."""
     for file in files:
         data = read_file(file)
         try:
             sessions = sessions_in(data, SourceOptions(file=file, format=format))
         except FormatError as error:
-            if needs_one and len(files) == 1:
+            if len(files) == 1:
                 raise
             note(str(error))
             continue

@@ -9,11 +9,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
-import typer
 from msgspec import Struct
 
 from foldline.apps.cli.files import read_file
-from foldline.apps.cli.options import JsonOption
+from foldline.apps.cli.options import JsonOption, argument, option
 from foldline.errors import (
     ConfigError,
     StoreCorruptError,
@@ -88,11 +87,7 @@ def as_id(text: str | None) -> str | None:
 
 KeyFileOption = Annotated[
     str | None,
-    typer.Option(
-        "--key-file",
-        metavar="FILE",
-        help="The key of an encrypted store: 16, 24 or 32 bytes, or these in hexadecimal.",
-    ),
+    option("FILE", "The key of an encrypted store: 16, 24 or 32 bytes, or these in hexadecimal."),
 ]
 """The option of what reads an encrypted store."""
 
@@ -102,10 +97,9 @@ class StoreOptions(Struct, frozen=True, kw_only=True):
 
     store: Annotated[
         str | None,
-        typer.Option(
-            "--store",
-            metavar="PATH|URL",
-            help="The file of a SQLite store, or a postgresql:// or redis:// address; by default "
+        option(
+            "PATH|URL",
+            "The file of a SQLite store, or a postgresql:// or redis:// address; by default "
             f"what the environment variable {_VARIABLE} says.",
             envvar=_VARIABLE,
             show_envvar=False,
@@ -124,18 +118,14 @@ class TenantOptions(KeyOptions, frozen=True, kw_only=True):
     """Which store to use, and whose threads."""
 
     tenant: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="The owner of the threads; the tenant `default` by default.",
-        ),
+        str, option("NAME", "The owner of the threads; the tenant `default` by default.")
     ] = DEFAULT_TENANT
 
 
 class ThreadOptions(TenantOptions, frozen=True, kw_only=True):
     """Which thread of which store."""
 
-    id: Annotated[str, typer.Argument(metavar="ID", help="The id of the thread.", callback=as_id)]
+    id: Annotated[str, argument("ID", "The id of the thread.", callback=as_id)]
 
 
 @contextmanager

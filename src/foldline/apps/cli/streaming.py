@@ -21,7 +21,7 @@ from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 
 
-__all__ = ["LARGE", "FileLines", "Folded", "Folding", "large_log"]
+__all__ = ["LARGE", "FileLines", "Folded", "folded", "large_log"]
 
 
 LARGE = 16 << 20
@@ -54,15 +54,15 @@ class FileLines:
 
 
 class Folded(Struct, frozen=True, kw_only=True):
-    """A log that was folded while it was read."""
+    """A log, which may have been folded while it was read."""
 
     session: Session
-    """What it is; its messages are in the history alone."""
+    """What it is; the messages of a folded one are in the history alone."""
 
     history: History
     state: HistoryReductionState | None
 
-    folds: int
+    folds: int = 0
     """How many folds were made on the way."""
 
 
@@ -83,61 +83,59 @@ def large_log(
     stream = stream_of(lines, format=options.format)
     if stream is None:
         return None
-    folding = Folding(stream, lines, HistoryReducer(config))
+    reducer = HistoryReducer(config)
     name = stream.id or PurePath(options.file).name.partition(".")[0] or "session"
-    return folding.folded(name, given) or folding.folded(name, None)
+    known = folded(stream, lines, reducer, given, name=name)
+    return known or folded(stream, lines, reducer, None, name=name)
 
 
-class Folding:
-    """The way of one log through a reducer."""
+def folded(
+    stream: Stream,
+    lines: FileLines,
+    reducer: HistoryReducer,
+    given: HistoryReductionState | None,
+    *,
+    name: str,
+    portion: int = _PORTION,
+) -> Folded | None:
+    """
+    Return the log that *stream* reads from *lines*, folded after each *portion* of so many bytes.
 
-    def __init__(
-        self,
-        stream: Stream,
-        lines: FileLines,
-        reducer: HistoryReducer,
-        *,
-        portion: int = _PORTION,
-    ) -> None:
-        """Fold *stream*, which reads *lines*, with *reducer*: after each *portion* of so many bytes."""
-        self._stream, self._lines, self._reducer = stream, lines, reducer
-        self._portion = portion
+    None if the reduction that was *given* is of another log.
+    """
+    history, state, folds = History(), given, 0
+    # So far nothing is needed but the digest, if the reduction is of this log.
+    known = 0 if given is None else given.summarized_up_to_index
+    end, step = lines.read + portion, portion
+    for message in stream.messages():
+        history.append(message)
+        if lines.read < end:
+            continue
+        if len(history) <= known:
+            history = _forgotten(history, known)
+        else:
+            if known and not _is_active(history, given, reducer):
+                return None
+            known = 0
+            reduced = reducer.reduce_sync(history, state=state)
+            state, before = reduced.state, history.start
+            folds += reduced.event.status == "performed"
+            history = _behind(history, state)
+            # What could not be folded now is not looked at again and again.
+            step = portion if history.start > before else 2 * step
+        end = lines.read + step
+    if known and not _is_active(history, given, reducer):
+        return None
+    session = Session(id=name, format=stream.format, messages=(), notes=stream.notes)
+    return Folded(session=session, history=history, state=state, folds=folds)
 
-    def folded(self, name: str, given: HistoryReductionState | None) -> Folded | None:
-        """Return the log by its *name*; None if the reduction that was *given* is of another one."""
-        history, state, folds = History(), given, 0
-        # So far nothing is needed but the digest, if the reduction is of this log.
-        known = 0 if given is None else given.summarized_up_to_index
-        portion = self._portion
-        end = self._lines.read + portion
-        for message in self._stream.messages():
-            history.append(message)
-            if self._lines.read < end:
-                continue
-            if len(history) <= known:
-                history = _forgotten(history, known)
-            else:
-                if known and not self._is_active(history, given):
-                    return None
-                known = 0
-                reduced = self._reducer.reduce_sync(history, state=state)
-                state, before = reduced.state, history.start
-                folds += reduced.event.status == "performed"
-                history = _behind(history, state)
-                # What could not be folded now is not looked at again and again.
-                portion = self._portion if history.start > before else 2 * portion
-            end = self._lines.read + portion
-        if known and not self._is_active(history, given):
-            return None
-        session = Session(
-            id=name, format=self._stream.format, messages=(), notes=self._stream.notes
-        )
-        return Folded(session=session, history=history, state=state, folds=folds)
 
-    def _is_active(self, history: History, given: HistoryReductionState | None) -> bool:
-        unit, made = self._reducer.config.unit, self._reducer.config_fingerprint
-        found = active_reduction(history, given, unit=unit, config_fingerprint=made)
-        return found is not None and given is not None and found.is_like(given)
+def _is_active(
+    history: History, given: HistoryReductionState | None, reducer: HistoryReducer
+) -> bool:
+    unit, made = reducer.config.unit, reducer.config_fingerprint
+    found = active_reduction(history, given, unit=unit, config_fingerprint=made)
+    return found is not None and given is not None and found.is_like(given)
 
 
 def _forgotten(history: History, most: int) -> History:

@@ -1,5 +1,6 @@
-"""`foldline threads`: looking at threads, pinning, forking, undoing and deleting."""
+"""`foldline threads`: looking at threads, searching, pinning, forking, undoing and deleting."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -9,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from foldline.apps.cli.files import print_json
-from foldline.apps.cli.options import takes
+from foldline.apps.cli.options import argument, flag, option, takes
 from foldline.apps.cli.stores import (
     DAMAGED,
     TenantOptions,
@@ -31,17 +32,14 @@ from foldline.apps.cli.terminal import (
     say,
 )
 from foldline.apps.cli.viewing import as_pinned, show_view
-from foldline.errors import (
-    StoreCorruptError,
-    StoreVersionError,
-    ThreadNotFoundError,
-    UsageError,
-)
+from foldline.errors import StoreCorruptError, StoreVersionError, ThreadNotFoundError, UsageError
 from foldline.history.codec import decode_json, encode_message
 from foldline.history.messages import Message
 from foldline.replay.numbers import counted
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.read_only import ReadOnlyThread
+from foldline.threads.reader import Match
+from foldline.threads.search import SearchPage
 from foldline.threads.store import ThreadStore
 from foldline.threads.verify import list_keys
 
@@ -51,13 +49,14 @@ __all__ = [
     "fork_thread",
     "list_threads",
     "pin_message",
+    "search_threads",
     "show_thread",
     "undo_reduction",
     "unpin_message",
 ]
 
 
-_USUAL_LAST = 20
+_USUAL_NUMBER = 20
 _TITLE = 48
 _WIDEST = 1_000
 _COLUMNS = ("id", "messages", "tokens", "folded", "last activity")
@@ -65,9 +64,7 @@ _NUMBERS = frozenset({"messages", "tokens", "folded"})
 
 
 class _ListOptions(TenantOptions, frozen=True, kw_only=True):
-    limit: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="List only the first N threads.")
-    ] = None
+    limit: Annotated[int | None, option("N", "List only the first N threads.", min=1)] = None
 
 
 @takes(_ListOptions)
@@ -176,9 +173,9 @@ def _facts(thread: ReadOnlyThread) -> dict[str, Any]:
 
 
 class _ShowOptions(ThreadOptions, frozen=True, kw_only=True):
-    last: Annotated[
-        int, typer.Option(metavar="N", min=0, help="How many of the newest messages to show.")
-    ] = _USUAL_LAST
+    last: Annotated[int, option("N", "How many of the newest messages to show.", min=0)] = (
+        _USUAL_NUMBER
+    )
 
 
 @takes(_ShowOptions)
@@ -261,15 +258,9 @@ def _lines(thread: ReadOnlyThread) -> dict[str, str]:
 
 
 class _ForkOptions(ThreadOptions, frozen=True, kw_only=True):
-    new_id: Annotated[
-        str, typer.Argument(metavar="NEW", help="The id of the new thread.", callback=as_id)
-    ]
+    new_id: Annotated[str, argument("NEW", "The id of the new thread.", callback=as_id)]
     at: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Take only the first N messages, not counting system messages.",
-        ),
+        int | None, option("N", "Take only the first N messages, not counting system messages.")
     ] = None
 
 
@@ -290,10 +281,7 @@ def fork_thread(options: _ForkOptions) -> None:
 
 class _PinOptions(ThreadOptions, frozen=True, kw_only=True):
     index: Annotated[
-        int,
-        typer.Argument(
-            metavar="INDEX", help="The index of the message, from 0, not counting system messages."
-        ),
+        int, argument("INDEX", "The index of the message, from 0, not counting system messages.")
     ]
 
 
@@ -349,7 +337,7 @@ def undo_reduction(options: ThreadOptions) -> None:
 
 
 class _DeleteOptions(ThreadOptions, frozen=True, kw_only=True):
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False
+    yes: Annotated[bool, flag("--yes", "Do not ask.")] = False
 
 
 @takes(_DeleteOptions)
@@ -373,3 +361,85 @@ def delete_thread(options: _DeleteOptions) -> None:
         print_json({"id": options.id, "deleted": True})
     else:
         say(f"{options.id}: deleted")
+
+
+class _SearchOptions(TenantOptions, frozen=True, kw_only=True):
+    words: Annotated[
+        list[str],
+        argument(
+            "[ID] TEXT",
+            "The id of a thread, or all threads of the tenant without one; and the words, all "
+            "of which a message must contain; a phrase in quotes.",
+        ),
+    ]
+    limit: Annotated[int, option("N", "How many messages to list at most.", min=1)] = _USUAL_NUMBER
+    after: Annotated[
+        str, option("NEXT", "Without ID: what the page before this one ended with.")
+    ] = ""
+
+
+@takes(_SearchOptions)
+def search_threads(options: _SearchOptions) -> None:
+    """
+    Find the messages that contain every word of TEXT, in one thread or in all of a tenant.
+
+    In one thread the newest come first. Without ID threads come in order of their ids, the newest
+    messages of each first, and the list ends with what to give to --after for more. Nothing is
+    indexed: messages are read, so that a page may take some seconds where little is found.
+    """
+    if len(options.words) == 1:
+        _search_all(options, options.words[0])
+        return
+    if len(options.words) > 2 or options.after:  # noqa: PLR2004 - an id and a text
+        what = "--after is for all threads" if options.after else "put quotes around TEXT"
+        message = f"one thread is searched with ID and TEXT: {what}"
+        raise UsageError(message)
+    id, text = as_id(options.words[0]) or "", options.words[1]
+
+    async def _search(store: ThreadStore) -> list[Match]:
+        thread = await found_thread(store, id, options.tenant)
+        return await thread.search(text, limit=options.limit)
+
+    found = with_store(options, _search)
+    if options.json:
+        print_json({"id": id, "matches": [_match_facts(one) for one in found]})
+    else:
+        _print_matches([("", one) for one in found])
+
+
+def _search_all(options: _SearchOptions, text: str) -> None:
+    page = with_store(options, lambda store: _full_page(store, options, text))
+    found = [(one.key.id, one.match) for one in page.matches]
+    if options.json:
+        matches = [{"id": id, **_match_facts(match)} for id, match in found]
+        print_json({"tenant": options.tenant, "matches": matches, "next": page.next})
+        return
+    _print_matches(found)
+    if page.next:
+        output_console().print(f"more: --after {page.next}", soft_wrap=True)
+
+
+async def _full_page(store: ThreadStore, options: _SearchOptions, text: str) -> SearchPage:
+    """Return a page that is full, or the last one."""
+    after, found = options.after, list[Any]()
+    while True:
+        left = options.limit - len(found)
+        page = await store.search(text, tenant=options.tenant, limit=left, after=after)
+        found += page.matches
+        after = page.next
+        if not after or len(found) == options.limit:
+            return SearchPage(tuple(found), after)
+
+
+def _match_facts(match: Match) -> dict[str, Any]:
+    return {"number": match.number, "role": match.message.role, "excerpt": match.excerpt}
+
+
+def _print_matches(found: Sequence[tuple[str, Match]]) -> None:
+    console = output_console()
+    for id, one in found:
+        where = f"{id}  " if id else ""
+        line = Text(f"{where}{one.number:>8,}  {one.message.role:<9}  ", style="dim")
+        line.append(first_line(one.excerpt), style="not dim")
+        console.print(line, soft_wrap=True)
+    console.print(f"{counted(len(found), 'message')} found")

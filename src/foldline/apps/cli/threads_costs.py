@@ -10,8 +10,8 @@ from rich.text import Text
 
 from foldline.agent.stats import reduction_stats
 from foldline.apps.cli.files import print_json
-from foldline.apps.cli.options import WindowOption, takes
-from foldline.apps.cli.prices import PricesOption, named_prices, source_of, window_for
+from foldline.apps.cli.options import PricesOption, WindowOption, argument, flag, takes
+from foldline.apps.cli.prices import named_prices, source_of, window_for
 from foldline.apps.cli.stores import DAMAGED, TenantOptions, as_id, found_thread, with_store
 from foldline.apps.cli.terminal import note, output_console, plain_table
 from foldline.errors import StoreCorruptError
@@ -33,14 +33,11 @@ _NAMES = frozenset({"thread", "summary by"})
 
 class _CostsOptions(TenantOptions, frozen=True, kw_only=True):
     id: Annotated[
-        str | None,
-        typer.Argument(metavar="ID", help="The id of one thread; all by default.", callback=as_id),
+        str | None, argument("ID", "The id of one thread; all by default.", callback=as_id)
     ] = None
     prices: PricesOption = None
     window: WindowOption = None
-    turns: Annotated[
-        bool, typer.Option("--turns", help="With ID: show each turn of the thread too.")
-    ] = False
+    turns: Annotated[bool, flag("--turns", "With ID: show each turn of the thread too.")] = False
 
 
 @takes(_CostsOptions)

@@ -18,7 +18,7 @@ from foldline.apps.cli.files import (
     write_files,
 )
 from foldline.apps.cli.formats import TARGETS, left_out_note
-from foldline.apps.cli.options import SourceOptions, takes
+from foldline.apps.cli.options import SourceOptions, flag, option, takes
 from foldline.apps.cli.sources import note_sessions, sessions_in
 from foldline.apps.cli.stores import (
     DAMAGED,
@@ -67,10 +67,9 @@ _MOST_GAPS = 5
 class _ImportOptions(TenantOptions, frozen=True, kw_only=True):
     id: Annotated[
         str | None,
-        typer.Option(
-            "--id",
-            metavar="ID|PREFIX-",
-            help="The id of the thread if FILE holds one; a prefix of the ids, ending with a "
+        option(
+            "ID|PREFIX-",
+            "The id of the thread if FILE holds one; a prefix of the ids, ending with a "
             "hyphen, if it holds several.",
         ),
     ] = None
@@ -203,22 +202,21 @@ def _ids(sessions: Sequence[Session], prefix: str) -> list[str]:
 class _ExportOptions(ThreadOptions, frozen=True, kw_only=True):
     to: Annotated[
         str,
-        typer.Option(
-            metavar="NAME",
-            help="snapshot (the default, which `import` reads back), openai-chat, "
+        option(
+            "NAME",
+            "snapshot (the default, which `import` reads back), openai-chat, "
             "openai-responses, anthropic, foldline or chat-jsonl.",
         ),
     ] = _SNAPSHOT
     output: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Write to this file, not to the standard output."),
+        str | None, option("FILE", "Write to this file, not to the standard output.")
     ] = None
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists.")] = False
+    force: Annotated[bool, flag("--force", "Overwrite the file if it exists.")] = False
     whole_rows: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--whole-rows",
-            help="Of a damaged thread, write every message that is whole, also those after damaged "
+            "Of a damaged thread, write every message that is whole, also those after damaged "
             "ones; a message marks each gap.",
         ),
     ] = False

@@ -17,7 +17,8 @@ from msgspec.structs import replace
 from rich.text import Text
 
 from foldline.apps.cli.files import check_targets, print_json
-from foldline.apps.cli.options import JsonOption, takes
+from foldline.apps.cli.options import JsonOption, argument, flag, option, takes
+from foldline.apps.cli.program import version_of
 from foldline.apps.cli.stores import (
     DAMAGED,
     KeyFileOption,
@@ -41,7 +42,6 @@ from foldline.apps.cli.terminal import (
     progress,
     say,
 )
-from foldline.apps.cli.versions import version_of
 from foldline.errors import StoreCorruptError, StoreError, ThreadNotFoundError, UsageError
 from foldline.replay.numbers import counted
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
@@ -70,12 +70,9 @@ _EXTRAS = {
 
 
 class _VerifyOptions(KeyOptions, frozen=True, kw_only=True):
-    id: Annotated[
-        str | None, typer.Argument(metavar="ID", help="Only this thread.", callback=as_id)
-    ] = None
+    id: Annotated[str | None, argument("ID", "Only this thread.", callback=as_id)] = None
     tenant: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The owner of the threads; all tenants by default."),
+        str | None, option("NAME", "The owner of the threads; all tenants by default.")
     ] = None
 
 
@@ -153,9 +150,7 @@ async def _verified(store: ThreadStore, options: _VerifyOptions) -> list[Verifie
 
 
 class _BackupOptions(KeyOptions, frozen=True, kw_only=True):
-    target: Annotated[
-        str, typer.Argument(metavar="TARGET", help="The file to create; it must not exist.")
-    ]
+    target: Annotated[str, argument("TARGET", "The file to create; it must not exist.")]
 
 
 @takes(_BackupOptions)
@@ -177,13 +172,9 @@ def backup(options: _BackupOptions) -> None:
 
 
 class _RestoreOptions(Struct, frozen=True, kw_only=True):
-    source: Annotated[
-        str, typer.Argument(metavar="BACKUP", help="A file that `foldline backup` made.")
-    ]
-    target: Annotated[
-        str, typer.Argument(metavar="STORE", help="The file of the store; programs must close it.")
-    ]
-    force: Annotated[bool, typer.Option("--force", help="Overwrite without asking.")] = False
+    source: Annotated[str, argument("BACKUP", "A file that `foldline backup` made.")]
+    target: Annotated[str, argument("STORE", "The file of the store; programs must close it.")]
+    force: Annotated[bool, flag("--force", "Overwrite without asking.")] = False
     json: JsonOption = False
     key_file: KeyFileOption = None
 
@@ -322,10 +313,8 @@ def _store(options: StoreOptions) -> list[Fact]:
         return list(sqlite_facts(path))
     address = address_of(options)
     name = server_of(address)
-    home = f"foldline.threads.stores.{name}.doctor"
-    if find_spec(home) is None:
-        return []
-    facts: AsyncIterator[Fact] = getattr(import_module(home), f"{name}_facts")(address)
+    doctor = import_module(f"foldline.threads.stores.{name}.doctor")
+    facts: AsyncIterator[Fact] = getattr(doctor, f"{name}_facts")(address)
 
     async def _all() -> list[Fact]:
         return [one async for one in facts]

@@ -9,17 +9,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-import typer
 from rich.text import Text
 
 from foldline.agent.agent import Agent
 from foldline.apps.cli.files import print_json
-from foldline.apps.cli.options import takes
-from foldline.apps.cli.stores import KeyOptions, opened_store
+from foldline.apps.cli.options import argument, flag, option, takes
+from foldline.apps.cli.stores import KeyOptions, opened_store, with_store
 from foldline.apps.cli.terminal import clean, note, output_console, plain_table, say
 from foldline.errors import FoldlineError, UsageError
 from foldline.replay.numbers import counted
-from foldline.threads.store import ThreadStore
 from foldline.workers import FailedJob, QueueStatus, Workers, status_of
 
 
@@ -28,33 +26,26 @@ __all__ = ["worker"]
 
 class _WorkerOptions(KeyOptions, frozen=True, kw_only=True):
     action: Annotated[
-        str,
-        typer.Argument(
-            metavar="[run|status]", help="run (the default) or status, of --app or --store."
-        ),
+        str, argument("[run|status]", "run (the default) or status, of --app or --store.")
     ] = "run"
     app: Annotated[
         str | None,
-        typer.Option(
-            metavar="MODULE:NAME",
-            help="Where your program has its `Workers`, or an `Agent` for the store of --store; the "
+        option(
+            "MODULE:NAME",
+            "Where your program has its `Workers`, or an `Agent` for the store of --store; the "
             "module is looked for in the current folder too.",
         ),
     ] = None
-    queue: Annotated[
-        str, typer.Option(metavar="NAME", help="The queue of an `Agent`, or to show.")
-    ] = "foldline"
-    concurrency: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How many turns run at once.")
-    ] = 10
+    queue: Annotated[str, option("NAME", "The queue of an `Agent`, or to show.")] = "foldline"
+    concurrency: Annotated[int, option("N", "How many turns run at once.", min=1)] = 10
     patience: Annotated[
         float,
-        typer.Option(
-            metavar="SECONDS",
-            help="How long turns may take to end after SIGTERM; then another worker continues them.",
+        option(
+            "SECONDS",
+            "How long turns may take to end after SIGTERM; then another worker continues them.",
         ),
     ] = 30.0
-    drain: Annotated[bool, typer.Option("--drain", help="End when the queue is empty.")] = False
+    drain: Annotated[bool, flag("--drain", "End when the queue is empty.")] = False
 
 
 @takes(_WorkerOptions)
@@ -150,16 +141,12 @@ def _spot(error: Exception) -> str:
 
 
 def _show_status(options: _WorkerOptions) -> None:
-    async def read(store: ThreadStore) -> tuple[QueueStatus, list[FailedJob]]:
-        return await status_of(store, queue=options.queue)
-
     found, queue = _found(options.app) if options.app else None, options.queue
     if isinstance(found, Workers):
         queue = found.queue
         status, failed = asyncio.run(_stands(found))
     else:
-        with opened_store(options) as (runner, store):
-            status, failed = runner.run(read(store))
+        status, failed = with_store(options, lambda store: status_of(store, queue=queue))
     if options.json:
         shown = {"queue": queue, **msgspec.to_builtins(status)}
         print_json({**shown, "failed_jobs": msgspec.to_builtins(failed)})

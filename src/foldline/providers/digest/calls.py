@@ -3,12 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
-from typing import TypeAlias
 
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json
 from foldline.providers.digest.outline import FAILED, Item
-from foldline.providers.digest.span import json_leaves
+from foldline.providers.digest.span import Json, json_leaves
 from foldline.providers.digest.text import one_line, shorten
 from foldline.providers.digest.tool_use import Facts, ToolUse
 
@@ -87,13 +86,10 @@ def _answer(use: ToolUse, facts: Facts) -> str:
     return shorten(one_line(text), limit=_ANSWER_LENGTH)
 
 
-_Json: TypeAlias = "dict[str, _Json] | list[_Json] | str | float | bool | None"
-
-
 def _values(text: str) -> str:
     """Return the values of a JSON text one after the other, without its keys."""
     try:
-        value: _Json = decode_json(text)
+        value: Json = decode_json(text)
     except (FormatError, RecursionError):
         return text[:_READ_LENGTH]
     return " ".join(dict.fromkeys(leaf for _, leaf in json_leaves("", value)))

@@ -8,18 +8,15 @@ counts. What the record itself marks as an error is one, whatever its text says.
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
 
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json
-from foldline.providers.digest.span import json_leaves
+from foldline.providers.digest.span import Json, json_leaves
 from foldline.providers.digest.text import one_line, shorten
 
 
 __all__ = ["confirmed", "failure_of"]
 
-
-_Json: TypeAlias = "dict[str, _Json] | list[_Json] | str | float | bool | None"
 
 _LENGTH = 160
 _EDGE = 4_000
@@ -145,7 +142,7 @@ def _field(text: str) -> str:
     if not text.lstrip().startswith(("{", "[")) or not _HINT.search(text):
         return ""
     try:
-        value: _Json = decode_json(text)
+        value: Json = decode_json(text)
     except FormatError:
         return ""
     if not isinstance(value, dict):
@@ -220,7 +217,7 @@ def confirmed(text: str, given: Mapping[str, str]) -> dict[str, str]:
     says that something is open.
     """
     try:
-        value: _Json = decode_json(text)
+        value: Json = decode_json(text)
         leaves = list(json_leaves("", value)) if isinstance(value, dict | list) else []
     except (FormatError, RecursionError):
         # A part of an object does not say how it ends.

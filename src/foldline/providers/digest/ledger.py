@@ -86,16 +86,9 @@ def build_ledger(
     replaced: Mapping[str, int] = {},
 ) -> Ledger:
     """
-    Rank the identifiers of *span* and of *earlier* summaries.
+    Rank the identifiers of *span* and *earlier*, but those *shown* or *listed* elsewhere.
 
-    Args:
-        span: What was said and called.
-        earlier: The summaries before it.
-        finder: Finds identifiers.
-        shown: Text that the reader sees anyway.
-        listed: Identifiers that another section lists.
-        replaced: Values that hold no longer, and the message that gave others in their place: their
-            identifiers are left out if nothing after the answer to it has them.
+    Those of values *replaced* by a call at an index go too, if nothing after its answer has them.
     """
     prior = _prior(earlier, finder)
     tallies = _tallied(span, earlier, finder)

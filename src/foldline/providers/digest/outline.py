@@ -23,6 +23,7 @@ __all__ = [
     "Earlier",
     "Item",
     "lay_out",
+    "newest_first",
     "read_earlier",
     "select",
     "share_out",
@@ -74,6 +75,11 @@ class Item(Struct, frozen=True):
     text: str
     order: int
     group: str = ""
+
+
+def newest_first(lines: Sequence[str]) -> list[Item]:
+    """Offer *lines*, the last one first."""
+    return [Item(lines[place], place) for place in range(len(lines) - 1, -1, -1)]
 
 
 class _Selection(Struct, frozen=True):

@@ -20,7 +20,7 @@ from foldline.providers.digest.text import ends, printable
 from foldline.providers.speakers import spoken_by
 
 
-__all__ = ["Argument", "Call", "Result", "Span", "Speech", "json_leaves", "read_span"]
+__all__ = ["Argument", "Call", "Json", "Result", "Span", "Speech", "json_leaves", "read_span"]
 
 
 class Speech(Struct, frozen=True, gc=False):
@@ -72,8 +72,10 @@ class Span(Struct, frozen=True):
     results: tuple[Result, ...]
 
 
+Json: TypeAlias = "dict[str, Json] | list[Json] | str | float | bool | None"
+"""A value of a JSON text."""
+
 _Read = TypeVar("_Read", Speech, Result)
-_Json: TypeAlias = "dict[str, _Json] | list[_Json] | str | float | bool | None"
 
 # The metadata in which formats keep the flag that a tool has failed, if it is no part.
 _MARKED = "isError"
@@ -152,7 +154,7 @@ def _leaves(written: str) -> list[tuple[str, str]]:
         return [("", written)]
 
 
-def json_leaves(label: str, value: _Json) -> Iterator[tuple[str, str]]:
+def json_leaves(label: str, value: Json) -> Iterator[tuple[str, str]]:
     """Yield each value in *value* as text, after the nearest key around it, or *label*."""
     if isinstance(value, dict):
         for key, inner in value.items():

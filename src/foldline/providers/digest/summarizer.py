@@ -23,6 +23,7 @@ from foldline.providers.digest.outline import (
     Earlier,
     Item,
     lay_out,
+    newest_first,
     read_earlier,
     share_out,
 )
@@ -205,7 +206,7 @@ def _offer(
     offers: dict[Section, Sequence[Item]] = {
         Section.REQUESTS: requests,
         **material.sections,
-        **{section: _kept(prior(section)) for section in _WRITTEN},
+        **{section: newest_first(prior(section)) for section in _WRITTEN},
         Section.EARLIER: offer_quotes(material.earlier.foreign, prior=prior(Section.EARLIER)),
         Section.SAID: offer_sentences(
             speeches, prior=said, shown=known, budget=budget, focus=focus
@@ -227,10 +228,6 @@ def _focused(
 def _requests(material: Material, *, budget: int, count: CountTokens) -> Sequence[Item]:
     room = _room(material.span, material.earlier, budget)
     return offer_requests(material.speeches, prior=material.asked, room=room, count=count)
-
-
-def _kept(lines: Sequence[str]) -> list[Item]:
-    return [Item(lines[place], place) for place in range(len(lines) - 1, -1, -1)]
 
 
 def _room(span: Span, earlier: Earlier, budget: int) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from foldline.providers.digest.outline import Item
+from foldline.providers.digest.outline import Item, newest_first
 from foldline.providers.digest.setters import SAYS
 from foldline.providers.digest.tool_use import Facts
 from foldline.reduction.layered import files_of
@@ -38,16 +38,6 @@ class Trail(Struct):
     values: dict[str, str]
     # Values that others have taken the place of, and the number of the call that gave these.
     replaced: dict[str, int] = {}
-
-    @property
-    def open_tasks(self) -> tuple[str, ...]:
-        """What is to be done, as items of its section."""
-        return task_lines(self.tasks, Section.OPEN)
-
-    @property
-    def done_tasks(self) -> tuple[str, ...]:
-        """What is done, as items of its section."""
-        return task_lines(self.tasks, Section.DONE)
 
 
 def trail_of(records: Iterable[SummaryRecord], facts: Iterable[Facts]) -> Trail:
@@ -92,23 +82,20 @@ def offer_trail(trail: Trail) -> dict[Section, Sequence[Item]]:
         end = 0 if one.path.endswith("/") else one.path.rfind("/") + 1
         items.append(Item(one.line[end:], len(items), one.path[:end] or "./"))
     values = [f"{name}{SAYS}{value}" for name, value in trail.values.items()][-_MOST_VALUES:]
+    waiting = task_lines(trail.tasks, Section.OPEN)
     return {
         **offers,
         Section.COMMITS: _commits(trail.commits),
-        Section.VALUES: _newest(values),
-        Section.OPEN: [Item(text, place) for place, text in enumerate(trail.open_tasks)],
-        Section.CLAIMED: _newest(task_lines(trail.tasks, Section.CLAIMED)),
-        Section.DONE: _newest(trail.done_tasks),
+        Section.VALUES: newest_first(values),
+        Section.OPEN: [Item(text, place) for place, text in enumerate(waiting)],
+        Section.CLAIMED: newest_first(task_lines(trail.tasks, Section.CLAIMED)),
+        Section.DONE: newest_first(task_lines(trail.tasks, Section.DONE)),
     }
 
 
 def _commits(lines: Iterable[str]) -> list[Item]:
     """Offer the newest with what they are about, and of the others the hash."""
-    items = _newest(list(dict.fromkeys(lines))[-_MOST_COMMITS:])
+    items = newest_first(list(dict.fromkeys(lines))[-_MOST_COMMITS:])
     older = [(item, _HASH(item.text)) for item in items[_TOLD_COMMITS:]]
     hashes = [Item(found[0], item.order, _OLDER) for item, found in older if found]
     return [*items[:_TOLD_COMMITS], *hashes, *(item for item, found in older if not found)]
-
-
-def _newest(lines: Sequence[str]) -> list[Item]:
-    return [Item(lines[place], place) for place in range(len(lines) - 1, -1, -1)]

@@ -21,11 +21,7 @@ from foldline.providers.model import ChatModel, ChatRequest, ChatResponse
 from foldline.providers.summarizer import ModelSummarizer
 from foldline.providers.vendors.failure import sdk_errors
 from foldline.providers.vendors.vendor_model import PerLoop, WireModel
-from foldline.providers.vendors.wire_formats import (
-    AnthropicMessages,
-    OpenAIChat,
-    OpenAIResponses,
-)
+from foldline.providers.vendors.wire_formats import AnthropicMessages, OpenAIChat, OpenAIResponses
 from foldline.providers.worker import in_thread
 
 
@@ -214,9 +210,7 @@ class FunctionModel:
         return self._name
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
-        """
-        Return what the function says to the texts of *request*; ModelError if that is no text.
-        """
+        """Return what the function says to the texts of *request*; ModelError if it is no text."""
         prompt = "\n\n".join(message.text for message in request.messages)
         said = await asked(partial(self._function, prompt), name=self._name)
         if not isinstance(said, str):

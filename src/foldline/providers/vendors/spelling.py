@@ -27,9 +27,7 @@ _TYPO = 0.85
 
 
 def check_spelling(name: str) -> None:
-    """
-    Raise ConfigError if the vendor of *name*, which is not opened here, is nearly a common one.
-    """
+    """Raise ConfigError if the vendor of *name*, not opened here, is nearly a common one."""
     vendor, colon, _ = name.lower().partition(":")
     # A gateway or a framework has names of its own, which are longer: `google-vertex`, `mistralai`.
     near = get_close_matches(vendor, COMMON_VENDORS, cutoff=_TYPO)

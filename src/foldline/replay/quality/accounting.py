@@ -34,8 +34,7 @@ class Accounting(Struct, frozen=True, kw_only=True):
     twice: int = 0
     """Those that more than one summary covers."""
 
-    def plus(self, other: "Accounting") -> "Accounting":
-        """Return the sums of both."""
+    def __add__(self, other: "Accounting") -> "Accounting":
         return Accounting(
             dropped=self.dropped + other.dropped,
             accounted=self.accounted + other.accounted,
@@ -59,7 +58,7 @@ def account(transcript: Transcript, moment: Moment) -> Accounting:
             covers = index in noted or bare is None or said(bare) in left
         size = transcript.sizes[index]
         one = Accounting(dropped=size, accounted=size * (covers == 1), twice=size * (covers > 1))
-        total = total.plus(one)
+        total += one
     return total
 
 

@@ -20,9 +20,8 @@ from foldline.replay.quality.accounting import Accounting, account, invented
 from foldline.replay.quality.figures import Share
 from foldline.replay.quality.identifiers import Pattern, has_word, identifiers
 from foldline.replay.quality.moments import Moment, Transcript, moments, text_of_all
-from foldline.replay.quality.needed import Need, needed_later
 from foldline.replay.quality.trail import trail_of
-from foldline.replay.quality.ways import DIGEST, WAYS
+from foldline.replay.quality.ways import DIGEST, WAYS, Need, needed_later
 from foldline.replay.quality.words import current_values, requests, rules
 from foldline.replay.tape import Tape
 
@@ -148,9 +147,7 @@ def _measured(tape: Tape, seen: Sequence[Moment], pattern: Pattern, other: str) 
     needs = tuple(needed_later(tape, seen, pattern=pattern, other=other))
     changed = [one for one, before in _with_previous(seen) if one.state is not before]
     sources = [one for moment in changed for one in invented(transcript, moment)]
-    accounting = Accounting()
-    for moment in {one.number: one for one in (*changed, last)}.values():
-        accounting = accounting.plus(account(transcript, moment))
+    judged = {one.number: one for one in (*changed, last)}.values()
     folded, view = transcript.messages[: last.cut], text_of_all(last.view)
     trail = trail_of(folded, text_of_all(last.front), last.summaries)
     asked = tuple(requests(folded, view))
@@ -170,7 +167,7 @@ def _measured(tape: Tape, seen: Sequence[Moment], pattern: Pattern, other: str) 
         folds=sum(one.folded for one in seen),
         needs=needs,
         kept=kept,
-        accounting=accounting,
+        accounting=sum((account(transcript, one) for one in judged), Accounting()),
         invented=tuple(value for value, is_invented in sources if is_invented),
         summary=text_of_all(last.front),
     )
@@ -203,16 +200,13 @@ def _is_found(messages: Sequence[Message], value: str) -> bool:
 
 
 def _report(found: Sequence[_Session]) -> QualityReport:
-    accounting = Accounting()
-    for one in found:
-        accounting = accounting.plus(one.accounting)
     return QualityReport(
         sessions=len(found),
         calls=sum(one.calls for one in found),
         folds=sum(one.folds for one in found),
         cells=tuple(_cell(name, found) for name in AGES),
         kept={name: Share(tuple(one.kept[name] for one in found)) for name in KEPT},
-        accounting=accounting,
+        accounting=sum((one.accounting for one in found), Accounting()),
         invented=tuple(value for one in found for value in one.invented),
     )
 

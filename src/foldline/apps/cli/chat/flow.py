@@ -6,7 +6,8 @@ end of it is shown in place, so that the newest words are always to be seen.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.live import Live
@@ -106,32 +107,33 @@ def _trimmed(line: list[Segment]) -> list[Segment]:
     return kept
 
 
-def _blocks(text: str) -> list[str]:
-    """Return the blocks of *text*, of which the last may still grow."""
-    starts, place = [0], 0
-    fence, is_blank = "", False
+def _fenced(text: str) -> Iterator[tuple[str, str, bool]]:
+    """Yield each line of *text*, the mark of the code that it is in, and whether it has such a mark."""
+    fence = ""
     for line in text.splitlines(keepends=True):
         mark = _FENCE.match(line)
-        if is_blank and not fence and not line[0].isspace():
-            starts.append(place)
+        yield line, fence, mark is not None
         if fence:
             fence = "" if line.strip().startswith(fence) else fence
         elif mark:
             fence = mark[1]
+
+
+def _blocks(text: str) -> list[str]:
+    """Return the blocks of *text*, of which the last may still grow."""
+    starts, place, is_blank = [0], 0, False
+    for line, fence, _ in _fenced(text):
+        if is_blank and not fence and not line[0].isspace():
+            starts.append(place)
         is_blank = not line.strip()
         place += len(line)
-    return [text[start:end] for start, end in zip(starts, [*starts[1:], place], strict=True)]
+    return [text[start:end] for start, end in pairwise([*starts, place])]
 
 
 def _broken(text: str) -> str:
     """Return *text* with the line breaks of its paragraphs as breaks."""
-    lines: list[str] = []
-    fence = ""
-    for line in text.splitlines():
-        mark = _FENCE.match(line)
-        if fence:
-            fence = "" if line.strip().startswith(fence) else fence
-        elif mark:
-            fence = mark[1]
-        lines.append(line if fence or mark or not line.strip() else f"{line}  ")
-    return "\n".join(lines)
+    lines = [
+        line if fence or is_mark or not line.strip() else line.removesuffix("\n") + "  \n"
+        for line, fence, is_mark in _fenced(text)
+    ]
+    return "".join(lines)

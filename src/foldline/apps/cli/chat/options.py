@@ -2,23 +2,16 @@
 
 from typing import Annotated
 
-import typer
 from msgspec import structs
 
 from foldline.agent.agent import Agent
 from foldline.agent.config import AgentConfig, agent_config_from_mapping
 from foldline.apps.cli.chat.recording import Recording, Speaker
 from foldline.apps.cli.files import STANDARD_INPUT, read_file
-from foldline.apps.cli.options import ConfigOptions
-from foldline.apps.cli.prices import PricesOption, with_prices
+from foldline.apps.cli.options import ConfigOptions, PricesOption, flag, option
+from foldline.apps.cli.prices import with_prices
 from foldline.apps.cli.replay import recorded_session
-from foldline.apps.cli.sources import (
-    config_fields,
-    configured,
-    note_sessions,
-    one_session,
-    placed,
-)
+from foldline.apps.cli.sources import config_fields, configured, note_sessions, one_session, placed
 from foldline.apps.cli.stores import TenantOptions, as_id
 from foldline.apps.cli.terminal import note
 from foldline.errors import ConfigError, UsageError
@@ -41,64 +34,60 @@ class ChatOptions(TenantOptions, frozen=True, kw_only=True):
 
     model: Annotated[
         str | None,
-        typer.Option(
-            metavar="VENDOR:MODEL",
-            help="Who answers, for example openai:gpt-5-mini; the key comes from the environment. "
+        option(
+            "VENDOR:MODEL",
+            "Who answers, for example openai:gpt-5-mini; the key comes from the environment. "
             "scripted:FILE repeats what the assistant says in a recorded conversation, without a "
             "key or a network; scripted:demo does so with the session that comes with foldline.",
         ),
     ] = None
     base_url: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="The address of a server with the vendor's API."),
+        str | None, option("URL", "The address of a server with the vendor's API.")
     ] = None
     prices: PricesOption = None
     thread: Annotated[
         str,
-        typer.Option(
-            metavar="ID",
-            help="The thread to continue, created if it does not exist; chat by default.",
+        option(
+            "ID",
+            "The thread to continue, created if it does not exist; chat by default.",
             show_default=False,
             callback=as_id,
         ),
     ] = "chat"
     instructions: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT|@FILE", help="The instructions that start every request."),
+        str | None, option("TEXT|@FILE", "The instructions that start every request.")
     ] = None
     config: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="An agent in JSON or TOML: its provider, instructions, options and history "
+        option(
+            "FILE",
+            "An agent in JSON or TOML: its provider, instructions, options and history "
             "reduction; every option here wins over it.",
         ),
     ] = None
     message: Annotated[
         str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="Say this, print the answer and exit; text piped into the standard input does "
+        option(
+            "TEXT",
+            "Say this, print the answer and exit; text piped into the standard input does "
             "the same.",
         ),
     ] = None
-    resume: Annotated[
-        bool, typer.Option("--resume", help="First resume a run that was interrupted.")
-    ] = False
+    resume: Annotated[bool, flag("--resume", "First resume a run that was interrupted.")] = False
     delay: Annotated[
         float | None,
-        typer.Option(
-            metavar="SECONDS",
+        option(
+            "SECONDS",
+            "With scripted: how long to wait before each answer and each piece of it.",
             min=0,
             max=3600,
-            help="With scripted: how long to wait before each answer and each piece of it.",
         ),
     ] = None
     json: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--json",
-            help="Print one JSON object a line for each event, and the result or the error last.",
+            "Print one JSON object a line for each event, and the result or the error last.",
         ),
     ] = False
 

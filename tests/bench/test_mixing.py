@@ -1,8 +1,8 @@
 """Conversations interleaved."""
 
+from bench.mixing import interleaved
 from foldline.history.messages import Message
 from foldline.logs.importer import Session
-from foldline.replay.quality.mixing import interleaved
 
 
 def _session(name: str, size: int) -> Session:
