@@ -8,7 +8,7 @@ from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.history.tokens import TokenEstimator
 from foldline.providers.digest.calls import offer_calls
-from foldline.providers.digest.identifiers import Finder, kind_of
+from foldline.providers.digest.identifiers import Finder, is_identifier, kind_of
 from foldline.providers.digest.ledger import Entry, Ledger, build_ledger, offer_entries
 from foldline.providers.digest.outline import Item, lay_out, read_earlier, select, share_out
 from foldline.providers.digest.span import read_span
@@ -95,6 +95,14 @@ def test_a_row_of_dots_ends_an_identifier() -> None:
     text = "flake8.......Failed f401.py...Passed a12...b34 ../c3.py #include #12"
 
     assert [*Finder().find(text)] == ["flake8", "f401.py", "a12", "b34", "../c3.py", "#12"]
+
+
+def test_a_sentence_without_spaces_is_no_identifier() -> None:
+    """Of Japanese and Chinese only what is Latin, or a short value, is an identifier."""
+    text = '予約番号はJR-82K4M1、合計は49420円です {"name": "はくたか566号", "note": "予約の受付は7日前からです"}'
+
+    assert [*Finder().find(text)] == ["はくたか566号", "JR-82K4M1", "49420", "566"]
+    assert not is_identifier("予約の受付は7日前からです")
 
 
 def test_numbers_of_lines_are_no_identifiers() -> None:
@@ -239,6 +247,22 @@ def test_a_request_that_is_shown_is_said_once(item: str, section: Section, *, st
     offers = {**empty, Section.REQUESTS: asked, section: [Item(item, 0)]}
 
     assert (section in share_out(offers, budget=400, count=len)) is stays
+
+
+def test_what_was_said_last_is_said_once() -> None:
+    """A sentence that the end of the span shows is not shown before it too."""
+    said = [
+        Item(f"assistant: {text}", place) for place, text in enumerate(("Bonn.", "The ferry left."))
+    ]
+    offers = {
+        Section.TOOLS: [Item("book ferry", 0)],
+        Section.SAID: said,
+        Section.LAST: [Item("assistant: The ferry left. It rains.", 0)],
+    }
+    lines = share_out(offers, budget=200, count=len)
+
+    assert lines[Section.SAID] == ("assistant: Bonn.",)
+    assert lines[Section.LAST] == ("assistant: The ferry left. It rains.",)
 
 
 def test_ids_come_before_requests_that_have_no_precedence() -> None:

@@ -227,6 +227,9 @@ def share_out(
     for section in (Section.LAST, Section.SAID):
         pick(section, taken[section].cost, unsaid[section])
     for section in left:
+        if section is Section.SAID:
+            last = [item.text for item in taken[Section.LAST].items]
+            unsaid[section] = _unsaid(unsaid[section], last, section)
         if section is not Section.REQUESTS:
             pick(section, budget, unsaid[section])
     return {name: lay_out(selection.items) for name, selection in taken.items() if selection.items}
