@@ -18,6 +18,7 @@ from typing import TypeAlias
 from msgspec import Struct, convert
 
 from foldline.providers.digest.failures import confirmed, failure_of
+from foldline.providers.digest.identifiers import kind_of
 from foldline.providers.digest.span import Argument, Result, Span
 from foldline.providers.digest.text import one_line, shorten
 from foldline.reduction.record import Artefact, FileAction
@@ -245,6 +246,7 @@ _QUIET = re.compile(
 _COMMITTED = re.compile(
     r"^\[[\w./-]{1,100}(?: \([\w -]{1,30}\))? ([0-9a-f]{7,40})\] (.{1,300})$", re.MULTILINE
 )
+_LOGGED = re.compile(r"^([0-9a-f]{7,40}) (?:\([^)\n]{1,100}\) )?(.{1,300})$", re.MULTILINE)
 _MESSAGE = re.compile(
     r"\bgit\b[^\n|;&]{0,80} commit\b[^\n]{0,80}?(?:-[a-z]*m|--message)[ =]*(?:\"([^\"]{1,300})|'([^']{1,300}))"
 )
@@ -327,9 +329,12 @@ def _commits(use: ToolUse, command: str, *, is_quiet: bool) -> Iterator[str]:
     if "commit" not in command:
         return
     found = [f"{commit} {subject}" for commit, subject in _COMMITTED.findall(use.result)]
-    # A commit that answers something else has most often not been made.
-    if not found and not use.failure and (is_quiet or not use.result.strip()):
-        found = [first or other for first, other in _MESSAGE.findall(command)]
+    if not found and not use.failure:
+        hashes = {subject: commit for commit, subject in _LOGGED.findall(use.result)}
+        said = [first or other for first, other in _MESSAGE.findall(command)]
+        # A commit that answers something else has most often not been made.
+        quiet = said if is_quiet or not use.result.strip() else []
+        found = [f"{hashes[one]} {one}" for one in said if one in hashes] or quiet
     for line in found:
         yield shorten(one_line(line), limit=_LINE_LENGTH)
 
@@ -377,11 +382,8 @@ def _tasks(use: ToolUse) -> Facts | None:
         return None
 
     def lines(wanted: frozenset[str]) -> tuple[str, ...]:
-        return tuple(
-            shorten(one_line(line), limit=_LINE_LENGTH)
-            for line, status in known
-            if status in wanted
-        )
+        found = (one_line(line) for line, status in known if status in wanted)
+        return tuple(shorten(line, limit=_LINE_LENGTH) for line in found)
 
     return Facts(open_tasks=lines(_OPEN), done_tasks=lines(_DONE), has_tasks=True)
 
@@ -390,7 +392,7 @@ _SETS = frozenset({"set", "update", "change", "move", "modify", "assign", "renam
 _NAME_PARTS = re.compile(r"[A-Z]?[a-z\d]+|[A-Z\d]+(?![a-z])").findall
 # What says what a tool does, and not what it does it to.
 _DOES = _SETS | {"and", "or", "delete", "remove", "create", "add", "insert"}
-# What a value belongs to is named by an argument that ends so, an id rather than a name.
+# What a value belongs to is named by an argument that ends so, an id rather than a name, or is a code.
 _SUBJECTS = [
     re.compile(rf"(.{{0,60}}?)[\W_]*{end}", re.IGNORECASE) for end in ("id", "key", "name")
 ]
@@ -415,16 +417,17 @@ def _setter(use: ToolUse) -> Facts | None:
     # Of several values under one name none takes the place of another.
     given = {one.label: one_line(one.value) for one in use.arguments if times[one.label] == 1}
     found = next(filter(None, (end.fullmatch(one) for end in _SUBJECTS for one in given)), None)
-    if found is None:
+    key = found[0] if found else next((one for one in given if kind_of(given[one]) == "code"), "")
+    if not key:
         return None
-    thing = found[1] or " ".join(part for part in parts if part not in _DOES)
-    subject = f"{thing} {given[found[0]]}".strip()
-    places = _places([one for one in given if one != found[0]])
+    thing = (found[1] if found else key) or " ".join(one for one in parts if one not in _DOES)
+    subject = f"{thing} {given[key]}".strip()
+    places = _places([one for one in given if one != key])
     place = " ".join(given[one] for one in places)
     values = (
         (f"{place if place and name == _VALUE else f'{place} {name}'.strip()} ({subject})", value)
         for name, value in confirmed(use.result, given).items()
-        if value and name != found[0] and name not in places
+        if value and name != key and name not in places
     )
     short = [
         pair for pair in values if max(map(len, pair)) <= _VALUE_LENGTH and _SAYS not in pair[0]
