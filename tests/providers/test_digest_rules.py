@@ -38,6 +38,8 @@ def test_rules() -> None:
     [
         "Don't push.",
         "Please never add comments, and keep the names.",
+        "Rule: never use that column.",
+        "You may look at all pods, but do NOT restart one.",
         "From now on, always answer in one line.",
         "When the tests are green, don't commit yet.",
         "Have a look at the log (don't read the whole file!)",
