@@ -111,6 +111,12 @@ def test_no_rule(sentence: str) -> None:
     assert not is_rule(sentence)
 
 
+def test_a_wish_without_its_object_is_no_rule() -> None:
+    """What "that" was is not known any more."""
+    assert not is_rule("I don't want that.")
+    assert is_rule("I don't want that column.")
+
+
 def test_what_was_pasted_gives_no_wishes() -> None:
     """Quoted lines and code give no rules, and a long text only orders."""
     pasted = "> Never look back.\n```\nDo not run this.\n```\n" + "The hero should be brave.\n" * 90

@@ -348,6 +348,23 @@ def test_calls() -> None:
     ]
 
 
+def test_a_failure_is_past_once_the_same_call_succeeds() -> None:
+    """Tests that fail and pass in the end are no failure any more, also after a fold; the other way round they are."""
+    test, answers = '{"command": "make test"}', ("Error: a", "9 passed")
+    runs = [
+        (call("bash", test, id=f"{at}"), Message.tool(f"{at}", text))
+        for at, text in enumerate(answers)
+    ]
+    failed, passed = (list(run) for run in runs)
+    prior = [item.text for item in offered(failed, prior=())]
+
+    assert prior == ["counts: bash 1", "failed: bash command: make test -> Error: a"]
+    for items in (offered([*failed, *passed], prior=()), offered(passed, prior=prior)):
+        assert [item.text for item in items[1:]] == ["bash command: make test -> 9 passed"]
+    again = [item.text for item in offered([*passed, *failed], prior=())]
+    assert "failed: bash command: make test -> Error: a" in again
+
+
 def test_selects_within_limit() -> None:
     """Items are taken by rank, long ones passed over, and shown in their own order."""
     items = [Item("first", 2), Item("x" * 90, 1), Item("a", 3, "g"), Item("b", 0, "g")]

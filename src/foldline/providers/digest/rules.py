@@ -63,7 +63,7 @@ _WANT = (
     r"(?:^|[,;:(-] ?|\b(?:and|but|as|since|because|so|that|no) )(?:i|we)"
     rf"{_MUCH}*(?!{_MUCH}) (?:prefer\b|rather\b|insist\b"
     rf"|(?:only|always|never|{_NOT}) (?:actually |really |even )?(?:want|need)\b"
-    r"(?! to (?:know|wait|worry|do|make sure)\b)"
+    r"(?! to (?:know|wait|worry|do|make sure)\b)(?! (?:it|that|this|them|these|those)\W*$)"
     r"|(?:hate|dislike|can(?:no|['’]?)t stand) (?!how\b|it\b|that\b|this\b|to\b|when\b|you\b)\w"
     r"|(?:like|want|expect) (?:to (?:get|have|see) )?(?:all|each|every|everything) "
     r"(?!\d|four\b|my\b|of\b|the\b|these\b|this\b|those\b|three\b|to (?:be|pass|run|work)\b)\w)"
