@@ -21,7 +21,7 @@ SAID = (
     "7/8/2025, 09.11.2026, 12-25-24, 2026年3月4日. Look into C:\\new\\plan.txt, ~/notes/todo.md, "
     "/srv/app and data/rows.csv; the code is DE12 AB34 CD, tickets WP16 and WP20, 150000 rows of version 1.2.24. "
     "See /home/mara/maps/berlin, plan.ts, map.ts, WP3, WP5-7, and the password swordfish7. Call 655 71 30 26; the "
-    "score was 0.8346, on 12.3481 units."
+    "score was 0.8346, on 12.3481 units in 243.8 ms."
 )
 
 
@@ -39,7 +39,7 @@ def lacking(statement: str, said: str = SAID) -> bool:
         "4 March 2026", "3月4日", "२० 20th of May", "C:\\new\\plan.txt", "notes/todo.md", "todo.md",
         "/srv/app/data/rows.csv", "DE12AB34CD", "DE12-AB34-CD", "WP16-WP20", "150k rows", "150000rows",
         "boxes/rows/code", "٣٥٠٠ more", "WP16-20", "WP3-7", "rows.csv#L3500", "at L3500", "~/maps/berlin", "plan.ts/map.ts", "v1.2.24",
-        "0.835", "12.35", "12.348", "0,835", "655713026", "655-71-30-26",
+        "0.835", "12.35", "244 ms", "型号1200,3500", "12.348", "0,835", "655713026", "655-71-30-26",
         "+34 655 71 30 26", "655 713 026", "<ruled_out>rows</ruled_out>", "scores of 10 20 30",
         "The password was `swordfish7`.", "The key is well-known.", "key: value",
     ],
@@ -78,7 +78,7 @@ def test_what_is_said_in_words_or_cut_short_was_said(statement: str, *, missing:
         "ZX98-YW76", "a@example.org", "https://example.org/x", "٣٦٠٠ more", "WP16-21", "WP20-16", "WP16-3", f"WP16-{'9' * 5_000}",
         "rows.csv#L3501", "~/maps/paris", "plan.ts/maps.ts", "v2.3", "The key is sk-live-abcdef.",
         "printed the password: hunter2", "Token: **abc-12**", "655 71 88 26", "655-71-30-27", "0.834", "0.847", "12.36",
-        "12.347",
+        "12.347", "245 ms", "型号1200,3501",
     ],
 )  # fmt: skip
 def test_what_means_something_else_was_not(statement: str) -> None:

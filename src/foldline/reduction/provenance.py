@@ -185,11 +185,11 @@ class Source:
 
     def has_rounded(self, written: str) -> bool:
         """Whether a number was said that is the one *written*, with its decimals, if it is rounded."""
-        whole, _, decimals = written.replace(",", ".").partition(".")
-        if not decimals.isdigit():
+        plain = written.replace(",", ".")
+        if not _IS_PLAIN(plain):
             return False
-        step, said = 10 ** -len(decimals), self._amounts
-        least = float(f"{whole}.{decimals}") - step / 2
+        step, said = 10 ** -len(plain.partition(".")[2]), self._amounts
+        least = float(plain) - step / 2
         return said[bisect_left(said, least)] <= least + step
 
     def has_digits(self, written: str) -> bool:
@@ -436,7 +436,13 @@ class _Statement:
             or self._source.has_rounded(written)
             or self._source.has_beginning(written)
             or (len(groups) == _PARTS_OF_A_PRICE and self._source.has_short_day(*groups))
+            or self._are_known_numbers(written.split(","))
         )
+
+    def _are_known_numbers(self, parts: list[str]) -> bool:
+        # Where no space follows a comma, several numbers look like one.
+        is_list = max(map(len, parts[1:]), default=0) > _GROUP
+        return is_list and all(map(self._is_known_number, parts))
 
 
 def _alike(text: str) -> str:
