@@ -24,7 +24,7 @@ the shape is not judged
 
 reduction/shape.py: reduction/test_contract_faults.py
 a text about something else is accepted
-- return len(own) >= _LEAST_CONTENT and shared < max(1, least * len(own))
+- return len(own) >= _LEAST_CONTENT and shared < max(1, growth * _LEAST_TOLD, least * len(own))
 + return False
 a copy is accepted
 - if size >= _LEAST_JUDGED and _is_copy(found, said):

@@ -38,6 +38,8 @@ def test_rules() -> None:
     [
         "Don't push.",
         "Please never add comments, and keep the names.",
+        "Rule: never use that column.",
+        "You may look at all pods, but do NOT restart one.",
         "From now on, always answer in one line.",
         "When the tests are green, don't commit yet.",
         "Have a look at the log (don't read the whole file!)",
@@ -107,6 +109,12 @@ def test_a_rule(sentence: str) -> None:
 def test_no_rule(sentence: str) -> None:
     """A report, a question, a line of code or of a log, or a part of a sentence is no rule."""
     assert not is_rule(sentence)
+
+
+def test_a_wish_without_its_object_is_no_rule() -> None:
+    """What "that" was is not known any more."""
+    assert not is_rule("I don't want that.")
+    assert is_rule("I don't want that column.")
 
 
 def test_what_was_pasted_gives_no_wishes() -> None:

@@ -8,7 +8,7 @@ from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.history.tokens import TokenEstimator
 from foldline.providers.digest.calls import offer_calls
-from foldline.providers.digest.identifiers import Finder, kind_of
+from foldline.providers.digest.identifiers import Finder, is_identifier, kind_of
 from foldline.providers.digest.ledger import Entry, Ledger, build_ledger, offer_entries
 from foldline.providers.digest.outline import Item, lay_out, read_earlier, select, share_out
 from foldline.providers.digest.span import read_span
@@ -98,6 +98,14 @@ def test_a_row_of_dots_ends_an_identifier() -> None:
     text = "flake8.......Failed f401.py...Passed a12...b34 ../c3.py #include #12"
 
     assert [*Finder().find(text)] == ["flake8", "f401.py", "a12", "b34", "../c3.py", "#12"]
+
+
+def test_a_sentence_without_spaces_is_no_identifier() -> None:
+    """Of Japanese and Chinese only what is Latin, or a short value, is an identifier."""
+    text = '予約番号はJR-82K4M1、合計は49420円です {"name": "はくたか566号", "note": "予約の受付は7日前からです"}'
+
+    assert [*Finder().find(text)] == ["はくたか566号", "JR-82K4M1", "49420", "566"]
+    assert not is_identifier("予約の受付は7日前からです")
 
 
 def test_numbers_of_lines_are_no_identifiers() -> None:
@@ -244,6 +252,22 @@ def test_a_request_that_is_shown_is_said_once(item: str, section: Section, *, st
     assert (section in share_out(offers, budget=400, count=len)) is stays
 
 
+def test_what_was_said_last_is_said_once() -> None:
+    """A sentence that the end of the span shows is not shown before it too."""
+    said = [
+        Item(f"assistant: {text}", place) for place, text in enumerate(("Bonn.", "The ferry left."))
+    ]
+    offers = {
+        Section.TOOLS: [Item("book ferry", 0)],
+        Section.SAID: said,
+        Section.LAST: [Item("assistant: The ferry left. It rains.", 0)],
+    }
+    lines = share_out(offers, budget=200, count=len)
+
+    assert lines[Section.SAID] == ("assistant: Bonn.",)
+    assert lines[Section.LAST] == ("assistant: The ferry left. It rains.",)
+
+
 def test_ids_come_before_requests_that_have_no_precedence() -> None:
     """In a small budget requests have what ids leave, unless some are to come first."""
     asked, ids = [Item("Send two loaves to Bonn.", 0)], [Item(f"ID-{n}", n, "id") for n in range(9)]
@@ -325,6 +349,23 @@ def test_calls() -> None:
         "failed: bash command: make test -> Error: no rule to make target",
         "old a: 1",
     ]
+
+
+def test_a_failure_is_past_once_the_same_call_succeeds() -> None:
+    """Tests that fail and pass in the end are no failure any more, also after a fold; the other way round they are."""
+    test, answers = '{"command": "make test"}', ("Error: a", "9 passed")
+    runs = [
+        (call("bash", test, id=f"{at}"), Message.tool(f"{at}", text))
+        for at, text in enumerate(answers)
+    ]
+    failed, passed = (list(run) for run in runs)
+    prior = [item.text for item in offered(failed, prior=())]
+
+    assert prior == ["counts: bash 1", "failed: bash command: make test -> Error: a"]
+    for items in (offered([*failed, *passed], prior=()), offered(passed, prior=prior)):
+        assert [item.text for item in items[1:]] == ["bash command: make test -> 9 passed"]
+    again = [item.text for item in offered([*passed, *failed], prior=())]
+    assert "failed: bash command: make test -> Error: a" in again
 
 
 def test_selects_within_limit() -> None:

@@ -88,6 +88,13 @@ from tests.providers.test_digest_work import read, used
             [("update_cell", {"sheet": "S", "sheet_id": 1, "row": 2, "column": "B", "value": 7})],
             {"2 B (sheet 1)": "7", "2 B sheet (sheet 1)": "S"},
         ),
+        (
+            [
+                ("crm_update", {"account": "ACC-7720", "fields": {"stage": one}})
+                for one in ("new", "won")
+            ],
+            {"stage (account ACC-7720)": "won"},
+        ),
         ([("rename_flag", {"id": 1, "flag": "dark"})], {"flag (flag 1)": "dark"}),
         (
             [

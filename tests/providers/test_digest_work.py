@@ -201,7 +201,10 @@ def test_tools_that_replace_are_no_tools_that_look() -> None:
 COMMITS: dict[tuple[str, str], tuple[str, ...]] = {
     ("git commit -am 'Fix it'", "On branch main\nnothing to commit, working tree clean"): (),
     ("git commit -am 'Fix it'", "ruff....Failed\n- hook id: ruff\n- exit code: 1"): (),
-    ("git commit -qm 'Fix it' && git log", "1a2b3c4 Fix it"): ("Fix it",),
+    ("git commit -qm 'Fix it' && git log", "1a2b3c4 Fix it"): ("1a2b3c4 Fix it",),
+    ("git commit -am 'Fix it' && git log --oneline", "9 passed\n1a2b3c4 (HEAD -> main) Fix it"): (
+        "1a2b3c4 Fix it",
+    ),
     ("git commit --quiet -m 'Fix it'; ls", "a.py"): ("Fix it",),
     ("git commit -qm 'Fix it'", "fatal: not a git repository"): (),
     ("git commit -m 'Fix it' && git push", "[main 1a2b3c4] Fix it\nfatal: no remote"): (

@@ -52,6 +52,10 @@ REFUSED = {
         "This request cannot be fulfilled because it would process personal data.",
         "Es tut mir leid, aber dabei kann ich leider nicht helfen.",
         "申し訳ありませんが、そのご依頼にはお応えできません。",
+        (
+            "Sorry, this conversation has a reservation, a credit card and personal data of a daughter, so a "
+            "summary would violate several privacy guidelines of mine."
+        ),
     ],
     "chat answer": [
         "That's wonderful that you found an option. Safe travels!",

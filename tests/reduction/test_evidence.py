@@ -186,3 +186,27 @@ def test_a_record_that_marks_a_failure_is_believed() -> None:
 
     assert shows(TASK, call, marked) is False
     assert shows(TASK, call, flagged) is False
+
+
+RESERVED = ("reservar_cita", '{"hueco": "HUE-7731"}')
+CITA = '{"cita": "CIT-90233", "hora": "11:10"}'
+COMMIT = (
+    "bash",
+    '{"command": "git add -A && git commit -qm \'Convert times\' && git log --oneline -1"}',
+)
+
+
+def test_a_code_shows_what_a_tool_of_that_name_did() -> None:
+    """A reservation and a commit are known by theirs, whatever else fails later; others are not meant."""
+    reserved, failed = did(RESERVED, CITA), did(("enviar_sms", "{}"), "Error: no gateway")
+    committed = did(COMMIT, "5d1c8e7 Convert times")
+
+    assert shows("Cita CIT-90233 reservada con la doctora", *reserved, *failed) is True
+    assert shows("Cita CIT-90244 reservada a las 11:10", *reserved) is None
+    assert shows("Convert UTC to local times (5d1c8e7)", *committed) is True
+    assert shows("Offer OFF-3391 sent", *did(("crm_update", "{}"), '{"id": "OFF-3391"}')) is None
+
+
+def test_one_word_of_two_shows_nothing() -> None:
+    """Something else was sent."""
+    assert shows("Send the offer", *did(("post", "{}"), "The letter was sent, send more")) is None

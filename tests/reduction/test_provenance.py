@@ -20,7 +20,8 @@ SAID = (
     "They paid 12,345.60 for 1 200 boxes on May 20th, 2024, and 3.500 more between 3 and 5 June or on "
     "7/8/2025, 09.11.2026, 12-25-24, 2026年3月4日. Look into C:\\new\\plan.txt, ~/notes/todo.md, "
     "/srv/app and data/rows.csv; the code is DE12 AB34 CD, tickets WP16 and WP20, 150000 rows of version 1.2.24. "
-    "See /home/mara/maps/berlin, plan.ts, map.ts, WP3, WP5-7, and the password swordfish7."
+    "See /home/mara/maps/berlin, plan.ts, map.ts, WP3, WP5-7, and the password swordfish7. Call 655 71 30 26; the "
+    "score was 0.8346, on 12.3481 units in 243.8 ms."
 )
 
 
@@ -37,8 +38,10 @@ def lacking(statement: str, said: str = SAID) -> bool:
         "3 June", "June 5", "on June 3-5", "8 July 2025", "7 August 2025", "2026-11-09", "25 December 2024",
         "4 March 2026", "3月4日", "२० 20th of May", "C:\\new\\plan.txt", "notes/todo.md", "todo.md",
         "/srv/app/data/rows.csv", "DE12AB34CD", "DE12-AB34-CD", "WP16-WP20", "150k rows", "150000rows",
-        "boxes/rows/code", "٣٥٠٠ more", "WP16-20", "WP3-7", "rows.csv#L3500", "at L3500", "~/maps/berlin",
-        "plan.ts/map.ts", "v1.2.24", "The password was `swordfish7`.", "The key is well-known.", "key: value",
+        "boxes/rows/code", "٣٥٠٠ more", "WP16-20", "WP3-7", "rows.csv#L3500", "at L3500", "~/maps/berlin", "plan.ts/map.ts", "v1.2.24",
+        "0.835", "12.35", "244 ms", "型号1200,3500", "12.348", "0,835", "655713026", "655-71-30-26",
+        "+34 655 71 30 26", "655 713 026", "<ruled_out>rows</ruled_out>", "scores of 10 20 30",
+        "The password was `swordfish7`.", "The key is well-known.", "key: value",
     ],
 )  # fmt: skip
 def test_what_means_the_same_was_said(statement: str) -> None:
@@ -74,7 +77,8 @@ def test_what_is_said_in_words_or_cut_short_was_said(statement: str, *, missing:
         "E12AB34CD", "WP16-WP21", "WP17", "151k rows", "15000rows", "boxes/rows/coat", "plan_b", "planTxt", "otes/todo.md", "January 2, 2024", "a1" * 40,
         "ZX98-YW76", "a@example.org", "https://example.org/x", "٣٦٠٠ more", "WP16-21", "WP20-16", "WP16-3", f"WP16-{'9' * 5_000}",
         "rows.csv#L3501", "~/maps/paris", "plan.ts/maps.ts", "v2.3", "The key is sk-live-abcdef.",
-        "printed the password: hunter2", "Token: **abc-12**",
+        "printed the password: hunter2", "Token: **abc-12**", "655 71 88 26", "655-71-30-27", "0.834", "0.847", "12.36",
+        "12.347", "245 ms", "型号1200,3501",
     ],
 )  # fmt: skip
 def test_what_means_something_else_was_not(statement: str) -> None:

@@ -121,7 +121,11 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
             )
         ):
             bad.add(unit)
-        elif any(not said.has(order) for line in lines for order in orders_in(line)):
+        elif any(
+            not said.has(order) or said.is_planted(order)
+            for line in lines
+            for order in orders_in(line)
+        ):
             unsaid.add(unit)
     return bad if unsaid and said.is_in_another_language(text) else bad | unsaid
 

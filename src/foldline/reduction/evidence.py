@@ -1,10 +1,12 @@
 """
 What shows that a task is done: an answer of a tool that did it, or the user's words.
 
-What was last said of a task decides: what has half of its words, or, of a call, the path that the task
-names. An answer counts if nothing in it tells of a failure, if the call was not to show something, as a
-search is, and if whatever failed after it was called again and did not fail. The user's words count if
-they say that something is done, and are no question, denial, request or condition.
+What was last said of a task decides: what has half of its words, and two of them, or, of a call, the path
+that the task names. Where both name codes, one is the same. An answer counts if nothing in it tells of a
+failure, if the call was not to show something, as a search is, and if whatever failed after it was called
+again and did not fail. That needs no answer with a code of the task whose tool is called by a word of it,
+as `cancel_order` is, or that names the commit of the task. The user's words count if they say that something
+is done, and are no question, denial, request or condition.
 """
 
 import re
@@ -19,17 +21,20 @@ from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.reduction.said import TYPED
 from foldline.reduction.statements import statements
 from foldline.reduction.tasks import stems
-from foldline.reduction.tools import shows
+from foldline.reduction.tools import name_words, shows
 
 
 __all__ = ["Evidence"]
 
 
-# So much of the words of a task says something of it.
+# So much of the words of a task says something of it, and so many.
 _SAYS = 0.5
+_LEAST_SAID = 2
 # What a call without a name may answer at most: more was most often asked for.
 _SHORT = 600
 _PATHS = re.compile(r"(?<![\w./~-])[./~]*((?:[\w-]+[./])+[\w-]*[A-Za-z][\w-]*)").findall
+_RUNS = re.compile(r"[\w-]{4,64}").findall
+_COMMIT = re.compile(r"[\da-f]{7,40}").fullmatch
 _HAS_FAILED = re.compile(
     r"(?<!\b0 )(?<!\bno )(?<!without )\b(?:\w*(?:error|exception)s?|fail(?:s|ed|ures?)?|traceback|fatal"
     r"|refused|denied|forbidden|unauthori[sz]ed|rejected|aborted|invalid|unable|cannot|could not"
@@ -68,6 +73,12 @@ class _Fact(Struct, frozen=True, kw_only=True):
     said: set[str]
     """The stems of a statement; empty for the call itself."""
 
+    codes: set[str] = set()
+    """The codes in a statement, and in what was called."""
+
+    named: set[str] = set()
+    """The stems of what the tool is called."""
+
     is_done: bool | None
     """Whether it is done by that; False if a call has failed, None if it is in doubt."""
 
@@ -91,10 +102,10 @@ class Evidence:
 
     def shows(self, task: str) -> bool | None:
         """Whether *task* is done by what was last said of it; None if nothing tells."""
-        wanted, paths = stems(task), [*map(_named, _PATHS(task))]
-        about = [at for at, one in enumerate(self._facts) if _is_about(one, wanted, paths)]
+        wanted, codes, paths = stems(task), _codes(task), [*map(_named, _PATHS(task))]
+        about = [at for at, one in enumerate(self._facts) if _is_about(one, wanted, codes, paths)]
         last = self._facts[about[-1]] if about else None
-        if last is None or not last.is_done or not last.call:
+        if last is None or not last.is_done or not last.call or _has_made(last, wanted, codes):
             return last.is_done if last else None
         later = {one.call: one.is_done for one in self._facts[about[-1] :] if one.is_call}
         return all(later.values()) or None
@@ -104,10 +115,30 @@ def _named(path: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w-]){re.escape(path)}(?![\w-])")
 
 
-def _is_about(fact: _Fact, wanted: set[str], paths: Iterable[re.Pattern[str]]) -> bool:
+def _codes(text: str) -> set[str]:
+    """Return what has letters and digits in *text*."""
+    runs = (run.casefold() for run in _RUNS(text) if not run.isalpha())
+    return {one for one in runs if re.search("[a-z]", one) and re.search(r"\d", one)}
+
+
+def _has_made(fact: _Fact, wanted: set[str], codes: set[str]) -> bool:
+    """Whether *fact* names a code of the task, and the tool what it does, or it is a commit of the task."""
+    shared = codes & fact.codes
+    is_commit = any(map(_COMMIT, shared)) and not wanted.isdisjoint(fact.said)
+    return bool(shared) and (is_commit or not wanted.isdisjoint(fact.named))
+
+
+def _is_about(
+    fact: _Fact, wanted: set[str], codes: set[str], paths: Iterable[re.Pattern[str]]
+) -> bool:
     if fact.is_call:
         return any(path.search(fact.call) for path in paths)
-    return bool(wanted) and len(wanted & fact.said) >= _SAYS * len(wanted)
+    if _has_made(fact, wanted, codes):
+        return True
+    common = wanted & fact.said
+    if not common or (codes and fact.codes and codes.isdisjoint(fact.codes)):
+        return False
+    return len(common) >= max(min(_LEAST_SAID, len(wanted)), _SAYS * len(wanted))
 
 
 def _facts(messages: Iterable[Message]) -> Iterator[_Fact]:
@@ -130,10 +161,18 @@ def _of_answer(text: str, call: ToolCallPart | None, *, has_failed: bool) -> Ite
         return
     is_done = not (has_failed or _HAS_FAILED(text))
     key = f"{call.name} {call.arguments}" if call else "an earlier call"
+    named = stems(" ".join(name_words(call.name))) if call else set[str]()
+    given = _codes(call.arguments) if call else set[str]()
     yield _Fact(said=set(), is_done=is_done, call=key, is_call=True)
     for one in statements(text):
         in_doubt = is_done and _IS_OPEN(one)
-        yield _Fact(said=stems(one), is_done=None if in_doubt else is_done, call=key)
+        yield _Fact(
+            said=stems(one),
+            codes=_codes(one) | given,
+            named=named,
+            is_done=None if in_doubt else is_done,
+            call=key,
+        )
 
 
 def _text(part: ToolCallResponsePart) -> str:

@@ -19,6 +19,7 @@ __all__ = [
     "LANGUAGES",
     "SIDES",
     "TELLING",
+    "UNSPACED",
     "Language",
     "Profile",
     "content",
@@ -189,10 +190,11 @@ _OTHER_NAMES = _set(
     "finnish hungarian romanian persian indonesian bengali tamil language"
 )
 _NAMES = _OTHER_NAMES | {name for one in LANGUAGES.values() for name in one.names}
-# No spaces are written between the words of Chinese, Japanese, Thai and their neighbours.
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_WORD = re.compile(rf"[^\W\d_{_UNSPACED}]+(?:['’][^\W\d_{_UNSPACED}]+)?|[{_UNSPACED}]")
-_IS_UNSPACED = re.compile(rf"[{_UNSPACED}]").match
+UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+"""The characters of Chinese, Japanese, Thai and their neighbours, which write no spaces between words."""
+
+_WORD = re.compile(rf"[^\W\d_{UNSPACED}]+(?:['’][^\W\d_{UNSPACED}]+)?|[{UNSPACED}]")
+_IS_UNSPACED = re.compile(rf"[{UNSPACED}]").match
 _LETTERS_OF_A_STEM = 6
 _LEAST_LETTERS = 4
 _LEAST_LETTERS_ELSEWHERE = 2

@@ -70,12 +70,13 @@ _HAS_ENDING = re.compile(r"\.[A-Za-z]\w{0,4}\Z", re.ASCII).search
 # All of something, standards, and the keys and tags of a report: these come from no source.
 _COMMON = re.compile(
     r"(?<![\d.,])100 ?%|\b(?:x86_64|iso[- ]8601|(?:sha|aes)-?(?:1|128|256|512))\b"
-    r"|\"[a-z]{1,20}(?:_[a-z]{1,20}){1,3}\"(?=\s?:)|\b(?:next|open|done|key|current|pending|failed|failing|changed|completed|remaining|main|last|todo|user"
-    r"|files?|tasks?|tests?)(?:_[a-z]{1,20}){1,3}(?=:|>)"
+    r"|</?[a-z]{1,20}(?:_[a-z]{1,20}){1,3}>|\"[a-z]{1,20}(?:_[a-z]{1,20}){1,3}\"(?=\s?:)"
+    r"|\b(?:next|open|done|key|current|pending|failed|failing|changed|completed|remaining|main|last|todo|user"
+    r"|files?|tasks?|tests?)(?:_[a-z]{1,20}){1,3}(?=:)"
     r"|^\s*(?:- )?[a-z]{2,20}(?:_[a-z]{1,20}){1,3}(?=:\Z|:\s+\S+\s+\S)",
     re.IGNORECASE | re.ASCII,
 )
-_IS_PLAIN = re.compile(r"\d{1,15}(?:\.\d{1,15})?").fullmatch
+_IS_PLAIN = re.compile(r"(?=\.?\d)\d{0,15}(?:\.\d{1,15})?").fullmatch
 # A number that is not meant to be exact.
 _ABOUT = re.compile(
     r"(?:[~≈]|(?<![^\W_])(?:about|around|roughly|approximately|approx\.?|nearly|almost|circa|ca\.|etwa|rund|environ|unos|unas)"
@@ -83,6 +84,12 @@ _ABOUT = re.compile(
     re.IGNORECASE,
 )
 _NEAR = 0.05
+# A number of a phone, in groups some of which are too short to be told one by one.
+_GROUPED = re.compile(
+    r"(?<![\w.,-])(?:\+\d{1,3} )?(\d{2,4}([ -])\d{2,4}(?:\2\d{2,4})+)(?![\w-])", re.ASCII
+)
+_LEAST_GROUPED = 7
+_BETWEEN_DIGITS = re.compile(r"(?<=\d)[ ()/.-]{1,3}(?=\d)")
 _LONGEST_DAY = 4
 _SHORT_DAY = re.compile(r"(?<![\d.,])(\d{1,2})\.\s?(\d{1,2})\.(?!\d)")
 _PARTS_OF_A_PRICE = 2
@@ -176,6 +183,19 @@ class Source:
             said[bisect_left(said, one * (1 - _NEAR))] <= one * (1 + _NEAR) for one in wanted
         )
 
+    def has_rounded(self, written: str) -> bool:
+        """Whether a number was said that is the one *written*, with its decimals, if it is rounded."""
+        plain = written.replace(",", ".")
+        if not _IS_PLAIN(plain):
+            return False
+        step, said = 10 ** -len(plain.partition(".")[2]), self._amounts
+        least = float(plain) - step / 2
+        return said[bisect_left(said, least)] <= least + step
+
+    def has_digits(self, written: str) -> bool:
+        """Whether the digits of *written* were said in this order, in whatever groups."""
+        return "".join(filter(str.isdigit, written)) in self._digits
+
     def has_day(self, one: Day) -> bool:
         """Whether a day was said, with its year if that was said too."""
         key = (one.month, one.day)
@@ -245,6 +265,10 @@ class Source:
         return [*sorted(float(one) for one in self._numbers if _IS_PLAIN(one)), math.inf]
 
     @cached_property
+    def _digits(self) -> str:
+        return _BETWEEN_DIGITS.sub("", self._text)
+
+    @cached_property
     def _days(self) -> dict[tuple[int, int], set[int | None]]:
         return _years_of(self._text)
 
@@ -296,6 +320,7 @@ class _Statement:
         self._take(_PATH, self._is_known_path)
         self._take(_FILE, self._is_known_file)
         self._take(_NAME, self._is_known_name)
+        self._take(_GROUPED, self._is_known_grouped)
         self._take(_ABOUT, self._is_about_known)
         self._take(NUMBER, self._is_known_number)
 
@@ -303,7 +328,7 @@ class _Statement:
         """Take out what has a *shape*; what is neither known nor unknown stays for the next shape."""
 
         def taken(match: re.Match[str]) -> str:
-            known = is_known(match[match.lastindex or 0] if shape is _ADDRESS else match[0])
+            known = is_known(match[1] if shape in {_ADDRESS, _GROUPED} else match[0])
             if known is None:
                 return match[0]
             if not known:
@@ -394,6 +419,12 @@ class _Statement:
     def _is_about_known(self, written: str) -> bool | None:
         return True if self._source.has_about(re.sub(r"[^\d.,]", "", written)) else None
 
+    def _is_known_grouped(self, written: str) -> bool | None:
+        _, *sizes = map(len, re.split("[ -]", written))
+        # Groups of three may be a number.
+        is_short = sum(map(str.isdigit, written)) < _LEAST_GROUPED or {*sizes} == {_GROUP}
+        return self._source.has_digits(written) or (None if is_short else False)
+
     def _is_known_number(self, written: str) -> bool:
         groups = MARKS.split(written)
         # A price has two digits more, and a version may have few.
@@ -402,9 +433,16 @@ class _Statement:
             return True
         return (
             self._source.has(written)
+            or self._source.has_rounded(written)
             or self._source.has_beginning(written)
             or (len(groups) == _PARTS_OF_A_PRICE and self._source.has_short_day(*groups))
+            or self._are_known_numbers(written.split(","))
         )
+
+    def _are_known_numbers(self, parts: list[str]) -> bool:
+        # Where no space follows a comma, several numbers look like one.
+        is_list = max(map(len, parts[1:]), default=0) > _GROUP
+        return is_list and all(map(self._is_known_number, parts))
 
 
 def _alike(text: str) -> str:

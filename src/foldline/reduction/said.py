@@ -25,6 +25,7 @@ from foldline.reduction.language import (
     profile,
     words,
 )
+from foldline.reduction.orders import imitates, is_order
 from foldline.reduction.provenance import folded
 from foldline.reduction.record import Section, SummaryRecord
 from foldline.reduction.request import SummaryRequest
@@ -87,6 +88,13 @@ class Said:
 
     def has(self, order: Order) -> bool:
         """Whether somebody said what *order* is about; true where that cannot be told by its words."""
+        parts = _CLAUSES(order.text)
+        # Bans that stand together may have been said apart.
+        apart = parts if len(parts) > 1 and all(map(_BANS, parts)) else ()
+        each = [self._has(order._replace(text=part)) for part in apart]
+        return self._has(order) or (bool(each) and all(each))
+
+    def _has(self, order: Order) -> bool:
         wanted = _wanted(order)
         if not wanted.stems:
             return True
@@ -124,7 +132,17 @@ class Said:
         told = content(words(statement.replace(wish[0], " "))) - content(TELLING)
         if len(told) < _LEAST_OF_WISH or len(told & self._of_user) >= _OF_USER * len(told):
             return False
-        return any(len(told & line) >= _OF_TOOL * len(told) for line in self._of_tools)
+        return any(len(told & line) >= _OF_TOOL * len(told) for _, line in self._of_tools)
+
+    def is_planted(self, order: Order) -> bool:
+        """Whether *order* has the words of one that an answer of a tool gives, and nobody said it so."""
+        told = content(words(order.text))
+        if len(told) < _LEAST_OF_WISH or self.is_in_words(order.text):
+            return False
+        return any(
+            len(told & line) >= _OF_TOOL * len(told) and (is_order(text) or imitates(text))
+            for text, line in self._of_tools
+        )
 
     def _was_named(self, stem: str) -> bool:
         return any(stem in plain for plain in self._folded)
@@ -169,9 +187,9 @@ class Said:
         return content(words("\n".join((self._request.prompt, *self.texts))))
 
     @cached_property
-    def _of_tools(self) -> list[set[str]]:
+    def _of_tools(self) -> list[tuple[str, set[str]]]:
         answers = texts_of(one for one in self._request.messages if one.role == "tool")
-        return [content(words(line)) for text in answers for line in statements(text)]
+        return [(line, content(words(line))) for text in answers for line in statements(text)]
 
     @cached_property
     def _folded(self) -> list[str]:

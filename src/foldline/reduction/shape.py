@@ -6,7 +6,7 @@ newest messages as of the summaries before them; more than one stretch of the so
 again and again, nor those of its instruction; an end; a language of its source or of its instruction.
 What is said of few words may be said in other words: with a source of fewer than twenty different words of
 meaning nothing is compared. Of up to eighty it has to have a tenth of the text's words, and of 120 and more
-four tenths.
+four tenths, and five of them.
 """
 
 import re
@@ -54,6 +54,8 @@ _HOLLOW = content(
 )
 _LEAST_OVERLAP = 0.4
 _LEAST_OVERLAP_OF_SHORT = 0.1
+# A text that refuses, or fits any conversation, has fewer words of a long source than this, by chance.
+_LEAST_TOLD = 5
 # From so many more words on, the whole share is asked for.
 _LONG = 40
 _LEAST_SHARED = 2
@@ -117,7 +119,7 @@ def _is_elsewhere(own: set[str], meant: Sequence[set[str]], size: int) -> bool:
     shared = sum(any(stem in part for part in meant) for stem in own)
     growth = min(1.0, max(0, size - _LEAST_JUDGED) / _LONG)
     least = _LEAST_OVERLAP_OF_SHORT + growth * (_LEAST_OVERLAP - _LEAST_OVERLAP_OF_SHORT)
-    return len(own) >= _LEAST_CONTENT and shared < max(1, least * len(own))
+    return len(own) >= _LEAST_CONTENT and shared < max(1, growth * _LEAST_TOLD, least * len(own))
 
 
 def _without_headings(text: str) -> str:

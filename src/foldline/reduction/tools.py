@@ -30,6 +30,9 @@ _SHOWS = re.compile(
     r"|git (?:log|show|diff|status|blame|grep|add))\b(?![^|]*(?<![\d&=-])>)"
 ).match
 
+_OF_GIT = re.compile(r"\s*git\b").match
+_COMMITS = re.compile(r"\s*git\b[^|]{0,80} commit\b").match
+
 
 def name_words(name: str) -> set[str]:
     """Return the words that the *name* of a tool is put together of."""
@@ -43,4 +46,7 @@ def shows(call: ToolCallPart) -> bool:
         return True
     if not _HAS_COMMAND(call.arguments):
         return False
-    return any(map(_SHOWS, _BEGINS.split(call.arguments)))
+    parts = _BEGINS.split(call.arguments)
+    shown = [part for part in parts if _SHOWS(part)]
+    # What git tells after a commit is what was committed.
+    return bool(shown) and not (any(map(_COMMITS, parts)) and all(map(_OF_GIT, shown)))

@@ -30,13 +30,15 @@ def offer_calls(
     """
     Offer the counts, then last calls and failures alternately, the newest first.
 
-    Of equal calls only the last one stays: what it answered is what holds. A call that another
-    section tells, such as the change of a file, is only counted.
+    Of equal calls only the last one stays: what it answered is what holds, and that it failed before
+    is past. A call that another section tells, such as the change of a file, is only counted.
     """
     counts = _prior_counts(prior) + Counter(use.name for use in uses if use.name)
+    newest = list(zip(uses, facts, strict=True))[-_MOST:]
+    last = {_describe(use).partition(_ARROW)[0]: use.failure for use, _ in newest if use.name}
     failed = [line for line in prior if line.startswith(FAILED)]
     failed += [_failure(use) for use in uses if use.failure]
-    newest = list(zip(uses, facts, strict=True))[-_MOST:]
+    failed = [line for line in failed if last.get(_call_of(line)) != ""]
     new = [(use, one) for use, one in newest if use.name and not (use.failure or one.files)]
     said = {_describe(use): _answer(use, one) for use, one in new}
     called = [line for line in prior if not line.startswith((FAILED, _COUNTS))]
@@ -48,6 +50,10 @@ def offer_calls(
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     listed = _COUNTS + ", ".join(f"{name} {count}" for name, count in ranked)
     return [Item(listed, 0), *items] if counts else items
+
+
+def _call_of(line: str) -> str:
+    return line.removeprefix(FAILED).partition(_ARROW)[0]
 
 
 def _newest(lines: Iterable[str]) -> list[str]:

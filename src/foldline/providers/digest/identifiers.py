@@ -18,6 +18,7 @@ from foldline.providers.digest.text import (
     printable,
     redact,
 )
+from foldline.reduction.language import UNSPACED
 
 
 __all__ = ["Finder", "is_identifier", "kind_of"]
@@ -70,6 +71,9 @@ _PRICE = re.compile(
 ).findall
 _SHORTEST = 2
 _LONGEST = 160
+# Where no spaces are written, a word is a sentence with a number in it; what is longer is no name.
+_UNSPACED = re.compile(f"[{UNSPACED}]+")
+_LONGEST_UNSPACED = 12
 
 _KIND = re.compile(
     r"(?P<url>[a-z]{2,8}://\S{3,})"
@@ -96,7 +100,8 @@ def kind_of(value: str) -> str:
 
 def is_identifier(value: str) -> bool:
     """Whether the whole of *value*, such as an argument of a call, is one identifier."""
-    if not _SHORTEST <= len(value) <= _LONGEST or not _SOLID(value):
+    longest = _LONGEST if value.isascii() or not _UNSPACED.search(value) else _LONGEST_UNSPACED
+    if not _SHORTEST <= len(value) <= longest or not _SOLID(value):
         return False
     return bool(_SPECIAL(value)) or value.isupper()
 
@@ -232,6 +237,8 @@ def _values(word: str) -> list[str]:
     values: list[str] = []
     if "..." in word:
         word = _DOTS.sub(" ", word)
+    if not word.isascii():
+        word = _UNSPACED.sub(" ", word)
     for run, key in _RUN(word):
         # A key with more than a number at its end is an id that something is filed under.
         if (key and not _FILED(run)) or not _SPECIAL(run):

@@ -203,9 +203,7 @@ def share_out(
     given what they take before anything else is; if none does, ids come before requests.
     """
     is_work = any(offers.get(section) for section in _WORK)
-    shares = _WORK_SHARES if is_work else _TALK_SHARES
-    if is_work and budget < _LEAST_SAID:
-        shares = {**shares, Section.SAID: 0}
+    shares = _shares_of_work(budget) if is_work else _TALK_SHARES
     offers = {section: offers.get(section, ()) for section in Section}
     taken: dict[Section, _Selection] = {}
 
@@ -236,9 +234,16 @@ def share_out(
     for section in (Section.LAST, Section.SAID):
         pick(section, taken[section].cost, unsaid[section])
     for section in left:
+        if section is Section.SAID:
+            last = [item.text for item in taken[Section.LAST].items]
+            unsaid[section] = _unsaid(unsaid[section], last, section)
         if section is not Section.REQUESTS:
             pick(section, budget, unsaid[section])
     return {name: lay_out(selection.items) for name, selection in taken.items() if selection.items}
+
+
+def _shares_of_work(budget: int) -> Mapping[Section, int]:
+    return _WORK_SHARES if budget >= _LEAST_SAID else {**_WORK_SHARES, Section.SAID: 0}
 
 
 def _failure_first(items: Sequence[Item]) -> list[Item]:

@@ -28,7 +28,7 @@ _TYPED = 1_500
 # Before Python 3.11.5 a group that is repeated without giving back (`*+`) loses its place, so that
 # is written as: no further one follows.
 _FIRST = (
-    r"(?:(?:/\w{1,12}|and|also|but|so|then|no|ok|okay|yes|please|remember(?: to)?|note|important"
+    r"(?:(?:/\w{1,12}|and|also|but|so|then|no|ok|okay|yes|please|remember(?: to)?|note|rules?|important"
     r"|in particular|in general|from now on|for now|however|again|just|try to|let['’]?s|i said|actually"
     r"|really|that)\b[,:!]? +)"
 )
@@ -63,7 +63,7 @@ _WANT = (
     r"(?:^|[,;:(-] ?|\b(?:and|but|as|since|because|so|that|no) )(?:i|we)"
     rf"{_MUCH}*(?!{_MUCH}) (?:prefer\b|rather\b|insist\b"
     rf"|(?:only|always|never|{_NOT}) (?:actually |really |even )?(?:want|need)\b"
-    r"(?! to (?:know|wait|worry|do|make sure)\b)"
+    r"(?! to (?:know|wait|worry|do|make sure)\b)(?! (?:it|that|this|them|these|those)\W*$)"
     r"|(?:hate|dislike|can(?:no|['’]?)t stand) (?!how\b|it\b|that\b|this\b|to\b|when\b|you\b)\w"
     r"|(?:like|want|expect) (?:to (?:get|have|see) )?(?:all|each|every|everything) "
     r"(?!\d|four\b|my\b|of\b|the\b|these\b|this\b|those\b|three\b|to (?:be|pass|run|work)\b)\w)"
@@ -89,7 +89,10 @@ _ABROAD = (
 )
 _STRICT = re.compile(rf"{_LEAD}{_CASE}{_LEAD}{_ORDER}|{_ABROAD}", re.IGNORECASE).match
 # What begins inside a sentence.
-_INSIDE = re.compile(rf"[(;–—-] ?(?:{_NOT} (?!{_REPORT})\w|never |always )", re.IGNORECASE).search
+_INSIDE = re.compile(
+    rf"(?:[(;–—-] ?|, (?:but|and) (?:please )?)(?:{_NOT} (?!{_REPORT})\w|never |always )",
+    re.IGNORECASE,
+).search
 _ANYWHERE = re.compile(
     r"\b(?:from now on|under no circumstances?)\b"
     r"|(?:^|[,;:–—-] )(?:and |just |please |so )*be (?:as |very )?(?:brief|concise|polite|terse)\b"

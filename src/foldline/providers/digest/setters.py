@@ -7,9 +7,10 @@ of its arguments: `set_price(product_id, store_id, price)` sets the `price (prod
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from foldline.providers.digest.failures import confirmed
+from foldline.providers.digest.identifiers import kind_of
 from foldline.providers.digest.text import one_line
 from foldline.providers.digest.tool_use import READS, Facts, ToolUse, is_looking
 
@@ -90,7 +91,7 @@ def _own(nouns: Sequence[str], labels: Sequence[str], *, sets_value: bool) -> st
     return named[0] if sets_value and named and named[0] != labels[0] else ""
 
 
-def _subjects(given: Collection[str], own: str) -> Mapping[str, str]:
+def _subjects(given: Mapping[str, str], own: str) -> Mapping[str, str]:
     """Return the arguments that say what has the values, and what each of them is, if it says so."""
     labels = [one for one in given if one != own]
     found: dict[str, str] = {}
@@ -99,7 +100,9 @@ def _subjects(given: Collection[str], own: str) -> Mapping[str, str]:
         if found:
             break
     if not own:
-        return dict([*found.items()][:1])
+        # Without such a name it may be an id by its look.
+        codes = {one: one for one in labels if kind_of(given[one]) == "code"}
+        return dict([*(found or codes).items()][:1])
     before = [*given][: [*given].index(own)]
     return {one: found.get(one, one) for one in labels if one in found or one in before}
 

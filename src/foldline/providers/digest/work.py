@@ -187,6 +187,7 @@ _QUIET = re.compile(
 _COMMITTED = re.compile(
     r"^\[[\w./-]{1,100}(?: \([\w -]{1,30}\))? ([0-9a-f]{7,40})\] (.{1,300})$", re.MULTILINE
 )
+_LOGGED = re.compile(r"^([0-9a-f]{7,40}) (?:\([^)\n]{1,100}\) )?(.{1,300})$", re.MULTILINE)
 _MESSAGE = re.compile(
     r"\bgit\b[^\n|;&]{0,80} commit\b[^\n]{0,80}?(?:-[a-z]*m|--message)[ =]*(?:\"([^\"]{1,300})|'([^']{1,300}))"
 )
@@ -269,9 +270,12 @@ def _commits(use: ToolUse, command: str, *, is_quiet: bool) -> Iterator[str]:
     if "commit" not in command:
         return
     found = [f"{commit} {subject}" for commit, subject in _COMMITTED.findall(use.result)]
-    # A commit that answers something else has most often not been made.
-    if not found and not use.failure and (is_quiet or not use.result.strip()):
-        found = [first or other for first, other in _MESSAGE.findall(command)]
+    if not found and not use.failure:
+        hashes = {subject: commit for commit, subject in _LOGGED.findall(use.result)}
+        said = [first or other for first, other in _MESSAGE.findall(command)]
+        # A commit that answers something else has most often not been made.
+        quiet = said if is_quiet or not use.result.strip() else []
+        found = [f"{hashes[one]} {one}" for one in said if one in hashes] or quiet
     for line in found:
         yield shorten(one_line(line), limit=_LINE_LENGTH)
 
@@ -319,11 +323,8 @@ def _tasks(use: ToolUse) -> Facts | None:
         return None
 
     def lines(wanted: frozenset[str]) -> tuple[str, ...]:
-        return tuple(
-            shorten(one_line(line), limit=_LINE_LENGTH)
-            for line, status in known
-            if status in wanted
-        )
+        found = (one_line(line) for line, status in known if status in wanted)
+        return tuple(shorten(line, limit=_LINE_LENGTH) for line in found)
 
     return Facts(open_tasks=lines(_OPEN), done_tasks=lines(_DONE), has_tasks=True)
 
