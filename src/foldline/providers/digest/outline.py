@@ -149,7 +149,7 @@ _WORK_SHARES = {
     Section.RULES: 6,
     Section.DECISIONS: 6,
     Section.FAILED: 4,
-    Section.VALUES: 2,
+    Section.VALUES: 4,
     Section.TOOLS: 8,
     Section.REQUESTS: 10,
     Section.READ: 5,
@@ -243,7 +243,9 @@ def share_out(
 
 
 def _shares_of_work(budget: int) -> Mapping[Section, int]:
-    return _WORK_SHARES if budget >= _LEAST_SAID else {**_WORK_SHARES, Section.SAID: 0}
+    if budget >= _LEAST_SAID:
+        return _WORK_SHARES
+    return {**_WORK_SHARES, Section.SAID: 0, Section.VALUES: 2}
 
 
 def _failure_first(items: Sequence[Item]) -> list[Item]:
