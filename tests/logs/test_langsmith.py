@@ -83,8 +83,7 @@ def test_answers_of_all_clients_are_read(outputs: dict[str, Any]) -> None:
 def test_a_failed_run_is_what_it_was_asked() -> None:
     """A run without an answer is read, system instructions and the thread of its metadata too."""
     failed = run([USER], None) | {"extra": {"metadata": {"thread_id": "th"}}}
-    failed["inputs"]["system"] = "S"
-    session = read_one(failed)
+    session = read_one(failed | {"inputs": {"system": "S", "messages": [USER]}})
 
     assert [one.text for one in session.messages] == ["S", "Hi"]
     assert session.id == "th"

@@ -118,8 +118,11 @@ def test_what_to_paste_says_that_bills_alone_decide(tool_tape: Callable[..., Tap
     pasted = conclude([reports], configs=USUAL).text
     default = conclude([_billed(tuple(reports), never=2.0, default=0.1)], configs=USUAL).text
 
-    assert "Only bills are compared: `foldline quality FILE --config CONFIG`, with" in pasted
-    assert "Only bills are compared: `foldline quality FILE` shows" in default
+    assert (
+        "Only bills are compared: `foldline quality FILE --config CONFIG --prices MODEL`, with"
+        in pasted
+    )
+    assert "Only bills are compared: `foldline quality FILE --prices MODEL` shows" in default
 
 
 def test_what_saves_less_than_two_percent_is_not_worth_it(tool_tape: Callable[..., Tape]) -> None:
