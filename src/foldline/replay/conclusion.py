@@ -67,10 +67,12 @@ def conclude(
         text = f"{them} {need} no folding: sending all of it is the cheapest within 2 %."
         return Conclusion(text=_begun(text))
     what = next(row.description for row in table if row.name == name)
-    text = (
-        f"Cheapest of the {len(bills)} compared for {them}: {name} ({what}), "
-        f"{shown_dollars(cost)}{_instead(cost, never, _recorded(sessions))}"
-    )
+    recorded = _recorded(sessions)
+    text = f"Cheapest of the {len(bills)} compared for {them}"
+    if recorded is not None and recorded < cost:
+        text = f"What was recorded was cheaper than all: {shown_dollars(recorded)}. {text}"
+        recorded = None
+    text += f": {name} ({what}), {shown_dollars(cost)}{_instead(cost, never, recorded)}"
     if min(sent.values(), default=cost) < cost:
         text += ", not counting what drops messages without a summary"
     text += f".{_no_choice(never)}"
