@@ -65,7 +65,9 @@ ADVICE = {
     "MissingExtraError": "Run the command that the message names.",
     "ModelError": (
         "Resume with `await agent.run(thread=thread)`; all messages are stored. `status` is the "
-        "vendor's HTTP status, so 401 means the key and 429 means later."
+        "vendor's HTTP status, so 401 means the key and 429 means later. The message has the vendor's "
+        "codes and the parameter that it names; its text may quote the conversation, so only the "
+        "logger `foldline` has it, at DEBUG."
     ),
     "NewerFormatError": "Upgrade foldline.",
     "RequestTooLargeError": (

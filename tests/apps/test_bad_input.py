@@ -109,6 +109,11 @@ BAD = {
         "replay good.json --model mine:own",
         "--model 'mine:own': its window is not known: give --window",
     ),
+    "nearly a model": ("plan good.json --model gpt5mini", "known model is 'gpt-5-mini'"),
+    "prices of nearly a model": (
+        "advise good.json --model gpt5mini",
+        "if its prices are known; the nearest known model is 'gpt-5-mini'",
+    ),
     "layers of nothing": (
         "plan good.json --strategy message-counting --layers",
         "no effect on message counting",

@@ -89,6 +89,25 @@ def test_a_configuration_can_be_given(run: Run, booking: Path, tmp_path: Path) -
     assert never["folds"] == 0
 
 
+@pytest.mark.parametrize("model", ["--prices", "--model"])
+def test_what_replay_folds_by_prices_is_judged(
+    run: Run, booking: Path, tmp_path: Path, model: str
+) -> None:
+    """With a recommended configuration and prices the folds are those of a replay; inspect has them too."""
+    path = tmp_path / "given.toml"
+    path.write_text('trigger = "balance"\ntarget_token_budget = 300\n', encoding="utf-8")
+    body = json.loads(booking.read_bytes())
+    booking.write_text(json.dumps({**body, "messages": body["messages"] * 12}))
+    how = (booking, "--config", path, model, "openai:gpt-5")
+    played = run("replay", *how, "--json").json()["sessions"][0]["replays"]
+    folds = next(one["totals"]["folds"] for one in played if one["name"] == "given")
+
+    judged = run("quality", *how, "--json")
+    assert (judged.json()["folds"], judged.err) == (folds, "")
+    assert f" has {folds} folds with a summary" in run("inspect", *how, "--fold", "99").err
+    assert folds > 1
+
+
 def test_unknown_files_are_noted(run: Run, booking: Path, tmp_path: Path) -> None:
     """A file in no known format is left out; if nothing is left, that is an error."""
     (tmp_path / "other.json").write_text('{"a": 1}', encoding="utf-8")

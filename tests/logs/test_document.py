@@ -74,6 +74,8 @@ def test_a_damaged_last_line_is_noted() -> None:
         (b"\x1f\x8b\x08\x00damaged-damaged", "damaged gzip"),
         (b"\xff\xfe\x00\xd8", "invalid UTF-16"),
         (b"plain \xff", "byte 6 is not UTF-8"),
+        (b'{"a": "\xfc"}\n{}\n', "byte 7 is not UTF-8: save the file as UTF-8"),
+        (b'{}\n{"a": "\xfc"}\n{}\n', "line 2: byte 7 is not UTF-8: save the file as UTF-8"),
         (b'{"a": 1}\n{"b": \n{"c": 3}', "line 2 is not valid JSON: fix or remove it"),
         (b'{"a": ', "line 1, column 6: pass a complete JSON document"),
         (b'[{"a": 1},\n {"b": ', "line 2, column 7"),

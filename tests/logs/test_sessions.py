@@ -16,6 +16,16 @@ from tests.logs.reading import lines
 HI = {"role": "user", "content": "Hi."}
 USE = {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "n", "input": {}}]}
 OTEL = {"role": "user", "parts": [{"type": "text", "content": "Hi."}]}
+CHAT = {
+    "mapping": {
+        "n": {
+            "message": {
+                "author": {"role": "user"},
+                "content": {"content_type": "text", "parts": ["Hi."]},
+            }
+        }
+    }
+}
 EVENT = {"id": 0, "source": "user", "action": "message", "args": {"content": "Hi."}}
 
 
@@ -70,6 +80,11 @@ SAMPLES: list[tuple[str, bytes]] = [
     ("chat-jsonl", lines({"messages": [HI]})),
     ("chat-jsonl", lines({"history": [HI]})),
     ("chat-jsonl", lines({"conversations": [{"from": "human", "value": "Hi."}]})),
+    ("chat-jsonl", lines([{"conversations": [{"from": "human", "value": "Hi."}]}])),
+    ("chatgpt", lines([CHAT, CHAT])),
+    ("chatgpt", lines(CHAT, CHAT)),
+    ("langsmith", lines([{"run_type": "llm", "inputs": {"messages": [HI]}}])),
+    ("langsmith", lines({"inputs": {"messages": [[HI]]}})),
 ]
 """The least input of each format, in each of its forms."""
 
@@ -127,9 +142,11 @@ def test_every_format_is_documented(root: Path) -> None:
     ],
 )
 def test_what_is_no_conversation_is_unknown(value: Any) -> None:
-    """Input that no format fits is refused, with the formats that are known."""
+    """Input that no format fits is refused, with the formats that are known and what to write."""
+    hint = re.escape('or write a line {"role": "user", "content": "..."} for each message')
     with pytest.raises(
-        UnknownFormatError, match="no known format fits: choose one with --format: aider, "
+        UnknownFormatError,
+        match=f"no known format fits: choose one with --format: aider, .*{hint}",
     ):
         read_sessions(lines(value))
 

@@ -216,6 +216,14 @@ what cannot be sent needs no folding
 what cannot be sent is the measure
 - (recorded, "as recorded") if never.too_large else (never.cost, "for sending all of it")
 + (never.cost, "for sending all of it")
+a cheaper recording is nowhere
+- if recorded is not None and recorded < cost:
++ if False:
+
+replay/quality/moments.py: apps/test_quality.py
+a summary is free for a judge of folds by price
+- given = (_Charged(tape.counter),)
++ pass
 
 replay/picture.py: replay/test_telling.py
 a slider does not stop at the last call

@@ -83,19 +83,28 @@ def test_what_cannot_be_sent_is_compared_with_nothing(tool_tape: Callable[..., T
     assert f"{large} of {found[0].totals.calls} calls do not fit a window of 4,000 tokens." in text
 
 
-@pytest.mark.parametrize(("cost", "share"), [(0.5, "50 % less"), (1.5, "50 % more")])
+@pytest.mark.parametrize(
+    ("cost", "said"),
+    [
+        (0.5, "$0.5000 instead of $1.00 as recorded (50 % less)."),
+        (
+            1.5,
+            "What was recorded was cheaper than all: $1.00. Cheapest of the 1 compared for this ",
+        ),
+    ],
+)
 def test_what_was_recorded_is_the_measure_then(
-    tool_tape: Callable[..., Tape], cost: float, share: str
+    tool_tape: Callable[..., Tape], cost: float, said: str
 ) -> None:
-    """It was sent, so it is compared with, if every session has it."""
+    """It was sent, so it is compared with, if every session has it; it may be the cheapest."""
     tape, configs = tool_tape(40), {"small": HistoryReductionConfig(context_window_size=4_000)}
     found = _billed(compare(tape, configs, check=False).reports, never=2.0, small=cost)
     recorded = replace(found[0], name=RECORDED, kind="recorded", totals=Totals(cost=1.0))
 
     one, other = [found[0], recorded, *found[1:]], found
 
-    assert f"instead of $1.00 as recorded ({share})." in conclude([one]).text
-    assert "as recorded" not in conclude([one, other]).text
+    assert said in conclude([one]).text
+    assert "recorded" not in conclude([one, other]).text
 
 
 def test_a_disabled_configuration_that_outgrows_the_window_fits_nothing(
@@ -118,8 +127,11 @@ def test_what_to_paste_says_that_bills_alone_decide(tool_tape: Callable[..., Tap
     pasted = conclude([reports], configs=USUAL).text
     default = conclude([_billed(tuple(reports), never=2.0, default=0.1)], configs=USUAL).text
 
-    assert "Only bills are compared: `foldline quality FILE --config CONFIG`, with" in pasted
-    assert "Only bills are compared: `foldline quality FILE` shows" in default
+    assert (
+        "Only bills are compared: `foldline quality FILE --config CONFIG --prices MODEL`, with"
+        in pasted
+    )
+    assert "Only bills are compared: `foldline quality FILE --prices MODEL` shows" in default
 
 
 def test_what_saves_less_than_two_percent_is_not_worth_it(tool_tape: Callable[..., Tape]) -> None:

@@ -3,7 +3,7 @@ Plain chat logs: messages with `role` and `content`, one way or another.
 
 - JSON lines of one message each, or one JSON list of messages: one session, or one for each
   `conversation_id`, `thread_id` or `session_id` of the lines.
-- JSON lines, or one JSON document, of objects with a message list under `messages`, `traj`,
+- JSON lines, a JSON document or a list of objects with a message list under `messages`, `traj`,
   `conversation`, `conversations`, `history` or `items`: one session each, but one for those that
   continue each other (`logs.growth`).
 - ShareGPT's `from` and `value` in place of `role` and `content`.
@@ -42,7 +42,7 @@ from foldline.logs.importer import Importer, Session, each_read, first_item, hol
 from foldline.logs.vendors import vendor_format
 
 
-__all__ = ["CHAT_JSONL", "LISTS"]
+__all__ = ["CHAT_JSONL", "LISTS", "chat_messages"]
 
 
 LISTS = ("messages", "traj", "conversation", "conversations", "history", "items")
@@ -80,7 +80,7 @@ def _read(document: Document) -> tuple[Session, ...]:
             id=first_text(held, "id", "session_id", "conversation_id", "thread_id", "task_id"),
             format=CHAT_JSONL.name,
             title=first_text(held, "title", "name"),
-            messages=_messages(items),
+            messages=chat_messages(items),
         )
         for held, items in lists_in(document, *LISTS)
     )
@@ -89,7 +89,8 @@ def _read(document: Document) -> tuple[Session, ...]:
     return joined(Recording(session=one, sent=len(one.messages)) for one in sessions)
 
 
-def _messages(items: Sequence[Record]) -> tuple[Message, ...]:
+def chat_messages(items: Sequence[Record]) -> tuple[Message, ...]:
+    """Return the messages in *items*, as their vendor or a plain chat log writes them."""
     return tuple(_each(items, vendor_format(item.value for item in items)))
 
 
@@ -146,7 +147,7 @@ def _call(text: str) -> Object | None:
 
 CHAT_JSONL = Importer(
     name="chat-jsonl",
-    description="plain chat log (messages with role and content as JSON lines or a JSON list)",
+    description="plain chat log (role and content, or ShareGPT, as JSON lines or a JSON list)",
     matches=_matches,
     read=_read,
     stream=_each,

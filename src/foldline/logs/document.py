@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json
+from foldline.history.formats.wire import at
 
 
 __all__ = ["MAX_SIZE", "Document", "Record", "damaged_note", "read_document"]
@@ -140,6 +141,7 @@ def _whole(data: bytes) -> Any:
     try:
         return decode_json(data)
     except FormatError as error:
+        _text(data)
         message = f"{error}: pass a complete JSON document, or one JSON object per line"
         raise FormatError(message) from error
 
@@ -155,10 +157,15 @@ def _json_lines(data: bytes) -> Document:
             records.append(Record(f"line {number}", decode_json(line)))
         except FormatError as error:
             if number < len(lines):
-                message = f"line {number} is not valid JSON: fix or remove it"
-                raise FormatError(message) from error
+                raise _invalid(number, line) from error
             notes = (damaged_note(number),)
     return Document(records=tuple(records), notes=notes)
+
+
+def _invalid(number: int, line: bytes) -> FormatError:
+    with at(f"line {number}"):
+        _text(line)
+    return FormatError(f"line {number} is not valid JSON: fix or remove it")
 
 
 def damaged_note(number: int) -> str:

@@ -44,7 +44,7 @@ from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Session, first_item, lists_in, read_each
 
 
-__all__ = ["LANGCHAIN", "message_from_langchain", "vendor_calls"]
+__all__ = ["LANGCHAIN", "is_langchain", "message_from_langchain", "vendor_calls"]
 
 
 _TYPES: dict[str, Role] = {
@@ -62,7 +62,8 @@ _CALL_BLOCKS = frozenset({"tool_use", "tool_call", "function_call"})
 _REASONING_BLOCKS = frozenset({"thinking", "reasoning"})
 
 
-def _is_message(value: Any) -> bool:
+def is_langchain(value: Any) -> bool:
+    """Whether *value* is a message of LangChain."""
     fields = maybe_object(value)
     if fields.get("lc") == 1:
         return _class_name(fields).endswith(("Message", "MessageChunk"))
@@ -88,7 +89,7 @@ def _kind(fields: Object) -> str:
 
 
 def _matches(document: Document) -> bool:
-    return _is_message(first_item(document, *_LISTS))
+    return is_langchain(first_item(document, *_LISTS))
 
 
 def message_from_langchain(fields: Object) -> Message | None:

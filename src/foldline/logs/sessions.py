@@ -6,19 +6,24 @@ that matches is it: logs of programs come first, then wire formats, then plain c
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from difflib import get_close_matches
+from typing import NoReturn
 
 from msgspec.structs import replace
 
 from foldline.checks import expect
 from foldline.errors import FormatError, UnknownFormatError
+from foldline.history.formats.wire import maybe_list
 from foldline.logs.aider import AIDER
 from foldline.logs.chat_jsonl import CHAT_JSONL
+from foldline.logs.chatgpt import CHATGPT
 from foldline.logs.claude_code import CLAUDE_CODE
 from foldline.logs.codex import CODEX
-from foldline.logs.document import Document, read_document
+from foldline.logs.document import Document, Record, read_document
 from foldline.logs.importer import Importer, Session
 from foldline.logs.langchain import LANGCHAIN
+from foldline.logs.langsmith import LANGSMITH
 from foldline.logs.openhands import OPENHANDS
 from foldline.logs.pi import PI
 from foldline.logs.swe_agent import SWE_AGENT
@@ -37,11 +42,16 @@ FORMATS: tuple[Importer, ...] = (
     AIDER,
     SWE_AGENT,
     OPENHANDS,
+    CHATGPT,
     LANGCHAIN,
+    LANGSMITH,
     *WIRE_FORMATS,
     CHAT_JSONL,
 )
 """Every format that can be read, in the order in which they are tried."""
+
+
+_PLAIN = 'a line {"role": "user", "content": "..."}'
 
 
 def read_sessions(data: bytes, *, format: str | None = None, name: str = "") -> tuple[Session, ...]:
@@ -56,8 +66,9 @@ def read_sessions(data: bytes, *, format: str | None = None, name: str = "") -> 
     """
     expect("data", data, bytes, hint="pass Path(…).read_bytes()")
     named = None if format is None else _named(format)
-    document = read_document(data)
-    importer = named or _detected(document)
+    known = FORMATS if named is None else (named,)
+    document, found = _detected(read_document(data), known)
+    importer = found or named or _unknown(document)
     if document.text is not None and importer is not AIDER:
         message = f"not JSON: line 1 is plain text, and {importer.name} is JSON"
         raise FormatError(message)
@@ -81,16 +92,25 @@ def _named(format: str) -> Importer:
     raise UnknownFormatError(message)
 
 
-def _detected(document: Document) -> Importer:
-    for importer in FORMATS:
-        if importer.matches(document):
-            return importer
+def _detected(document: Document, known: Sequence[Importer]) -> tuple[Document, Importer | None]:
+    """Return the first of *known* that fits, with *document*, or with its one list as records."""
+    found = next((one for one in known if one.matches(document)), None)
+    if found is not None or len(document.records) != 1:
+        return document, found
+    items = enumerate(maybe_list(document.first))
+    records = tuple(Record(f"item {number}", item) for number, item in items)
+    listed = replace(document, records=records)
+    found = next((one for one in known if one.matches(listed)), None)
+    return (document if found is None else listed), found
+
+
+def _unknown(document: Document) -> NoReturn:
     if document.first in ([], {}):
         message = "no conversation inside: the input is empty JSON"
         raise FormatError(message)
     reason = "no known format fits" if document.text is None else "not JSON: line 1 is plain text"
     known = ", ".join(sorted(importer.name for importer in FORMATS))
-    message = f"{reason}: choose one with --format: {known}"
+    message = f"{reason}: choose one with --format: {known}; or write {_PLAIN} for each message"
     raise UnknownFormatError(message)
 
 

@@ -181,6 +181,8 @@ def bills_alone(lines: Sequence[str]) -> str:
     command, where = "foldline quality FILE", ""
     if lines:
         command, where = f"{command} --config CONFIG", ", with these lines in CONFIG,"
+    if not any(line.startswith("prices = ") for line in lines):
+        command += " --prices MODEL"
     return f"Only bills are compared: `{command}`{where} shows what the views lose."
 
 

@@ -67,10 +67,8 @@ def conclude(
         text = f"{them} {need} no folding: sending all of it is the cheapest within 2 %."
         return Conclusion(text=_begun(text))
     what = next(row.description for row in table if row.name == name)
-    text = (
-        f"Cheapest of the {len(bills)} compared for {them}: {name} ({what}), "
-        f"{shown_dollars(cost)}{_instead(cost, never, _recorded(sessions))}"
-    )
+    which = f"{len(bills)} compared for {them}: {name} ({what})"
+    text = _cheapest(which, cost, never, _recorded(sessions))
     if min(sent.values(), default=cost) < cost:
         text += ", not counting what drops messages without a summary"
     text += f".{_no_choice(never)}"
@@ -81,6 +79,15 @@ def conclude(
     return Conclusion(
         text=f"{text} {bills_alone(lines)} {end}; `foldline advise` tries more.", lines=lines
     )
+
+
+def _cheapest(which: str, cost: float, never: Totals, recorded: float | None) -> str:
+    """Return *which* costs the least, and that the recording was cheaper if it was."""
+    text = f"Cheapest of the {which}, {shown_dollars(cost)}"
+    if recorded is not None and recorded < cost:
+        text = f"What was recorded was cheaper than all: {shown_dollars(recorded)}. {text}"
+        recorded = None
+    return text + _instead(cost, never, recorded)
 
 
 def _recorded(sessions: Sequence[Sequence[ReplayReport]]) -> float | None:

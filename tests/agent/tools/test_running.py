@@ -235,6 +235,16 @@ def test_a_tool_that_does_not_exist_is_told(name: str, known: list[str], said: s
     assert len(answer.text) < 600
 
 
+def test_a_result_that_is_cut_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """One warning names the tool and both sizes; what fits has none."""
+    for most in (99, 300):
+        read = tool(lambda: "x" * 300, name="read", description="", max_result_chars=most)
+        asyncio.run(run_tool(read, "{}", ToolContext(call_id="c", name="read")))
+
+    (told,) = caplog.records
+    assert (told.levelname, told.args) == ("WARNING", ("read", 300, 99))
+
+
 def test_an_exception_is_logged_and_may_be_hidden(caplog: pytest.LogCaptureFixture) -> None:
     """The log names tool and type; the model reads the message only if it should."""
 

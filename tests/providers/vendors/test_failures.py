@@ -1,6 +1,7 @@
 """How failures of a vendor are reported."""
 
 import asyncio
+import logging
 import socketserver
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -150,6 +151,21 @@ async def test_an_overflow_of_responses(vendor: VendorServer) -> None:
 
     assert {type(error) for error in found} == {ContextOverflowError}
     assert [error.status for error in found] == [400, None, None]
+
+
+async def test_the_reason_of_a_refusal_is_found(
+    vendor: VendorServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The error has the vendor's codes and parameter, only the log at DEBUG its text."""
+    caplog.set_level(logging.DEBUG, "foldline")
+    refusal = {"message": CANARY, "type": "invalid", "param": "input[0].top", "code": "unsupported"}
+    for param, said in (("input[0].top", ", param input[0].top"), (CANARY, "")):
+        answer = Answer.of({"error": {**refusal, "param": param}}, status=400)
+        (error,) = await errors(vendor, CHAT, REQUEST, answer)
+
+        assert f"{error}" == f"{CHAT} failed: status 400, unsupported, invalid{said}"
+    ours = [one for one in caplog.records if one.name == "foldline"]
+    assert [(one.levelname, CANARY in one.getMessage()) for one in ours] == [("DEBUG", True)] * 2
 
 
 @pytest.mark.parametrize(

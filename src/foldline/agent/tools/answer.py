@@ -1,5 +1,6 @@
 """The answer of a tool, as the model reads it."""
 
+import logging
 from collections.abc import Iterable
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Final, cast
@@ -25,6 +26,7 @@ __all__ = ["MAX_RESULT_CHARS", "ToolAnswer", "answer_of", "error_answer"]
 MAX_RESULT_CHARS: Final = 200_000
 """How many characters of one text a tool may answer with by default."""
 
+_LOG = logging.getLogger("foldline")
 _CONTENT = (TextPart, BlobPart, UriPart, FilePart, GenericPart)
 _UNRUN = (GeneratorType, AsyncGeneratorType, CoroutineType)
 _MOST_ERROR = 2_000
@@ -44,17 +46,26 @@ class ToolAnswer(Struct, frozen=True):
         """The text of the answer, without other parts."""
         if isinstance(self.content, str):
             return self.content
-        return "\n".join(one.content for one in self.content if isinstance(one, TextPart))
+        return "\n".join(_texts(self.content))
 
 
-def answer_of(value: object, *, max_result_chars: int = MAX_RESULT_CHARS) -> ToolAnswer:
-    """Return what the model reads when a tool returns *value*."""
+def answer_of(
+    value: object, *, name: str = "", max_result_chars: int = MAX_RESULT_CHARS
+) -> ToolAnswer:
+    """Return what the model reads when the tool *name* returns *value*; a text that is cut is logged."""
     if isinstance(value, _UNRUN):
         kind = type(cast("object", value)).__name__
         return error_answer(f"the tool returned a {kind} that was never run")
-    if isinstance(value, ToolAnswer):
-        return ToolAnswer(_limited(value.content, max_result_chars), value.is_error)
-    return ToolAnswer(_limited(_content(value), max_result_chars), is_error=False)
+    answer = value if isinstance(value, ToolAnswer) else ToolAnswer(_content(value), is_error=False)
+    texts = [answer.content] if isinstance(answer.content, str) else _texts(answer.content)
+    if (longest := max(map(len, texts), default=0)) > max_result_chars:
+        message = "tool %s: a result of %d characters was cut to %d: tool(max_result_chars=…) sets the most"
+        _LOG.warning(message, name, longest, max_result_chars)
+    return ToolAnswer(_limited(answer.content, max_result_chars), answer.is_error)
+
+
+def _texts(parts: Iterable[ResponseContent]) -> list[str]:
+    return [one.content for one in parts if isinstance(one, TextPart)]
 
 
 def _content(value: object) -> str | tuple[ResponseContent, ...]:

@@ -64,7 +64,7 @@ async def _answer(tool: Tool, arguments: dict[str, object]) -> ToolAnswer:
     value = call() if tool.is_async else await in_thread(call, name=f"tool {tool.name}")
     if isawaitable(value):
         value = cast("object", await value)
-    return answer_of(value, max_result_chars=tool.max_result_chars)
+    return answer_of(value, name=tool.name, max_result_chars=tool.max_result_chars)
 
 
 def _timed_out(tool: Tool) -> ToolAnswer:

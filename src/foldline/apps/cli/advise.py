@@ -22,7 +22,7 @@ from foldline.apps.cli.replay import terms_of
 from foldline.apps.cli.sources import recorded_in
 from foldline.apps.cli.terminal import clean, output_console, plain_table, progress
 from foldline.errors import UsageError
-from foldline.providers.price_list import PRICES_OF
+from foldline.providers.price_list import PRICES_OF, nearest_listed
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.prices import Prices
 from foldline.replay.advice import CANDIDATES, Advice, advice_on, bills_alone, changes_of, lines_of
@@ -61,7 +61,8 @@ def advise(options: _AdviseOptions) -> None:
         raise UsageError(message)
     terms = terms_of(options.prices, options.model)
     if terms is None:
-        message = "advise needs prices: give --prices, or --model if its prices are known"
+        near = nearest_listed(options.model or "")
+        message = f"advise needs prices: give --prices, or --model if its prices are known{near}"
         raise UsageError(message)
     with progress("replaying", len(CANDIDATES) * sum(len(tape.calls) for tape in tapes)) as step:
         window = window_for(options.window, options.model, options.prices)

@@ -7,7 +7,15 @@ from rich.console import Console
 from rich.text import Text
 
 from foldline.apps.cli.files import print_json
-from foldline.apps.cli.options import ConfigOptions, JsonOption, ModelOption, option, takes
+from foldline.apps.cli.options import (
+    ConfigOptions,
+    JsonOption,
+    ModelOption,
+    PricesOption,
+    option,
+    takes,
+)
+from foldline.apps.cli.prices import priced
 from foldline.apps.cli.sources import (
     configured,
     note_sessions,
@@ -39,6 +47,7 @@ _LINE = 160
 class _InspectOptions(ConfigOptions, frozen=True, kw_only=True):
     config: Annotated[str | None, option("FILE", "A configuration in JSON or TOML.")] = None
     model: ModelOption = None
+    prices: PricesOption = None
     state: Annotated[
         str | None, option("FILE", "The reduction to show, as reduce --state wrote it, for FILE.")
     ] = None
@@ -85,7 +94,7 @@ def _state(options: _InspectOptions, history: History, tape: Tape) -> HistoryRed
             raise UsageError(message)
         return state
     base = None if options.config is None else read_config(options.config)
-    config = configured(options, base, model=options.model)
+    config = priced(configured(options, base, model=options.model), options.prices, options.model)
     folds = _folds(tape, config)
     if len(folds) < (options.fold or 1):
         known = f"choose one of 1 to {len(folds)}" if folds else _way_out(tape)

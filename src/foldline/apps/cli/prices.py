@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from foldline.errors import ConfigError, UsageError
 from foldline.providers.book import window_of_model
-from foldline.providers.price_list import PRICES_OF, nearest_listed, prices_of_model
+from foldline.providers.price_list import PRICES_OF, nearest_listed, prices_for, prices_of_model
 from foldline.reduction.budget import DEFAULT_WINDOW
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.config_reader import config_from_mapping
@@ -51,11 +51,17 @@ def with_prices(config: HistoryReductionConfig, text: str | None) -> HistoryRedu
     return config if prices is None else replace(config, prices=prices)
 
 
-def priced(config: HistoryReductionConfig, text: str | None) -> HistoryReductionConfig:
-    """Return *config* with the prices that *text* names, and with the window of a model named."""
+def priced(
+    config: HistoryReductionConfig, text: str | None, model: str | None = None
+) -> HistoryReductionConfig:
+    """Return *config* with the prices and the window that *text* names, else the prices of *model*."""
     named = None if text is None else window_of_model(text)
     config = with_prices(config, text)
-    return replace(config, context_window_size=config.context_window_size or named)
+    return replace(
+        config,
+        context_window_size=config.context_window_size or named,
+        prices=prices_for(config, model),
+    )
 
 
 def window_for(given: int | None, *models: str | None) -> int:

@@ -11,10 +11,12 @@ from foldline.apps.cli.options import (
     ConfigOptions,
     JsonOption,
     ModelOption,
+    PricesOption,
     argument,
     option,
     takes,
 )
+from foldline.apps.cli.prices import priced
 from foldline.apps.cli.sources import configured, read_config, recorded_in
 from foldline.apps.cli.terminal import clean, output_console, plain_table, progress
 from foldline.errors import UsageError
@@ -40,6 +42,7 @@ class _QualityOptions(Struct, frozen=True, kw_only=True):
     files: Annotated[list[str], argument("FILE...", "Recorded conversations of agents.")]
     config: Annotated[str | None, option("FILE", "A configuration in JSON or TOML.")] = None
     model: ModelOption = None
+    prices: PricesOption = None
     summary_budget: Annotated[
         int | None, option("N", "The most tokens of a summary; chosen by default.", min=1)
     ] = None
@@ -63,7 +66,7 @@ def quality(options: _QualityOptions, how: ConfigOptions) -> None:
     "invented".
     """
     base = None if options.config is None else read_config(options.config)
-    config = configured(how, base, model=options.model)
+    config = priced(configured(how, base, model=options.model), options.prices, options.model)
     tapes = [*map(Tape, recorded_in(options.files, how.format))]
     calls = sum(len(model_turns(tape)) for tape in tapes)
     if not calls:

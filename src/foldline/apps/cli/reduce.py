@@ -26,7 +26,6 @@ from foldline.apps.cli.viewing import show_view
 from foldline.errors import UsageError
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.providers.price_list import prices_for
 from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.verdict import Verdict
@@ -58,8 +57,7 @@ def _begin(options: RunOptions, *, streams: bool = False) -> _Run:
         )
         raise UsageError(message)
     base = read_config(names[0]) if names else None
-    config = priced(configured(options, base, model=options.model), options.prices)
-    config = structs.replace(config, prices=prices_for(config, options.model))
+    config = priced(configured(options, base, model=options.model), options.prices, options.model)
     if not config.enabled:
         note(f"{names[0]} disables reduction: the full history is sent")
     state = None

@@ -16,6 +16,7 @@ from foldline.history.units import COUNTING_UNITS
 from foldline.logs.importer import Session
 from foldline.logs.sessions import read_sessions
 from foldline.providers.book import window_of_model
+from foldline.providers.price_list import nearest_listed
 from foldline.providers.vendors.spelling import check_spelling
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.config_reader import config_from_mapping, read_json, read_toml
@@ -226,7 +227,9 @@ def _known_window(model: str) -> int:
     check_spelling(model)
     window = window_of_model(model)
     if window is None:
-        message = f"--model {model[:80]!r}: its window is not known: give --window"
+        message = (
+            f"--model {model[:80]!r}: its window is not known: give --window{nearest_listed(model)}"
+        )
         raise UsageError(message)
     return window
 

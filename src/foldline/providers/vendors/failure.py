@@ -2,11 +2,13 @@
 What went wrong at a vendor, as an error of foldline.
 
 A vendor's error may repeat the request, and with it the conversation or a key. Its status and its
-codes are kept; its text is only read for what it says about an overflow.
+codes and the parameter that it names are kept; its text is only read for what it says about an
+overflow, and logged at DEBUG.
 
 Source: the error references of the vendors, and the texts of vLLM, llama.cpp, LM Studio and Ollama.
 """
 
+import logging
 import re
 import sys
 import time
@@ -33,9 +35,11 @@ __all__ = [
 LONGEST_WAIT = 60.0
 """How many seconds a client waits at a vendor's request (`Retry-After`) before it asks again."""
 
+_LOG = logging.getLogger("foldline")
 _FAILURE = 400
 _STATUSES = range(_FAILURE, 600)
 _CODE = re.compile(r"[A-Za-z0-9_.:-]{1,64}").fullmatch
+_PARAM = re.compile(r"[A-Za-z0-9_.\[\]-]{1,64}").fullmatch
 _LOST = "previous_response_not_found"
 _LOST_TEXT = re.compile(r"previous response .{0,200}not found", re.IGNORECASE | re.DOTALL).search
 # What may raise errors: the SDKs, and the HTTP clients of newer and of older ones.
@@ -82,7 +86,8 @@ _Overflow: TypeAlias = tuple[int | None, int | None]
 
 def model_error(name: str, *, status: int | None, error: Object) -> ModelError:
     """Return the error for *error*, the object in which the vendor of the model *name* reports it."""
-    codes = _codes(error)
+    codes, param = _codes(error), maybe_text(error.get("param"))
+    _LOG.debug("%s failed, status %s: %s", name, status, error.get("message"))
     if status is None or status < _FAILURE:
         # An error inside an open stream has no status of its own.
         numbers = (int(code) for code in codes if code.isdecimal())
@@ -95,6 +100,7 @@ def model_error(name: str, *, status: int | None, error: Object) -> ModelError:
         return ContextOverflowError(model=name, window=window, tokens=tokens, status=status)
     said = [] if status is None else [f"status {status}"]
     said += [code for code in codes if code != f"{status}"]
+    said += [f"param {param}"] if _PARAM(param) else []
     return ModelError(f"{name} failed: {', '.join(said) or 'no reason given'}", status=status)
 
 

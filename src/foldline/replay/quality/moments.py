@@ -11,8 +11,10 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.tokens import TokenCounter, count_message
+from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.model import Summarizer
 from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.request import SummaryRequest
 from foldline.reduction.state import HistoryReductionState
 from foldline.replay.quality.identifiers import last_word, said, spelled_out
 from foldline.replay.tape import Tape
@@ -93,6 +95,19 @@ class Moment(Struct, frozen=True, kw_only=True):
         return self.view[self.system + len(self.front) :]
 
 
+class _Charged:
+    """The digest in the place of a model: a fold has the price of its summary, as in a replay."""
+
+    is_code = True
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self._digest = DigestSummarizer(counter=counter)
+        self.name = self._digest.name
+
+    async def summarize(self, request: SummaryRequest) -> str:
+        return await self._digest.summarize(request)
+
+
 def moments(
     tape: Tape,
     config: HistoryReductionConfig,
@@ -102,6 +117,8 @@ def moments(
 ) -> Iterator[Moment]:
     """Yield each model call of *tape*: one before every message of the assistant."""
     given: Sequence[Summarizer] = () if summarizer is None else (summarizer,)
+    if config.prices is not None and not given:
+        given = (_Charged(tape.counter),)
     reducer = HistoryReducer(
         config,
         summarizer=given,

@@ -1,0 +1,110 @@
+"""
+Runs of LangSmith: one, a list of them, or one a line, in any order.
+
+The runs that are model calls are read, in the order of their times, as a log of requests (see
+`logs.growth`); an export without any has the runs whose inputs hold messages. These are LangChain's
+or a vendor's. The id of a session is that of the thread in the run's metadata, else of the trace:
+a run's own `session_id` is its project.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from foldline.history.formats.responses import read_response
+from foldline.history.formats.wire import (
+    Object,
+    as_object,
+    at,
+    first_text,
+    maybe_list,
+    maybe_object,
+    maybe_text,
+)
+from foldline.history.messages import Message, NativeFormat
+from foldline.logs.chat_jsonl import chat_messages
+from foldline.logs.document import Document, Record
+from foldline.logs.growth import Recording, joined
+from foldline.logs.importer import CONVERSATION, Importer, Session, read_each
+from foldline.logs.langchain import is_langchain, message_from_langchain
+
+
+__all__ = ["LANGSMITH"]
+
+
+_VENDORS = {
+    "choices": NativeFormat.OPENAI_CHAT,
+    "output": NativeFormat.OPENAI_RESPONSES,
+    "content": NativeFormat.ANTHROPIC,
+}
+
+
+def _matches(document: Document) -> bool:
+    fields = maybe_object(document.first)
+    inputs = fields.get("inputs")
+    return isinstance(inputs, dict) and ("run_type" in fields or "messages" in inputs)
+
+
+def _read(document: Document) -> tuple[Session, ...]:
+    runs = [record for record in document.records if _given(maybe_object(record.value))]
+    calls = [one for one in runs if maybe_object(one.value).get("run_type") == "llm"] or runs
+    calls.sort(key=lambda one: first_text(maybe_object(one.value), "start_time"))
+    return joined(read_each(calls, _recording, "the run"))
+
+
+def _given(run: Object) -> list[Any]:
+    """Return the messages that *run* was given; LangChain puts them into a list of lists."""
+    inputs = maybe_object(run.get("inputs"))
+    given = maybe_list(inputs.get("messages") or inputs.get("input"))
+    return given[0] if given and isinstance(given[0], list) else given
+
+
+def _recording(run: Object) -> Recording:
+    extra = maybe_object(run.get("extra"))
+    metadata = maybe_object(extra.get("metadata") or run.get("metadata"))
+    sent = _messages(_given(run))
+    if system := maybe_text(maybe_object(run.get("inputs")).get("system")):
+        sent = (Message.system(system), *sent)
+    with at("outputs"):
+        answer = _answer(maybe_object(run.get("outputs")))
+    if [one.parts for one in answer[: len(sent)]] == [one.parts for one in sent]:
+        # A graph answers with all of its messages.
+        answer = answer[len(sent) :]
+    session = Session(
+        id=first_text(metadata, *CONVERSATION) or first_text(run, "trace_id", "id"),
+        format=LANGSMITH.name,
+        messages=(*sent, *answer),
+    )
+    return Recording(session=session, sent=len(sent))
+
+
+def _messages(items: Iterable[Any]) -> tuple[Message, ...]:
+    records = [Record(f"message {number}", item) for number, item in enumerate(items)]
+    if any(is_langchain(one.value) for one in records):
+        return tuple(filter(None, read_each(records, message_from_langchain, "the message")))
+    return chat_messages(records)
+
+
+def _answer(outputs: Object) -> tuple[Message, ...]:
+    if generations := maybe_list(outputs.get("generations")):
+        first = generations[0][0] if isinstance(generations[0], list) else generations[0]
+        outputs = as_object(first, "the generation")
+    held = (maybe_object(outputs.get(key)) for key in ("message", "output"))
+    outputs = next(filter(None, held), outputs)
+    if is_langchain(outputs) or (outputs.get("role") and outputs.get("type") != "message"):
+        return _messages([outputs])
+    if isinstance(outputs.get("messages"), list):
+        return _messages(outputs["messages"])
+    for key, native in _VENDORS.items():
+        if isinstance(outputs.get(key), list):
+            return read_response(outputs, native)
+    text = first_text(outputs, "text", "output")
+    return (Message.assistant(text),) if text else ()
+
+
+LANGSMITH = Importer(
+    name="langsmith",
+    description="runs of LangSmith (one, a JSON list or JSON lines)",
+    matches=_matches,
+    read=_read,
+)
+"""The importer of LangSmith's runs."""
