@@ -391,6 +391,22 @@ data beside words is shown whole
 data comes before what somebody wrote
 -     best.sort(key=lambda place: _is_data(texts[place][:_DETAIL]))
 
+providers/digest/rules.py: providers/test_digest_rules.py
+a rule that is no rule by itself is lost at the next fold
+- texts = distinct([*rules_in(asked), *prior, *rules_in(new)])
++ texts = distinct([*rules_in(asked), *filter(is_rule, prior), *rules_in(new)])
+lists of rules are not read
+- yield from _listed(batch) if is_typed else ()
+what is called a rule is none
+- |{_LABEL} \S|
++ |
+a new value is no rule
+- or ("now" in signs and _CHANGED(sentence))
+
+agent/folding.py: agent/test_rules.py
+folds do not know what a rule is
+-         has_rule=has_rule,
+
 providers/digest/prose.py: providers/test_digest_prose.py
 of equal sentences the oldest come first
 -     order = [index * _GOLDEN % _TURN for index in range(len(texts))]

@@ -292,8 +292,14 @@ many short texts are never one
 - else _SHAPES):
 + else _SHAPES[:2]):
 many short calls are never outlined
-- return _outlined(history, found, indexes=indexes, wanted=wanted, budget=budget)
-+ return found
+- found = _outlined(history, found, indexes=rest, wanted=least, budget=budget)
++ pass
+a paste that fits is cut
+- least = wanted - (budget.fitted - budget.relieved)
++ least = wanted
+the newest question is cut with the older ones
+- if at != last], [last] if last in words else []):
++ ], []):
 calls of an open tool loop are clipped with its results
 - return (user is None or at > user) and bool(history[at].tool_calls)
 + return False
@@ -366,8 +372,14 @@ a quote can be ended by its text
 - for one in tags if one not in taken)
 + for one in tags)
 quotes give way newest first
-- for one in reversed(quotes):
-+ for one in quotes:
+- key=lambda one: (one.has_rule, one.index), reverse=True):
++ key=lambda one: (one.has_rule, one.index)):
+a rule gives way like any request
+- key=lambda one: (one.has_rule, one.index), reverse=True):
++ key=lambda one: one.index, reverse=True):
+a rule that does not fit any more is not read
+- if kind != "user" or room >= 0 or is_rule
++ if kind != "user" or room >= 0
 a long user message is not quoted at all
 - text = clip_text(whole, limit=limit, counter=counter, note=note)
 + text = whole if counter.count(whole) <= limit else ""

@@ -3,7 +3,7 @@
 import pytest
 
 from foldline.history.messages import Role
-from foldline.providers.digest.rules import is_rule, offer_rules
+from foldline.providers.digest.rules import has_rule, is_rule, offer_rules
 from foldline.providers.digest.span import Speech
 
 
@@ -71,6 +71,47 @@ def test_rules() -> None:
         "不要修改测试文件。",
         "必ずテストを実行してください。",
         "테스트를 수정하지 마세요.",
+        "Rule for this whole session: never push to main, and always answer in English.",
+        "Ground rules: no pushes.",
+        "My rule for you: no emojis.",
+        "1) Never push to main.",
+        "Correction: set the deploy port to 7443.",
+        "Change of plan: the port is another one.",
+        "The retry limit is now 7.",
+        "The deploy port is 9191 now.",
+        "Remember that staging is in Tokyo.",
+        "For future reference, this is one repository.",
+        "Ask me before you delete anything.",
+        "Whenever you edit a file, run the formatter.",
+        "Pushing to main is forbidden.",
+        "The old branch is off limits.",
+        "The branch is frozen, so no pushes there.",
+        "You are never to push there.",
+        "Please answer me in British English.",
+        "The total is in euros from here on.",
+        "Work in metric units for the rest of this session.",
+        "We use pnpm, not npm, in this repo.",
+        "Answers must be short.",
+        "Customer numbers must always be masked.",
+        "I like short answers.",
+        "I'd like you to answer in French.",
+        "I'm allergic to peanuts.",
+        "My name is Ottilie.",
+        "I don't eat meat.",
+        "I live in Graz.",
+        "It is for me, so keep that in mind.",
+        "Bitte antworte immer auf Deutsch.",
+        "Bitte pushe nicht auf main.",
+        "Antworte mir auf Deutsch.",
+        "Frag mich, bevor du etwas löschst.",
+        "Ich heiße Otto.",
+        "Regel: keine Emojis.",
+        "Réponds toujours en français.",
+        "Je m'appelle Anne.",
+        "Responde siempre en español.",
+        "Me llamo Ana.",
+        "Responda em português.",
+        "Rispondi in italiano.",
     ],
 )
 def test_a_rule(sentence: str) -> None:
@@ -104,6 +145,30 @@ def test_a_rule(sentence: str) -> None:
         "I want everything to work.",
         "The report is brief, and all is fine now.",
         "Do not use all the words that are …",
+        "The test is now failing.",
+        "Is the retry limit now 7?",
+        "What is the rule here?",
+        "Here are the logs:",
+        "Ask Bob for the key.",
+        "Tell me when it is done.",
+        "Every time you start it, it fails.",
+        "My screen is frozen.",
+        "I am here now.",
+        "Reply in the thread.",
+        "Write a short answer.",
+        "I remember that it failed.",
+        "Remember the bug of yesterday.",
+        "My reservation is 1N99U6.",
+        "Rename it to bar, and update the tests.",
+        "I need you to answer the question.",
+        "Your change must have broken it.",
+        "I don't eat that.",
+        "Do the same for the rest of the file.",
+        "Look for the following messages in the log.",
+        "Das ist immer noch kaputt.",
+        "Ist immer noch kaputt.",
+        "Bitte lies die Datei.",
+        "Esto siempre falla.",
     ],
 )
 def test_no_rule(sentence: str) -> None:
@@ -123,7 +188,30 @@ def test_what_was_pasted_gives_no_wishes() -> None:
     items = offer_rules(said(pasted + "Don't translate the names."), prior=(), asked=())
 
     assert [item.text for item in items] == ["Don't translate the names."]
-    assert offer_rules(said("It is late."), prior=["I don't have it here."], asked=()) == []
+
+
+def test_what_is_a_rule_stays_one() -> None:
+    """A rule of a list is none by itself, and the next digest keeps it all the same."""
+    (item,) = offer_rules(said("It is late."), prior=["pnpm in this repo"], asked=())
+
+    assert item.text == "pnpm in this repo"
+
+
+def test_what_a_list_of_rules_has() -> None:
+    """Each line of a list that is called one of rules is a rule, and what stands after it is none."""
+    text = "Here are my rules for you:\n\n1. pnpm in this repo. It is small.\n- tabs, please\n\nFix it now."
+    items = offer_rules(said(text), prior=(), asked=())
+
+    assert {item.text for item in items} == {"pnpm in this repo.", "It is small.", "tabs, please"}
+
+
+def test_a_text_has_a_rule_if_a_person_may_have_typed_it() -> None:
+    """A rule in a text of many pages is one of the pages."""
+    rule = "Never look back."
+
+    assert has_rule(f"Let us go. {rule}")
+    assert not has_rule("Let us go.")
+    assert not has_rule(f"{rule} " * 100)
 
 
 def test_texts_that_are_read_together_are_sentences_of_their_own() -> None:

@@ -21,6 +21,10 @@ BUDGET = budget_of(HistoryReductionConfig())
 CONFIG = HistoryReductionConfig()
 
 
+def is_rule(text: str) -> bool:
+    return text.startswith("Never")
+
+
 def said() -> list[Message]:
     return [
         Message.user("first request"),
@@ -39,7 +43,14 @@ def quotes(
     config: HistoryReductionConfig = CONFIG,
 ) -> tuple[Quote, ...]:
     return quoted(
-        History(said()), before, aged=aged, cut=4, pins=pins, config=config, budget=BUDGET
+        History(said()),
+        before,
+        aged=aged,
+        cut=4,
+        pins=pins,
+        config=config,
+        budget=BUDGET,
+        has_rule=is_rule,
     )
 
 
@@ -97,7 +108,9 @@ def test_a_quote_is_word_for_word() -> None:
     """Space at both ends stays; a text of nothing but space is no quote."""
     found = quotes(pins=pinned(2))
     history = History([Message.user(" \n "), Message.user("last")])
-    (blank,) = quoted(history, (), aged=[0], cut=1, pins=None, config=CONFIG, budget=BUDGET)
+    (blank,) = quoted(
+        history, (), aged=[0], cut=1, pins=None, config=CONFIG, budget=BUDGET, has_rule=is_rule
+    )
 
     assert found[0].text == "  - a rule\n"
     assert joined("", found).endswith('pinned="yes">\n  - a rule\n\n</quote>')
@@ -120,6 +133,7 @@ def folded(
         pins=None,
         config=config,
         budget=budget_of(config, recall=recall),
+        has_rule=is_rule,
     )
 
 
@@ -207,6 +221,34 @@ def test_the_oldest_give_way() -> None:
     assert joined("Summary", left).startswith("Summary\n\nQuoted word for word")
 
 
+def test_what_has_a_rule_gives_way_last() -> None:
+    """A message with a rule stays beside newer ones, of rules the newest; a pin or a result has none."""
+    never = "Never touch the old branch."
+    history = History(
+        [*(Message.user(never if n in {1, 3, 700} else f"number {n}") for n in range(1_000))]
+    )
+    budget = replace(BUDGET, limit=4_000, instructions=0, tools=0, system=0)
+    found = quoted(
+        history,
+        (),
+        aged=range(1_000),
+        cut=1_000,
+        pins=[(5, history[5])],
+        config=CONFIG,
+        budget=budget,
+        has_rule=is_rule,
+    )
+    shown = [one.index for one in found if one.text and one.kind == "user"]
+
+    assert shown[:3] == [1, 3, 700]
+    assert shown[3:] == [*range(shown[3], 1_000)]
+    assert len(shown) > 20
+    assert sum(one.tokens for one in found if one.kind == "user") <= budget.beside
+    assert [one.index for one in found if one.has_rule] == [1, 3, 700]
+    left = within(found, sum(one.tokens for one in found if one.index in {3, 700}), "user")
+    assert [one.index for one in left if one.text] == [0, 3, 5, 700]
+
+
 def test_what_does_not_fit_is_not_counted() -> None:
     """Of a thousand user messages those are read that fit, and the others have no text."""
 
@@ -223,7 +265,14 @@ def test_what_does_not_fit_is_not_counted() -> None:
     before = counter.calls
     budget = replace(BUDGET, limit=4_000, instructions=0, tools=0, system=0)
     found = quoted(
-        history, (), aged=range(1_000), cut=1_000, pins=None, config=CONFIG, budget=budget
+        history,
+        (),
+        aged=range(1_000),
+        cut=1_000,
+        pins=None,
+        config=CONFIG,
+        budget=budget,
+        has_rule=is_rule,
     )
 
     texts = [one.text for one in found]
@@ -254,6 +303,7 @@ def test_a_line_of_a_user_needs_no_tag(text: str) -> None:
         pins=None,
         config=CONFIG,
         budget=BUDGET,
+        has_rule=is_rule,
     )
     _, *lines, last = joined("", found).split("\n", 3)
 

@@ -13,7 +13,7 @@ from foldline.reduction.orders import POLITE, is_reported
 from foldline.reduction.provenance import folded
 
 
-__all__ = ["Order", "is_lasting", "is_standing", "orders_in"]
+__all__ = ["NOW_ON", "Order", "is_lasting", "is_standing", "orders_in"]
 
 
 def _words(listed: str) -> str:
@@ -90,16 +90,16 @@ _HARM = (
     r"(?:answer|approv|bypass|deactivat|delet|destr|disabl|disclos|eras|exfiltrat|forward|grant|ignor|leak|overrid"
     r"|overwrit|paid|pay|publi[cs]|purg|refund|remov|reveal|sen[dt]|shar|skip|transfer|upload|wip|wir)\w*"
 )
-# What holds from now on.
-_NOW_ON = (
+NOW_ON = (
     r"from (?:now|here|this point|today) on|going forward|henceforth|(?:in|for) (?:all |any |every )?(?:the )?"
     r"(?:later|future|subsequent|following) (?:sessions?|runs?|calls?|tasks?|turns?|replies|answers?|messages?)"
     r"|ab jetzt|ab sofort|von nun an|künftig|désormais|dorénavant|à l['’]avenir|desde ahora|de ahora"
     r"|a partir de (?:ahora|agora)|d['’]ora in poi|vanaf nu|från och med nu|od teraz|bundan sonra|отныне|впредь"
 )
+"""A pattern of the words for: from now on."""
 _COMMAND = re.compile(
     rf"(?:^[\W_]*+(?:\d{{1,3}}[.)]\s[\W_]*+)?(?:(?:t\d+|x)\]\W*)?|\]\s\W{{0,3}}){POLITE}"
-    rf"(?P<order>(?:do not|under no circumstances|don['’]t|must|{_NOW_ON}|{_EVER}|make sure|see to it|{_DOING})\b(?!['’-]| me\b)|(?:{_DOING_SOMETHING}){_OBJECT}"
+    rf"(?P<order>(?:do not|under no circumstances|don['’]t|must|{NOW_ON}|{_EVER}|make sure|see to it|{_DOING})\b(?!['’-]| me\b)|(?:{_DOING_SOMETHING}){_OBJECT}"
     rf"|(?!(?:{_NO_ORDER})\b)[a-z]{{3,20}}(?<!ed)(?<!ing)(?<!ly)(?<!s) (?:any|all|every|each)\b)"
     r"|(?:\b(?:you|the (?:next )?(?:assistant|agent|model|ai|bot|reader)|du|sie|tu|vous|usted|der (?:nächste )?(?:assistent|agent)"
     r"|l['’]assistant|el asistente|l['’]assistente|o assistente|ассистент)\W+"
@@ -149,9 +149,9 @@ _CLAIM = re.compile(
 ).search
 _SIDE = re.compile(rf"\b(?:{_SIDES}|assistant)\b").search
 
-_STANDING = re.compile(rf"\b(?:{_NOW_ON})\b").search
+_STANDING = re.compile(rf"\b(?:{NOW_ON})\b").search
 _LASTING = re.compile(
-    rf"\b(?:{_EVER}|{_NOW_ON}|in (?:the )?future|every time|whenever|next time|any ?more)\b"
+    rf"\b(?:{_EVER}|{NOW_ON}|in (?:the )?future|every time|whenever|next time|any ?more)\b"
 ).search
 
 

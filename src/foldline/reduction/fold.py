@@ -201,6 +201,7 @@ def _quotes(task: FoldTask, config: HistoryReductionConfig) -> tuple[Quote, ...]
         pins=task.options.pins,
         config=config,
         budget=budget,
+        has_rule=task.options.has_rule,
     )
 
 

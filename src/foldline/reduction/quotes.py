@@ -6,7 +6,7 @@ tools that are never summarized. The quotes of a reduction are carried over by t
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Literal, TypeAlias
 
@@ -68,6 +68,9 @@ class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_whole: bool = True
     """Whether nothing of the message is left out."""
 
+    has_rule: bool = False
+    """Whether the user says in it what holds from now on: it gives way after those that do not."""
+
 
 def quoted(
     history: History,
@@ -78,9 +81,10 @@ def quoted(
     pins: Pins | None,
     config: HistoryReductionConfig,
     budget: Budget,
+    has_rule: Callable[[str], bool],
 ) -> tuple[Quote, ...]:
     """
-    Return the quotes of a fold, oldest first; of user messages those that fit, the newest first.
+    Return the quotes of a fold, oldest first; of user messages those that fit: rules, then the newest.
 
     Args:
         history: The full history.
@@ -90,6 +94,7 @@ def quoted(
         pins: Every pinned message; None if only those marked as pinned are.
         config: How long user messages may be, and which tools are never summarized.
         budget: The request.
+        has_rule: Whether the user says in a text what is to hold from now on.
     """
     known = {one.index: one for one in before if one.index < cut}
     taken: dict[int, tuple[QuoteKind, Message]] = {at: ("pin", one) for at, one in pins or ()}
@@ -98,8 +103,7 @@ def quoted(
         known = {at: one for at, one in known.items() if one.kind != "pin"}
     # What gave way once comes back as soon as it fits, if the message is in memory.
     again = {at for at, one in known.items() if at >= history.start and not one.text}
-    for at in again:
-        taken.setdefault(at, (known[at].kind, history[at]))
+    taken = {**{at: (known[at].kind, history[at]) for at in again}, **taken}
     for at in _quotable(history, aged, pins) if config.strategy == "message_counting" else aged:
         if kind := _kind(history, at, config, pins):
             taken.setdefault(at, (kind, history[at]))
@@ -108,11 +112,13 @@ def quoted(
     for at in sorted(filter(cut.__gt__, new.union(known)), reverse=True):
         if at in new:
             kind, message = taken[at]
-            # What does not fit is not even read.
-            known[at] = (
+            is_rule = kind == "user" and has_rule(message.text)
+            # What does not fit is not even counted.
+            known[at] = replace(
                 _quote(at, kind, message, history.counter, config, budget)
-                if kind != "user" or room >= 0
-                else _unread(at, kind, message)
+                if kind != "user" or room >= 0 or is_rule
+                else _uncounted(at, kind, message),
+                has_rule=is_rule,
             )
         room -= known[at].tokens if known[at].kind == "user" else 0
     return within([known[at] for at in sorted(known)], budget.beside, "user")
@@ -200,7 +206,7 @@ def _quote(
     return replace(quote, tokens=counter.count(text) + around) if text else quote
 
 
-def _unread(at: int, kind: QuoteKind, message: Message) -> Quote:
+def _uncounted(at: int, kind: QuoteKind, message: Message) -> Quote:
     return Quote(index=at, kind=kind, role=message.role, text="", tokens=0, is_whole=False)
 
 
@@ -221,17 +227,20 @@ def _words(message: Message) -> Iterator[str]:
 
 
 def within(quotes: Sequence[Quote], room: int, *kinds: QuoteKind) -> tuple[Quote, ...]:
-    """Return *quotes* without the text of the oldest of *kinds* that do not fit into *room* tokens."""
-    kept: list[Quote] = []
-    for one in reversed(quotes):
+    """
+    Return *quotes* without the text of those of *kinds* that do not fit into *room* tokens.
+
+    Those without a rule give way first, and the oldest of them.
+    """
+    gone: set[int] = set()
+    for one in sorted(quotes, key=lambda one: (one.has_rule, one.index), reverse=True):
         if one.kind in kinds:
             room -= one.tokens
-        kept.append(
-            replace(one, text="", tokens=0, is_whole=False)
-            if one.kind in kinds and room < 0
-            else one
-        )
-    return tuple(reversed(kept))
+            gone.update([one.index] if room < 0 else [])
+    return tuple(
+        replace(one, text="", tokens=0, is_whole=False) if one.index in gone else one
+        for one in quotes
+    )
 
 
 def _is_line(quote: Quote) -> bool:

@@ -47,7 +47,7 @@ _LENGTHS = range(20, 601)
 _MARKUP = " \t#>*-•|"
 # A sentence ends where white space follows one of these.
 _ENDS = ".!?。！？"
-_ABBREVIATED = ("e.g.", "i.e.")
+_ABBREVIATED = ("e.g.", "i.e.", "max.", "min.")
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _SHORTEST_WORD, _LONGEST_WORD = 3, 40
 _STOPWORDS = frozenset(

@@ -1,9 +1,10 @@
 """
-The sentences in which the user forbids, demands or prefers.
+The sentences in which the user forbids, demands or prefers, or says what holds of himself.
 
-A rule is told to the assistant: a sentence that opens with an order or a prohibition, or that says
-what its writer wants or what something should be. What only holds such a word is none: a report ("I
-don't have the number"), a question ("what if we don't stream?"), a line of pasted code or of a log.
+A rule is told to the assistant: a sentence that opens with an order or a prohibition, that is named a
+rule, that is to hold from now on, or that says what its writer wants or is, or what something should
+be. What only holds such a word is none: a report ("I don't have the number"), a question ("what if we
+don't stream?"), a line of pasted code or of a log.
 """
 
 import re
@@ -12,12 +13,13 @@ from collections.abc import Set as AbstractSet
 from itertools import chain, groupby, zip_longest
 
 from foldline.providers.digest.outline import Item
-from foldline.providers.digest.prose import lines_of, sentence_in
+from foldline.providers.digest.prose import lines_of, sentence_in, split_sentences
 from foldline.providers.digest.span import Speech
 from foldline.providers.digest.text import ELLIPSIS, batches, distinct, letters_in, untypeset
+from foldline.reduction.commands import NOW_ON
 
 
-__all__ = ["is_rule", "offer_rules"]
+__all__ = ["has_rule", "is_rule", "offer_rules", "rules_in"]
 
 
 _MOST_RULES = 200
@@ -32,7 +34,7 @@ _FIRST = (
     r"|in particular|in general|from now on|for now|however|again|just|try to|let['’]?s|i said|actually"
     r"|really|that)\b[,:!]? +)"
 )
-_LEAD = rf"{_FIRST}*(?!{_FIRST})"
+_LEAD = rf"(?:\d{{1,2}}\) )?{_FIRST}*(?!{_FIRST})"
 # When and where the rule holds.
 _CASE = (
     r"(?:(?:when|whenever|if|before|after|for|unless|until|while|once|in|on|as)\b"
@@ -49,13 +51,20 @@ _REPORT = (
 )
 _ORDER = (
     rf"(?:{_NOT} (?!{_REPORT})\w|never (?!mind|seen|been|had|heard|tried)\w|always \w|prefer\b|avoid\b"
-    rf"|make (?:very )?sure\b|be sure\b|be careful\b|ensure\b|must not\b|only {_VERB}|{_VERB} only\b"
+    rf"|make (?:very )?sure\b|be sure\b|be careful\b|ensure\b|must not\b|only {_VERB}"
+    rf"|{_VERB} (?:always|only)\b|(?:ask|consult|inform|notify|warn|check with|confirm with) (?:me|us) "
+    r"(?:before|beforehand|every time|first|whenever)\b"
+    # "Whenever you edit a file, format it", and no report: "Every time you start it, it fails"
+    r"|(?:whenever|every time|each time) you [^,.?!]{1,80}, (?!i\b|it\b|that\b|the\b|there\b|this\b|we\b)\w"
+    r"|(?:it is|\w{3,20}ing\b[^,.?!]{0,60} (?:is|are)) (?:strictly )?(?:forbidden|not allowed|prohibited)\b"
+    r"|(?:answer|reply|respond|speak|talk)(?: to)?(?: me| us)? in "
+    r"(?!a moment\b|case\b|detail\b|my\b|our\b|that\b|the\b|this\b|time\b|your\b)\w"
     r"|instead of\b|stop \w+ing\b|call me (?!a\b|at\b|back\b|if\b|later\b|on\b|when\b)\w"
     # "Use pnpm, not npm", "We don't use semicolons"
-    rf"|{_VERB} [^,;:?!]{{1,80}}, not (?!because\b|just\b|only\b|sure\b|that\b|yet\b)\w"
+    rf"|(?:we )?{_VERB} [^,;:?!]{{1,80}}, not (?!because\b|just\b|only\b|sure\b|that\b|yet\b)\w"
     rf"|we (?:{_NOT}|always|never|only) (?:allow|commit|deploy|log|merge|mix|mock|push|share|ship|store"
     r"|use|write)\b(?! (?:it|that|the|these|this|those)\b)|you (?:are not|aren['’]t) allowed\b"
-    r"|you (?:must|should|shall|may|have to|need to)(?: not| only| always| never)\b|you can only\b"
+    r"|you (?:must|should|shall|may|have to|need to)(?: not| only| always| never)\b|you can only\b|you are (?:always|never|only) to\b"
     r"|you (?:must|should|have to|cannot|can['’]?t|mustn['’]?t|shouldn['’]?t) (?!have\b|be\b|see\b))"
 )
 _MUCH = r"(?: (?:would|really|actually|still|definitely|just|also|much)|['’]d)"
@@ -66,16 +75,43 @@ _WANT = (
     r"(?! to (?:know|wait|worry|do|make sure)\b)(?! (?:it|that|this|them|these|those)\W*$)"
     r"|(?:hate|dislike|can(?:no|['’]?)t stand) (?!how\b|it\b|that\b|this\b|to\b|when\b|you\b)\w"
     r"|(?:like|want|expect) (?:to (?:get|have|see) )?(?:all|each|every|everything) "
-    r"(?!\d|four\b|my\b|of\b|the\b|these\b|this\b|those\b|three\b|to (?:be|pass|run|work)\b)\w)"
+    r"(?!\d|four\b|my\b|of\b|the\b|these\b|this\b|those\b|three\b|to (?:be|pass|run|work)\b)\w"
+    r"|(?:expect|like|need|want) you to (?:always|never|only|(?:answer|reply|respond) in)\b"
+    r"|(?:like|love|want) (?:(?:my|your) )?(?:answers|replies|brief|concise|plain|short|simple)\b)"
 )
-_PLACED = r"(?:the|this|that|these|those|it|they|all|every|each|everything|nothing|any|users?)"
+# What holds of its writer.
+_FACT = (
+    r"(?:^|[,;:(-] ?|\b(?:and|but|as|since|so|because) )(?:"
+    r"(?:i am|i['’]?m) (?:an? )?(?:(?:also|severely|strict|strictly|very) )?"
+    r"(?:allergic|celiac|colou?r[ -]?blind|diabetic|dyslexic|vegan|vegetarian)\b"
+    rf"|i (?:{_NOT}|can(?:no|['’]?)t|never|only) (?:drink|eat)\b(?! (?:it|that|this)\b)"
+    r"|(?:i live|i am based|i['’]?m based) in (?!an? |the )\w"
+    r"|my (?:first |full |real )?(?:name(?:['’]?s| is)|pronouns are|birthday is|time ?zone is)\b"
+    r"|keep (?:it|that|this) in mind\b)"
+)
+# What has a new value: "The limit is now 7", "The port is 9191 now"
+_VALUE = r"(?=[^\s\d]{0,20}\d)\S{1,60}"
+_CHANGE = rf"(?:the|our|my) (?:[\w./-]{{1,40}} ){{1,5}}(?:is|are) (?:now (?:at |set to )?{_VALUE}|{_VALUE} now\b)"
+# What is named a rule.
+_LABEL = (
+    r"(?:(?:the|these|this|here|are|is|my|our|your|an?|one|two|three|some|few|first|second|another|new"
+    r"|general|ground|house|basic|golden|hard|strict|important|standing|project|coding|only|following"
+    r"|kleine|meine?|unsere?|mes|mis|minhas?|le mie) ){0,5}"
+    r"(?:rules?|guidelines?|conventions?|preferences?|corrections?|change of plans?|(?:grund)?regeln?"
+    r"|korrektur|règles?|reglas?|corrección|regras?|correção|regol[ae]|correzione)"
+    r"(?: (?:about|for|from|here|in|of|on|für|pour|para|per)\b[^:.?!\n]{0,60})? ?:"
+)
+# What is said to be kept.
+_KEPT = r"(?:remember|keep in mind|bear in mind)(?:,? that\b|:)|for future reference[,:]"
+_PLACED = r"(?:the|this|that|these|those|it|they|all|every|each|everything|nothing|any|users?|your|answers|replies)"
 _WISH = (
     r"(?:use \S{1,60} instead|keep (?!going|on\b|it up|trying|in mind))\b"
     # What something is to be: "The list should be sorted", "This plan must hold"
     rf"|(?:{_PLACED} )?(?:(?!(?:what|where|which|how|who|why|there)\b)[\w`'\"./()<>-]{{1,60}} ){{1,5}}"
     r"should (?!now\b|work\b|pass\b|have\b|be (?:fixed|fine|good|ok|okay|there|done|ready|able)\b)|"
     + _PLACED
-    + r" (?:[\w`'\"./-]{1,60} ){0,4}must\b"
+    + r" (?:[\w`'\"./-]{1,60} ){0,4}must\b(?! have\b)"
+    r"|(?:(?!it\b)[\w`'\"./-]{1,60} ){1,4}must (?:always|never|not|only)\b"
 )
 # The simplest marks of other languages.
 _ABROAD = (
@@ -85,16 +121,32 @@ _ABROAD = (
     r"|ne (?:\w+ ){1,2}(?:pas|jamais|plus)|je préfère|je ne veux pas|nunca|siempre|jamás|evita\b|prefiero"
     r"|no (?:quiero|uses|hagas|toques|borres|cambies|modifiques|escribas|olvides)\b"
     r"|sempre|evite\b|prefiro|não \w+|mai |preferisco|non \w+(?:are|ere|ire)\b"
-    r"|non voglio|никогда|всегда|не \w+(?:й|йте|ь|ьте)\b)"
+    r"|non voglio|никогда|всегда|не \w+(?:й|йте|ь|ьте)\b"
+    # "Antworte immer kurz", and no report: "Esto siempre falla"
+    r"|(?!(?:ce|cela|das|dies|ele|ella?|es|est|eso|esto|falla|funciona|geht|heute|isso|ist|isto|noch|per"
+    r"|quasi|quello|questo|schon|va|war|wie)\b)[^\W\d_]{2,20}(?:-moi|-me)?(?: bitte| mir| uns)? "
+    r"(?:immer(?! noch\b)|nie(?:mals)?|stets|toujours|siempre|sempre)\b"
+    r"|bitte (?:[^\W\d_]{1,20} ){1,4}(?:immer|keine?n?|nicht|nie(?:mals)?|nur)\b"
+    r"|antworten?(?: sie)?(?: bitte| mir| uns){0,2} (?:auf|in)\b|réponde?[sz]?(?:-moi)? en\b"
+    r"|(?:responde|contesta)(?:me)? en\b|respond[ae](?:-me)? em\b|rispondi(?:mi)? in\b"
+    r"|frage?(?:n sie)? mich,? (?:bevor|vorher|zuerst)\b|demande[sz]?-moi (?:avant|d['’]abord)\b"
+    r"|preg[uú]ntame (?:antes|primero)\b|pergunt[ae](?:-me)? antes\b|chiedimi prima\b"
+    r"|ich heiße|ich bin (?:veganer|vegan|vegetarier|allergisch)|mein name ist|je m['’]appelle"
+    r"|je suis (?:allergique|végan|végétari)|me llamo|mi nombre es|soy (?:alérgic|vegan|vegetarian)"
+    r"|me chamo|meu nome é|sou (?:alérgic|vegan|vegetarian)|mi chiamo|sono (?:allergic|vegan|vegetarian))"
 )
-_STRICT = re.compile(rf"{_LEAD}{_CASE}{_LEAD}{_ORDER}|{_ABROAD}", re.IGNORECASE).match
+_STRICT = re.compile(
+    rf"{_LEAD}{_CASE}{_LEAD}{_ORDER}|(?:(?:also|and|please) )?{_KEPT}|{_LABEL} \S|{_ABROAD}",
+    re.IGNORECASE,
+).match
 # What begins inside a sentence.
 _INSIDE = re.compile(
     rf"(?:[(;–—-] ?|, (?:but|and) (?:please )?)(?:{_NOT} (?!{_REPORT})\w|never |always )",
     re.IGNORECASE,
 ).search
 _ANYWHERE = re.compile(
-    r"\b(?:from now on|under no circumstances?)\b"
+    rf"\b(?:(?!\w{{2,3}} the following\b)(?:{NOW_ON})|under no circumstances?|until further notice|off[ -]limits"
+    r"|for the rest of (?:our|the|this) (?:chat|conversation|day|project|session))\b|\bfrozen,? (?:so )?(?:don['’]?t|do not|no|until)\b"
     r"|(?:^|[,;:–—-] )(?:and |just |please |so )*be (?:as |very )?(?:brief|concise|polite|terse)\b"
     r"|\b(?:nicht|niemals|keine?n?)\b[^,]*!$"
     r"|不要|不得|禁止|必须|必須|务必|请勿|請勿|一定要|ないで|てはいけない|必ず|常に|絶対に"
@@ -102,7 +154,13 @@ _ANYWHERE = re.compile(
     re.IGNORECASE,
 ).search
 _PREFERENCE = re.compile(rf"{_LEAD}{_CASE}{_LEAD}(?:{_WISH})", re.IGNORECASE).match
-_WANTED = re.compile(_WANT, re.IGNORECASE).search
+_WANTED = re.compile(f"{_WANT}|{_FACT}", re.IGNORECASE).search
+_CHANGED = re.compile(_LEAD + _CHANGE, re.IGNORECASE).match
+# A list of rules, and what its lines begin with.
+_LIST = re.compile(
+    rf"(?im)^[ \t#*]{{0,9}}{_LABEL}[ \t*]{{0,9}}$((?:\n[ \t]*(?:(?:[-*+•]|\d{{1,2}}[.)])[ \t].*)?)+)"
+).findall
+_MARK = re.compile(r"(?m)^[ \t]*(?:[-*+•]|\d{1,2}[.)])[ \t]+")
 # What is about the writer tells, and does not ask.
 _OWN = re.compile(r"\b(?:i|my|me|we|our)\b", re.IGNORECASE).search
 # One of these is in every English sentence that a pattern here takes, and in most others written
@@ -111,12 +169,20 @@ _SIGNS = frozenset(
     re.findall(
         r"\w+",
         # Some write them without the apostrophe; with it the sign is the `t`.
-        "all allowed always avoid brief call cannot can't careful circumstance circumstances concise dislike don't each ensure every"
-        " everything hate have insist instead keep may must mustn't need never not now only polite"
-        " prefer rather shall should shouldn't stand stop sure t terse want"
-        " achte auf bevorzuge darfst evita evite ich immer jamais kein keine keinen keinn mai n ne"
-        " nicht nie niemals no non nunca preferisco prefiero prefiro sempre siempre toujours"
-        " vermeide vermeiden".replace("'", ""),
+        "all allergic allowed always answer answers ask avoid birthday blind brief call cannot can't careful"
+        " based celiac check circumstance circumstances colorblind colourblind concise confirm consult convention"
+        " conventions correction corrections diabetic dislike don't drink dyslexic each eat ensure every"
+        " everything following forbidden forward frozen future guideline guidelines hate have henceforth here inform"
+        " insist instead keep later limits live may mind must mustn't name need never not notice notify now only"
+        " plain plan plans point polite prefer preference preferences prohibited pronouns rather remember replies reply respond"
+        " rest rule rules shall short should shouldn't simple speak stand stop subsequent sure t talk terse"
+        " time timezone today vegan vegetarian want warn whenever zone"
+        " achte agora ahora antworte antworten appelle auf bevorzuge bin chamo chiamo chiedimi contesta"
+        " contestame correzione darfst demande demandez evita evite frag frage fragen grundregel grundregeln"
+        " ich immer jamais jetzt kein keine keinen keinn korrektur llamo mai n ne nicht nie niemals no nombre"
+        " non nu nun nunca pergunta pergunte poi preferisco prefiero prefiro preguntame regel regeln regla"
+        " reglas regola regole regra regras responda responde respondeme rispondi rispondimi sempre siempre"
+        " sofort sonra sono sou soy stets suis teraz toujours vermeide vermeiden".replace("'", ""),
     )
 )
 # Signs that are none without a word beside them, and those words.
@@ -135,13 +201,17 @@ _FIRST_SIGNS = _SIGNS.difference(_WEAK).union(_BESIDE)
 _NOWHERE = frozenset(
     re.findall(
         r"\w+",
-        "brief circumstance circumstances concise kein keine keinen keinn nicht niemals now polite"
-        " terse",
+        "brief circumstance circumstances concise following forward frozen future henceforth here later"
+        " limits notice now point polite rest subsequent terse today"
+        " agora ahora jetzt kein keine keinen keinn nicht niemals nu nun poi sofort sonra teraz",
     )
 )
 _WANTS = frozenset(
     re.findall(
-        r"\w+", "all dislike each every everything hate insist need prefer rather stand want"
+        r"\w+",
+        "all allergic always answer answers based birthday blind brief celiac colorblind colourblind concise diabetic dislike"
+        " drink dyslexic each eat every everything hate insist live mind name need never only"
+        " plain prefer pronouns rather replies reply respond short simple stand timezone vegan vegetarian want zone",
     )
 )
 _WISHES = frozenset(["instead", "keep", "must", "should"])
@@ -157,7 +227,11 @@ def is_rule(sentence: str) -> bool:
 def _is_asked(sentence: str, signs: AbstractSet[str]) -> bool:
     if sentence.endswith(("?", "？", ELLIPSIS)):
         return False
-    is_asked = _is_strict(sentence, signs) or (signs & _WANTS and _WANTED(sentence))
+    is_asked = (
+        _is_strict(sentence, signs)
+        or (signs & _WANTS and _WANTED(sentence))
+        or ("now" in signs and _CHANGED(sentence))
+    )
     is_wished = not is_asked and signs & _WISHES and _PREFERENCE(sentence)
     return bool(is_asked or (is_wished and not _OWN(sentence))) and not _CODE.search(sentence)
 
@@ -189,21 +263,37 @@ def offer_rules(
     Of equally strict ones the newest and the oldest alternate: a rule holds until it is withdrawn.
     """
     new = (speech.text for speech in speeches if speech.role == "user")
-    texts = distinct([*_rules(asked), *filter(is_rule, prior), *_rules(new)])
+    texts = distinct([*rules_in(asked), *prior, *rules_in(new)])
     strict = [place for place, text in enumerate(texts) if _is_strict(text, _SIGNS)]
     others = sorted(set(range(len(texts))).difference(strict))
     ranked = _from_both_ends(strict) + _from_both_ends(others)
     return [Item(texts[place], place) for place in ranked[:_MOST_RULES]]
 
 
-def _rules(texts: Iterable[str]) -> Iterator[str]:
+def has_rule(text: str) -> bool:
+    """Whether a person has typed *text*, and a rule in it."""
+    return len(text) <= _TYPED and any(rules_in([text]))
+
+
+def rules_in(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the rules in *texts* of the user, word for word."""
     for is_typed, alike in groupby(texts, key=lambda text: len(text) <= _TYPED):
-        few = (_signed(lines_of(map(_unquoted, batch))) for batch in batches(alike))
-        for line, signs in chain.from_iterable(few):
-            sentence = sentence_in(line, _LENGTHS)
-            is_asked = sentence and _is_asked(sentence, signs)
-            if is_asked and (is_typed or _is_strict(sentence, signs)):
-                yield sentence
+        for batch in batches(map(_unquoted, alike)):
+            yield from _listed(batch) if is_typed else ()
+            yield from _said(batch, is_typed=is_typed)
+
+
+def _listed(texts: Sequence[str]) -> Iterator[str]:
+    for one in chain.from_iterable(map(_LIST, texts)):
+        yield from split_sentences(_MARK.sub("", one), lengths=_LENGTHS)
+
+
+def _said(texts: Sequence[str], *, is_typed: bool) -> Iterator[str]:
+    for line, signs in _signed(lines_of(texts)):
+        sentence = sentence_in(line, _LENGTHS)
+        is_asked = sentence and _is_asked(sentence, signs)
+        if is_asked and (is_typed or _is_strict(sentence, signs)):
+            yield sentence
 
 
 def _unquoted(text: str) -> str:

@@ -17,10 +17,14 @@ __all__ = ["LOOKS_FIRST", "READS", "Extractor", "Facts", "ToolUse", "is_looking"
 
 
 READS = frozenset({"read", "view", "open", "cat", "show", "get", "load", "goto"})
+"""Verbs of tools that show something."""
+
 # Tools that look or talk, whatever else their name says, except those that replace or apply.
 _LOOKING = r"search|find|grep|list|diff|history|validate|check|review|comment|http|fetch|request"
 _LOOKS = frozenset({*_LOOKING.split("|"), "send"})
 LOOKS_FIRST = re.compile(_LOOKING, re.IGNORECASE).match
+"""Matches the name of a tool that looks or talks first of all."""
+
 _CHANGES = frozenset({"replace", "apply"})
 
 
@@ -75,6 +79,7 @@ Extractor: TypeAlias = Callable[[ToolUse], Facts | None]
 
 
 def is_looking(name: str, words: AbstractSet[str]) -> bool:
+    """Whether the tool *name*, put together of *words*, looks or talks and changes nothing."""
     looks = LOOKS_FIRST(name) is not None or not words.isdisjoint(_LOOKS)
     return looks and words.isdisjoint(_CHANGES)
 

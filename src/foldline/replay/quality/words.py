@@ -1,12 +1,12 @@
 """What users said in so many words: their requests and their rules, and what a view has of them."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
+from foldline.providers.digest.rules import rules_in
 from foldline.replay.quality.identifiers import call_arguments
 from foldline.replay.quality.trail import writes
 
@@ -14,11 +14,6 @@ from foldline.replay.quality.trail import writes
 __all__ = ["Told", "current_values", "requests", "rules"]
 
 
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
-_RULE = re.compile(
-    r"(?i)\b(?:never|always|must(?: not|n't)?|do not|don['’]t|make sure|only use|under no circumstances)\b"
-)
-_FEWEST_WORDS, _LONGEST = 4, 300
 _BEGINNING = 60
 _SHORT = 80
 
@@ -46,18 +41,11 @@ def requests(folded: Sequence[Message], seen: str) -> Iterator[Told]:
 
 
 def rules(folded: Sequence[Message], seen: str) -> Iterator[Told]:
-    """
-    Yield the rules in user messages of *folded*, each once, and whether *seen* has them.
-
-    A rule is a sentence with `never`, `always`, `must`, `do not`, `make sure` and the like; so they
-    are found in English alone, and some are no rules.
-    """
+    """Yield the rules in user messages of *folded*, each once, and whether *seen* has them."""
     shown = _flat(seen)
-    lines = ((at, line) for at, text in _users(folded) for line in _SENTENCE.split(text))
-    for line, index in {_flat(line): at for at, line in lines}.items():
-        is_sized = len(line) <= _LONGEST and line.count(" ") + 1 >= _FEWEST_WORDS
-        if is_sized and not line.endswith("?") and _RULE.search(line):
-            yield _told(index, line, shown)
+    found = {rule: at for at, text in _users(folded) for rule in rules_in([text])}
+    for rule, index in found.items():
+        yield _told(index, rule, shown)
 
 
 def _users(folded: Sequence[Message]) -> Iterator[tuple[int, str]]:
