@@ -88,6 +88,10 @@ class _Selection(Struct, frozen=True):
     items: tuple[Item, ...]
     cost: int
 
+    @property
+    def texts(self) -> list[str]:
+        return [item.text for item in self.items]
+
 
 def select(items: Sequence[Item], *, title: str, limit: int, count: CountTokens) -> _Selection:
     """
@@ -213,30 +217,28 @@ def share_out(
         taken[section] = select(items, title=_HEADING + section.value, limit=limit, count=count)
 
     pick(Section.REQUESTS, budget, first)
-    least = dict(_LEAST if budget > _SMALL else _LEAST_OF_SMALL)
+    asked = taken[Section.REQUESTS].cost
+    least = {**(_LEAST if budget > _SMALL else _LEAST_OF_SMALL), Section.REQUESTS: asked}
     if budget <= _SMALL:
         offers[Section.TOOLS] = _failure_first(offers[Section.TOOLS])
-    least[Section.REQUESTS] = taken[Section.REQUESTS].cost
-    rest = budget - taken[Section.REQUESTS].cost
     sections = dict.fromkeys((*FIRST, *least, *shares))
     if is_work and not first:
         del sections[Section.REQUESTS]
     for section in sections:
-        limit = max(rest * shares.get(section, 0) // 100, least.get(section, 0))
+        limit = max((budget - asked) * shares.get(section, 0) // 100, least.get(section, 0))
         pick(section, limit, offers[section])
     left = [section for section in shares if section is not Section.RULES]
     for section in left:
         pick(section, budget, offers[section])
     # Only now is it certain which requests are shown; no other section repeats them.
-    shown = [item.text for item in taken[Section.REQUESTS].items]
+    shown = taken[Section.REQUESTS].texts
     unsaid = {**offers, **{name: _unsaid(offers[name], shown, name) for name in _REPEATING}}
     pick(Section.RULES, budget, unsaid[Section.RULES])
     for section in (Section.LAST, Section.SAID):
         pick(section, taken[section].cost, unsaid[section])
     for section in left:
         if section is Section.SAID:
-            last = [item.text for item in taken[Section.LAST].items]
-            unsaid[section] = _unsaid(unsaid[section], last, section)
+            unsaid[section] = _unsaid(unsaid[section], taken[Section.LAST].texts, section)
         if section is not Section.REQUESTS:
             pick(section, budget, unsaid[section])
     return {name: lay_out(selection.items) for name, selection in taken.items() if selection.items}
