@@ -47,7 +47,7 @@ async def _loop(
     config: HistoryReductionConfig, steps: int
 ) -> tuple[list[Any], list[dict[str, Any]], int]:
     """Return what is said in *steps* model calls, their requests, and how often it folds."""
-    reducer = HistoryReducer(config)
+    reducer = HistoryReducer(config, model="anthropic:claude-fable-5-1")
     state: HistoryReductionState | None = None
     said: list[Any] = [{"role": "user", "content": "Find all of them, never touch the invoices."}]
     requests: list[dict[str, Any]] = []

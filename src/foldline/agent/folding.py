@@ -122,6 +122,7 @@ async def _folded(call: ReducerCall, means: Means) -> tuple[FoldResult, tuple[Re
         pins=call.pins,
         by_code=written_by_code(chain),
         clean=clean,
+        model=means.model,
     )
     flow = fold(
         history, call.verdict, means.config, options, given=call.given, overrides=call.overrides

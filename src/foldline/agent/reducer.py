@@ -399,7 +399,7 @@ class HistoryReducer:
         active = call.verdict.state
         if active is None:
             return call
-        bound = rebound(history, call.given, active)
+        bound = rebound(history, call.given, active, self.model)
         if bound is active:
             return call
         return structs.replace(call, verdict=structs.replace(call.verdict, state=bound))

@@ -57,7 +57,8 @@ class FoldOptions(Struct, frozen=True, kw_only=True):
     summary is asked to keep to *summary_budget* tokens. A summarizer is given at most *window*
     tokens to read at once; *clean* takes secrets out of a text that is divided for that. *pins* are
     the pinned messages before the cut; None if only those marked as pinned are. *by_code* are the
-    places of the summarizers that are code, which read everything at once.
+    places of the summarizers that are code, which read everything at once. *model* is asked with the
+    view, if that is known.
     """
 
     created_at: datetime
@@ -69,6 +70,7 @@ class FoldOptions(Struct, frozen=True, kw_only=True):
     pins: Pins | None = None
     by_code: frozenset[int] = frozenset()
     clean: Callable[[str], str] = str
+    model: str | None = None
 
 
 # With a dictionary, so that what is asked for each chunk is worked out once.
