@@ -193,8 +193,9 @@ class HistoryReducer:
                 corrects the estimate of this one.
             instructions: The system prompt, if it is not among the messages.
             tools: The schemas of the tools, as they are sent, or `Tool` objects and typed functions.
-            pins: The indexes of all messages to keep word for word, system messages not counted, or
-                `ThreadWindow.pins`; by default those made with `pin=True`.
+            pins: The indexes of all messages to keep word for word, or `ThreadWindow.pins`; by default
+                those made with `pin=True`. They count the items of a list of dictionaries or objects
+                as it is given, and of a `History` or messages all but the system messages.
 
         Raises:
             FormatError: An item is not a message of its format.
@@ -387,7 +388,7 @@ class HistoryReducer:
             cache=self._cache if state is None else self._shared,
             scope=scope,
             budget=budget,
-            pins=request.pinned(history),
+            pins=request.pinned(items),
             started=started,
         )
         call = self._decided(call)
