@@ -403,4 +403,9 @@ system messages count in the indexes of pins
 what an item is read as is pinned in part
 - for place in range(min(first, end - 1), end):
 + for place in range(first, first + 1):
+
+agent/request.py: agent/test_arguments.py
+the usage of a whole answer is not found
+- counts = _said(usage, "usage", usage)
++ counts = usage
 """)

@@ -120,21 +120,33 @@ _NOTHING = RequestFacts(reported=0, instructions="", schemas=(), pins=None)
 
 def described(
     usage: object,
-    instructions: str | None,
+    instructions: str | Sequence[object] | None,
     tools: Iterable[object] | None,
     pins: Iterable[int | tuple[int, Message]] | None,
 ) -> RequestFacts:
     """Return what a caller says of a request, checked."""
     if usage is None and instructions == "" and tools in (None, ()) and pins is None:
         return _NOTHING
-    expect("instructions", instructions, str | None)
+    # A whole answer has it beside other things.
+    counts = _said(usage, "usage", usage)
     listed = several("tools", () if tools is None else tools)
     return RequestFacts(
-        reported=0 if usage is None else _reported(usage),
-        instructions=instructions or "",
+        reported=0 if counts is None else _reported(counts),
+        instructions=_instructed(instructions),
         schemas=[_schema(at, tool) for at, tool in enumerate(listed)],
         pins=None if pins is None else several("pins", pins),
     )
+
+
+def _instructed(given: str | Sequence[object] | None) -> str:
+    """Return the text of what is *given*: that, or a list of blocks as Anthropic has it."""
+    if not isinstance(given, list | tuple):
+        expect("instructions", given, str | None, hint="or a list of blocks of text")
+        return cast("str | None", given) or ""
+    texts = [_said(block, "text") for block in given]
+    for at, text in enumerate(texts):
+        expect(f"instructions[{at}].text", text, str)
+    return "\n".join(cast("list[str]", texts))
 
 
 def _schema(at: int, given: object) -> str:
@@ -171,10 +183,10 @@ def _reported(usage: object) -> int:
     raise ConfigError(message)
 
 
-def _said(usage: object, name: str) -> object:
+def _said(usage: object, name: str, default: object = None) -> object:
     if isinstance(usage, Mapping):
-        return cast("Mapping[str, object]", usage).get(name)
-    found: object = getattr(usage, name, None)
+        return cast("Mapping[str, object]", usage).get(name, default)
+    found: object = getattr(usage, name, default)
     return found
 
 
