@@ -235,7 +235,8 @@ def test_messages_keep_the_reduction_of_a_list_with_what_another_vendor_lacks() 
     reducer = HistoryReducer(FOLDS)
     state = reducer.reduce_sync(said).state
     read = from_anthropic(said)
-    kept, lost = (reducer.reduce_sync(one, state=state) for one in (read, to_openai_chat(read)))
+    kept = reducer.reduce_sync(read, state=state)
+    lost = reducer.reduce_sync(to_openai_chat(read), state=state)
 
     assert (kept.event.earlier, lost.event.earlier) == ("used", "other_messages")
     assert check_openai_chat(render_openai_chat(kept.messages)) == ()
