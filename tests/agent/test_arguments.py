@@ -1,6 +1,7 @@
 """What a caller without a type checker gets wrong is said in one line."""
 
 from functools import partial, wraps
+from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
@@ -261,11 +262,22 @@ class VendorUsage:
         ({"prompt_tokens": 7, "completion_tokens": 2}, 7),
         ({"input_tokens": 7, "cache_creation_input_tokens": 10}, 17),
         (VendorUsage(), 2_100),
+        ({"id": "r", "usage": {"input_tokens": 7}}, 7),
+        (SimpleNamespace(usage=VendorUsage()), 2_100),
+        (SimpleNamespace(usage=None), 0),
     ],
 )
 def test_usage_is_what_a_vendor_reports(usage: object, tokens: int) -> None:
     """Input tokens in all: Anthropic counts what is cached beside the others."""
     assert described(usage, None, None, None).reported == tokens
+
+
+def test_instructions_may_be_blocks_of_text() -> None:
+    """As Anthropic takes them, with marks of its cache."""
+    mark = {"type": "ephemeral"}
+    blocks = [{"type": "text", "text": "a", "cache_control": mark}, {"type": "text", "text": "b"}]
+
+    assert described(None, blocks, None, None).instructions == "a\nb"
 
 
 def test_tools_of_a_request_may_be_functions() -> None:
@@ -306,6 +318,10 @@ def test_pins_are_any_iterable() -> None:
         ({"tools": [None]}, r"tools\[0\] must be a schema as it is sent, got NoneType"),
         ({"pins": 3}, "pins must be a list, got int"),
         ({"instructions": 3}, "instructions must be a str or None, got int"),
+        (
+            {"instructions": [{"text": "a"}, {"type": "image"}]},
+            r"instructions\[1\].text must be a str, got None",
+        ),
     ],
 )
 def test_wrong_parts_of_a_request_are_refused(arguments: dict[str, Any], said: str) -> None:

@@ -2,11 +2,19 @@
 
 from collections.abc import Iterator
 from random import Random
-from typing import Self
+from typing import Any, Self
 
 import pytest
+from msgspec.structs import replace
 
-from foldline import Agent, ConversationThread, HistoryReductionConfig, MemoryStore, Message
+from foldline import (
+    Agent,
+    ConversationThread,
+    HistoryReducer,
+    HistoryReductionConfig,
+    MemoryStore,
+    Message,
+)
 from foldline.agent.background import BackgroundFold
 from foldline.history.signed import is_signed
 from foldline.providers.digest.summarizer import DigestSummarizer
@@ -117,3 +125,55 @@ async def test_every_request_is_accepted(claude: ClaudeServer, turns: int) -> No
     assert talk.shortened > 0
     assert claude.thoughts > turns * 3
     assert any(map(is_signed, await thread.get_messages()))
+
+
+@pytest.mark.parametrize(
+    ("model", "kept"),
+    [
+        ("anthropic:claude-sonnet-4-6", "all"),
+        ("anthropic:claude-fable-5-1", "none"),
+        (None, "last"),
+    ],
+)
+@pytest.mark.parametrize("reminds", [False, True])
+def test_a_fold_in_a_tool_loop_keeps_the_thinking_that_is_needed(
+    model: str | None, kept: str, reminds: bool
+) -> None:
+    """An answer whose calls are being answered keeps it, unless the model checks the prefix."""
+    config = HistoryReductionConfig(context_window_size=16_000)
+    reducer, state, before = HistoryReducer(config, model=model), None, []
+    said: list[Any] = [{"role": "user", "content": "Fix all tests."}]
+    folds = 0
+    for number in range(20):
+        said += _step(number, [{"type": "text", "text": "Be brief."}] if reminds else [])
+        reduced = reducer.reduce_sync(said, state=state)
+        thoughts = _thoughts(reduced.messages)
+        if reduced.verdict.folds:
+            folds += 1
+            assert thoughts[-1] is (kept != "none")
+            assert any(thoughts[:-1]) is (kept == "all")
+        else:
+            assert reduced.messages[: len(before)] == before
+        before, state = reduced.messages, reduced.state
+    assert folds > 2
+    assert state is not None
+    old = replace(state, history_length=0, thinking_from=None).sealed()
+    again = reducer.reduce_sync(said, state=old)
+
+    assert _thoughts(again.messages)[-1] is (kept != "none")
+
+
+def _thoughts(view: list[Any]) -> list[bool]:
+    """Return of each answer with a call in *view* whether it begins with thinking."""
+    answers = (one["content"] for one in view if one["role"] == "assistant")
+    return [one[0]["type"] == "thinking" for one in answers if one[-1]["type"] == "tool_use"]
+
+
+def _step(number: int, after: list[Any]) -> list[Any]:
+    call = {"type": "tool_use", "id": f"t{number}", "name": "run", "input": {}}
+    thought = {"type": "thinking", "thinking": "hm", "signature": f"s{number}"}
+    result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": "a line\n" * 900}
+    return [
+        {"role": "assistant", "content": [thought, call]},
+        {"role": "user", "content": [result, *after]},
+    ]

@@ -54,6 +54,69 @@ def test_a_list_is_pinned_by_index(*, as_dicts: bool) -> None:
     assert (less.event.reason, less.event.summarizer_calls) == (Reason.PINS_CHANGED, 0)
 
 
+RESULTS = [
+    {"type": "tool_result", "tool_use_id": f"c{n}", "content": f"the result {n}"} for n in (1, 2)
+]
+CALLS = [{"type": "tool_use", "id": f"c{n}", "name": "look", "input": {}} for n in (1, 2)]
+TALK = [
+    {"role": "user", "content": f"something else {number}, and some words more"}
+    for number in range(8)
+]
+
+
+@pytest.mark.parametrize(
+    ("items", "pin", "found"),
+    [
+        (
+            [
+                *TALK[:1],
+                {"role": "assistant", "content": CALLS},
+                {"role": "user", "content": [*RESULTS, {"type": "text", "text": "so far"}]},
+                {"role": "user", "content": "the rule"},
+            ],
+            2,
+            ["the result 1", "the result 2", "so far"],
+        ),
+        (
+            [
+                *TALK[:1],
+                {"role": "assistant", "content": CALLS},
+                {"role": "user", "content": RESULTS},
+                {"role": "user", "content": "the rule"},
+            ],
+            3,
+            ["the rule"],
+        ),
+        (
+            [
+                {"role": "developer", "content": "be brief"},
+                *TALK[:1],
+                {"type": "reasoning", "id": "rs_1", "summary": []},
+                {"type": "message", "role": "assistant", "content": "an answer"},
+                {"role": "user", "content": "the rule"},
+            ],
+            3,
+            ["an answer"],
+        ),
+        (
+            [{"role": "system", "content": "be brief"}, {"role": "user", "content": "the rule"}],
+            0,
+            [],
+        ),
+    ],
+)
+def test_an_index_is_that_of_the_list_that_is_given(
+    items: list[Any], pin: int, found: list[str]
+) -> None:
+    """Whatever an item is read as: several messages, a part of one, or one that is not counted."""
+    state = HistoryReducer(CONFIG).reduce_sync([*items, *TALK], pins=[pin]).state
+
+    assert state is not None
+    assert [one.text for one in state.quotes if one.kind == "pin"] == found
+    with pytest.raises(ConfigError, match=f"below {len(items)}, the number of messages"):
+        HistoryReducer(CONFIG).plan(items, pins=[len(items)])
+
+
 def test_a_message_of_a_list_can_be_made_pinned() -> None:
     """Without indexes the messages that were made pinned are kept through later folds."""
     messages = said(9)

@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import anthropic.types as claude
 import pytest
@@ -253,3 +253,49 @@ def test_an_object_with_what_is_no_json_is_refused_by_its_place() -> None:
         FormatError, match=r"messages\[0\]: a ChatCompletionMessage holds what is no"
     ):
         HistoryReducer(CONFIG).reduce_sync([message])
+
+
+def _sample(kind: Any) -> Any:
+    """Return the least JSON of what an SDK annotates with *kind*."""
+    first = next(iter(get_args(kind)), None)
+    if get_origin(kind) is Literal:
+        return first
+    if get_origin(kind) in (Annotated, Union):
+        return _sample(first)
+    if get_origin(kind) is list:
+        return [_sample(first)]
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        fields = kind.model_fields.items()
+        return {
+            key: _sample(one.annotation) for key, one in fields if one.is_required() or key in _IDS
+        }
+    return {str: "x", int: 1, float: 1.0, bool: True}.get(kind, {})
+
+
+_IDS = ("type", "call_id")
+# What is only valid together with another item.
+_NEEDS_ANOTHER = {
+    "local_shell_call_output",
+    "mcp_approval_request",
+    "mcp_approval_response",
+    "reasoning",
+}
+_KINDS = {
+    one
+    for union in (responses.ResponseOutputItem, responses.ResponseInputItem)
+    for one in get_args(get_args(union)[0])
+    if "type" in one.model_fields
+}
+
+
+@pytest.mark.parametrize("kind", sorted(_KINDS, key=str), ids=str)
+def test_every_item_of_the_responses_api_is_taken_as_it_is(kind: type[BaseModel]) -> None:
+    """Whatever classes the SDK has: what answers no call and calls nothing is the very object."""
+    fields = _sample(kind)
+    item = kind.model_validate(fields)
+    given = [{"role": "user", "content": "a"}, item, {"role": "user", "content": "b"}]
+    view = HistoryReducer().reduce_sync(given).messages
+
+    assert len(from_openai_responses(given)) == 3
+    if "call_id" not in fields and fields["type"] not in _NEEDS_ANOTHER:
+        assert view[1] is item

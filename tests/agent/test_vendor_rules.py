@@ -8,8 +8,14 @@ import pytest
 from msgspec.structs import replace
 
 from foldline import HistoryReducer, HistoryReductionConfig
+from foldline.formats import from_anthropic, render_openai_chat, to_openai_chat
 from foldline.reduction.state import HistoryReductionState
-from foldline.testing.grammars import Rule, check_anthropic, check_openai_responses
+from foldline.testing.grammars import (
+    Rule,
+    check_anthropic,
+    check_openai_chat,
+    check_openai_responses,
+)
 from tests.servers.thinking import check_thinking, sign_thinking
 
 
@@ -42,7 +48,7 @@ async def _loop(
     config: HistoryReductionConfig, steps: int
 ) -> tuple[list[Any], list[dict[str, Any]], int]:
     """Return what is said in *steps* model calls, their requests, and how often it folds."""
-    reducer = HistoryReducer(config)
+    reducer = HistoryReducer(config, model="anthropic:claude-fable-5-1")
     state: HistoryReductionState | None = None
     said: list[Any] = [{"role": "user", "content": "Find all of them, never touch the invoices."}]
     requests: list[dict[str, Any]] = []
@@ -219,3 +225,17 @@ def test_reasoning_and_what_was_made_of_it_leave_together(target: int) -> None:
     assert kept == said[-len(kept) :]
     assert check_openai_responses(reduced.messages) == ()
     assert {one.rule for one in check_openai_responses(kept[1:])} == {Rule.REASONING}
+
+
+def test_messages_keep_the_reduction_of_a_list_with_what_another_vendor_lacks() -> None:
+    """Thinking and failed results are in the digest, and the other vendor's form has neither."""
+    said, _, _ = asyncio.run(_loop(FOLDS, 24))
+    said[2]["content"][0]["is_error"] = True
+    reducer = HistoryReducer(FOLDS)
+    state = reducer.reduce_sync(said).state
+    read = from_anthropic(said)
+    kept = reducer.reduce_sync(read, state=state)
+    lost = reducer.reduce_sync(to_openai_chat(read), state=state)
+
+    assert (kept.event.earlier, lost.event.earlier) == ("used", "other_messages")
+    assert check_openai_chat(render_openai_chat(kept.messages)) == ()

@@ -115,8 +115,8 @@ the item keeps what the parts lost
 - if len(left) < len(blocks):
 + if not blocks:
 models that do not bind lose their thinking
-- or _FREE(model) is None
-+ or True
+- if _FREE(model) is not None:
++ if not model:
 thinking without a note of its request is sent
 - and (message.metadata or {}).get(PREFIX_KEY) != digest.hex():
 + and (message.metadata or {}).get(PREFIX_KEY, digest.hex()) != digest.hex():
@@ -196,4 +196,19 @@ the project of a run is its conversation
 what a graph repeats is said twice
 - answer = answer[len(sent) :]
 + pass
+
+history/formats/openai_responses.py: history/formats/test_wire_forms.py
+what a shell says is no output
+- if kind in _FUNCTIONS or isinstance(block.get("type"), str):
++ if block:
+
+history/formats/openai_responses.py: history/formats/test_openai_responses.py
+a search for tools that the client answered gets an invented output
+- return _is_own_search(fields)
++ return False
+
+history/formats/renderings/openai_responses.py: history/formats/test_openai_responses.py
+a call of another tool than a function has the output of a function
+- return _followed(_paired(items))
++ return _followed(items)
 """)

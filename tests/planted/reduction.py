@@ -404,4 +404,9 @@ every batch leaves out all thinking
 a batch keeps the thinking after what it changes
 - if any(is_signed(history[at]) for at in range(changed, len(history))):
 + if changed < 0:
+
+reduction/active.py: agent/test_bound_thinking.py
+a fold in a tool loop takes the thinking of the call that is answered
+- return first if is_called and not is_told else len(history)
++ return len(history)
 """)

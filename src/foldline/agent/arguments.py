@@ -45,7 +45,7 @@ class RequestOptions(TypedDict, total=False):
     format: NativeFormat | None
     scope: str
     usage: object
-    instructions: str | None
+    instructions: str | Sequence[object] | None
     tools: Iterable[object] | None
     pins: Iterable[int | tuple[int, Message]] | None
 

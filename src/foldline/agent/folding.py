@@ -124,6 +124,7 @@ async def _folded(call: ReducerCall, means: Means) -> tuple[FoldResult, tuple[Re
         by_code=written_by_code(chain),
         clean=clean,
         has_rule=has_rule,
+        model=means.model,
     )
     flow = fold(
         history, call.verdict, means.config, options, given=call.given, overrides=call.overrides

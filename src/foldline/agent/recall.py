@@ -126,7 +126,8 @@ def recall(
 
     Args:
         messages: The full history, in any form that the reducer takes.
-        message: The number of the message, as in the notes of a view.
+        message: The number of the message, as in the notes of a view: each tool result is one, and
+            system messages are not counted.
         last: The number of the last message of a span, which begins with *message*.
         page: Which page of one message.
         search: Words that the wanted messages have, in place of a number.

@@ -166,7 +166,7 @@ class HistoryReducer:
         format: NativeFormat | None = None,
         scope: str = "",
         usage: object = None,
-        instructions: str | None = "",
+        instructions: str | Sequence[object] | None = "",
         tools: Iterable[object] | None = (),
         pins: Iterable[int | tuple[int, Message]] | None = None,
     ) -> ReducedHistory[_Item]:
@@ -188,13 +188,14 @@ class HistoryReducer:
             format: The format of dictionaries; detected by default. If it could be either, the
                 result is valid for both vendors.
             scope: The tenant, for the cache.
-            usage: What the vendor counted for the last request: a `Usage`, the usage of its own
-                answer (an object or a dictionary), or the input tokens, cached ones included. It
-                corrects the estimate of this one.
-            instructions: The system prompt, if it is not among the messages.
+            usage: What the vendor counted for the last request: a `Usage`, its own answer or the
+                usage of that (an object or a dictionary), or the input tokens, cached ones
+                included. It corrects the estimate of this one.
+            instructions: The system prompt, a str or blocks of text, if it is not among the messages.
             tools: The schemas of the tools, as they are sent, or `Tool` objects and typed functions.
-            pins: The indexes of all messages to keep word for word, system messages not counted, or
-                `ThreadWindow.pins`; by default those made with `pin=True`.
+            pins: The indexes of all messages to keep word for word, or `ThreadWindow.pins`; by default
+                those made with `pin=True`. They count the items of a list of dictionaries or objects
+                as it is given, and of a `History` or messages all but the system messages.
 
         Raises:
             FormatError: An item is not a message of its format.
@@ -231,7 +232,7 @@ class HistoryReducer:
         format: NativeFormat | None = None,
         scope: str = "",
         usage: object = None,
-        instructions: str | None = "",
+        instructions: str | Sequence[object] | None = "",
         tools: Iterable[object] | None = (),
         pins: Iterable[int | tuple[int, Message]] | None = None,
     ) -> ReducedHistory[_Item]:
@@ -267,7 +268,7 @@ class HistoryReducer:
         format: NativeFormat | None = None,
         scope: str = "",
         usage: object = None,
-        instructions: str | None = "",
+        instructions: str | Sequence[object] | None = "",
         tools: Iterable[object] | None = (),
         pins: Iterable[int | tuple[int, Message]] | None = None,
     ) -> Verdict:
@@ -387,7 +388,7 @@ class HistoryReducer:
             cache=self._cache if state is None else self._shared,
             scope=scope,
             budget=budget,
-            pins=request.pinned(history),
+            pins=request.pinned(items),
             started=started,
         )
         call = self._decided(call)
@@ -399,7 +400,7 @@ class HistoryReducer:
         active = call.verdict.state
         if active is None:
             return call
-        bound = rebound(history, call.given, active)
+        bound = rebound(history, call.given, active, self.model)
         if bound is active:
             return call
         return structs.replace(call, verdict=structs.replace(call.verdict, state=bound))

@@ -1,12 +1,14 @@
 """What a caller says of a request beside its messages, and the sizes that follow."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import ceil
 from types import MappingProxyType
 from typing import Final, cast
 
 from msgspec import MsgspecError, Struct
 
+from foldline.agent.wire import Items
 from foldline.checks import expect, expect_whole, several
 from foldline.errors import ConfigError
 from foldline.history.codec import encode_json
@@ -76,19 +78,41 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
             recall=any(_NAMED_RECALL in schema for schema in self.schemas),
         )
 
-    def pinned(self, history: History) -> Pins | None:
+    def pinned(self, items: Items) -> Pins | None:
         """Return the pins with their messages; those that are not in memory come with them."""
         if self.pins is None:
             return None
-        found = [one if isinstance(one, tuple) else (one, None) for one in self.pins]
-        for place, (at, _) in enumerate(found):
+        history, found = items.history, list[tuple[int, Message]]()
+        places = _MessagesOf(items) if items.made.places else None
+        for place, one in enumerate(self.pins):
+            at, message = one if isinstance(one, tuple) else (one, None)
+            own = places if message is None else None
+            count = len(history if own is None else items.kept)
             expect_whole(f"pins[{place}]", at, 0)
-            if at >= len(history):
-                text = (
-                    f"pins[{place}] must be below {len(history)}, the number of messages, got {at}"
-                )
+            if at >= count:
+                text = f"pins[{place}] must be below {count}, the number of messages, got {at}"
                 raise ConfigError(text)
-        return [(at, history[at] if message is None else message) for at, message in found]
+            indexes = [at] if own is None else own.indexes(at)
+            found += [(index, message or history[index]) for index in indexes]
+        return found
+
+
+class _MessagesOf:
+    """The messages that the items of a plain list were read as."""
+
+    def __init__(self, items: Items) -> None:
+        self._places = items.made.places
+        all_messages = enumerate(items.history.everything()) if items.history.system else ()
+        self._system = [at for at, one in all_messages if one.role == "system"]
+
+    def indexes(self, at: int) -> Iterator[int]:
+        """Yield the indexes of what the item *at* was read as; system messages are not counted."""
+        first, end = bisect_left(self._places, at), bisect_right(self._places, at)
+        # An item that is not the first of an answer is in the message of that.
+        for place in range(min(first, end - 1), end):
+            before = bisect_left(self._system, place)
+            if place not in self._system[before : before + 1]:
+                yield place - before
 
 
 _NOTHING = RequestFacts(reported=0, instructions="", schemas=(), pins=None)
@@ -96,21 +120,33 @@ _NOTHING = RequestFacts(reported=0, instructions="", schemas=(), pins=None)
 
 def described(
     usage: object,
-    instructions: str | None,
+    instructions: str | Sequence[object] | None,
     tools: Iterable[object] | None,
     pins: Iterable[int | tuple[int, Message]] | None,
 ) -> RequestFacts:
     """Return what a caller says of a request, checked."""
     if usage is None and instructions == "" and tools in (None, ()) and pins is None:
         return _NOTHING
-    expect("instructions", instructions, str | None)
+    # A whole answer has it beside other things.
+    counts = _said(usage, "usage", usage)
     listed = several("tools", () if tools is None else tools)
     return RequestFacts(
-        reported=0 if usage is None else _reported(usage),
-        instructions=instructions or "",
+        reported=0 if counts is None else _reported(counts),
+        instructions=_instructed(instructions),
         schemas=[_schema(at, tool) for at, tool in enumerate(listed)],
         pins=None if pins is None else several("pins", pins),
     )
+
+
+def _instructed(given: str | Sequence[object] | None) -> str:
+    """Return the text of what is *given*: that, or a list of blocks as Anthropic has it."""
+    if not isinstance(given, list | tuple):
+        expect("instructions", given, str | None, hint="or a list of blocks of text")
+        return cast("str | None", given) or ""
+    texts = [_said(block, "text") for block in given]
+    for at, text in enumerate(texts):
+        expect(f"instructions[{at}].text", text, str)
+    return "\n".join(cast("list[str]", texts))
 
 
 def _schema(at: int, given: object) -> str:
@@ -147,10 +183,10 @@ def _reported(usage: object) -> int:
     raise ConfigError(message)
 
 
-def _said(usage: object, name: str) -> object:
+def _said(usage: object, name: str, default: object = None) -> object:
     if isinstance(usage, Mapping):
-        return cast("Mapping[str, object]", usage).get(name)
-    found: object = getattr(usage, name, None)
+        return cast("Mapping[str, object]", usage).get(name, default)
+    found: object = getattr(usage, name, default)
     return found
 
 

@@ -3,8 +3,8 @@ What a vendor has signed or sealed, and what has to leave a view together.
 
 Anthropic binds each thinking block to `system`, `tools` and all messages before it, and refuses a
 request that sends one back after anything else ("preserved thinking"; models before Claude 5 do not
-check it). A view that changes what is before a block therefore leaves the block out; text and tool
-calls of the same answer stay. A sealed compaction is the opposite: it holds what a vendor has
+check it, and may refuse the last tool calls without their thinking). A view that changes what is
+before a block therefore leaves the block out; text and tool calls of the same answer stay. A sealed compaction is the opposite: it holds what a vendor has
 compacted, nobody else can read it, so it stays in every view.
 
 Source: platform.claude.com, "Preserved thinking", "Prefix checks on thinking blocks" and "Compaction
@@ -29,6 +29,7 @@ from foldline.history.parts import CompactionPart
 __all__ = [
     "PREFIX_KEY",
     "bound",
+    "checks_prefix",
     "is_sealed",
     "is_signed",
     "only_sealed",
@@ -196,5 +197,13 @@ def _is_bound(block: Object) -> bool:
 
 def _binds(message: Message) -> bool:
     """Whether the model that wrote *message* binds its thinking, or is unknown."""
-    model = (message.metadata or {}).get("model")
-    return not isinstance(model, str) or _FREE(model) is None
+    return checks_prefix((message.metadata or {}).get("model")) is not False
+
+
+def checks_prefix(model: object) -> bool | None:
+    """Whether *model* refuses thinking after another prefix; None if its name does not tell that."""
+    if not isinstance(model, str):
+        return None
+    if _FREE(model) is not None:
+        return False
+    return True if "claude" in model else None

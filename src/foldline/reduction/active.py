@@ -3,12 +3,13 @@
 import msgspec
 
 from foldline.history.history import History
+from foldline.history.signed import checks_prefix
 from foldline.history.units import CountingUnit
 from foldline.reduction.event import EarlierReduction
 from foldline.reduction.state import HistoryReductionState
 
 
-__all__ = ["active_reduction", "known_of", "outcome_of", "rebound"]
+__all__ = ["active_reduction", "known_of", "outcome_of", "rebound", "thinking_kept_from"]
 
 
 def active_reduction(
@@ -54,18 +55,45 @@ def known_of(history: History, state: HistoryReductionState | None) -> list[Hist
 
 
 def rebound(
-    history: History, given: HistoryReductionState | None, active: HistoryReductionState
+    history: History,
+    given: HistoryReductionState | None,
+    active: HistoryReductionState,
+    model: str | None,
 ) -> HistoryReductionState:
     """
-    Return *active* with all thinking in *history* left out, if it may be bound to another view.
+    Return *active* without the thinking in *history* that *model* may have bound to another view.
 
-    It may be if another reduction was *given*, or if the record does not say how long the history
+    It may have if another reduction was *given*, or if the record does not say how long the history
     was when it was made.
     """
     is_noted = active.history_length or active.thinking_from is not None
     if (active is given and is_noted) or not history.has_reasoning(active.summarized_up_to_index):
         return active
-    return msgspec.structs.replace(active, thinking_from=len(history)).sealed()
+    first = thinking_kept_from(history, active.summarized_up_to_index, model)
+    return msgspec.structs.replace(active, thinking_from=first).sealed()
+
+
+def thinking_kept_from(history: History, cut: int, model: str | None) -> int:
+    """
+    Return the first message whose thinking *model* is sent, though the view before it has changed.
+
+    A model that checks the prefix gets none, and one that does not gets all. Of one that is unknown,
+    the answer with the last tool calls keeps it: models that do not check it refuse a call without.
+    """
+    end = len(history)
+    if not history.has_reasoning(cut) or (checks := checks_prefix(model)):
+        return end
+    if checks is False:
+        return 0
+    while end > cut and history[end - 1].role != "assistant":
+        end -= 1
+    first = end
+    while first > cut and history[first - 1].role == "assistant":
+        first -= 1
+    answer = history[first:end]
+    is_told = any("model" in (one.metadata or ()) for one in answer)
+    is_called = any(one.tool_calls for one in answer)
+    return first if is_called and not is_told else len(history)
 
 
 def outcome_of(

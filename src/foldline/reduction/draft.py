@@ -58,7 +58,7 @@ class FoldOptions(Struct, frozen=True, kw_only=True):
     tokens to read at once; *clean* takes secrets out of a text that is divided for that. *pins* are
     the pinned messages before the cut; None if only those marked as pinned are. *by_code* are the
     places of the summarizers that are code, which read everything at once. *has_rule* tells whether the
-    user says in a text what is to hold from now on.
+    user says in a text what is to hold from now on. *model* is asked with the view, if that is known.
     """
 
     created_at: datetime
@@ -71,6 +71,7 @@ class FoldOptions(Struct, frozen=True, kw_only=True):
     by_code: frozenset[int] = frozenset()
     clean: Callable[[str], str] = str
     has_rule: Callable[[str], bool] = lambda _: False
+    model: str | None = None
 
 
 # With a dictionary, so that what is asked for each chunk is worked out once.

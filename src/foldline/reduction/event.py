@@ -189,7 +189,8 @@ class HistoryReductionEvent(
 
     left_out: tuple[str, ...] = ()
     """What should have stayed word for word and did not fit: pins, the first request, user messages.
-    The call that leaves it out names it, and those after it do not."""
+    The call that leaves it out names it, and those after it do not. The numbers are those of `recall`:
+    each tool result is a message, and system messages are not counted."""
 
     failures: tuple[str, ...] = ()
     """What went wrong before there was a summary: defects of texts, errors of ours with their text, of

@@ -14,7 +14,7 @@ from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.signed import is_signed, only_sealed
 from foldline.history.tokens import TokenCounter
-from foldline.reduction.active import known_of
+from foldline.reduction.active import known_of, thinking_kept_from
 from foldline.reduction.budget import LEAST_BUDGET
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, config_of_run
 from foldline.reduction.draft import Draft, FoldOptions, FoldTask, filled, read, unchanged
@@ -95,8 +95,11 @@ def fold(
             task = replace(task, cut=task.above, base=active, quotes=None)
             draft = replace(unchanged(active), writing=writing)
     made = _fitted(task, config, _reduction(task, config, draft, verdict))
-    if given is active:
-        made = replace(made, thinking_from=_thinking_from(history, active, made))
+    first = _thinking_from(history, active, made) if given is active else None
+    kept = thinking_kept_from(history, made.summarized_up_to_index, options.model)
+    if kept < len(history):
+        first = kept if first is None else min(first, kept)
+    made = replace(made, thinking_from=first)
     return FoldResult(
         state=_carried(task, made, given),
         reason=_reason(task, draft, verdict),

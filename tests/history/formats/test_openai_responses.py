@@ -26,6 +26,7 @@ from foldline.history.parts import (
     ToolCallResponsePart,
     UriPart,
 )
+from foldline.history.repair import repair
 from foldline.testing.grammars import check_openai_responses
 from tests.history.formats.wire_values import read_with_originals
 
@@ -116,6 +117,63 @@ READ: list[tuple[dict[str, Any], str, tuple[Part, ...]]] = [
         {"type": "custom_tool_call_output", "call_id": "c", "output": "o"},
         "tool",
         (ToolCallResponsePart("c", "o"),),
+    ),
+    (
+        {
+            "type": "shell_call_output",
+            "call_id": "c",
+            "output": [
+                {"stdout": "a", "stderr": "", "outcome": {"type": "timeout"}},
+                {"stderr": "b"},
+            ],
+        },
+        "tool",
+        (
+            ToolCallResponsePart(
+                "c",
+                (
+                    TextPart("a"),
+                    TextPart(""),
+                    GenericPart("shell_call_output", '{"outcome":{"type":"timeout"}}'),
+                    TextPart("b"),
+                ),
+            ),
+        ),
+    ),
+    (
+        {"type": "tool_search_output", "call_id": "c", "execution": "client", "tools": []},
+        "tool",
+        (
+            ToolCallResponsePart(
+                "c",
+                (
+                    GenericPart(
+                        "tool_search_output",
+                        '{"type":"tool_search_output","call_id":"c","execution":"client","tools":[]}',
+                    ),
+                ),
+            ),
+        ),
+    ),
+    (
+        {"type": "tool_search_output", "call_id": "c", "execution": "server"},
+        "assistant",
+        (
+            GenericPart(
+                "tool_search_output",
+                '{"type":"tool_search_output","call_id":"c","execution":"server"}',
+            ),
+        ),
+    ),
+    (
+        {"type": "function_call_output", "name": "n", "output": "o"},
+        "assistant",
+        (
+            GenericPart(
+                "function_call_output",
+                '{"type":"function_call_output","name":"n","output":"o"}',
+            ),
+        ),
     ),
     (
         {"type": "local_shell_call_output", "id": "c", "output": None},
@@ -358,3 +416,29 @@ def test_longer_views_begin_like_shorter_ones(given_items: list[dict[str, Any]])
     for stop in range(1, len(view)):
         shorter = render_openai_responses(view[:stop])
         assert whole[: len(shorter)] == shorter or shorter == nothing
+
+
+@pytest.mark.parametrize("kind", ["custom_tool_call", "shell_call", "tool_search_call"])
+def test_a_call_and_its_output_are_of_one_kind(kind: str) -> None:
+    """Of another tool than a function both become a function's if one was made or shortened."""
+    call = {"type": kind, "call_id": "c", "name": "n", "input": "{}"}
+    read = from_openai_responses([call, {"role": "user", "content": "?"}])
+    for view in (repair(read), (read[0], Message.tool("c", "[cleared]"), read[1])):
+        rendered = render_openai_responses(view)
+
+        assert [item.get("type") for item in rendered] == [*_FUNCTION, None]
+        assert check_openai_responses(rendered) == ()
+
+
+_FUNCTION = ("function_call", "function_call_output")
+
+
+def test_a_search_for_tools_that_the_client_answered_is_answered() -> None:
+    """The call and what was found stay as they are; so does a search by the vendor itself."""
+    items: list[dict[str, Any]] = []
+    for side, call_id in (("client", "c"), ("server", None)):
+        own = {"call_id": call_id, "execution": side}
+        items.append({"type": "tool_search_call", **own, "arguments": {}})
+        items.append({"type": "tool_search_output", **own, "tools": []})
+
+    assert render_openai_responses(repair(from_openai_responses(items))) == items

@@ -4,8 +4,8 @@ OpenAI Responses input items.
 Source: OpenAI Responses API reference, the request field `input` as a list, or the `output` of a
 response. Neighboring items of the model (text, calls, reasoning) are one assistant message, the
 output of a call is a tool message, `developer` is read as `system`. The request to approve an MCP
-call and the answer to it are a call and its output. Items of every other kind are generic parts of
-an assistant message.
+call and the answer to it are a call and its output, and so are a search for tools by the client and
+what it found. Items of every other kind are generic parts of an assistant message.
 
 Towards this format from another one, reasoning (it cannot be sent unless it is the vendor's own),
 sealed compactions and parts of unknown kinds are dropped; a readable compaction becomes text; a
@@ -71,6 +71,8 @@ _OUTPUT_KEYS = ("type", "call_id", "output")
 _TEXT_KINDS = frozenset({"input_text", "output_text", "text", "summary_text", "refusal"})
 _MEDIA = {"image": "input_image", "document": "input_file"}
 _CALL_IDS = {"function_call": "call_id", "mcp_approval_request": "id"}
+_FUNCTIONS = frozenset({"function_call_output", "custom_tool_call_output"})
+_SEARCHES = frozenset({"tool_search_call", "tool_search_output"})
 _PAIR_IDS = {"mcp_approval_request": "id", "mcp_approval_response": "approval_request_id"}
 _COMPACTIONS = frozenset({"compaction", "compaction_summary", "context_compaction"})
 
@@ -85,9 +87,8 @@ def _message(fields: dict[str, Any]) -> Message:
     if kind is None or kind == "message":
         role = _ROLES[check_role(fields.get("role"), _ROLES)]
         return Message(role=role, parts=_content(fields.get("content")), id=message_id)
-    answer = _answer(fields, kind)
-    if answer is not None:
-        return Message(role="tool", parts=(answer,), id=message_id)
+    if _is_answer(fields, kind):
+        return Message(role="tool", parts=(_answer(fields, kind),), id=message_id)
     return Message(role="assistant", parts=(_model_part(fields, kind),), id=message_id)
 
 
@@ -160,25 +161,56 @@ def _content_part(block: dict[str, Any], field: str) -> ResponseContent:
     return part
 
 
-def _answer(fields: dict[str, Any], kind: str) -> ToolCallResponsePart | None:
+def _is_call(fields: dict[str, Any], kind: str) -> bool:
+    if kind in _SEARCHES and not _is_own_search(fields):
+        return False
+    return kind.endswith("_call") and isinstance(fields.get("call_id"), str)
+
+
+def _is_answer(fields: dict[str, Any], kind: str) -> bool:
+    if kind == "tool_search_output":
+        return _is_own_search(fields)
+    if kind == "function_call_output" and fields.get("call_id") is None:
+        # What a tool says without a call has the name of the tool.
+        return not isinstance(fields.get("name"), str)
+    return kind.endswith("_call_output") or kind == "mcp_approval_response"
+
+
+def _is_own_search(fields: dict[str, Any]) -> bool:
+    """Whether the client answers a search for tools, and not the vendor itself."""
+    return isinstance(fields.get("call_id"), str) and fields.get("execution") != "server"
+
+
+def _answer(fields: dict[str, Any], kind: str) -> ToolCallResponsePart:
     if kind == "mcp_approval_response":
         decision = {key: fields[key] for key in ("approve", "reason") if key in fields}
         request_id = as_text(fields.get("approval_request_id"), "approval_request_id")
         return ToolCallResponsePart(request_id, json_text(decision))
-    if not kind.endswith("_call_output"):
-        return None
     # The output of a local shell call repeats the call's id under its own key.
     call_id = fields.get("call_id", fields.get("id"))
     if kind == "function_call_output":
         call_id = as_text(fields.get("call_id"), "call_id")
-    output = fields.get("output")
+    output = fields if kind in _SEARCHES else fields.get("output")
     if isinstance(output, str):
         response: str | tuple[ResponseContent, ...] = output
     elif is_list(output):
-        response = _content_parts(output, "output")
+        named = blocks_in(output, "output")
+        response = tuple(part for block, name in named for part in _said(block, name, kind))
     else:
         response = "" if output is None else (GenericPart(kind, json_text(output)),)
     return ToolCallResponsePart(call_id if isinstance(call_id, str) else "", response)
+
+
+def _said(block: dict[str, Any], field: str, kind: str) -> Iterable[ResponseContent]:
+    if kind in _FUNCTIONS or isinstance(block.get("type"), str):
+        yield _content_part(block, field)
+        return
+    rest = {**block}
+    for key in ("stdout", "stderr"):
+        if isinstance(block.get(key), str):
+            yield TextPart(rest.pop(key))
+    if rest:
+        yield GenericPart(kind, json_text(rest))
 
 
 def _model_part(fields: dict[str, Any], kind: str) -> Part:
@@ -193,9 +225,8 @@ def _model_part(fields: dict[str, Any], kind: str) -> Part:
         return ReasoningPart("\n".join(_reasoning(fields)))
     if kind in _COMPACTIONS:
         return CompactionPart("")
-    call_id = fields.get("call_id")
-    if kind.endswith("_call") and isinstance(call_id, str):
-        return _other_call(fields, kind, call_id)
+    if _is_call(fields, kind):
+        return _other_call(fields, kind, fields["call_id"])
     return GenericPart(kind, json_text(fields))
 
 
@@ -288,10 +319,13 @@ def _id_key(item: dict[str, Any]) -> str | None:
     kind = item.get("type")
     if kind in _PAIR_IDS:
         return _PAIR_IDS[kind]
-    if isinstance(kind, str) and kind.endswith(("_call", "_call_output")):
-        # The output of a local shell call repeats the call's id under its own key.
-        return "call_id" if "call_id" in item else "id" if kind.endswith("_output") else None
-    return None
+    if not isinstance(kind, str):
+        return None
+    if _is_call(item, kind):
+        return "call_id"
+    # The output of a local shell call repeats the call's id under its own key.
+    own = "call_id" if "call_id" in item else "id"
+    return own if _is_answer(item, kind) else None
 
 
 OPENAI_RESPONSES = Converter(

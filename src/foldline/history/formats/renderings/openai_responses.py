@@ -7,6 +7,8 @@ Source of the rules: OpenAI Responses API reference, and the errors that the API
 from collections.abc import Iterable
 from typing import Any
 
+from msgspec.structs import replace
+
 from foldline.history.formats.openai_responses import OPENAI_RESPONSES
 from foldline.history.formats.renderings.sending import (
     OPENING_NOTE,
@@ -25,6 +27,10 @@ __all__ = ["render_openai_responses"]
 _CALL_ID = ".{1,64}"
 _NAME_LIMIT = 64
 _PREFIXES = {"message": "msg", "function_call": "fc", "custom_tool_call": "ctc"}
+_CALLS = {
+    "tool_search_output": "tool_search_call",
+    "mcp_approval_response": "mcp_approval_request",
+}
 _SAID_BY_OTHERS = frozenset({"user", "system", "developer"})
 
 
@@ -56,7 +62,7 @@ def render_openai_responses(
             is_proven = kind == "reasoning" or (is_proven and not is_input)
             items.append(_valid(item, kind, ids, keep_id=is_new and (is_proven or is_input)))
         is_proven = is_proven and not message.is_summary
-    return _followed(items) or [{"role": "user", "content": OPENING_NOTE}]
+    return _followed(_paired(items)) or [{"role": "user", "content": OPENING_NOTE}]
 
 
 def _kind(item: dict[str, Any]) -> str:
@@ -98,6 +104,27 @@ def _valid(item: dict[str, Any], kind: str, ids: CallIds, *, keep_id: bool) -> d
         give = ids.answer if kind.endswith("_output") else ids.call
         changed["call_id"] = give(item["call_id"])
     return item if changed == item else changed
+
+
+def _paired(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Write a call and its output as those of a function, unless both are of one kind."""
+    places: dict[str, list[int]] = {}
+    for place, item in enumerate(items):
+        key = OPENAI_RESPONSES.id_key(item)
+        if key is not None:
+            places.setdefault(str(item[key]), []).append(place)
+    for pair in places.values():
+        if len({_call_kind(items[place]) for place in pair}) > 1:
+            for place in pair:
+                said = replace(OPENAI_RESPONSES.message(items[place]), native=None)
+                (items[place],) = OPENAI_RESPONSES.build(said)
+    return items
+
+
+def _call_kind(item: dict[str, Any]) -> str:
+    """Return the kind of the call that *item* is or answers."""
+    kind = _kind(item)
+    return _CALLS.get(kind) or kind.removesuffix("_output")
 
 
 def _followed(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
