@@ -83,7 +83,8 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
         if self.pins is None:
             return None
         history, found = items.history, list[tuple[int, Message]]()
-        places = _MessagesOf(items) if items.made.places else None
+        writing = items.writing
+        places = None if writing is None else _MessagesOf(history, writing.made.places)
         for place, one in enumerate(self.pins):
             at, message = one if isinstance(one, tuple) else (one, None)
             own = places if message is None else None
@@ -100,9 +101,9 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
 class _MessagesOf:
     """The messages that the items of a plain list were read as."""
 
-    def __init__(self, items: Items) -> None:
-        self._places = items.made.places
-        all_messages = enumerate(items.history.everything()) if items.history.system else ()
+    def __init__(self, history: History, places: Sequence[int]) -> None:
+        self._places = places
+        all_messages = enumerate(history.everything()) if history.system else ()
         self._system = [at for at, one in all_messages if one.role == "system"]
 
     def indexes(self, at: int) -> Iterator[int]:
