@@ -298,7 +298,7 @@ a paste that fits is cut
 - least = wanted - (budget.fitted - budget.relieved)
 + least = wanted
 the newest question is cut with the older ones
-- if at != last], [last] if last in words else []):
+- if at not in newest], newest):
 + ], []):
 calls of an open tool loop are clipped with its results
 - return (user is None or at > user) and bool(history[at].tool_calls)

@@ -159,7 +159,8 @@ def squeezed(
     # What users say is shown as long as it fits, and what they said last before all else.
     least = wanted - (budget.fitted - budget.relieved)
     last = history.last_user()
-    for indexes in ([at for at in sorted(words) if at != last], [last] if last in words else []):
+    newest = [] if last is None or last not in words else [last]
+    for indexes in ([at for at in sorted(words) if at not in newest], newest):
         left = least - saved(history, found)
         limit = _level([history.tokens(at, at + 1) for at in indexes], left)
         found = _narrowed(history, found, indexes=indexes, limit=limit, wanted=least, budget=budget)
