@@ -141,7 +141,8 @@ def test_a_fold_in_a_tool_loop_keeps_the_thinking_that_is_needed(
 ) -> None:
     """An answer whose calls are being answered keeps it, unless the model checks the prefix."""
     config = HistoryReductionConfig(context_window_size=16_000)
-    reducer, state, before = HistoryReducer(config, model=model), None, []
+    reducer, state = HistoryReducer(config, model=model), None
+    before: list[Any] = []
     said: list[Any] = [{"role": "user", "content": "Fix all tests."}]
     folds = 0
     for number in range(20):

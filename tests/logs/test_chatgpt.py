@@ -24,7 +24,7 @@ def node(id: str, parent: str, role: str, content: Any, **beside: Any) -> dict[s
 
 
 def chat(*nodes: dict[str, Any], last: str, **beside: Any) -> dict[str, Any]:
-    root = {"id": "root", "parent": None, "children": [], "message": None}
+    root: dict[str, Any] = {"id": "root", "parent": None, "children": [], "message": None}
     mapping = {one["id"]: one for one in (root, *nodes)}
     return {"title": "T", "id": "c", "mapping": mapping, "current_node": last, **beside}
 

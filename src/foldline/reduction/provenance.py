@@ -188,7 +188,7 @@ class Source:
         plain = written.replace(",", ".")
         if not _IS_PLAIN(plain):
             return False
-        step, said = 10 ** -len(plain.partition(".")[2]), self._amounts
+        step, said = 10.0 ** -len(plain.partition(".")[2]), self._amounts
         least = float(plain) - step / 2
         return said[bisect_left(said, least)] <= least + step
 

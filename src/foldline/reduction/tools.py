@@ -46,7 +46,7 @@ def shows(call: ToolCallPart) -> bool:
         return True
     if not _HAS_COMMAND(call.arguments):
         return False
-    parts = _BEGINS.split(call.arguments)
-    shown = [part for part in parts if _SHOWS(part)]
+    commands = _BEGINS.split(call.arguments)
+    shown = [one for one in commands if _SHOWS(one)]
     # What git tells after a commit is what was committed.
-    return bool(shown) and not (any(map(_COMMITS, parts)) and all(map(_OF_GIT, shown)))
+    return bool(shown) and not (any(map(_COMMITS, commands)) and all(map(_OF_GIT, shown)))

@@ -316,7 +316,7 @@ def _means(options: _RefoldOptions) -> tuple[HistoryReducer, Budget | None, Agen
 
 
 def _tell(options: _RefoldOptions, found: Refolded) -> None:
-    counts: dict[str, int] = {**found.counts}
+    counts = {str(name): count for name, count in found.counts.items()}
     if options.json:
         usage = structs.asdict(found.usage)
         facts = {"tenant": options.tenant, "shard": options.shard, "counts": counts}
