@@ -164,7 +164,7 @@ def squeezed(
         left = least - saved(history, found)
         limit = _level([history.tokens(at, at + 1) for at in indexes], left)
         found = _narrowed(history, found, indexes=indexes, limit=limit, wanted=least, budget=budget)
-    return _outlined(history, found, indexes=[*rest, *sorted(words)], wanted=least, budget=budget)
+    return _outlined(history, found, indexes=sorted(words), wanted=least, budget=budget)
 
 
 def _level(sizes: Iterable[int], left: int) -> int:
