@@ -188,13 +188,13 @@ _SIGNS = frozenset(
 # Signs that are none without a word beside them, and those words.
 _WEAK = re.findall(
     r"\w+",
-    "all allowed auf call cannot can't each have ich may mustn't need no not shall shouldn't t"
-    " want".replace("'", ""),
+    "all allowed auf call cannot can't each have ich may mustn't name need no not shall shouldn't"
+    " simple t want".replace("'", ""),
 )
 _BESIDE = re.findall(
     r"\w+",
-    "borres cambies do don escribas expect hagas like me modifiques olvides quiero toques use uses"
-    " want you",
+    "borres cambies do don escribas expect hagas like me modifiques my olvides quiero toques use"
+    " uses want you",
 )
 _FIRST_SIGNS = _SIGNS.difference(_WEAK).union(_BESIDE)
 # Most sentences have none of the signs of a pattern that searches them whole.
@@ -229,7 +229,7 @@ def _is_asked(sentence: str, signs: AbstractSet[str]) -> bool:
         return False
     is_asked = (
         _is_strict(sentence, signs)
-        or (signs & _WANTS and _WANTED(sentence))
+        or (signs & _WANTS and ("mind" in signs or _OWN(sentence)) and _WANTED(sentence))
         or ("now" in signs and _CHANGED(sentence))
     )
     is_wished = not is_asked and signs & _WISHES and _PREFERENCE(sentence)
