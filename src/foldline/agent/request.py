@@ -142,7 +142,7 @@ def described(
 def _instructed(given: str | Sequence[object] | None) -> str:
     """Return the text of what is *given*: that, or a list of blocks as Anthropic has it."""
     if not isinstance(given, list | tuple):
-        expect("instructions", given, str | None, hint="or a list of blocks of text")
+        expect("instructions", given, str | None, hint="a list of text blocks is taken too")
         return cast("str | None", given) or ""
     texts = [_said(block, "text") for block in given]
     for at, text in enumerate(texts):

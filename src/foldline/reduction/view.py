@@ -20,8 +20,8 @@ def view_of(history: History, state: HistoryReductionState | None = None) -> lis
 
     All system messages come first, in order; then the summary with its quotes, the pinned message,
     and all messages after the cut: shortened as the record says, without reasoning that a vendor
-    may bind to what came before another view (the record says from where it stays), and repaired if they are damaged. Without a reduction
-    the view is all messages in their own order, repaired.
+    may bind to what came before another view (the record says from where it stays), and repaired if
+    they are damaged. Without a reduction the view is all messages in their own order, repaired.
 
     *state* has to be the active reduction of *history*: it is not checked here.
     """

@@ -56,7 +56,8 @@ def read_setter(use: ToolUse) -> Facts | None:
     nouns = [part for part in parts if part not in _DOES]
     own = _own(nouns, [*given], sets_value=verb in _SETS_VALUE)
     subjects = _subjects(given, own)
-    things = " ".join([part for part in nouns if part not in _stem(own)] or nouns)
+    value_name = _stem(own)
+    things = " ".join([part for part in nouns if part not in value_name] or nouns)
     subject = ", ".join(
         f"{thing or things} {given[one]}".strip() for one, thing in subjects.items()
     )
@@ -83,7 +84,7 @@ def _own(nouns: Sequence[str], labels: Sequence[str], *, sets_value: bool) -> st
     named = [
         one
         for one in labels
-        if nouns and nouns[-1] in _stem(one) and _stem(one) <= {*nouns} and not _PLACE(one)
+        if nouns and nouns[-1] in (stem := _stem(one)) and stem <= {*nouns} and not _PLACE(one)
     ]
     plain = [one for one in named if not any(end.fullmatch(one) for end in _SUBJECTS)]
     if plain and (sets_value or plain[0] != labels[0]):
