@@ -142,8 +142,9 @@ async def test_a_late_fold_is_gone_on_with(*, single: bool) -> None:
     assert state is not None
     asked.stop = None
     known = len(asked.requests)
-    second = await one.reduce(messages, state=state)
-    third = await one.reduce(messages, state=second.state)
+    other = reducer(asked, single=single)
+    second = await other.reduce(messages, state=state)
+    third = await other.reduce(messages, state=second.state)
 
     assert first.event.reason is Reason.READ_IN_PART
     assert (first.event.status, first.event.summarizer) == ("performed", "reader")

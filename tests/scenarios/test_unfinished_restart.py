@@ -15,9 +15,9 @@ CONFIG = HistoryReductionConfig(
 )
 
 
-def reducer(asked: Reader) -> HistoryReducer:
+def reducer(asked: Reader, *, timeout: float = 60.0) -> HistoryReducer:
     return HistoryReducer(
-        CONFIG, window=6_000, summarizer=asked, summarizer_window=700, timeout=0.3
+        CONFIG, window=6_000, summarizer=asked, summarizer_window=700, timeout=timeout
     )
 
 
@@ -29,7 +29,7 @@ async def test_what_was_not_read_is_read_after_a_restart(tmp_path: Path, *, arch
         thread = await store.thread("t")
         await thread.add_messages(marked(200))
         window = await thread.window()
-        made = await reducer(first).reduce(window.history, state=window.reduction)
+        made = await reducer(first, timeout=2.0).reduce(window.history, state=window.reduction)
         assert made.state is not None
         assert made.event.reason in {Reason.READ_IN_PART, Reason.CEILING_REACHED}
         assert made.state.unread_from is not None
