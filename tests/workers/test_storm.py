@@ -1,34 +1,43 @@
-"""Workers are killed and the server restarts: every turn is answered once, in order, and soon."""
+"""Workers are killed and the server restarts: every turn is answered once and in order."""
 
 from pathlib import Path
 
 import pytest
 
 from tests.servers.postgres import PostgresServer
-from tests.workers.storm import Plan, storm
+from tests.workers.storm import Findings, Plan, storm
 
 
 pytestmark = pytest.mark.posix
 
-SMALL = Plan(threads=20, turns=10, restarts=1, kill_every=1.0)
-LARGE = Plan(threads=500, turns=10, restarts=3, kill_every=5.0)
 
-
-@pytest.mark.parametrize(
-    "plan",
-    [
-        pytest.param(SMALL, id="small", marks=[pytest.mark.slow, pytest.mark.timeout(300)]),
-        pytest.param(LARGE, id="large", marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.timeout(300)
 async def test_each_turn_is_answered_once(
-    postgres_server: PostgresServer, postgres_dsn: str, tmp_path: Path, plan: Plan
+    postgres_server: PostgresServer, postgres_dsn: str, tmp_path: Path
 ) -> None:
-    """None is lost, doubled, out of order or run by two; no tool runs twice; takeovers are quick."""
+    """None is lost, doubled, out of order or run by two, and no tool runs twice."""
+    plan = Plan(threads=20, turns=10, restarts=1, kill_every=1.0)
+
+    check(await storm(postgres_server, postgres_dsn, tmp_path, plan), plan)
+
+
+@pytest.mark.long
+async def test_a_large_storm_is_over_soon(
+    postgres_server: PostgresServer, postgres_dsn: str, tmp_path: Path
+) -> None:
+    """The same with 500 threads; on a machine of its own a takeover takes the lease and 2 s."""
+    plan = Plan(threads=500, turns=10, restarts=3, kill_every=5.0)
+
     found = await storm(postgres_server, postgres_dsn, tmp_path, plan)
 
+    check(found, plan)
+    assert max(found.takeovers, default=0.0) <= plan.lease + 2
+
+
+def check(found: Findings, plan: Plan) -> None:
+    """Check that every turn was answered once and in order."""
     assert found.turns == plan.threads * plan.turns
     assert (found.lost, found.doubled, found.disordered) == (0, 0, 0)
     assert (found.overlapping, found.tools_twice) == (0, 0)
     assert found.kills > 0
-    assert max(found.takeovers, default=0.0) <= plan.lease + 2
