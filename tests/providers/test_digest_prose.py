@@ -26,6 +26,17 @@ def test_splits_sentences() -> None:
     assert list(split_sentences(text)) == ["A heading of some length", "An item of a list here."]
 
 
+def test_the_number_of_a_day_ends_no_sentence() -> None:
+    """Nor does that of a step; a number of three digits or with a point before it does."""
+    text = "Der neue Termin ist der 21. März 2027. First steps: 1. Call them now. It is 3.11. See you there quite soon."
+
+    assert list(split_sentences(text)) == [
+        "Der neue Termin ist der 21. März 2027.",
+        "First steps: 1. Call them now.",
+        "See you there quite soon.",
+    ]
+
+
 def test_the_sentence_that_says_most_comes_first() -> None:
     """A sentence counts for the words that those before it lack, and without any it is left out."""
     texts = [
@@ -77,6 +88,26 @@ def test_offers_sentences() -> None:
         "assistant: The old parser was slow.",
     }
     assert offer_sentences(speeches, prior=(), shown=[speeches[0].text], budget=600) == []
+
+
+def test_what_a_message_says_that_calls_tools_comes_last() -> None:
+    """It says what is done next, and an answer what was found, however short."""
+    speeches = [
+        Speech(
+            1, "assistant", "Let me look at the warehouse tables, partitions and columns first."
+        ),
+        Speech(3, "assistant", "Revenue fell by nine percent."),
+    ]
+    offers = [
+        [
+            one.text
+            for one in offer_sentences(speeches, prior=(), shown=(), budget=99, calling=calling)
+        ]
+        for calling in (frozenset[int](), frozenset({1}))
+    ]
+
+    assert "warehouse" in offers[0][0]
+    assert offers[1] == offers[0][::-1]
 
 
 def test_of_a_long_talk_the_longest_speeches_are_read() -> None:

@@ -174,7 +174,7 @@ def test_a_long_answer_of_numbers_leaves_room() -> None:
     "text", ["It is 318.40 euros.", "EUR 318.40 is due", "€ 318.40", "318.4 usd", "1,318.40 €"]
 )
 def test_a_number_beside_money_is_an_amount(text: str) -> None:
-    """Alone it has the form of a version, and its label stays with it over the next folds."""
+    """Alone it is a number, and its label stays with it over the next folds."""
     (listed,) = (
         one for one in lay_out(offer_entries(ledger_of(Message.user(text)).seen)) if "318" in one
     )
@@ -183,17 +183,82 @@ def test_a_number_beside_money_is_an_amount(text: str) -> None:
     assert listed.startswith("amounts: ")
     assert listed in lay_out(offer_entries(again.seen))
     assert Finder().find("It was €2.50, and 3.11.") == {"€2.50": "", "3.11": ""}
-    assert offer_entries(ledger_of(Message.user("Use 318.40 here")).seen)[0].group == "versions"
+    assert offer_entries(ledger_of(Message.user("Use 318.40 here")).seen)[0].group == "numbers"
 
 
-def test_an_amount_is_whole() -> None:
-    """A comma between the thousands of an amount does not end it; between others it does."""
-    assert [*Finder().find("It was $1,625, then €12,000.50; see A-1,200.")] == [
+def test_a_number_is_whole() -> None:
+    """A mark between its thousands does not end it; between others it does."""
+    text = "It was $1,625, then €12,000.50; 365,900.75 -> 1,843,221 (1.234,56€); see A-1,200."
+
+    assert [*Finder().find(text)] == [
         "$1,625",
         "€12,000.50",
+        "365,900.75",
+        "1,843,221",
+        "1.234,56€",
         "A-1",
         "200",
     ]
+    assert [*Finder().find("100,200,300,400,500,600,700 and 5,120")][:2] == ["100", "200"]
+
+
+def test_a_name_that_begins_like_a_month_is_none() -> None:
+    """A day follows the name of a month, whole or as it is abbreviated."""
+    text = "Marchmont 41, Mayor 5, Decide 3, March 4, Sept. 12, June 99"
+
+    assert [one for one in Finder().find(text) if kind_of(one) == "date"] == ["March 4", "Sept. 12"]
+
+
+def test_days_in_a_row_are_one_entry() -> None:
+    """Eight days are written as the first and the last, and the next fold goes on with them."""
+    listed = "\n".join(f"2026-07-{day:02} | 5 | x" for day in (*range(1, 10), 12, 13))
+    (line,) = lay_out(offer_entries(ledger_of(Message.tool("c", listed)).seen))
+    earlier = SummaryRecord(Counts(user=1), {Section.SEEN: (line,)}).render()
+    more = Message.tool("c", "2026-07-10 and 2026-07-11, 2026-02-30")
+    (again,) = lay_out(offer_entries(ledger_of(more, earlier=earlier).seen))
+
+    assert line == "dates: 2026-07-01 to 2026-07-09, 2026-07-12, 2026-07-13"
+    assert again == "dates: 2026-07-01 to 2026-07-13, 2026-02-30"
+
+
+def test_few_days_stay_as_they_are() -> None:
+    """Seven in a row are seven entries, and what only looks like a row of days is kept as it is."""
+    listed = "dates: 2026-09-01 to 2026-08-01, 2026-09-02 to 2030-01-01"
+    earlier = SummaryRecord(Counts(user=1), {Section.SEEN: (listed,)}).render()
+    days = " ".join(f"2026-07-0{day}" for day in range(1, 8))
+
+    assert "to" not in lay_out(offer_entries(ledger_of(Message.tool("c", days)).seen))[0]
+    assert lay_out(offer_entries(ledger_of(earlier=earlier).seen)) == (listed,)
+
+
+def test_the_lines_of_a_table_are_no_answer() -> None:
+    """What is beside a call is the head of a table and its rows, not what it is drawn with."""
+    table = "store | units\n------+------\nLeith | 12\n──────┼─────\nGorgie | 3"
+    messages = [call("run_sql", '{"query": "select"}'), Message.tool("c", table)]
+
+    assert [one.text for one in offered(messages, prior=())][1:] == [
+        "run_sql query: select -> store | units Leith | 12 Gorgie | 3"
+    ]
+
+
+def test_what_was_found_comes_before_how() -> None:
+    """The sentences of answers are kept before the calls that led to them."""
+    messages: list[Message] = []
+    for number in range(24):
+        name = f"https://example.com/{'abcdefghijklmnopqrstuvwx'[number] * 9}"
+        messages += [
+            Message.user(f"And what about {name[-6:]}?"),
+            Message.assistant(
+                f"Let me look at what the page of {name[-7:]} tells us.",
+                tool_calls=[ToolCallPart("c", "fetch", f'{{"url": "{name}"}}')],
+            ),
+            Message.tool("c", f"{name} " + "nothing of interest here " * 9),
+            Message.assistant(f"The battery named {name[-8:]} costs {number}80 euros installed."),
+        ]
+    text = write_digest(SummaryRequest(messages=tuple(messages), prompt="", budget=900))
+
+    assert text.count("euros installed.") == 24
+    assert text.count("- fetch url: ") == 1
 
 
 def test_ledger_keeps_prior_entries() -> None:

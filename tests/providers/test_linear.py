@@ -62,9 +62,15 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
             "a@",
             "a1...",
             "1.5s",
+            "100,",
+            "1.234,",
+            "€ 1,",
         ),
     ),
-    "split_sentences": (lambda text: list(split_sentences(text)), ("a. ", "```", "\n", ". ", "。")),
+    "split_sentences": (
+        lambda text: list(split_sentences(text)),
+        ("a. ", "```", "\n", ". ", "。", "21. "),
+    ),
     "parse": (
         lambda text: SummaryRecord.read(f"Record of 1 message.\n{text}"),
         ("## Ids seen\n- a\n", "- a\n", "- "),

@@ -238,6 +238,14 @@ def test_a_note_says_how_many_identifiers_it_leaves_out() -> None:
     )
 
 
+def test_a_note_has_no_figures() -> None:
+    """A decimal is left out: it says nothing alone, and may be the end of a longer one."""
+    text = "2026-07-04 | Leith | 412,332.10 | 0.130\n" * 30
+    note = entry_of(clear(one(TextPart(text)), 1, name="It", recall=False)).note
+
+    assert note.endswith("Identifiers in it: 2026-07-04.]")
+
+
 def test_what_is_short_is_not_cleared() -> None:
     """A note that is no shorter than the message does not take its place."""
     assert clear(one(TextPart("done")), 1, name="Result", recall=False) is None

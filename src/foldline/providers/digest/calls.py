@@ -1,5 +1,6 @@
 """What the section of tool calls offers: counts, the last calls with their answers, and failures."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
@@ -22,6 +23,8 @@ _VALUE_LENGTH = 100
 _CALL_LENGTH = 200
 _ANSWER_LENGTH = 120
 _READ_LENGTH = 2_000
+# What tables are drawn with.
+_RULED = re.compile(r"[-+=_*~─━═│┼|]{4,}").sub
 
 
 def offer_calls(
@@ -89,7 +92,7 @@ def _answer(use: ToolUse, facts: Facts) -> str:
     text = use.result[:_READ_LENGTH]
     if use.result.lstrip()[:1] in {"{", "["}:
         text = _values(use.result)
-    return shorten(one_line(text), limit=_ANSWER_LENGTH)
+    return shorten(one_line(_RULED(" ", text)), limit=_ANSWER_LENGTH)
 
 
 def _values(text: str) -> str:

@@ -24,10 +24,13 @@ from foldline.reduction.language import UNSPACED
 __all__ = ["Finder", "is_identifier", "kind_of"]
 
 
-_MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
-_MONTH_STARTS = frozenset(_MONTHS.split("|"))
-_MONTH = re.compile(rf"(?:{_MONTHS})[a-z]{{0,6}}\.?").fullmatch
-_MONTH_DAY = re.compile(rf"\b(?:{_MONTHS})[a-z]{{0,6}}\.? \d{{1,2}}(?:st|nd|rd|th)?\b")
+_MONTHS = (
+    "Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?"
+    "|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?"
+)
+_MONTH_STARTS = frozenset(re.findall(r"[A-Z][a-z]{2}", _MONTHS))
+_MONTH = re.compile(rf"(?:{_MONTHS})\.?").fullmatch
+_MONTH_DAY = re.compile(rf"\b(?:{_MONTHS})\.? [0-3]?\d(?:st|nd|rd|th)?\b")
 _FILE = (
     "bash|c|cc|cfg|conf|cpp|cs|css|csv|go|gz|h|hpp|html|ini|ipynb|java|jpg|js|json|jsonl|jsx|kt"
     "|lock|log|md|mjs|pdf|php|png|proto|py|rb|rs|rst|scala|scss|sh|sql|svg|swift|tar|toml|ts|tsx"
@@ -38,7 +41,8 @@ _PAIR = re.compile(
 )
 # A run that a closing quote and a colon follow is the key of a value.
 _RUN = re.compile(
-    r"(https?://[^\s\"'<>()\[\]{}\\|`]{3,300}|[$€£]\d{1,3}(?:,\d{3})+\b(?:\.\d+)?"
+    r"(https?://[^\s\"'<>()\[\]{}\\|`]{3,300}"
+    r"|(?<!\d[,.])[$€£]?\d{1,3}(?:(?:,\d{3}){1,4}(?:\.\d{1,9})?|(?:\.\d{3}){1,2},\d\d?)(?![,.]?\w)[%€£]?"
     r"|[\w.~$€£%@/#+:-]++)([\"']\s?:)?"
 ).findall
 _LINE = re.compile(rf"(\.(?:{_FILE})):\d").search
@@ -62,12 +66,12 @@ _JOINT = f" {_BETWEEN} "
 # A row of dots leads from one word to another.
 _DOTS = re.compile(r"\.{3,}")
 _DIRECTIVES = frozenset({"#define", "#endif", "#ifdef", "#ifndef", "#include", "#pragma"})
-_DECIMAL = re.compile(r"\d+\.\d\d?").fullmatch
+_DECIMAL = re.compile(r"[\d,]+\.\d\d?").fullmatch
 _CURRENCIES = "AUD|CAD|CHF|CNY|DKK|EUR|GBP|INR|JPY|NOK|PLN|SEK|USD"
 _MONEY = rf"(?:(?:{_CURRENCIES}|cents?|dollars?|euros?|francs?|kron(?:er|or)|pounds?)\b|[$€£])"
 _PRICE = re.compile(
-    rf"\d(?<!\w\d)(?:(?<=(?:{_CURRENCIES})\s\d)|(?<=[$€£]\s\d)|(?=\d*\.\d\d?\s?(?i:{_MONEY})))"
-    r"\d*\.\d\d?\b"
+    rf"\d(?<!\w\d)(?:(?<=(?:{_CURRENCIES})\s\d)|(?<=[$€£]\s\d)|(?=[\d,]{{0,20}}\.\d\d?\s?(?i:{_MONEY})))"
+    r"[\d,]{0,20}\.\d\d?\b"
 ).findall
 _SHORTEST = 2
 _LONGEST = 160

@@ -10,10 +10,12 @@ new ones and come first, so what mattered most survives many folds and the rest 
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from foldline.providers.digest.days import days_in, runs_of
 from foldline.providers.digest.identifiers import Finder, is_identifier
 from foldline.providers.digest.outline import Earlier, Item
 from foldline.providers.digest.span import Argument, Span, Speech
@@ -141,7 +143,7 @@ def _listed(lines: Iterable[str]) -> list[Entry]:
 def _read_line(line: str) -> Iterator[Entry]:
     label, colon, listed = line.partition(": ")
     if colon:
-        for value in listed.split(_SEPARATOR):
+        for value in chain.from_iterable(map(days_in, listed.split(_SEPARATOR))):
             yield Entry(label + value if label.endswith("/") else value, label)
 
 
@@ -274,6 +276,8 @@ def _entry(kind: str, value: str, label: str, last: int = 0) -> Entry:
     if kind == "path" and "/" in value.rstrip("/"):
         folder, slash, _ = value.rstrip("/").rpartition("/")
         return Entry(value, folder + slash)
+    if kind == "version" and _DECIMAL(value):
+        kind = "number"
     return Entry(value, label if _LABEL(label) else _KIND_LABELS.get(kind, f"{kind}s"), last)
 
 
@@ -314,6 +318,7 @@ def offer_entries(entries: Sequence[Entry]) -> list[Item]:
 
     In its line the newest comes first: of several values of one argument it is the one that holds.
     """
+    entries = _in_runs(entries)
     ranks: dict[str, list[int]] = {}
     for rank, entry in enumerate(entries):
         ranks.setdefault(entry.label, []).append(rank)
@@ -329,3 +334,15 @@ def offer_entries(entries: Sequence[Entry]) -> list[Item]:
         )
         for rank, entry in enumerate(entries)
     ]
+
+
+def _in_runs(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """Return *entries* with the days of one label that follow one another as one of them."""
+    days: defaultdict[str, list[str]] = defaultdict(list)
+    for entry in entries:
+        days[entry.label].append(entry.value)
+    runs = {label: runs_of(values) for label, values in days.items()}
+    if not any(runs.values()):
+        return entries
+    found = [replace(one, value=runs[one.label].get(one.value, one.value)) for one in entries]
+    return list({(one.label, one.value): one for one in found}.values())

@@ -154,6 +154,7 @@ _WORK_SHARES = {
     Section.DECISIONS: 6,
     Section.FAILED: 4,
     Section.VALUES: 4,
+    Section.SAID: 15,
     Section.TOOLS: 8,
     Section.REQUESTS: 10,
     Section.READ: 5,
@@ -162,7 +163,6 @@ _WORK_SHARES = {
     Section.DONE: 4,
     Section.CLAIMED: 4,
     Section.LAST: 4,
-    Section.SAID: 15,
 }
 _TALK_SHARES = {
     Section.SAID: 54,

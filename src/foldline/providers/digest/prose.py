@@ -48,6 +48,8 @@ _MARKUP = " \t#>*-•|"
 # A sentence ends where white space follows one of these.
 _ENDS = ".!?。！？"
 _ABBREVIATED = ("e.g.", "i.e.", "max.", "min.")
+# The number of a day or of a step: "21. März", "2. Call them".
+_ORDINAL = re.compile(r"(?<![\w.,])(\d\d?\.)\n(?=\w)").sub
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _SHORTEST_WORD, _LONGEST_WORD = 3, 40
 _STOPWORDS = frozenset(
@@ -88,7 +90,7 @@ def lines_of(texts: Iterable[str]) -> list[str]:
             text = text.replace(f"{mark} ", f"{mark}\n")
     for word in _ABBREVIATED:
         text = text.replace(f"{word}\n", f"{word} ")
-    return text.split("\n")
+    return _ORDINAL(r"\1 ", text).split("\n")
 
 
 def sentence_in(line: str, lengths: range) -> str:
@@ -176,24 +178,28 @@ def offer_sentences(
     shown: Iterable[str],
     budget: int,
     focus: AbstractSet[str] = frozenset(),
+    calling: AbstractSet[int] = frozenset(),
 ) -> list[Item]:
     """
     Offer new and *prior* sentences, the most telling first, beside what is *shown* elsewhere.
 
-    Those with words of *focus* come before them. The more tokens the *budget* has, the more is read.
+    Those with words of *focus* come before them, and after them those of messages that are *calling*
+    tools: they say what is done next, and answers what was found. The more tokens the *budget* has,
+    the more is read.
     """
     most = min(max(budget * _READ_A_TOKEN, _LEAST_READ), _MOST_READ)
-    new = (
-        attribute(speech.by, sentence)
+    said = [
+        (attribute(speech.by, sentence), speech.position in calling)
         for speech in _sampled(speeches, most)
         for sentence in split_sentences(speech.text)
-    )
-    texts = list(dict.fromkeys([*prior, *new]))
+    ]
+    texts = list(dict.fromkeys([*prior, *(text for text, _ in said)]))
+    later = {text for text, is_calling in said if is_calling}.difference(prior)
     items = [Item(text, index) for index, text in enumerate(texts)]
     wanted = [item for item in items if focus & words_of(item.text)] if focus else []
     known = chain.from_iterable(map(words_of, shown))
     telling = most_telling([bare(text) for text in texts], known=known, most=_MOST_OFFERED)
-    ranked = (items[index] for index in telling)
+    ranked = sorted((items[index] for index in telling), key=lambda item: item.text in later)
     return list(dict.fromkeys([*focused(wanted, focus), *ranked]))[:_MOST_OFFERED]
 
 

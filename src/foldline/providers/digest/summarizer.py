@@ -209,7 +209,12 @@ def _offer(
         **{section: newest_first(prior(section)) for section in _WRITTEN},
         Section.EARLIER: offer_quotes(material.earlier.foreign, prior=prior(Section.EARLIER)),
         Section.SAID: offer_sentences(
-            speeches, prior=said, shown=known, budget=budget, focus=focus
+            speeches,
+            prior=said,
+            shown=known,
+            budget=budget,
+            focus=focus,
+            calling={call.position for call in material.span.calls},
         ),
         Section.LAST: tail,
     }
