@@ -24,7 +24,7 @@ _CALL_LENGTH = 200
 _ANSWER_LENGTH = 120
 _READ_LENGTH = 2_000
 # What tables are drawn with.
-_RULED = re.compile(r"[-+=_*~─━═│┼|]{4,}").sub
+_RULED = re.compile(r"[-+=_*~─━═│┼|]{4,}")
 
 
 def offer_calls(
@@ -92,7 +92,7 @@ def _answer(use: ToolUse, facts: Facts) -> str:
     text = use.result[:_READ_LENGTH]
     if use.result.lstrip()[:1] in {"{", "["}:
         text = _values(use.result)
-    return shorten(one_line(_RULED(" ", text)), limit=_ANSWER_LENGTH)
+    return shorten(one_line(_RULED.sub(" ", text)), limit=_ANSWER_LENGTH)
 
 
 def _values(text: str) -> str:

@@ -49,7 +49,7 @@ _MARKUP = " \t#>*-•|"
 _ENDS = ".!?。！？"
 _ABBREVIATED = ("e.g.", "i.e.", "max.", "min.")
 # The number of a day or of a step: "21. März", "2. Call them".
-_ORDINAL = re.compile(r"(?<![\w.,])(\d\d?\.)\n(?=\w)").sub
+_ORDINAL = re.compile(r"(?<![\w.,])(\d\d?\.)\n(?=\w)")
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _SHORTEST_WORD, _LONGEST_WORD = 3, 40
 _STOPWORDS = frozenset(
@@ -90,7 +90,7 @@ def lines_of(texts: Iterable[str]) -> list[str]:
             text = text.replace(f"{mark} ", f"{mark}\n")
     for word in _ABBREVIATED:
         text = text.replace(f"{word}\n", f"{word} ")
-    return _ORDINAL(r"\1 ", text).split("\n")
+    return _ORDINAL.sub(r"\1 ", text).split("\n")
 
 
 def sentence_in(line: str, lengths: range) -> str:
