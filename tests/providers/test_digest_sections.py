@@ -209,6 +209,15 @@ def test_a_name_that_begins_like_a_month_is_none() -> None:
     assert [one for one in Finder().find(text) if kind_of(one) == "date"] == ["March 4", "Sept. 12"]
 
 
+def test_what_a_reading_is_limited_to_names_nothing() -> None:
+    """Neither where it begins nor how much is read, nor the ending of files; a port does."""
+    arguments = (
+        '{"path": "src/app.py", "offset": 1050, "max_lines": 2000, "port": 8443, "glob": "*.ts"}'
+    )
+
+    assert [one.value for one in ledger_of(call("read", arguments)).used] == ["src/app.py", "8443"]
+
+
 def test_days_in_a_row_are_one_entry() -> None:
     """Eight days are written as the first and the last, and the next fold goes on with them."""
     listed = "\n".join(f"2026-07-{day:02} | 5 | x" for day in (*range(1, 10), 12, 13))

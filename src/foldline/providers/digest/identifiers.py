@@ -65,7 +65,11 @@ _BETWEEN = "\0"
 _JOINT = f" {_BETWEEN} "
 # A row of dots leads from one word to another.
 _DOTS = re.compile(r"\.{3,}")
-_DIRECTIVES = frozenset({"#define", "#endif", "#ifdef", "#ifndef", "#include", "#pragma"})
+# Words of C, and endings of files that a search is for.
+_NAMELESS = frozenset(
+    {"#define", "#endif", "#ifdef", "#ifndef", "#include", "#pragma"}
+    | {f".{ending}" for ending in _FILE.split("|")}
+)
 _DECIMAL = re.compile(r"[\d,]+\.\d\d?").fullmatch
 _CURRENCIES = "AUD|CAD|CHF|CNY|DKK|EUR|GBP|INR|JPY|NOK|PLN|SEK|USD"
 _MONEY = rf"(?:(?:{_CURRENCIES}|cents?|dollars?|euros?|francs?|kron(?:er|or)|pounds?)\b|[$€£])"
@@ -105,7 +109,7 @@ def kind_of(value: str) -> str:
 def is_identifier(value: str) -> bool:
     """Whether the whole of *value*, such as an argument of a call, is one identifier."""
     longest = _LONGEST if value.isascii() or not _UNSPACED.search(value) else _LONGEST_UNSPACED
-    if not _SHORTEST <= len(value) <= longest or not _SOLID(value):
+    if not _SHORTEST <= len(value) <= longest or "*" in value or not _SOLID(value):
         return False
     return bool(_SPECIAL(value)) or value.isupper()
 
@@ -255,7 +259,7 @@ def _values(word: str) -> list[str]:
         if ":" in value and (line := _LINE(value)):
             value = value[: line.end(1)]
         # What was cut off may have been what was special.
-        is_special = value not in _DIRECTIVES and (value is run or _SPECIAL(value))
+        is_special = value not in _NAMELESS and (value is run or _SPECIAL(value))
         if is_special and _SHORTEST < len(value) <= _LONGEST and _is_solid(value):
             values.append(value)
     return values

@@ -74,6 +74,10 @@ _SMALL_KINDS = ("clock", "number", "amount", "version")
 # It begins with characters, and the second is rarer, since that is searched several times as fast.
 _OWN = re.compile(r"[yYuU](?<!\w..)(?:(?<=[mM][yY])|(?<=[oO][uU])[rR])\b[^!?\n]{0,80}").finditer
 _ID_ENDINGS = ("id", "code", "number", "key", "date", "email", "path", "dob", "ref")
+# What says how much of something is read names nothing.
+_PLACE = re.compile(
+    r"(?i:(?:start|end|from|to|max|num|head|tail)?[_-]?(?:offset|limit|lines?|timeout|results|tokens|length))"
+).fullmatch
 # The path of an import is relative to a file that is not known.
 _RELATIVE = ("./", "../")
 
@@ -188,6 +192,8 @@ def _note_own(notes: _Notes, found: Mapping[str, str], speech: Speech, finder: F
 
 def _note_argument(notes: _Notes, argument: Argument, position: int, finder: Finder) -> None:
     value = argument.value
+    if value.isdecimal() and _PLACE(argument.label):
+        return
     if is_identifier(value):
         notes.note({value: argument.label}, "used", position)
         notes[value].exact += 1
