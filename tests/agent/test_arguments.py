@@ -11,6 +11,7 @@ from foldline import Agent, AgentConfig, AgentOptions, ReductionCache
 from foldline.agent.reducer import HistoryReducer
 from foldline.agent.request import described
 from foldline.agent.tools.tool import tools_by_name
+from foldline.agent.wire import read_items
 from foldline.errors import ConfigError, FormatError
 from foldline.history.messages import Message, Usage
 from foldline.providers.model import ChatRequest, ChatResponse
@@ -270,6 +271,45 @@ class VendorUsage:
 def test_usage_is_what_a_vendor_reports(usage: object, tokens: int) -> None:
     """Input tokens in all: Anthropic counts what is cached beside the others."""
     assert described(usage, None, None, None).reported == tokens
+
+
+def said(count: int) -> list[dict[str, str]]:
+    text = "the parcel is on its way to the customer " * 12
+    return [{"role": ("user", "assistant")[n % 2], "content": f"{n} {text}"} for n in range(count)]
+
+
+def test_a_count_is_compared_with_the_view_that_the_cache_has() -> None:
+    """A caller who passes no state is sent as small requests as one who does."""
+    reducer = HistoryReducer(window=16_000)
+    messages, usage, sizes = list[dict[str, str]](), 0, list[int]()
+    for item in said(300):
+        messages.append(item)
+        if item["role"] == "user":
+            reduced = reducer.reduce_sync(messages, usage=usage)
+            # A vendor that counts as the estimate does.
+            usage = read_items(reduced.messages, None, None).history.tokens()
+            sizes.append(usage)
+
+    assert reduced.event.ceiling is not None
+    assert reduced.event.ceiling / 2 < max(sizes) <= reduced.event.ceiling
+
+
+def test_a_count_says_nothing_of_a_view_that_was_folded_since() -> None:
+    """A request that is tried again after its fold has the ceiling that it had."""
+    config = HistoryReductionConfig(
+        counting_unit="messages", target_count=4, summarization_threshold=2
+    )
+    reducer = HistoryReducer(config)
+    messages = said(15)
+    usage = read_items(messages[:-2], None, None).history.tokens()
+    first = reducer.reduce_sync(messages, usage=usage, tools=[look])
+    again = reducer.reduce_sync(messages, state=first.state, usage=usage, tools=[look])
+
+    assert first.event.status == "performed"
+    assert (
+        again.event.request_tokens
+        == reducer.reduce_sync(messages, state=first.state, tools=[look]).event.request_tokens
+    )
 
 
 def test_instructions_may_be_blocks_of_text() -> None:

@@ -218,6 +218,33 @@ def test_what_a_reading_is_limited_to_names_nothing() -> None:
     assert [one.value for one in ledger_of(call("read", arguments)).used] == ["src/app.py", "8443"]
 
 
+def test_escapes_of_json_are_characters() -> None:
+    """A name with an umlaut is no code, however often it was escaped; a quote stays one."""
+    text = r'{"name": "M\u00fcller \\u00d6zt\u00fcrk", "said": "\u0022Ab-12\u0022", "face": "\ud83d\ude00"}'
+    (result,) = read_span([Message.tool("c", text)], Finder()).results
+
+    assert "Müller Öztürk" in result.text
+    assert r"\u0022Ab-12" in result.text
+    assert "\U0001f600" in result.text
+
+
+def test_tags_are_no_paths() -> None:
+    """The end of an element of a page names nothing; an address in brackets does."""
+    page = "<html><ul><li>Order AB-12</li></ul></html> by <ann@example.com>, see /srv/app"
+
+    assert [*Finder().find(page)] == ["AB-12", "ann@example.com", "/srv/app"]
+
+
+def test_a_call_names_its_own_arguments() -> None:
+    """The label of an argument counts, whatever a result called the same value before."""
+    messages = [
+        Message.tool("a", '{"created": "2026-11-25"}'),
+        call("remind", '{"date": "2026-11-25"}'),
+    ]
+
+    assert lay_out(offer_entries(ledger_of(*messages).used)) == ("date: 2026-11-25",)
+
+
 def test_days_in_a_row_are_one_entry() -> None:
     """Eight days are written as the first and the last, and the next fold goes on with them."""
     listed = "\n".join(f"2026-07-{day:02} | 5 | x" for day in (*range(1, 10), 12, 13))

@@ -65,6 +65,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
             "100,",
             "1.234,",
             "€ 1,",
+            "</",
         ),
     ),
     "split_sentences": (

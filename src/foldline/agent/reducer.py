@@ -380,10 +380,11 @@ class HistoryReducer:
         items = read_items(messages, format, self.counter, self._known)
         history = items.history
         check_not_fed_back(history, state, self._cache, scope)
-        budget = request.budget(self._budget_of, self.window, history, state)
+        given = state or self._found(self._cache, history, scope, recall=request.has_recall)
+        budget = request.budget(self._budget_of, self.window, history, given)
         call = ReducerCall(
             items=items,
-            given=state or self._found(self._cache, history, scope, budget),
+            given=given,
             overrides=overrides,
             cache=self._cache if state is None else self._shared,
             scope=scope,
@@ -430,16 +431,17 @@ class HistoryReducer:
         active = call.verdict.state
         if call.cache is None or (active is not None and not call.verdict.folds):
             return call
-        found = self._found(call.cache, call.items.history, call.scope, call.budget)
+        recall = bool(call.budget.recall)
+        found = self._found(call.cache, call.items.history, call.scope, recall=recall)
         if found is None or (active is not None and found.covered[0] <= active.covered[0]):
             return call
         return self._decided(structs.replace(call, given=found))
 
     def _found(
-        self, cache: ReductionCache, history: History, scope: str, budget: Budget
+        self, cache: ReductionCache, history: History, scope: str, *, recall: bool
     ) -> HistoryReductionState | None:
         """Return what *cache* has of *history* for a request that has the tool `recall`, or has not."""
-        made, recall = self.config_fingerprint, bool(budget.recall)
+        made = self.config_fingerprint
         return cache.find(history, config_fingerprint=made, scope=scope, recall=recall)
 
     async def _settled(self, call: ReducerCall) -> ReducedHistory[Any]:

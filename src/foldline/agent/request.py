@@ -62,21 +62,25 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
         count = history.counter.count
         instructions = count(self.instructions)
         tools = sum(map(count, self.schemas))
-        ratio = 1.0
-        if self.reported:
-            ratio = token_ratio(
-                reported=self.reported,
-                estimated=instructions + tools + _sent_before(history, state),
-                ceiling=budget_of(window=window).ceiling,
-            )
+        sent = _sent_before(history, state) if self.reported else 0
+        ratio = token_ratio(
+            reported=self.reported,
+            estimated=instructions + tools + sent if sent else 0,
+            ceiling=budget_of(window=window).ceiling,
+        )
         return budget_of(
             window=window,
             instructions=instructions,
             tools=tools,
             system=history.system_tokens,
             ratio=ratio,
-            recall=any(_NAMED_RECALL in schema for schema in self.schemas),
+            recall=self.has_recall,
         )
+
+    @property
+    def has_recall(self) -> bool:
+        """Whether the model can read again what its view does not show."""
+        return any(_NAMED_RECALL in schema for schema in self.schemas)
 
     def pinned(self, items: Items) -> Pins | None:
         """Return the pins with their messages; those that are not in memory come with them."""
@@ -192,7 +196,11 @@ def _said(usage: object, name: str, default: object = None) -> object:
 
 
 def _sent_before(history: History, state: HistoryReductionState | None) -> int:
-    """Return the estimated tokens of the view to which the newest answer of *history* belongs."""
+    """
+    Return the estimated tokens of the view to which the newest answer of *history* belongs.
+
+    They are 0 if a fold after that request has changed the view since.
+    """
     end = len(history)
     while end > history.start and history[end - 1].role != "assistant":
         end -= 1
@@ -200,7 +208,6 @@ def _sent_before(history: History, state: HistoryReductionState | None) -> int:
         end -= 1
     if state is None:
         return history.system_tokens + history.tokens(0, end)
-    # A fold after that request has changed the view since.
     return 0 if state.history_length > end else view_tokens(history, state) - history.tokens(end)
 
 

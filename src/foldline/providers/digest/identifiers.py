@@ -39,11 +39,11 @@ _FILE = (
 _PAIR = re.compile(
     r'"(\w{1,40})"\s{0,4}:\s{0,4}(?:"([^"\\\s]{2,120})"|(\d{1,20}(?:\.\d{1,9})?)\b(?!\.))'
 )
-# A run that a closing quote and a colon follow is the key of a value.
+# A run that a closing quote and a colon follow is the key of a value; `</p>` is no path.
 _RUN = re.compile(
     r"(https?://[^\s\"'<>()\[\]{}\\|`]{3,300}"
     r"|(?<!\d[,.])[$€£]?\d{1,3}(?:(?:,\d{3}){1,4}(?:\.\d{1,9})?|(?:\.\d{3}){1,2},\d\d?)(?![,.]?\w)[%€£]?"
-    r"|[\w.~$€£%@/#+:-]++)([\"']\s?:)?"
+    r"|(?!(?<=<)/)[\w.~$€£%@/#+:-]++)([\"']\s?:)?"
 ).findall
 _LINE = re.compile(rf"(\.(?:{_FILE})):\d").search
 # A line of a listing or of a search begins with its number.

@@ -196,7 +196,11 @@ def _note_argument(notes: _Notes, argument: Argument, position: int, finder: Fin
         return
     if is_identifier(value):
         notes.note({value: argument.label}, "used", position)
-        notes[value].exact += 1
+        tally = notes[value]
+        if not tally.exact:
+            # What a call names it is more than what some result calls the same.
+            tally.label = argument.label or tally.label
+        tally.exact += 1
         return
     found = finder.find(value)
     # A long value is content, such as a file; what it names was said, not used.

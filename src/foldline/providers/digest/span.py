@@ -16,7 +16,7 @@ from foldline.history.formats.wire import is_failed
 from foldline.history.messages import Message, Role
 from foldline.history.parts import CompactionPart, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.providers.digest.identifiers import Finder
-from foldline.providers.digest.text import ends, printable
+from foldline.providers.digest.text import ends, printable, unescaped
 from foldline.providers.speakers import spoken_by
 
 
@@ -105,7 +105,8 @@ def read_span(messages: Iterable[Message], finder: Finder, earlier: Iterable[str
                     calls.append((place, part))
                 case ToolCallResponsePart():
                     is_error = (message.metadata or {}).get(_MARKED) is True or is_failed(part)
-                    results.append(Result(place, part.id, ends(_response_text(part)), is_error))
+                    answer = unescaped(ends(_response_text(part)))
+                    results.append(Result(place, part.id, answer, is_error))
                 case _:
                     pass
         text = ends("\n".join(said))

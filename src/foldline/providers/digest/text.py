@@ -36,6 +36,7 @@ __all__ = [
     "printable",
     "redact",
     "shorten",
+    "unescaped",
     "untypeset",
     "words_in",
 ]
@@ -314,6 +315,26 @@ def is_printable(text: str, *, nulls: int = 0) -> bool:
         return False
     # A count costs much less than a search.
     return len(data) - len(data.translate(None, _CONTROLS)) == nulls == data.count(0)
+
+
+# JSON may write what is not ASCII so; what it has to write so stays.
+_ESCAPED = re.compile(
+    r"(?<!\\)\\++u(?!00[0-7])(?:([dD][89abAB][0-9a-fA-F]{2})\\++u([dD][c-fC-F][0-9a-fA-F]{2})"
+    r"|([0-9a-fA-F]{4}))"
+)
+_PLANE, _HIGH, _LOW, _HALF = 0x10000, 0xD800, 0xDC00, 10
+
+
+def unescaped(text: str) -> str:
+    """Return *text* with the characters that JSON has escaped, such as umlauts."""
+    return _ESCAPED.sub(_character, text) if "\\u" in text else text
+
+
+def _character(found: re.Match[str]) -> str:
+    if found[3]:
+        return chr(int(found[3], 16))
+    high, low = int(found[1], 16) - _HIGH, int(found[2], 16) - _LOW
+    return chr(_PLANE + (high << _HALF) + low)
 
 
 def ends(text: str) -> str:
