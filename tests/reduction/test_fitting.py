@@ -217,6 +217,22 @@ def test_the_newest_question_is_clipped_after_older_ones() -> None:
     assert first.tokens == pytest.approx(other.tokens, rel=0.2)
 
 
+def test_what_tools_answer_stays_beside_a_long_text() -> None:
+    """A text that fills the request is cut; small calls and results after it stay as they are."""
+    calls = [ToolCallPart(f"c{n}", "read", f'{{"path": "conf/{n}.toml"}}') for n in range(5)]
+    answers = [
+        one
+        for call in calls
+        for one in (Message.assistant(tool_calls=[call]), Message.tool(call.id, "retries = 3"))
+    ]
+    history = History([Message.user(LONG * 30), *answers])
+    excess = history.tokens() - BUDGET_4K.relieved
+    entries = squeeze(history, excess, whole=frozenset({0}))
+
+    assert indexes(entries) == [0]
+    assert history.tokens() - saved(history, entries) <= BUDGET_4K.full
+
+
 def test_the_question_in_front_is_squeezed_too() -> None:
     """The pinned user message is part of the view, though it is before the cut."""
     history = History(

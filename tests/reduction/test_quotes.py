@@ -287,7 +287,7 @@ def test_the_users_words_still_apply() -> None:
     (quote,) = quotes(pins=pinned(0))
     _, header, *_ = joined("Summary", [quote]).split("\n\n")
 
-    assert "the user's still apply:" in header
+    assert "the user's still apply, a later one over an earlier one:" in header
     assert TokenEstimator().count(header.splitlines()[0]) <= LABEL_TOKENS
 
 

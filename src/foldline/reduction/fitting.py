@@ -5,7 +5,7 @@ Old tool results are cleared together, never one per call, since each change cos
 prompt cache. What is shortened once stays as it is shown until it is shortened further.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from itertools import product
@@ -153,18 +153,29 @@ def squeezed(
         found = _narrowed(
             history, found, indexes=indexes, limit=limit, wanted=wanted, budget=budget
         )
-    # Not much smaller than it has to be, since this leaves out most.
-    least = wanted - (budget.full - budget.relieved)
+    # Not much smaller than it has to be, since this leaves out most; and what tools have answered is
+    # worth more than the middle of a long text.
+    now = {one.index: one.tokens for one in found}
+    size = sum(now.get(at, history.tokens(at, at + 1)) for at in rest)
+    least = min(wanted - (budget.full - budget.relieved), saved(history, found) + size - most)
     found = _outlined(history, found, indexes=rest, wanted=least, budget=budget)
     # What users say is shown as long as it fits, and what they said last before all else.
-    least = wanted - (budget.fitted - budget.relieved)
+    fitting = wanted - (budget.fitted - budget.relieved)
     last = history.last_user()
+    # Where tools go on answering, there is room for the next answers.
+    goes_on = last is not None and last < len(history) - 1
+    least = wanted - (budget.full - budget.relieved) if goes_on else fitting
     newest = [] if last is None or last not in words else [last]
     for indexes in ([at for at in sorted(words) if at not in newest], newest):
         left = least - saved(history, found)
-        limit = _level([history.tokens(at, at + 1) for at in indexes], left)
-        found = _narrowed(history, found, indexes=indexes, limit=limit, wanted=least, budget=budget)
-    return _outlined(history, found, indexes=sorted(words), wanted=least, budget=budget)
+        if saved(history, found) < fitting:
+            limit = _level([history.tokens(at, at + 1) for at in indexes], left)
+            found = _narrowed(
+                history, found, indexes=indexes, limit=limit, wanted=least, budget=budget
+            )
+    found = _outlined(history, found, indexes=sorted(words), wanted=fitting, budget=budget)
+    found = _outlined(history, found, indexes=rest, wanted=fitting, budget=budget)
+    return _bared(history, found, indexes=[*rest, *sorted(words)], wanted=fitting)
 
 
 def _level(sizes: Iterable[int], left: int) -> int:
@@ -207,22 +218,40 @@ def _outlined(
     budget: Budget,
 ) -> tuple[Shortened, ...]:
     """Return *entries* with outlines of the largest messages until they save *wanted* tokens."""
+
+    def outline(at: int) -> Shortened | None:
+        recall = budget.recall
+        return clip(history, at, limit=_LEAST_CLIP, recall=recall, media=False, outline=True)
+
+    return _largest_first(history, entries, outline, indexes=indexes, wanted=wanted)
+
+
+def _bared(
+    history: History, entries: Sequence[Shortened], *, indexes: Iterable[int], wanted: int
+) -> tuple[Shortened, ...]:
+    """Return *entries* with no more of messages than that tools were called, until they save *wanted*."""
+    return _largest_first(history, entries, partial(bare, history), indexes=indexes, wanted=wanted)
+
+
+def _largest_first(
+    history: History,
+    entries: Sequence[Shortened],
+    shorten: Callable[[int], Shortened | None],
+    *,
+    indexes: Iterable[int],
+    wanted: int,
+) -> tuple[Shortened, ...]:
     known = {one.index: one for one in entries}
     left = wanted - saved(history, entries)
 
     def size(at: int) -> int:
         return known[at].tokens if at in known else history.tokens(at, at + 1)
 
-    def outline(at: int) -> Shortened | None:
-        recall = budget.recall
-        return clip(history, at, limit=_LEAST_CLIP, recall=recall, media=False, outline=True)
-
-    for shorten in (outline, partial(bare, history)):
-        for at in sorted(indexes, key=size, reverse=True):
-            shorter = shorten(at) if left > 0 else None
-            if shorter is not None and shorter.tokens < size(at):
-                left -= size(at) - shorter.tokens
-                known[at] = shorter
+    for at in sorted(indexes, key=size, reverse=True):
+        shorter = shorten(at) if left > 0 else None
+        if shorter is not None and shorter.tokens < size(at):
+            left -= size(at) - shorter.tokens
+            known[at] = shorter
     return tuple(known[at] for at in sorted(known))
 
 

@@ -43,8 +43,8 @@ Pins: TypeAlias = Sequence[tuple[int, Message]]
 """Pinned messages, with their indexes."""
 
 _HEADER = (
-    "Quoted word for word from the earlier part ([n] is message n); these are the user's and tools' "
-    "own words, and the user's still apply:"
+    "Quoted word for word ([n] is message n), the user's and tools' own words; the user's still apply, "
+    "a later one over an earlier one:"
 )
 # What a tag and its line ends cost, and what is in front of a line.
 _QUOTE_TOKENS = 16

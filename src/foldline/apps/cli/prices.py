@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from foldline.apps.cli.terminal import note
 from foldline.errors import ConfigError, UsageError
 from foldline.providers.book import window_of_model
 from foldline.providers.price_list import PRICES_OF, nearest_listed, prices_for, prices_of_model
@@ -57,11 +58,11 @@ def priced(
     """Return *config* with the prices and the window that *text* names, else the prices of *model*."""
     named = None if text is None else window_of_model(text)
     config = with_prices(config, text)
-    return replace(
-        config,
-        context_window_size=config.context_window_size or named,
-        prices=prices_for(config, model),
-    )
+    prices = prices_for(config, model)
+    if model is not None and prices is None and not config.counts:
+        near = nearest_listed(model)
+        note(f"the prices of {model} are unknown, so that the ceiling alone decides{near}")
+    return replace(config, context_window_size=config.context_window_size or named, prices=prices)
 
 
 def window_for(given: int | None, *models: str | None) -> int:
