@@ -112,6 +112,18 @@ def test_rules() -> None:
         "Me llamo Ana.",
         "Responda em português.",
         "Rispondi in italiano.",
+        "You can answer in English again.",
+        "You may email the team now.",
+        "The dates move one week: 19-21 May.",
+        "We are 44 people now.",
+        "We decided against Tivoli, we take Myriad.",
+        "Bullet points are fine again.",
+        "The ban on pushing no longer applies.",
+        "You don't need to ask me before commits any more.",
+        "You may now edit src/auth.",
+        "Forget the limit of 60 lines, drop that rule.",
+        "The meeting is moved to 3 June.",
+        "The budget has been raised to 20,000 EUR.",
     ],
 )
 def test_a_rule(sentence: str) -> None:
@@ -169,6 +181,12 @@ def test_a_rule(sentence: str) -> None:
         "Ist immer noch kaputt.",
         "Bitte lies die Datei.",
         "Esto siempre falla.",
+        "It works again.",
+        "The server is fine now.",
+        "The test fails again after the change.",
+        "CPU went from 20 to 90 %.",
+        "No longer sure about this.",
+        "The request is now at the server.",
     ],
 )
 def test_no_rule(sentence: str) -> None:

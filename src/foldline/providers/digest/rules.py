@@ -91,7 +91,24 @@ _FACT = (
 )
 # What has a new value: "The limit is now 7", "The port is 9191 now"
 _VALUE = r"(?=[^\s\d]{0,20}\d)\S{1,60}"
-_CHANGE = rf"(?:the|our|my) (?:[\w./-]{{1,40}} ){{1,5}}(?:is|are) (?:now (?:at |set to )?{_VALUE}|{_VALUE} now\b)"
+_CHANGE = (
+    rf"(?:the|our|my) (?:[\w./-]{{1,40}} ){{1,5}}?(?:(?:is|are) (?:now (?:at |set to )?{_VALUE}|{_VALUE} now\b)"
+    r"|(?:moves?|shifts?|(?:is|are|has been|have been|was|were)(?: now)? (?:cut|increased|lowered|moved|postponed"
+    rf"|raised|reduced|shifted)) (?:[a-z-]{{1,20}} ){{0,4}}?(?:[a-z-]{{1,20}}: )?{_VALUE})"
+    rf"|(?:there are|we are|we have|it['’]?s|it is) (?:now (?:only )?{_VALUE}|{_VALUE}[^.?!]{{0,40}} now\b)"
+)
+# What takes a rule back, and what was decided: "You may edit it now", "English is fine again"
+_BACK = (
+    r"(?:you (?:may|can|are allowed to) (?:now |again )?(?:[^\s,.?!]{1,40} ){1,12}?(?:now|again|anyway|after all)\b"
+    r"|you (?:may|can|are allowed to) (?:now|again) \w"
+    r"|(?:[^\s,.?!]{1,40} ){1,8}?(?:is|are) (?:allowed|fine|good|ok|okay|welcome) (?:again|after all)\b"
+    r"|(?:[^\s,.?!]{1,40} ){1,8}?no longer (?:appl(?:y|ies)|counts?|holds?|matters?|needed|necessary|valid)\b"
+    r"|(?:you|we) (?:no longer (?:have|need) to\b|(?:do not|don['’]?t) (?:have|need) to (?:[^\s,.?!]{1,40} ){1,12}?"
+    r"(?:any ?more|any longer)\b)"
+    r"|(?:forget|ignore|drop|lift|scrap) (?:about )?(?:my|that|the|this) (?:[^\s,.?!]{1,40} ){0,4}?"
+    r"(?:ban|limit|request|restriction|rule|wish)\b"
+    r"|(?:i|we)(?: have|['’]ve)?(?: now| finally| just)? decided (?:against|for|not|on|to)\b)"
+)
 # What is named a rule.
 _LABEL = (
     r"(?:(?:the|these|this|here|are|is|my|our|your|an?|one|two|three|some|few|first|second|another|new"
@@ -155,7 +172,8 @@ _ANYWHERE = re.compile(
 ).search
 _PREFERENCE = re.compile(rf"{_LEAD}{_CASE}{_LEAD}(?:{_WISH})", re.IGNORECASE).match
 _WANTED = re.compile(f"{_WANT}|{_FACT}", re.IGNORECASE).search
-_CHANGED = re.compile(_LEAD + _CHANGE, re.IGNORECASE).match
+_CHANGED = re.compile(rf"{_LEAD}(?:{_CHANGE})", re.IGNORECASE).match
+_TAKEN_BACK = re.compile(_LEAD + _BACK, re.IGNORECASE).match
 # A list of rules, and what its lines begin with.
 _LIST = re.compile(
     rf"(?im)^[ \t#*]{{0,9}}{_LABEL}[ \t*]{{0,9}}$((?:\n[ \t]*(?:(?:[-*+•]|\d{{1,2}}[.)])[ \t].*)?)+)"
@@ -177,6 +195,8 @@ _SIGNS = frozenset(
         " plain plan plans point polite prefer preference preferences prohibited pronouns rather remember replies reply respond"
         " rest rule rules shall short should shouldn't simple speak stand stop subsequent sure t talk terse"
         " time timezone today vegan vegetarian want warn whenever zone"
+        " again anymore anyway ban cut decided increased limit longer lowered more move moved moves postponed raised"
+        " reduced request restriction shift shifted shifts wish"
         " achte agora ahora antworte antworten appelle auf bevorzuge bin chamo chiamo chiedimi contesta"
         " contestame correzione darfst demande demandez evita evite frag frage fragen grundregel grundregeln"
         " ich immer jamais jetzt kein keine keinen keinn korrektur llamo mai n ne nicht nie niemals no nombre"
@@ -215,6 +235,20 @@ _WANTS = frozenset(
     )
 )
 _WISHES = frozenset(["instead", "keep", "must", "should"])
+_CHANGES = frozenset(
+    re.findall(
+        r"\w+",
+        "now move moves shift shifts cut increased lowered moved postponed raised reduced shifted",
+    )
+)
+_BACKS = frozenset(["again", "all", "anymore", "anyway", "decided", "longer", "more", "now"]) | {
+    "ban",
+    "limit",
+    "request",
+    "restriction",
+    "rule",
+    "wish",
+}
 _QUOTED = re.compile(r"(?m)^[ \t]*>.*$")
 _CODE = re.compile(r"[;{}]$|=>|\);|^\W*\d+[:\s]|\w(?:Error|Exception):|\x1b")
 
@@ -230,7 +264,7 @@ def _is_asked(sentence: str, signs: AbstractSet[str]) -> bool:
     is_asked = (
         _is_strict(sentence, signs)
         or (signs & _WANTS and ("mind" in signs or _OWN(sentence)) and _WANTED(sentence))
-        or ("now" in signs and _CHANGED(sentence))
+        or (signs & _CHANGES and _CHANGED(sentence))
     )
     is_wished = not is_asked and signs & _WISHES and _PREFERENCE(sentence)
     return bool(is_asked or (is_wished and not _OWN(sentence))) and not _CODE.search(sentence)
@@ -250,7 +284,10 @@ def _signed(lines: Sequence[str]) -> Iterator[tuple[str, AbstractSet[str]]]:
 
 def _is_strict(sentence: str, signs: AbstractSet[str]) -> bool:
     return bool(
-        _STRICT(sentence) or _INSIDE(sentence) or (signs & _NOWHERE and _ANYWHERE(sentence))
+        _STRICT(sentence)
+        or _INSIDE(sentence)
+        or (signs & _NOWHERE and _ANYWHERE(sentence))
+        or (signs & _BACKS and _TAKEN_BACK(sentence))
     )
 
 
