@@ -204,6 +204,52 @@ def test_a_verb_stands_for_its_own_kind_alone() -> None:
         ] == kinds.get(said, [])
 
 
+FORBIDDEN = [
+    Message.user("Add the limiter. Do not touch src/auth/, and don't push."),
+    Message.assistant("I will leave src/auth/ alone."),
+]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "src/auth/ may be changed.",
+        "Changes to src/auth/ are allowed.",
+        "Edits in src/auth/ were approved by the user.",
+        "The assistant may edit src/auth/.",
+    ],
+)
+def test_a_permission_against_a_ban_is_false(line: str) -> None:
+    """What the user forbade by its name stays so until he speaks of it without forbidding it."""
+    later = Message.user("You may edit src/auth/ now.")
+
+    assert Said(asked(FORBIDDEN)).lifts_a_ban(line)
+    assert not Said(asked([*FORBIDDEN, later])).lifts_a_ban(line)
+    assert not Said(asked(FORBIDDEN)).lifts_a_ban(line.replace("auth", "api"))
+
+
+def test_what_only_tells_of_what_is_forbidden_permits_nothing() -> None:
+    """A name with a word such as "can" is no permission to change it."""
+    said = Said(asked(FORBIDDEN))
+
+    assert not said.lifts_a_ban("The tokens of src/auth/ can expire.")
+    assert not said.lifts_a_ban("src/auth/ may not be changed.")
+
+
+@pytest.mark.parametrize(
+    ("line", "is_said"),
+    [
+        ("Don't edit anything under src/auth/.", True),
+        ("Never push to the remote.", True),
+        ("Never delete the old receipts.", False),
+        ("Don't verify payments.", False),
+    ],
+)
+def test_a_ban_in_other_words_was_said(line: str, *, is_said: bool) -> None:
+    """It names what the user has forbidden, or forbids what he did but for one word."""
+    assert [Said(asked(FORBIDDEN)).has(one) for one in orders_in(line)] == [is_said]
+
+
 def test_what_is_ruled_out_is_no_order() -> None:
     """Of "cancel instead of modify" the first verb alone has to be said, in any of its forms."""
     line = "- **Cancel rather than modify**: the fare cannot be changed."

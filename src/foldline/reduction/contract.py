@@ -108,6 +108,7 @@ def _unfounded(text: str, request: SummaryRequest) -> set[str]:
         lines = [" ".join(unit.split()), *others]
         if (
             said.is_foreign(unit)
+            or said.lifts_a_ban(unit)
             # What nobody speaks here is there for another reader.
             or (
                 is_strange(words(without_quotes(unit)), main, said.languages)

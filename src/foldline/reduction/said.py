@@ -61,6 +61,12 @@ _WISHES = re.compile(
     r"|\b(?:пользовател\w+|клиент\w*) [^.\n]{0,20}?(?:хоч|хот|прос|требу)\w+",
     re.IGNORECASE,
 ).search
+# What permits, and what has a name of its own: a path, a file, a name of code.
+_ALLOWED = re.compile(
+    r"\b(?:allowed|permitted|approved|authori[sz]ed|lifted|erlaubt|freigegeben)\b"
+).search
+_MAY = re.compile(r"\b(?:may|can|darf|dürfen|kann|können)\b").search
+_NAMES = re.compile(r"[\w-]{1,80}(?:[./_][\w-]{1,80}){1,12}/?|[\w.-]{2,80}/").findall
 _LEAST_OF_WISH = 3
 _OF_TOOL = 0.7
 _OF_USER = 0.5
@@ -88,11 +94,24 @@ class Said:
 
     def has(self, order: Order) -> bool:
         """Whether somebody said what *order* is about; true where that cannot be told by its words."""
+        if _BANS(order.text) and self._is_forbidden(order.text):
+            return True
         parts = _CLAUSES(order.text)
         # Bans that stand together may have been said apart.
         apart = parts if len(parts) > 1 and all(map(_BANS, parts)) else ()
         each = [self._has(order._replace(text=part)) for part in apart]
         return self._has(order) or (bool(each) and all(each))
+
+    def _is_forbidden(self, ban: str) -> bool:
+        """Whether the user forbade what *ban* names, or does, but for one word of it."""
+        names, meant = [*map(str.lower, _NAMES(ban))], {*_meaning(ban)}
+        for one in filter(_BANS, self._user_said):
+            said = {*_meaning(one)}
+            if any(name in one for name in names):
+                return True
+            if meant & said & _EFFECTS and len(meant - said) <= 1:
+                return True
+        return False
 
     def _has(self, order: Order) -> bool:
         wanted = _wanted(order)
@@ -144,6 +163,18 @@ class Said:
             for text, line in self._of_tools
         )
 
+    def lifts_a_ban(self, statement: str) -> bool:
+        """Whether *statement* permits what the user forbade when he last spoke of it by its name."""
+        text = folded(statement)
+        is_permit = _ALLOWED(text) or (_MAY(text) and not _EFFECTS.isdisjoint(_meaning(text)))
+        if not is_permit or _BANS(text):
+            return False
+        for name in map(str.lower, _NAMES(text)):
+            about = [one for one in self._user_said if name in one]
+            if about and _BANS(about[-1]):
+                return True
+        return False
+
     def _was_named(self, stem: str) -> bool:
         return any(stem in plain for plain in self._folded)
 
@@ -177,6 +208,12 @@ class Said:
         users = (one.text for one in self._request.messages if one.role == "user")
         texts = (*users, *self._request.shown)
         return [content(words(text)) for text in texts if len(text) <= TYPED]
+
+    @cached_property
+    def _user_said(self) -> list[str]:
+        users = (one.text for one in self._request.messages if one.role == "user")
+        texts = (*self._request.shown, *users)
+        return [folded(one) for text in texts if len(text) <= TYPED for one in statements(text)]
 
     @cached_property
     def _contents(self) -> list[set[str]]:
