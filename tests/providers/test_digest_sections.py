@@ -235,6 +235,16 @@ def test_tags_are_no_paths() -> None:
     assert [*Finder().find(page)] == ["AB-12", "ann@example.com", "/srv/app"]
 
 
+def test_what_somebody_named_comes_before_what_a_later_list_has() -> None:
+    """An order that the assistant told of long ago is worth more than those of an answer since."""
+    filler = [Message.assistant("Let me see.") for _ in range(40)]
+    rows = ", ".join(f'{{"order": "NL-{7919 * n % 100_000:05}"}}' for n in range(40))
+    told = Message.assistant("Order NL-119017 is paid.")
+    ledger = ledger_of(told, *filler, Message.tool("c", f"[{rows}]"))
+
+    assert ledger.seen[0].value == "NL-119017"
+
+
 def test_a_call_names_its_own_arguments() -> None:
     """The label of an argument counts, whatever a result called the same value before."""
     messages = [
