@@ -276,7 +276,7 @@ def _score(tally: _Tally, length: int) -> int:
     if used:
         score += 40 + 8 * min(used, 4)
     if user or assistant:
-        score += 48 * (bool(user) + bool(assistant)) + 80 * bool(tally.own)
+        score += 48 * (bool(user) + bool(assistant)) + 104 * bool(tally.own)
     if tally.label and tally.label.lower().endswith(_ID_ENDINGS):
         score += 16
     return score
