@@ -400,8 +400,11 @@ lists of rules are not read
 what is called a rule is none
 - |{_LABEL} \S|
 + |
+what takes a rule back is none
+- or (signs & _BACKS and _TAKEN_BACK(sentence))
++ or False
 a new value is no rule
-- or ("now" in signs and _CHANGED(sentence))
+- or (signs & _CHANGES and _CHANGED(sentence))
 
 agent/folding.py: agent/test_rules.py
 folds do not know what a rule is
@@ -412,6 +415,11 @@ of equal sentences the oldest come first
 -     order = [index * _GOLDEN % _TURN for index in range(len(texts))]
 +     order = [*range(len(texts))]
 
+agent/reducer.py: agent/test_arguments.py
+a count is compared with the whole history
+- budget = request.budget(self._budget_of, self.window, history, given)
++ budget = request.budget(self._budget_of, self.window, history, state)
+
 agent/request.py: agent/test_pins.py
 system messages count in the indexes of pins
 - yield place - before
@@ -421,6 +429,9 @@ what an item is read as is pinned in part
 + for place in range(first, first + 1):
 
 agent/request.py: agent/test_arguments.py
+a count is compared with a view that was folded since
+- estimated=instructions + tools + sent if sent else 0,
++ estimated=instructions + tools + sent,
 the usage of a whole answer is not found
 - counts = _said(usage, "usage", usage)
 + counts = usage

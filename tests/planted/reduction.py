@@ -295,8 +295,8 @@ many short calls are never outlined
 - found = _outlined(history, found, indexes=rest, wanted=least, budget=budget)
 + pass
 a paste that fits is cut
-- least = wanted - (budget.fitted - budget.relieved)
-+ least = wanted
+- fitting = wanted - (budget.fitted - budget.relieved)
++ fitting = wanted
 the newest question is cut with the older ones
 - if at not in newest], newest):
 + ], []):
