@@ -292,8 +292,8 @@ many short texts are never one
 - else _SHAPES):
 + else _SHAPES[:2]):
 many short calls are never outlined
-- found = _outlined(history, found, indexes=rest, wanted=least, budget=budget)
-+ pass
+- return _bared(history, found, indexes=[*rest, *sorted(words)], wanted=fitting)
++ return found
 a paste that fits is cut
 - fitting = wanted - (budget.fitted - budget.relieved)
 + fitting = wanted
