@@ -18,6 +18,7 @@ from foldline.agent.reduced import FoldObserver, ReducedHistory, ReducerCall, sh
 from foldline.agent.riding import riding
 from foldline.agent.unfinished import UnfinishedFolds
 from foldline.providers.digest import DIGEST
+from foldline.providers.digest.requests import asks
 from foldline.providers.digest.rules import has_rule
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.digest.text import clean
@@ -124,6 +125,7 @@ async def _folded(call: ReducerCall, means: Means) -> tuple[FoldResult, tuple[Re
         by_code=written_by_code(chain),
         clean=clean,
         has_rule=has_rule,
+        tells=asks,
         model=means.model,
     )
     flow = fold(

@@ -58,7 +58,8 @@ class FoldOptions(Struct, frozen=True, kw_only=True):
     tokens to read at once; *clean* takes secrets out of a text that is divided for that. *pins* are
     the pinned messages before the cut; None if only those marked as pinned are. *by_code* are the
     places of the summarizers that are code, which read everything at once. *has_rule* tells whether the
-    user says in a text what is to hold from now on. *model* is asked with the view, if that is known.
+    user says in a text what is to hold from now on, and *tells* whether what is no question in it is more
+    than polite. *model* is asked with the view, if that is known.
     """
 
     created_at: datetime
@@ -71,6 +72,7 @@ class FoldOptions(Struct, frozen=True, kw_only=True):
     by_code: frozenset[int] = frozenset()
     clean: Callable[[str], str] = str
     has_rule: Callable[[str], bool] = lambda _: False
+    tells: Callable[[str], bool] = bool
     model: str | None = None
 
 

@@ -205,6 +205,7 @@ def _quotes(task: FoldTask, config: HistoryReductionConfig) -> tuple[Quote, ...]
         config=config,
         budget=budget,
         has_rule=task.options.has_rule,
+        tells=task.options.tells,
     )
 
 

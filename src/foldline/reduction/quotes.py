@@ -19,6 +19,7 @@ from foldline.history.parts import BlobPart, FilePart, TextPart, UriPart
 from foldline.history.tokens import TokenCounter
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.questions import unasked
 from foldline.reduction.sendable import sendable
 from foldline.reduction.shortening import clip_text, pointer
 
@@ -49,6 +50,7 @@ _HEADER = (
 # What a tag and its line ends cost, and what is in front of a line.
 _QUOTE_TOKENS = 16
 _LINE_TOKENS = 7
+_STATEMENT, _RULE = 1, 2
 _END = re.compile(r"</\s*(quote(?:-[0-9]{1,9})?)", re.IGNORECASE)
 
 
@@ -71,6 +73,14 @@ class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
     has_rule: bool = False
     """Whether the user says in it what holds from now on: it gives way after those that do not."""
 
+    only_asks: bool = False
+    """Whether the user states nothing in it: it gives way before those that do."""
+
+    @property
+    def weight(self) -> int:
+        """Which quotes give way before it: those that have less."""
+        return _RULE if self.has_rule else _STATEMENT - self.only_asks
+
 
 def quoted(
     history: History,
@@ -82,9 +92,12 @@ def quoted(
     config: HistoryReductionConfig,
     budget: Budget,
     has_rule: Callable[[str], bool],
+    tells: Callable[[str], bool] = bool,
 ) -> tuple[Quote, ...]:
     """
-    Return the quotes of a fold, oldest first; of user messages those that fit: rules, then the newest.
+    Return the quotes of a fold, oldest first.
+
+    Of user messages those that fit: rules, then statements, then questions, the newest of each first.
 
     Args:
         history: The full history.
@@ -95,6 +108,7 @@ def quoted(
         config: How long user messages may be, and which tools are never summarized.
         budget: The request.
         has_rule: Whether the user says in a text what is to hold from now on.
+        tells: Whether what is no question in a text is more than polite.
     """
     known = {one.index: one for one in before if one.index < cut}
     taken: dict[int, tuple[QuoteKind, Message]] = {at: ("pin", one) for at, one in pins or ()}
@@ -108,19 +122,22 @@ def quoted(
         if kind := _kind(history, at, config, pins):
             taken.setdefault(at, (kind, history[at]))
     new = {at for at, (kind, _) in taken.items() if kind == "pin" or at not in known or at in again}
-    room = budget.beside
+    # What there is for quotes of a weight: they compete with those that have as much or more.
+    room = [budget.beside] * (_RULE + 1)
     for at in sorted(filter(cut.__gt__, new.union(known)), reverse=True):
         if at in new:
             kind, message = taken[at]
-            is_rule = kind == "user" and has_rule(message.text)
+            blank = _uncounted(at, kind, message)
+            if kind == "user":
+                is_rule = has_rule(message.text)
+                only_asks = not is_rule and not tells(unasked(message.text))
+                blank = replace(blank, has_rule=is_rule, only_asks=only_asks)
             # What does not fit is not even counted.
-            known[at] = replace(
-                _quote(at, kind, message, history.counter, config, budget)
-                if kind != "user" or room >= 0 or is_rule
-                else _uncounted(at, kind, message),
-                has_rule=is_rule,
-            )
-        room -= known[at].tokens if known[at].kind == "user" else 0
+            is_read = kind != "user" or blank.has_rule or room[blank.weight] >= 0
+            known[at] = _read(blank, message, history.counter, config, budget) if is_read else blank
+        if known[at].kind == "user":
+            for weight in range(known[at].weight + 1):
+                room[weight] -= known[at].tokens
     return within([known[at] for at in sorted(known)], budget.beside, "user")
 
 
@@ -186,22 +203,20 @@ def tool_names(history: History, at: int) -> set[str]:
     return names or ({message.name} if message.name else set())
 
 
-def _quote(
-    at: int,
-    kind: QuoteKind,
+def _read(
+    blank: Quote,
     message: Message,
     counter: TokenCounter,
     config: HistoryReductionConfig,
     budget: Budget,
 ) -> Quote:
+    """Return *blank* with the words of *message*."""
     whole = sendable("\n".join(_words(message)))
     whole = whole if whole.strip() else ""
-    limit = budget.limit // 4 if kind in {"pin", "tool"} else config.quote_user_messages
-    note = f"\n[… {{count}} characters left out: {pointer(at, recall=budget.recall)} …]\n"
+    limit = budget.limit // 4 if blank.kind in {"pin", "tool"} else config.quote_user_messages
+    note = f"\n[… {{count}} characters left out: {pointer(blank.index, recall=budget.recall)} …]\n"
     text = clip_text(whole, limit=limit, counter=counter, note=note)
-    quote = Quote(
-        index=at, kind=kind, role=message.role, text=text, tokens=0, is_whole=text == whole
-    )
+    quote = replace(blank, text=text, is_whole=text == whole)
     around = _LINE_TOKENS if _is_line(quote) else _QUOTE_TOKENS
     return replace(quote, tokens=counter.count(text) + around) if text else quote
 
@@ -230,10 +245,10 @@ def within(quotes: Sequence[Quote], room: int, *kinds: QuoteKind) -> tuple[Quote
     """
     Return *quotes* without the text of those of *kinds* that do not fit into *room* tokens.
 
-    Those without a rule give way first, and the oldest of them.
+    Questions give way first, rules last, and the oldest of each before the newer ones.
     """
     gone: set[int] = set()
-    for one in sorted(quotes, key=lambda one: (one.has_rule, one.index), reverse=True):
+    for one in sorted(quotes, key=lambda one: (one.weight, one.index), reverse=True):
         if one.kind in kinds:
             room -= one.tokens
             gone.update([one.index] if room < 0 else [])
