@@ -372,14 +372,14 @@ a quote can be ended by its text
 - for one in tags if one not in taken)
 + for one in tags)
 quotes give way newest first
-- key=lambda one: (one.has_rule, one.index), reverse=True):
-+ key=lambda one: (one.has_rule, one.index)):
+- key=lambda one: (one.weight, one.index), reverse=True):
++ key=lambda one: (one.weight, one.index)):
 a rule gives way like any request
-- key=lambda one: (one.has_rule, one.index), reverse=True):
+- key=lambda one: (one.weight, one.index), reverse=True):
 + key=lambda one: one.index, reverse=True):
-a rule that does not fit any more is not read
-- if kind != "user" or room >= 0 or is_rule
-+ if kind != "user" or room >= 0
+questions take the room of older statements
+- for less in range(known[at].weight + 1):
++ for less in range(len(Weight)):
 a long user message is not quoted at all
 - text = clip_text(whole, limit=limit, counter=counter, note=note)
 + text = whole if counter.count(whole) <= limit else ""

@@ -12,7 +12,8 @@ from foldline.history.parts import BlobPart, TextPart, ToolCallPart, ToolCallRes
 from foldline.history.tokens import TokenEstimator
 from foldline.reduction.budget import budget_of
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.quotes import Pins, Quote, joined, quoted, tool_names, within
+from foldline.reduction.questions import unasked
+from foldline.reduction.quotes import Pins, Quote, Weight, joined, quoted, tool_names, within
 from foldline.reduction.state import LABEL_TOKENS
 from tests.linearity import is_linear
 
@@ -23,6 +24,12 @@ CONFIG = HistoryReductionConfig()
 
 def is_rule(text: str) -> bool:
     return text.startswith("Never")
+
+
+def weigh(text: str) -> Weight:
+    if is_rule(text):
+        return Weight.RULE
+    return Weight.STATEMENT if unasked(text) not in {"", "Thanks."} else Weight.QUESTION
 
 
 def said() -> list[Message]:
@@ -50,7 +57,7 @@ def quotes(
         pins=pins,
         config=config,
         budget=BUDGET,
-        has_rule=is_rule,
+        weigh=weigh,
     )
 
 
@@ -109,7 +116,7 @@ def test_a_quote_is_word_for_word() -> None:
     found = quotes(pins=pinned(2))
     history = History([Message.user(" \n "), Message.user("last")])
     (blank,) = quoted(
-        history, (), aged=[0], cut=1, pins=None, config=CONFIG, budget=BUDGET, has_rule=is_rule
+        history, (), aged=[0], cut=1, pins=None, config=CONFIG, budget=BUDGET, weigh=weigh
     )
 
     assert found[0].text == "  - a rule\n"
@@ -133,7 +140,7 @@ def folded(
         pins=None,
         config=config,
         budget=budget_of(config, recall=recall),
-        has_rule=is_rule,
+        weigh=weigh,
     )
 
 
@@ -236,7 +243,7 @@ def test_what_has_a_rule_gives_way_last() -> None:
         pins=[(5, history[5])],
         config=CONFIG,
         budget=budget,
-        has_rule=is_rule,
+        weigh=weigh,
     )
     shown = [one.index for one in found if one.text and one.kind == "user"]
 
@@ -272,7 +279,7 @@ def test_what_does_not_fit_is_not_counted() -> None:
         pins=None,
         config=CONFIG,
         budget=budget,
-        has_rule=is_rule,
+        weigh=weigh,
     )
 
     texts = [one.text for one in found]
@@ -303,7 +310,7 @@ def test_a_line_of_a_user_needs_no_tag(text: str) -> None:
         pins=None,
         config=CONFIG,
         budget=BUDGET,
-        has_rule=is_rule,
+        weigh=weigh,
     )
     _, *lines, last = joined("", found).split("\n", 3)
 
@@ -346,3 +353,55 @@ def test_media_are_named_and_not_quoted() -> None:
     parts = (TextPart("look"), BlobPart("image", "image/png", "aGVsbG8="))
 
     assert folded(Message(role="user", parts=parts))[0].text == "look\n[image not shown]"
+
+
+def test_questions_give_way_before_statements() -> None:
+    """What asks only gives way first, whatever its age; a figure in it, or a sentence beside it, states."""
+    asked = ["What's the state of it?", "Thanks. ¿Qué queda?", "残りのタスクは？", "Thanks."]
+    stated = [
+        "My house number is 212.",
+        "No, mejor Mudanzas Roca.",
+        "38名に減りました。",
+        "Is it R-55 now?",
+        "Send it to a@b.example?",
+        "I take the red one. Is it there?",
+        "Is it so? " * 40,
+    ]
+    history = History(map(Message.user, ["first", *stated, *asked]))
+    found = quoted(
+        history,
+        (),
+        aged=range(len(history)),
+        cut=len(history),
+        pins=None,
+        config=CONFIG,
+        budget=BUDGET,
+        weigh=weigh,
+    )
+    room = sum(one.tokens for one in found if one.text in stated)
+
+    assert [one.text for one in found if one.only_asks] == asked
+    assert [one.text for one in within(found, room, "user")[1:] if one.text] == stated
+    assert [one.text for one in within(found, room - 1, "user")[1:] if one.text] == stated[1:]
+
+
+def test_questions_take_no_room_of_older_statements() -> None:
+    """A fact is read and quoted however many questions came since; some of these stay beside it."""
+    history = History(
+        [Message.user("first"), Message.user("I live at 212."), *[Message.user("And now?")] * 500]
+    )
+    found = quoted(
+        history,
+        (),
+        aged=range(502),
+        cut=502,
+        pins=None,
+        config=CONFIG,
+        budget=replace(BUDGET, limit=4_000, instructions=0, tools=0, system=0),
+        weigh=weigh,
+    )
+    shown = [one.index for one in found if one.text]
+
+    assert shown[:2] == [0, 1]
+    assert shown[2:] == [*range(shown[2], 502)]
+    assert 20 < len(shown) < 100

@@ -28,7 +28,8 @@ from foldline.history.tokens import count_message
 from foldline.reduction.budget import LEAST_BUDGET, Budget
 from foldline.reduction.case import leaving_tokens
 from foldline.reduction.pieces import chunk_end, slices, split
-from foldline.reduction.quotes import Pins, Quote
+from foldline.reduction.questions import unasked
+from foldline.reduction.quotes import Pins, Quote, Weight
 from foldline.reduction.request import Flow, SummaryRequest
 from foldline.reduction.spans import SummaryLayer, join_layers
 from foldline.reduction.state import HistoryReductionState, hash_of
@@ -74,6 +75,12 @@ class FoldOptions(Struct, frozen=True, kw_only=True):
     has_rule: Callable[[str], bool] = lambda _: False
     tells: Callable[[str], bool] = bool
     model: str | None = None
+
+    def weigh(self, text: str) -> Weight:
+        """Return what the user does in *text*."""
+        if self.has_rule(text):
+            return Weight.RULE
+        return Weight.STATEMENT if self.tells(unasked(text)) else Weight.QUESTION
 
 
 # With a dictionary, so that what is asked for each chunk is worked out once.

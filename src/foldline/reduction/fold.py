@@ -204,8 +204,7 @@ def _quotes(task: FoldTask, config: HistoryReductionConfig) -> tuple[Quote, ...]
         pins=task.options.pins,
         config=config,
         budget=budget,
-        has_rule=task.options.has_rule,
-        tells=task.options.tells,
+        weigh=task.options.weigh,
     )
 
 

@@ -7,6 +7,7 @@ tools that are never summarized. The quotes of a reduction are carried over by t
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import IntEnum
 from itertools import count
 from typing import Literal, TypeAlias
 
@@ -19,7 +20,6 @@ from foldline.history.parts import BlobPart, FilePart, TextPart, UriPart
 from foldline.history.tokens import TokenCounter
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.questions import unasked
 from foldline.reduction.sendable import sendable
 from foldline.reduction.shortening import clip_text, pointer
 
@@ -28,6 +28,8 @@ __all__ = [
     "Pins",
     "Quote",
     "QuoteKind",
+    "Weight",
+    "is_line",
     "joined",
     "kept_whole",
     "pins_after",
@@ -40,6 +42,20 @@ __all__ = [
 QuoteKind: TypeAlias = Literal["first", "pin", "tool", "user"]
 """Why a message is quoted: the first request, a pin, a tool that is never summarized, a user message."""
 
+
+class Weight(IntEnum):
+    """What the user does in a message: quotes of less give way first."""
+
+    QUESTION = 0
+    """He only asks, or is polite."""
+
+    STATEMENT = 1
+    """He states something."""
+
+    RULE = 2
+    """He says what is to hold from now on."""
+
+
 Pins: TypeAlias = Sequence[tuple[int, Message]]
 """Pinned messages, with their indexes."""
 
@@ -50,7 +66,6 @@ _HEADER = (
 # What a tag and its line ends cost, and what is in front of a line.
 _QUOTE_TOKENS = 16
 _LINE_TOKENS = 7
-_STATEMENT, _RULE = 1, 2
 _END = re.compile(r"</\s*(quote(?:-[0-9]{1,9})?)", re.IGNORECASE)
 
 
@@ -77,9 +92,11 @@ class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether the user states nothing in it: it gives way before those that do."""
 
     @property
-    def weight(self) -> int:
+    def weight(self) -> Weight:
         """Which quotes give way before it: those that have less."""
-        return _RULE if self.has_rule else _STATEMENT - self.only_asks
+        if self.has_rule:
+            return Weight.RULE
+        return Weight.QUESTION if self.only_asks else Weight.STATEMENT
 
 
 def quoted(
@@ -91,8 +108,7 @@ def quoted(
     pins: Pins | None,
     config: HistoryReductionConfig,
     budget: Budget,
-    has_rule: Callable[[str], bool],
-    tells: Callable[[str], bool] = bool,
+    weigh: Callable[[str], Weight],
 ) -> tuple[Quote, ...]:
     """
     Return the quotes of a fold, oldest first.
@@ -107,8 +123,7 @@ def quoted(
         pins: Every pinned message; None if only those marked as pinned are.
         config: How long user messages may be, and which tools are never summarized.
         budget: The request.
-        has_rule: Whether the user says in a text what is to hold from now on.
-        tells: Whether what is no question in a text is more than polite.
+        weigh: What the user does in a text.
     """
     known = {one.index: one for one in before if one.index < cut}
     taken: dict[int, tuple[QuoteKind, Message]] = {at: ("pin", one) for at, one in pins or ()}
@@ -123,21 +138,17 @@ def quoted(
             taken.setdefault(at, (kind, history[at]))
     new = {at for at, (kind, _) in taken.items() if kind == "pin" or at not in known or at in again}
     # What there is for quotes of a weight: they compete with those that have as much or more.
-    room = [budget.beside] * (_RULE + 1)
+    room = [budget.beside] * len(Weight)
     for at in sorted(filter(cut.__gt__, new.union(known)), reverse=True):
         if at in new:
             kind, message = taken[at]
-            blank = _uncounted(at, kind, message)
-            if kind == "user":
-                is_rule = has_rule(message.text)
-                only_asks = not is_rule and not tells(unasked(message.text))
-                blank = replace(blank, has_rule=is_rule, only_asks=only_asks)
+            blank = _blank(at, kind, message, weigh)
             # What does not fit is not even counted.
-            is_read = kind != "user" or blank.has_rule or room[blank.weight] >= 0
+            is_read = kind != "user" or room[blank.weight] >= 0
             known[at] = _read(blank, message, history.counter, config, budget) if is_read else blank
         if known[at].kind == "user":
-            for weight in range(known[at].weight + 1):
-                room[weight] -= known[at].tokens
+            for less in range(known[at].weight + 1):
+                room[less] -= known[at].tokens
     return within([known[at] for at in sorted(known)], budget.beside, "user")
 
 
@@ -217,12 +228,22 @@ def _read(
     note = f"\n[… {{count}} characters left out: {pointer(blank.index, recall=budget.recall)} …]\n"
     text = clip_text(whole, limit=limit, counter=counter, note=note)
     quote = replace(blank, text=text, is_whole=text == whole)
-    around = _LINE_TOKENS if _is_line(quote) else _QUOTE_TOKENS
+    around = _LINE_TOKENS if _is_said(quote) and is_line(quote.text) else _QUOTE_TOKENS
     return replace(quote, tokens=counter.count(text) + around) if text else quote
 
 
-def _uncounted(at: int, kind: QuoteKind, message: Message) -> Quote:
-    return Quote(index=at, kind=kind, role=message.role, text="", tokens=0, is_whole=False)
+def _blank(at: int, kind: QuoteKind, message: Message, weigh: Callable[[str], Weight]) -> Quote:
+    weight = weigh(message.text) if kind == "user" else Weight.STATEMENT
+    return Quote(
+        index=at,
+        kind=kind,
+        role=message.role,
+        text="",
+        tokens=0,
+        is_whole=False,
+        has_rule=weight is Weight.RULE,
+        only_asks=weight is Weight.QUESTION,
+    )
 
 
 def _words(message: Message) -> Iterator[str]:
@@ -258,15 +279,17 @@ def within(quotes: Sequence[Quote], room: int, *kinds: QuoteKind) -> tuple[Quote
     )
 
 
-def _is_line(quote: Quote) -> bool:
-    """Whether *quote* needs no tag: it is the one line of a request, and cannot look like one."""
-    text = quote.text
-    is_plain = quote.kind in {"first", "user"} and quote.is_whole and "<" not in text
-    return is_plain and len(text.splitlines()) == 1
+def is_line(text: str) -> bool:
+    """Whether a request with *text* is quoted without a tag: it is one line, and cannot look like one."""
+    return "<" not in text and len(text.splitlines()) == 1
+
+
+def _is_said(quote: Quote) -> bool:
+    return quote.kind in {"first", "user"} and quote.is_whole
 
 
 def _rendered(quote: Quote) -> str:
-    if _is_line(quote):
+    if _is_said(quote) and is_line(quote.text):
         return f"[{quote.index}] {quote.role}: {quote.text.strip()}"
     # A text that could end the quote, or seem to, gets a tag that it does not contain.
     taken = {one.lower() for one in _END.findall(quote.text)}
