@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+import pytest
+
 from foldline.history.messages import Role
 from foldline.providers.digest.prose import (
     most_telling,
@@ -35,6 +37,36 @@ def test_the_number_of_a_day_ends_no_sentence() -> None:
         "First steps: 1. Call them now.",
         "See you there quite soon.",
     ]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "It waits at Filiale 514, Venloer Str. 212, 50823 Köln.",
+        "Umluft, z. B. Berbel, inkl. Einbau durch Hrn. Weber, ggf. Mitte Mai.",
+        "Dr. Korhonen and the owner Q. Sanders meet Mr. Lee at 2 p.m. Monday.",
+        "See Fig. 3, e.g. there, and the U.S. Region of Ludwig XIV. and Prof. Amsel.",
+        "Лампы стоят 4300 руб. Тимура на ул. Мира.",
+    ],
+)
+def test_a_shortened_word_ends_no_sentence(sentence: str) -> None:
+    """Nor does a letter alone, or a word without a vowel; the sentence after it begins anew."""
+    other = "And that is all of it."
+
+    assert list(split_sentences(f"{sentence} {other}")) == [sentence, other]
+
+
+def test_a_word_or_a_line_that_ends_as_a_shortened_one_ends_a_sentence() -> None:
+    """What only looks like one, in a longer word, a file or at the end of a line, is none."""
+    sentences = [
+        "They reached the climax.",
+        "I know that you don't.",
+        "It is in the file app.ts.",
+        "Each of them weighs 5 kg.",
+    ]
+    text = f"{' '.join(sentences)}\n- The last one weighs 6 kg.\n"
+
+    assert list(split_sentences(text)) == [*sentences, "The last one weighs 6 kg."]
 
 
 def test_the_sentence_that_says_most_comes_first() -> None:

@@ -22,6 +22,7 @@ from typing import TypeVar
 from foldline.providers.digest.outline import Item
 from foldline.providers.digest.span import Speech
 from foldline.providers.digest.text import attribute, bare, one_line, words_in
+from foldline.reduction.statements import CONSONANTS, SHORTENED
 
 
 __all__ = [
@@ -47,9 +48,6 @@ _LENGTHS = range(20, 601)
 _MARKUP = " \t#>*-•|"
 # A sentence ends where white space follows one of these.
 _ENDS = ".!?。！？"
-_ABBREVIATED = ("e.g.", "i.e.", "max.", "min.")
-# The number of a day or of a step: "21. März", "2. Call them".
-_ORDINAL = re.compile(r"(?<![\w.,])(\d\d?\.)\n(?=\w)")
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _SHORTEST_WORD, _LONGEST_WORD = 3, 40
 _STOPWORDS = frozenset(
@@ -73,6 +71,28 @@ _GOLDEN, _TURN = 0x9E3779B1, 1 << 32
 _OVERHEAD = 80
 
 
+def _short_words(length: int) -> str:
+    """Return a pattern of the words of *length* that are shortened, have no vowel or count kings."""
+    listed = "|".join(sorted(word for word in SHORTENED if len(word) == length))
+    clipped = rf"(?<![./-])[A-Z{CONSONANTS}][{CONSONANTS}]{{{length - 1}}}"
+    return rf"(?i:{listed})|{clipped}|[IVXL]{{{length}}}"
+
+
+# A full stop after a letter alone, a short word, or the number of a day or of a step ("21. März",
+# "2. Call them") ends no sentence. What is before it is looked at last, as few full stops are searched fast.
+_NO_END = re.compile(
+    r"\. (?:(?<=(?<![\w'’])[^\W\d_]\. )"
+    + "".join(
+        rf"|(?<=(?<![\w'’])(?:{_short_words(length)})\. )"
+        for length in range(2, max(map(len, SHORTENED)) + 1)
+    )
+    + "".join(rf"|(?<=(?<![\w.,])\d{{{length}}}\. )(?=\w)" for length in (1, 2))
+    + ")"
+)
+# No text has one.
+_NULL = "\0"
+
+
 def split_sentences(text: str, *, lengths: range = _LENGTHS) -> Iterator[str]:
     """Yield the sentences of *text* that have one of *lengths*, without code."""
     for line in lines_of([text]):
@@ -82,15 +102,14 @@ def split_sentences(text: str, *, lengths: range = _LENGTHS) -> Iterator[str]:
 
 def lines_of(texts: Iterable[str]) -> list[str]:
     """Return *texts* without code, in lines of one sentence at most."""
-    # The empty line between two texts keeps an abbreviation at the end of one away from the other.
-    text = "\n\n".join([_FENCE.sub("\n", one) if "```" in one else one for one in texts])
+    text = "\n".join([_FENCE.sub("\n", one) if "```" in one else one for one in texts])
+    if ". " in text:
+        text = _NO_END.sub(f".{_NULL}", text)
     # Many times as fast as a pattern.
     for mark in _ENDS:
         if mark in text:
             text = text.replace(f"{mark} ", f"{mark}\n")
-    for word in _ABBREVIATED:
-        text = text.replace(f"{word}\n", f"{word} ")
-    return _ORDINAL.sub(r"\1 ", text).split("\n")
+    return text.replace(_NULL, " ").split("\n")
 
 
 def sentence_in(line: str, lengths: range) -> str:
