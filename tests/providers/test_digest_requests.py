@@ -3,6 +3,7 @@
 import pytest
 
 from foldline.history.messages import Message, Role
+from foldline.providers.digest.outline import STRIDE, Item
 from foldline.providers.digest.requests import asks, offer_requests, offer_tail
 from foldline.providers.digest.span import Speech
 from foldline.providers.digest.summarizer import write_digest
@@ -134,11 +135,30 @@ def test_short_request_does_not_stand_for_a_long_talk() -> None:
 
 def test_tail() -> None:
     """The last speech comes first; where nothing is new the old tail stays."""
-    items = offer_tail(said("one", "two"), prior=["user: old"], detail=50)
-    old = offer_tail([], prior=["user: old", "user: older"], detail=50)
+    items = offer_tail(said("one", "two"), prior=[Item("user: old", -2)], detail=50)
+    old = offer_tail([], prior=[Item("user: old", -2), Item("user: older", -1)], detail=50)
 
-    assert [(item.text, item.order) for item in items] == [("user: two", 2), ("user: one", 1)]
+    assert [(item.text, item.order) for item in items] == [("user: two", STRIDE), ("user: one", 0)]
     assert [item.text for item in old] == ["user: older", "user: old"]
+
+
+def test_a_table_of_the_last_messages_has_a_line_of_its_own() -> None:
+    """Of several with one head only the newest is there, after the text around it."""
+    tables = [
+        "| item | EUR |\n|---|---|\n| venue | 8400 |",
+        "| item | EUR |\n|-|-|\n| venue | 8900 |",
+    ]
+    items = offer_tail(
+        said(f"The plan:\n\n{tables[0]}\n\nIs it fine?", f"Anew:\n{tables[1]}", role="assistant"),
+        prior=(),
+        detail=80,
+    )
+
+    assert [item.text for item in items] == [
+        "assistant: Anew: …",
+        "assistant: item | EUR; venue | 8900",
+        "assistant: The plan: … Is it fine?",
+    ]
 
 
 def test_what_the_view_shows_is_not_repeated() -> None:
