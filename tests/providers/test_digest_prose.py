@@ -305,7 +305,10 @@ def test_of_a_table_that_is_restated_the_newest_is_kept() -> None:
     text = ""
     for price in range(8_400, 9_000, 100):
         said = f"Here is the plan:\n\n{PLAN.format(price)}\n\nTotal: {price + 1800:,}.00 EUR."
-        messages = (Message.user(f"It is {price} now. {'word ' * 99}"), Message.assistant(said))
+        other = [
+            Message.assistant(f"Clause {n} is about the {price + n}th guest.") for n in range(9)
+        ]
+        messages = (*other, Message.user(f"It is {price} now."), Message.assistant(said))
         request = SummaryRequest(
             messages=messages, earlier=(text,) if text else (), prompt="", budget=400
         )

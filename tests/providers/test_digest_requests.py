@@ -3,10 +3,11 @@
 import pytest
 
 from foldline.history.messages import Message, Role
-from foldline.providers.digest.outline import STRIDE, Item
+from foldline.providers.digest.outline import STRIDE, Item, share_out
 from foldline.providers.digest.requests import asks, offer_requests, offer_tail
 from foldline.providers.digest.span import Speech
 from foldline.providers.digest.summarizer import write_digest
+from foldline.reduction.record import Section
 from foldline.reduction.request import SummaryRequest
 
 
@@ -159,6 +160,31 @@ def test_a_table_of_the_last_messages_has_a_line_of_its_own() -> None:
         "assistant: item | EUR; venue | 8900",
         "assistant: The plan: … Is it fine?",
     ]
+
+
+def test_what_was_said_after_the_oldest_of_the_last_messages_stands_among_them() -> None:
+    """So a record is in the order of the talk; what is cut in one and whole in the other is there once."""
+    offers = {
+        Section.SAID: [
+            Item("assistant: The ferry left at nine.", 3),
+            Item("assistant: It rains in Bonn.", 1),
+            Item("assistant: Herr Öztürk comes.", 5),
+        ],
+        Section.LAST: [
+            Item("user: And now?", 6),
+            Item("assistant: Herr Özt …", 4),
+            Item("user: Which ferry?", 2),
+        ],
+    }
+    lines = share_out(offers, budget=400, count=len)
+
+    assert lines[Section.SAID] == ("assistant: It rains in Bonn.",)
+    assert lines[Section.LAST] == (
+        "user: Which ferry?",
+        "assistant: The ferry left at nine.",
+        "assistant: Herr Öztürk comes.",
+        "user: And now?",
+    )
 
 
 def test_what_the_view_shows_is_not_repeated() -> None:

@@ -342,31 +342,6 @@ def test_what_was_said_last_is_said_once() -> None:
     assert lines[Section.LAST] == ("assistant: The ferry left. It rains.",)
 
 
-def test_what_was_said_after_the_oldest_of_the_last_messages_stands_among_them() -> None:
-    """So a record is in the order of the talk; what is cut in one and whole in the other is there once."""
-    offers = {
-        Section.SAID: [
-            Item("assistant: The ferry left at nine.", 3),
-            Item("assistant: It rains in Bonn.", 1),
-            Item("assistant: Herr Öztürk comes.", 5),
-        ],
-        Section.LAST: [
-            Item("user: And now?", 6),
-            Item("assistant: Herr Özt …", 4),
-            Item("user: Which ferry?", 2),
-        ],
-    }
-    lines = share_out(offers, budget=400, count=len)
-
-    assert lines[Section.SAID] == ("assistant: It rains in Bonn.",)
-    assert lines[Section.LAST] == (
-        "user: Which ferry?",
-        "assistant: The ferry left at nine.",
-        "assistant: Herr Öztürk comes.",
-        "user: And now?",
-    )
-
-
 def test_ids_come_before_requests_that_have_no_precedence() -> None:
     """In a small budget requests have what ids leave, unless some are to come first."""
     asked, ids = [Item("Send two loaves to Bonn.", 0)], [Item(f"ID-{n}", n, "id") for n in range(9)]

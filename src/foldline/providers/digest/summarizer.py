@@ -36,7 +36,8 @@ from foldline.providers.digest.prose import (
 )
 from foldline.providers.digest.requests import offer_requests, offer_tail
 from foldline.providers.digest.span import Span
-from foldline.providers.digest.text import ELLIPSIS
+from foldline.providers.digest.tables import is_table
+from foldline.providers.digest.text import ELLIPSIS, bare
 from foldline.providers.digest.tool_use import Extractor
 from foldline.providers.digest.work import EXTRACTORS
 from foldline.reduction.evicted import LEAST_BUDGET, Lines, evicted, noted
@@ -206,7 +207,9 @@ def _offer(
     detail = min(max(budget * 2 // 3, _LEAST_DETAIL), _MOST_DETAIL)
     tail = offer_tail(speeches, prior=material.earlier.said(Section.LAST), detail=detail)
     rules = material.sections[Section.RULES]
-    known = [item.text for item in (*requests[:2], *rules[:4], *tail[:2])]
+    # For a table there may be no room at the end; what has been said before it may show it then.
+    last = [item for item in tail if not is_table(bare(item.text))]
+    known = [item.text for item in (*requests[:2], *rules[:4], *last[:2])]
     focus = words_of(material.request.focus)
     offers: dict[Section, Sequence[Item]] = {
         Section.REQUESTS: requests,
