@@ -1,15 +1,24 @@
 """Which sentences a digest keeps."""
 
+import re
 from collections import Counter
 
-from foldline.history.messages import Role
+import pytest
+
+from foldline.history.messages import Message, Role
+from foldline.providers.digest.outline import STRIDE, Item, read_earlier
 from foldline.providers.digest.prose import (
+    current,
     most_telling,
     offer_sentences,
+    said_before,
     split_sentences,
     words_of,
 )
 from foldline.providers.digest.span import Speech
+from foldline.providers.digest.summarizer import write_digest
+from foldline.reduction.record import Counts, Section, SummaryRecord
+from foldline.reduction.request import SummaryRequest
 
 
 def said(*texts: str, role: Role = "user") -> list[Speech]:
@@ -35,6 +44,36 @@ def test_the_number_of_a_day_ends_no_sentence() -> None:
         "First steps: 1. Call them now.",
         "See you there quite soon.",
     ]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "It waits at Filiale 514, Venloer Str. 212, 50823 Köln.",
+        "Umluft, z. B. Berbel, inkl. Einbau durch Hrn. Weber, ggf. Mitte Mai.",
+        "Dr. Korhonen and the owner Q. Sanders meet Mr. Lee at 2 p.m. Monday.",
+        "See Fig. 3, e.g. there, and the U.S. Region of Ludwig XIV. and Prof. Amsel.",
+        "Il sig. Conti e la dott. Ferrante abitano in ul. Długa.",
+    ],
+)
+def test_a_shortened_word_ends_no_sentence(sentence: str) -> None:
+    """Nor does a letter alone, or a word without a vowel; the sentence after it begins anew."""
+    other = "And that is all of it."
+
+    assert list(split_sentences(f"{sentence} {other}")) == [sentence, other]
+
+
+def test_a_word_or_a_line_that_ends_as_a_shortened_one_ends_a_sentence() -> None:
+    """What only looks like one, in a longer word, a file or at the end of a line, is none."""
+    sentences = [
+        "They reached the climax.",
+        "I know that you don't.",
+        "It is in the file app.ts.",
+        "Each of them weighs 5 kg.",
+    ]
+    text = f"{' '.join(sentences)}\n- The last one weighs 6 kg.\n"
+
+    assert list(split_sentences(text)) == [*sentences, "The last one weighs 6 kg."]
 
 
 def test_the_sentence_that_says_most_comes_first() -> None:
@@ -80,7 +119,7 @@ def test_offers_sentences() -> None:
     """Sentences carry their speaker; shown and repeated ones are left out."""
     speeches = said("The parser reads the file twice.", "The parser reads the file twice.")
     items = offer_sentences(
-        speeches, prior=["assistant: The old parser was slow."], shown=(), budget=600
+        speeches, prior=[Item("assistant: The old parser was slow.", -1)], shown=(), budget=600
     )
 
     assert {item.text for item in items} == {
@@ -130,3 +169,150 @@ def test_of_a_few_long_speeches_one_is_read() -> None:
     offered = [item.text for item in offer_sentences(speeches, prior=(), shown=(), budget=600)]
 
     assert offered == ["user: Speech number4 is longer."]
+
+
+PLAN = "| item | supplier | EUR |\n|---|---|---:|\n| venue | Q. Brewery | {} |\n| band | The Lanterns | 1800 |"
+
+
+def test_a_table_is_one_sentence() -> None:
+    """Its rows stand in one line, without the one between head and rows; one row alone is none."""
+    text = (
+        f"Here is the running plan:\n\n{PLAN.format(8400)}\n\nRun ls -l | sort | head in the shell."
+    )
+
+    assert list(split_sentences(text)) == [
+        "Here is the running plan:",
+        "item | supplier | EUR; venue | Q. Brewery | 8400; band | The Lanterns | 1800",
+        "Run ls -l | sort | head in the shell.",
+    ]
+
+
+def test_a_long_table_is_cut_at_a_row_and_has_its_head_again() -> None:
+    """No row of it is lost, and none is in two parts."""
+    rows = [f"| {n} | {'word ' * 10}| {n} |" for n in range(100, 130)]
+    parts = list(split_sentences("\n".join(["| id | said | no |", "|:-|-|-|", *rows])))
+
+    assert len(parts) > 2
+    assert all(part.startswith("id | said | no; ") and len(part) <= 600 for part in parts)
+    assert [row for part in parts for row in part.split("; ")[1:]] == [
+        f"{n} | {('word ' * 10).strip()} | {n}" for n in range(100, 130)
+    ]
+
+
+def told(*texts: str, by: str = "assistant") -> list[Item]:
+    return [Item(f"{by}: {text}", place * STRIDE) for place, text in enumerate(texts, start=-2)]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Total: 17,540.00 EUR.", "Total: 9,728 EUR."),
+        ("**Budget left:** € 500", "Budget left: € 1.200,50"),
+        ("item | EUR; venue | 8400; band | 1800", "item | EUR; venue | 8900"),
+    ],
+)
+def test_the_newest_version_replaces_those_before_it(older: str, newer: str) -> None:
+    """Of a table with one head, or of the figure of one label, the older version is not offered."""
+    assert current(told(older, "And a word.", newer)) == told(older, "And a word.", newer)[1:]
+    assert len(current([*told(older, by="user"), *told("x", "y", newer)])) == 4
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Noted: 38 people.", "Noted: 900 EUR for the drinks."),
+        ("Reservation: JG7FMM", "Reservation: 2FBBAH"),
+        ("Option 1: 142 EUR", "Option 2: 168 EUR"),
+        ("Leg: Flight HAT112", "Leg: Flight HAT190"),
+        ("Due: 2027-01-15", "Due: 2027-01-20"),
+        ("item | EUR; venue | 8400", "name | EUR; venue | 8900"),
+    ],
+)
+def test_what_may_be_of_another_thing_is_kept(one: str, other: str) -> None:
+    """A label with other words beside the figure, or with a code, says another thing."""
+    assert current(told(one, other)) == told(one, other)
+
+
+def test_versions_in_one_message_are_of_several_things() -> None:
+    """The prices of a list are all offered, until a newer message has one."""
+    prices = [Item(f"assistant: Price: {n} EUR", n) for n in (142, 168)]
+
+    assert current(prices) == prices
+    assert current([*prices, Item("assistant: Price: 150 EUR", STRIDE)]) == [
+        Item("assistant: Price: 150 EUR", STRIDE)
+    ]
+
+
+def test_what_was_cut_is_there_once() -> None:
+    """The beginning of a sentence is not offered beside the whole."""
+    items = told("The deputy is Herr Özt …", "The deputy is Herr Öztürk.", "So it goes …")
+
+    assert current(items) == items[1:]
+
+
+def test_the_end_of_an_earlier_record_is_read_by_its_sentences() -> None:
+    """They follow what it has said before them, and a table stays a table."""
+    table = "assistant: item | EUR; venue | Q. Brewery. Bonn | 8400"
+    record = SummaryRecord(
+        Counts(user=4),
+        {
+            Section.SAID: ("user: It was the first of all.",),
+            Section.LAST: (
+                "assistant (a): The plan is here: … The total is 8,400 EUR. Is it fine?",
+                table,
+                "user: Bonn.",
+            ),
+        },
+    )
+    items = said_before(read_earlier([record.render()]))
+
+    assert [item.text for item in items] == [
+        "user: It was the first of all.",
+        "assistant (a): The total is 8,400 EUR.",
+        table,
+        "user: Bonn.",
+    ]
+    assert [item.order for item in items] == sorted(item.order for item in items)
+    assert items[-1].order < 0
+
+
+def test_a_record_of_many_folds_is_in_the_order_of_the_talk() -> None:
+    """However often it is folded, no sentence stands before one that was said before it."""
+    text = ""
+    for fold in range(6):
+        places = range(fold * 8, fold * 8 + 8)
+        messages = tuple(
+            Message.assistant(
+                f"Step number{n} of the plan is over. Then came {chr(97 + n % 26) * 5} to number{n} again."
+            )
+            for n in places
+        )
+        request = SummaryRequest(
+            messages=messages, earlier=(text,) if text else (), prompt="", budget=300
+        )
+        text = write_digest(request)
+        said = text.partition("\n## Said")[2]
+        found = [int(n) for n in re.findall(r"number(\d+)", said)]
+
+        assert found == sorted(found)
+
+        assert found[-1] >= fold * 8
+        assert found[0] < fold * 8 or not fold
+
+
+def test_of_a_table_that_is_restated_the_newest_is_kept() -> None:
+    """However often it is folded there is one version of each row, and one total."""
+    text = ""
+    for price in range(8_400, 9_000, 100):
+        said = f"Here is the plan:\n\n{PLAN.format(price)}\n\nTotal: {price + 1800:,}.00 EUR."
+        other = [
+            Message.assistant(f"Clause {n} is about the {price + n}th guest.") for n in range(9)
+        ]
+        messages = (*other, Message.user(f"It is {price} now."), Message.assistant(said))
+        request = SummaryRequest(
+            messages=messages, earlier=(text,) if text else (), prompt="", budget=400
+        )
+        text = write_digest(request)
+
+        assert text.count("venue") == text.count("Lanterns") == 1
+        assert f"venue | Q. Brewery | {price}; band" in text

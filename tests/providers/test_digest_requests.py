@@ -3,9 +3,11 @@
 import pytest
 
 from foldline.history.messages import Message, Role
+from foldline.providers.digest.outline import STRIDE, Item, share_out
 from foldline.providers.digest.requests import asks, offer_requests, offer_tail
 from foldline.providers.digest.span import Speech
 from foldline.providers.digest.summarizer import write_digest
+from foldline.reduction.record import Section
 from foldline.reduction.request import SummaryRequest
 
 
@@ -134,11 +136,55 @@ def test_short_request_does_not_stand_for_a_long_talk() -> None:
 
 def test_tail() -> None:
     """The last speech comes first; where nothing is new the old tail stays."""
-    items = offer_tail(said("one", "two"), prior=["user: old"], detail=50)
-    old = offer_tail([], prior=["user: old", "user: older"], detail=50)
+    items = offer_tail(said("one", "two"), prior=[Item("user: old", -2)], detail=50)
+    old = offer_tail([], prior=[Item("user: old", -2), Item("user: older", -1)], detail=50)
 
-    assert [(item.text, item.order) for item in items] == [("user: two", 2), ("user: one", 1)]
+    assert [(item.text, item.order) for item in items] == [("user: two", STRIDE), ("user: one", 0)]
     assert [item.text for item in old] == ["user: older", "user: old"]
+
+
+def test_a_table_of_the_last_messages_has_a_line_of_its_own() -> None:
+    """Of several with one head only the newest is there, after the text around it."""
+    tables = [
+        "| item | EUR |\n|---|---|\n| venue | 8400 |",
+        "| item | EUR |\n|-|-|\n| venue | 8900 |",
+    ]
+    items = offer_tail(
+        said(f"The plan:\n\n{tables[0]}\n\nIs it fine?", f"Anew:\n{tables[1]}", role="assistant"),
+        prior=(),
+        detail=80,
+    )
+
+    assert [item.text for item in items] == [
+        "assistant: Anew: …",
+        "assistant: item | EUR; venue | 8900",
+        "assistant: The plan: … Is it fine?",
+    ]
+
+
+def test_what_was_said_after_the_oldest_of_the_last_messages_stands_among_them() -> None:
+    """So a record is in the order of the talk; what is cut in one and whole in the other is there once."""
+    offers = {
+        Section.SAID: [
+            Item("assistant: The ferry left at nine.", 3),
+            Item("assistant: It rains in Bonn.", 1),
+            Item("assistant: Herr Öztürk comes.", 5),
+        ],
+        Section.LAST: [
+            Item("user: And now?", 6),
+            Item("assistant: Herr Özt …", 4),
+            Item("user: Which ferry?", 2),
+        ],
+    }
+    lines = share_out(offers, budget=400, count=len)
+
+    assert lines[Section.SAID] == ("assistant: It rains in Bonn.",)
+    assert lines[Section.LAST] == (
+        "user: Which ferry?",
+        "assistant: The ferry left at nine.",
+        "assistant: Herr Öztürk comes.",
+        "user: And now?",
+    )
 
 
 def test_what_the_view_shows_is_not_repeated() -> None:

@@ -70,7 +70,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     ),
     "split_sentences": (
         lambda text: list(split_sentences(text)),
-        ("a. ", "```", "\n", ". ", "。", "21. "),
+        ("a. ", "```", "\n", ". ", "。", "21. ", "Str. ", "| a | b |\n", "a | b | c d. e\n"),
     ),
     "parse": (
         lambda text: SummaryRecord.read(f"Record of 1 message.\n{text}"),

@@ -60,13 +60,14 @@ def test_a_free_text_is_narrative() -> None:
 
 
 def test_layers_are_one_record() -> None:
-    """Counts are added, lists follow one another, and the newest value and end are kept."""
+    """Counts are added, lists follow one another, and of values and of ends the newest stays one."""
     older = record(
         {
             Section.RULES: ["Use tabs."],
             Section.SEEN: ["codes: A-1, B-2"],
             Section.VALUES: ["total: 4", "state: new"],
             Section.TOOLS: ["counts: look_up 2"],
+            Section.SAID: ["user: none"],
             Section.LAST: ["user: one"],
         }
     )
@@ -76,6 +77,7 @@ def test_layers_are_one_record() -> None:
             Section.SEEN: ["codes: B-2, C-3"],
             Section.VALUES: ["total: 5"],
             Section.TOOLS: ["counts: look_up 2"],
+            Section.SAID: ["user: more"],
             Section.LAST: ["user: two"],
         }
     )
@@ -86,6 +88,7 @@ def test_layers_are_one_record() -> None:
     assert found.identifiers == ("A-1", "B-2", "C-3")
     assert found.lines(Section.VALUES) == ("total: 5", "state: new")
     assert found.lines(Section.TOOLS) == ("counts: look_up 2", "counts: look_up 2")
+    assert found.lines(Section.SAID) == ("user: none", "user: one", "user: more")
     assert found.lines(Section.LAST) == ("user: two",)
     assert SummaryRecord.read(found.render()) == found
 

@@ -33,6 +33,7 @@ _STAYS: dict[tuple[FileAction, FileAction], FileAction] = {
     ("edited", "created"): "edited",
     ("read", "created"): "edited",
 }
+_SPOKEN = (Section.SAID, Section.LAST)
 
 
 def record_of(cut: int, *, summary: str, layers: Sequence[SummaryLayer]) -> SummaryRecord | None:
@@ -64,7 +65,10 @@ def _joined(records: Sequence[SummaryRecord]) -> SummaryRecord:
         section: dict.fromkeys(line for one in records for line in one.lines(section))
         for section in Section
     }
-    lines[Section.LAST] = dict.fromkeys(records[-1].lines(Section.LAST))
+    # What was said last in an older one was said before the newer one.
+    said = [line for one in records for name in _SPOKEN for line in one.lines(name)]
+    last = dict.fromkeys(records[-1].lines(Section.LAST))
+    lines |= {Section.SAID: dict.fromkeys(said[: len(said) - len(last)]), Section.LAST: last}
     values = {line.partition(": ")[0]: line for line in lines[Section.VALUES]}
     lines[Section.VALUES] = dict.fromkeys(values.values())
     files = files_of(one for record in records for one in reversed(record.artefacts))[::-1]

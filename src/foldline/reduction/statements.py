@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 from msgspec import Struct
 
 
-__all__ = ["Kept", "is_labelled", "is_listed", "kept", "statements"]
+__all__ = ["CONSONANTS", "SHORTENED", "Kept", "is_labelled", "is_listed", "kept", "statements"]
 
 
 # A line that is one statement, whatever it holds: of a list, a table or a quotation, or a heading.
@@ -15,16 +15,25 @@ _IS_WHOLE = re.compile(r"\s*(?:\*(?!\*)|[-+•‣◦–—#>|]|\d{1,3}[.)]\s|```
 # What may end a sentence, before what may begin one; no space is needed where none is written.
 _END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+\s++(?=[^\s\Wa-z]|[\"'“‘«(\[])|[。！？｡]")
 _HAS_WORD = re.compile(r"\w").search
+SHORTENED = frozenset(
+    re.findall(
+        r"\w+",
+        "no art max min abs kap kl ver page prof rev gen col capt hon etc inc co corp ave approx est dept ext"
+        " incl ed eds al vol fig sec sc ca evtl inkl exkl usw geb allg sog dipl ing abt tel aufl ziff einschl mio"
+        " mme mlle env av tél srta sra dña ud uds avda núm pág sta sto sig sigra avv arch dott geom ecc mevr enz"
+        " bijv eks ul os godz inż itd itp św im např atd apod mudr nám ул им проф гг тел др пр руб тыс стр млн"
+        " млрд doç cad sok mah",
+    )
+)
+"""Words in lower case that are written for longer ones, and a full stop after them."""
+
+CONSONANTS = "b-df-hj-np-tv-xz"
+"""The letters of which a word without a vowel is, as ranges of a pattern."""
+
 # The last word before a full stop, and what is hardly ever the last one of a sentence: a word without
-# a vowel, a count of kings, or one of these. What is no word either way is not looked for.
+# a vowel, a count of kings, or one that is shortened. What is no word either way is not looked for.
 _BREAK = re.compile(r"[\s(\[\"'“„«/]").split
-_CLIPPED = re.compile(r"[A-Z]?[b-df-hj-np-tv-xz]{1,4}|[IVXL]{2,5}", re.ASCII).fullmatch
-_SHORT = re.compile(
-    r"no|art|max|min|abs|kap|kl|ver|page|prof|rev|gen|col|capt|hon|etc|inc|co|corp|ave|approx|est|dept|ext|incl|eds?|al|vol|fig|sec|sc|ca|evtl|inkl"
-    r"|exkl|usw|geb|allg|sog|dipl|ing|abt|tel|aufl|ziff|einschl|mio|mme|mlle|env|av|tél|srta|sra|dña|uds?|avda|núm"
-    r"|pág|sta|sto|sig|sigra|avv|arch|dott|geom|ecc|mevr|enz|bijv|eks|ul|os|godz|inż|itd|itp|św|im|např|atd|apod"
-    r"|mudr|nám|ул|им|проф|гг|тел|др|пр|руб|тыс|стр|млн|млрд|doç|cad|sok|mah"
-).fullmatch
+_CLIPPED = re.compile(rf"[A-Z]?[{CONSONANTS}]{{1,4}}|[IVXL]{{2,5}}", re.ASCII).fullmatch
 _LONGEST = 16
 _ORDINAL_DIGITS = 3
 _QUOTES = '"“”„«»`'
@@ -155,6 +164,6 @@ def _is_short(before: str) -> bool:
         return False
     return (
         len(last) == 1
-        or _SHORT(last.casefold()) is not None
+        or last.casefold() in SHORTENED
         or (word == last and _CLIPPED(last) is not None)
     )

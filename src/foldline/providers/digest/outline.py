@@ -7,6 +7,7 @@ tables. Both are measured by `python -m bench quality`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -19,6 +20,7 @@ from foldline.reduction.record import Section, SummaryRecord
 __all__ = [
     "FAILED",
     "FIRST",
+    "STRIDE",
     "CountTokens",
     "Earlier",
     "Item",
@@ -35,6 +37,13 @@ FAILED = "failed: "
 
 _HEADING = "## "
 
+STRIDE = 1 << 32
+"""How far the places of one message are from those of the next; more than it has sentences."""
+
+_SPOKEN = (Section.SAID, Section.LAST)
+# As far are the lines of a record; it comes before all messages, as one.
+_LINE = 1 << 12
+
 
 class Earlier(Struct, frozen=True):
     """The earlier summaries of a request, oldest first: all, records, and *foreign* ones."""
@@ -46,6 +55,17 @@ class Earlier(Struct, frozen=True):
     def lines(self, section: Section) -> list[str]:
         """Return the items that the records have in *section*, oldest first."""
         return [line for record in self.records for line in record.lines(section)]
+
+    def said(self, *sections: Section) -> "list[Item]":
+        """Return the lines of *sections* among all that was said before, in their places."""
+        return [
+            Item(line, (place - len(self.records)) * STRIDE + row * _LINE)
+            for place, record in enumerate(self.records)
+            for row, (section, line) in enumerate(
+                (section, line) for section in _SPOKEN for line in record.lines(section)
+            )
+            if section in sections
+        ]
 
 
 def read_earlier(texts: Iterable[str]) -> Earlier:
@@ -241,7 +261,26 @@ def share_out(
             unsaid[section] = _unsaid(unsaid[section], taken[Section.LAST].texts, section)
         if section is not Section.REQUESTS:
             pick(section, budget, unsaid[section])
-    return {name: lay_out(selection.items) for name, selection in taken.items() if selection.items}
+    found = _in_order({name: selection.items for name, selection in taken.items()})
+    return {name: lay_out(items) for name, items in found.items() if items}
+
+
+def _in_order(found: Mapping[Section, Sequence[Item]]) -> Mapping[Section, Sequence[Item]]:
+    """Return *found* with what was said after the oldest of the last messages among these."""
+    said, last = found[Section.SAID], found[Section.LAST]
+    if not last:
+        return found
+    oldest = min(item.order for item in last)
+    later = [item for item in said if item.order > oldest]
+    # What was cut stands there whole.
+    last = [item for item in last if not any(map(partial(_is_cut_of, item.text), later))]
+    before = [item for item in said if item.order <= oldest]
+    return {**found, Section.SAID: before, Section.LAST: [*last, *later]}
+
+
+def _is_cut_of(text: str, item: Item) -> bool:
+    beginning = text.removesuffix(ELLIPSIS).rstrip()
+    return beginning != text and item.text.startswith(beginning)
 
 
 def _shares_of_work(budget: int) -> Mapping[Section, int]:

@@ -12,6 +12,7 @@ of each of equal strata is read, and at most `_MOST_OFFERED` sentences are chose
 """
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -19,18 +20,24 @@ from heapq import heapify, heappop, heapreplace
 from itertools import chain, pairwise
 from typing import TypeVar
 
-from foldline.providers.digest.outline import Item
+from foldline.providers.digest.outline import STRIDE, Earlier, Item
 from foldline.providers.digest.span import Speech
-from foldline.providers.digest.text import attribute, bare, one_line, words_in
+from foldline.providers.digest.tables import apart, is_table, subject_of, table_lines
+from foldline.providers.digest.text import ELLIPSIS, attribute, bare, one_line, words_in
+from foldline.reduction.record import Section
+from foldline.reduction.statements import CONSONANTS, SHORTENED
 
 
 __all__ = [
+    "LONGEST",
+    "current",
     "focused",
     "lines_of",
     "longest_of_strata",
     "most_telling",
     "offer_quotes",
     "offer_sentences",
+    "said_before",
     "sentence_in",
     "split_sentences",
     "words_of",
@@ -43,13 +50,13 @@ _T = TypeVar("_T")
 _READ_A_TOKEN = 50
 _LEAST_READ, _MOST_READ = 60_000, 300_000
 _MOST_OFFERED = 200
-_LENGTHS = range(20, 601)
+LONGEST = 600
+"""How many characters a sentence has at most, and a table in one line."""
+
+_LENGTHS = range(20, LONGEST + 1)
 _MARKUP = " \t#>*-•|"
 # A sentence ends where white space follows one of these.
 _ENDS = ".!?。！？"
-_ABBREVIATED = ("e.g.", "i.e.", "max.", "min.")
-# The number of a day or of a step: "21. März", "2. Call them".
-_ORDINAL = re.compile(r"(?<![\w.,])(\d\d?\.)\n(?=\w)")
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _SHORTEST_WORD, _LONGEST_WORD = 3, 40
 _STOPWORDS = frozenset(
@@ -73,24 +80,58 @@ _GOLDEN, _TURN = 0x9E3779B1, 1 << 32
 _OVERHEAD = 80
 
 
+def _short_words(length: int) -> str:
+    """Return a pattern of the words of *length* that are shortened, have no vowel or count kings."""
+    listed = "|".join(sorted(word for word in SHORTENED if len(word) == length))
+    clipped = rf"(?<![./-])[A-Z{CONSONANTS}][{CONSONANTS}]{{{length - 1}}}"
+    return rf"(?i:{listed})|{clipped}|[IVXL]{{{length}}}"
+
+
+# A full stop after a letter alone, a short word, or the number of a day or of a step ("21. März",
+# "2. Call them") ends no sentence. It stands first, as a pattern that begins so is searched fast.
+_NO_END = re.compile(
+    r"\. (?:(?<=(?<![\w'’])[^\W\d_]\. )"
+    + "".join(
+        rf"|(?<=(?<![\w'’])(?:{_short_words(length)})\. )"
+        for length in range(2, max(map(len, SHORTENED)) + 1)
+    )
+    + "".join(rf"|(?<=(?<![\w.,])\d{{{length}}}\. )(?=\w)" for length in (1, 2))
+    + ")"
+)
+# No text has one.
+_NULL = "\0"
+
+
 def split_sentences(text: str, *, lengths: range = _LENGTHS) -> Iterator[str]:
-    """Yield the sentences of *text* that have one of *lengths*, without code."""
-    for line in lines_of([text]):
+    """Yield the sentences and tables of *text* that have one of *lengths*, without code."""
+    if "|" not in text:
+        lines = lines_of([text])
+    else:
+        parts = apart(_without_code(text))
+        lines = [
+            line
+            for are_rows, found in parts
+            for line in (table_lines(found, longest=LONGEST) if are_rows else lines_of(found))
+        ]
+    for line in lines:
         if said := sentence_in(line, lengths):
             yield said
 
 
 def lines_of(texts: Iterable[str]) -> list[str]:
     """Return *texts* without code, in lines of one sentence at most."""
-    # The empty line between two texts keeps an abbreviation at the end of one away from the other.
-    text = "\n\n".join([_FENCE.sub("\n", one) if "```" in one else one for one in texts])
+    text = "\n".join(map(_without_code, texts))
+    if ". " in text:
+        text = _NO_END.sub(f".{_NULL}", text)
     # Many times as fast as a pattern.
     for mark in _ENDS:
         if mark in text:
             text = text.replace(f"{mark} ", f"{mark}\n")
-    for word in _ABBREVIATED:
-        text = text.replace(f"{word}\n", f"{word} ")
-    return _ORDINAL.sub(r"\1 ", text).split("\n")
+    return text.replace(_NULL, " ").split("\n")
+
+
+def _without_code(text: str) -> str:
+    return _FENCE.sub("\n", text) if "```" in text else text
 
 
 def sentence_in(line: str, lengths: range) -> str:
@@ -171,10 +212,50 @@ def focused(items: Sequence[Item], focus: AbstractSet[str]) -> list[Item]:
     return sorted(items, key=lambda item: -len(focus & words_of(item.text)))
 
 
+def current(items: Sequence[Item]) -> list[Item]:
+    """Return *items*, oldest first, without those that a later one repeats or replaces."""
+    newest: dict[str, int] = {}
+    kept: dict[str, Item] = {}
+    for item in reversed(items):
+        source, subject = item.order // STRIDE, subject_of(item.text)
+        is_newest = not subject or newest.setdefault(subject, source) == source
+        if is_newest:
+            kept.setdefault(item.text, item)
+    cut = [text for text in kept if text.endswith(ELLIPSIS)]
+    texts = sorted(kept) if cut else []
+    for text in cut:
+        beginning = text.removesuffix(ELLIPSIS).rstrip()
+        place = bisect_left(texts, beginning)
+        # What begins so stands together, with the one that is cut.
+        if sum(one.startswith(beginning) for one in texts[place : place + 2]) > 1:
+            del kept[text]
+    return [*kept.values()][::-1]
+
+
+def said_before(earlier: Earlier) -> list[Item]:
+    """Return the sentences and tables that the *earlier* records have, in their places."""
+    parts = (
+        Item(attribute(by, said), line.order + place)
+        for line in earlier.said(Section.LAST)
+        for by, _, text in [line.text.partition(": ")]
+        for place, said in enumerate(_parts(text), start=1)
+    )
+    return sorted([*earlier.said(Section.SAID), *parts], key=lambda item: item.order)
+
+
+def _parts(text: str) -> list[str]:
+    """Return the sentences of what was said in one line; what is short alone is one."""
+    if is_table(text):
+        return [text]
+    # A table stood there.
+    said = text.replace(f" {ELLIPSIS} ", "\n")
+    return list(split_sentences(said)) or [text]
+
+
 def offer_sentences(
     speeches: Sequence[Speech],
     *,
-    prior: Sequence[str],
+    prior: Sequence[Item],
     shown: Iterable[str],
     budget: int,
     focus: AbstractSet[str] = frozenset(),
@@ -188,18 +269,18 @@ def offer_sentences(
     the more is read.
     """
     most = min(max(budget * _READ_A_TOKEN, _LEAST_READ), _MOST_READ)
-    said = [
-        (attribute(speech.by, sentence), speech.position in calling)
+    said = (
+        Item(attribute(speech.by, sentence), speech.position * STRIDE + place)
         for speech in _sampled(speeches, most)
-        for sentence in split_sentences(speech.text)
-    ]
-    texts = list(dict.fromkeys([*prior, *(text for text, _ in said)]))
-    later = {text for text, is_calling in said if is_calling}.difference(prior)
-    items = [Item(text, index) for index, text in enumerate(texts)]
+        for place, sentence in enumerate(split_sentences(speech.text), start=1)
+    )
+    items = current([*prior, *said])
     wanted = [item for item in items if focus & words_of(item.text)] if focus else []
     known = chain.from_iterable(map(words_of, shown))
-    telling = most_telling([bare(text) for text in texts], known=known, most=_MOST_OFFERED)
-    ranked = sorted((items[index] for index in telling), key=lambda item: item.text in later)
+    telling = most_telling([bare(item.text) for item in items], known=known, most=_MOST_OFFERED)
+    ranked = sorted(
+        (items[index] for index in telling), key=lambda item: item.order // STRIDE in calling
+    )
     return list(dict.fromkeys([*focused(wanted, focus), *ranked]))[:_MOST_OFFERED]
 
 

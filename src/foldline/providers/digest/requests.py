@@ -2,11 +2,14 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 
-from foldline.providers.digest.outline import CountTokens, Item
-from foldline.providers.digest.prose import longest_of_strata, most_telling
+from msgspec.structs import replace
+
+from foldline.providers.digest.outline import STRIDE, CountTokens, Item
+from foldline.providers.digest.prose import LONGEST, current, longest_of_strata, most_telling
 from foldline.providers.digest.span import Speech
+from foldline.providers.digest.tables import apart, table_lines
 from foldline.providers.digest.text import (
     ELLIPSIS,
     attribute,
@@ -125,14 +128,31 @@ def _within(text: str, limit: int, count: CountTokens) -> str:
     return text
 
 
-def offer_tail(speeches: Sequence[Speech], *, prior: Sequence[str], detail: int) -> list[Item]:
+def offer_tail(speeches: Sequence[Speech], *, prior: Sequence[Item], detail: int) -> list[Item]:
     """Offer the beginnings of the last messages that say something, or of *prior* ones."""
-    telling = (speech for speech in reversed(speeches) if asks(speech.text))
-    last = islice(telling, _MOST_LAST)
-    new = [attribute(speech.by, one_line(speech.text)) for speech in last]
-    texts = new or list(reversed(prior[-_MOST_LAST:]))
+    told = ((speech, said) for speech in reversed(speeches) if (said := _told(speech.text)))
+    new = [
+        Item(attribute(speech.by, text), speech.position * STRIDE + place)
+        for speech, said in reversed([*islice(told, _MOST_LAST)])
+        for place, text in enumerate(said)
+    ]
+    # Of one message the text comes before its tables.
+    last = sorted(current(new), key=lambda item: (-(item.order // STRIDE), item.order))
+    last = last or list(reversed(prior[-_MOST_LAST:]))
+    newest = last[0].order // STRIDE if last else 0
     items = (
-        Item(shorten(text, limit=detail // 2 if place else detail), len(texts) - place)
-        for place, text in enumerate(texts)
+        replace(item, text=shorten(item.text, limit=detail if is_new else detail // 2))
+        for item in last
+        for is_new in [item.order // STRIDE == newest]
     )
     return [item for item in items if item.text]
+
+
+def _told(text: str) -> list[str]:
+    """Return what *text* says in one line, and each table in it in lines of its own."""
+    parts = list(apart(text)) if "|" in text else [(False, [text])]
+    said = " ".join(
+        ELLIPSIS if is_table else one_line("\n".join(lines)) for is_table, lines in parts
+    )
+    tables = (table_lines(lines, longest=LONGEST) for is_table, lines in parts if is_table)
+    return [*([said] if asks(said) else []), *chain.from_iterable(tables)]

@@ -27,10 +27,17 @@ from foldline.providers.digest.outline import (
     read_earlier,
     share_out,
 )
-from foldline.providers.digest.prose import focused, offer_quotes, offer_sentences, words_of
+from foldline.providers.digest.prose import (
+    focused,
+    offer_quotes,
+    offer_sentences,
+    said_before,
+    words_of,
+)
 from foldline.providers.digest.requests import offer_requests, offer_tail
 from foldline.providers.digest.span import Span
-from foldline.providers.digest.text import ELLIPSIS
+from foldline.providers.digest.tables import is_table
+from foldline.providers.digest.text import ELLIPSIS, bare
 from foldline.providers.digest.tool_use import Extractor
 from foldline.providers.digest.work import EXTRACTORS
 from foldline.reduction.evicted import LEAST_BUDGET, Lines, evicted, noted
@@ -198,10 +205,11 @@ def _offer(
     prior, speeches = material.earlier.lines, material.speeches
     requests = _requests(material, budget=budget, count=count)
     detail = min(max(budget * 2 // 3, _LEAST_DETAIL), _MOST_DETAIL)
-    tail = offer_tail(speeches, prior=prior(Section.LAST), detail=detail)
+    tail = offer_tail(speeches, prior=material.earlier.said(Section.LAST), detail=detail)
     rules = material.sections[Section.RULES]
-    known = [item.text for item in (*requests[:2], *rules[:4], *tail[:2])]
-    said = [*prior(Section.SAID), *prior(Section.LAST)]
+    # For a table there may be no room at the end; what has been said before it may show it then.
+    last = [item for item in tail if not is_table(bare(item.text))]
+    known = [item.text for item in (*requests[:2], *rules[:4], *last[:2])]
     focus = words_of(material.request.focus)
     offers: dict[Section, Sequence[Item]] = {
         Section.REQUESTS: requests,
@@ -210,7 +218,7 @@ def _offer(
         Section.EARLIER: offer_quotes(material.earlier.foreign, prior=prior(Section.EARLIER)),
         Section.SAID: offer_sentences(
             speeches,
-            prior=said,
+            prior=said_before(material.earlier),
             shown=known,
             budget=budget,
             focus=focus,
