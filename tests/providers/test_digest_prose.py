@@ -57,7 +57,7 @@ def test_the_number_of_a_day_ends_no_sentence() -> None:
     ],
 )
 def test_a_shortened_word_ends_no_sentence(sentence: str) -> None:
-    """Nor does a letter alone, or a word without a vowel; the sentence after it begins anew."""
+    """Nor does a letter alone, or a word without a vowel; the one after it is another sentence."""
     other = "And that is all of it."
 
     assert list(split_sentences(f"{sentence} {other}")) == [sentence, other]

@@ -150,13 +150,13 @@ def test_a_table_of_the_last_messages_has_a_line_of_its_own() -> None:
         "| item | EUR |\n|-|-|\n| venue | 8900 |",
     ]
     items = offer_tail(
-        said(f"The plan:\n\n{tables[0]}\n\nIs it fine?", f"Anew:\n{tables[1]}", role="assistant"),
+        said(f"The plan:\n\n{tables[0]}\n\nIs it fine?", f"Again:\n{tables[1]}", role="assistant"),
         prior=(),
         detail=80,
     )
 
     assert [item.text for item in items] == [
-        "assistant: Anew: …",
+        "assistant: Again: …",
         "assistant: item | EUR; venue | 8900",
         "assistant: The plan: … Is it fine?",
     ]

@@ -236,7 +236,7 @@ def test_tags_are_no_paths() -> None:
 
 
 def test_what_somebody_named_comes_before_what_a_later_list_has() -> None:
-    """An order that the assistant told of long ago is worth more than those of an answer since."""
+    """An order that the assistant named long ago is worth more than those of an answer since."""
     filler = [Message.assistant("Let me see.") for _ in range(40)]
     rows = ", ".join(f'{{"order": "NL-{7919 * n % 100_000:05}"}}' for n in range(40))
     told = Message.assistant("Order NL-119017 is paid.")
@@ -256,7 +256,7 @@ def test_a_call_names_its_own_arguments() -> None:
 
 
 def test_days_in_a_row_are_one_entry() -> None:
-    """Eight days are written as the first and the last, and the next fold goes on with them."""
+    """Eight days are written as the first and the last, and the next fold adds to them."""
     listed = "\n".join(f"2026-07-{day:02} | 5 | x" for day in (*range(1, 10), 12, 13))
     (line,) = lay_out(offer_entries(ledger_of(Message.tool("c", listed)).seen))
     earlier = SummaryRecord(Counts(user=1), {Section.SEEN: (line,)}).render()

@@ -1,5 +1,5 @@
 """
-What a speaker writes anew each time that something changes: tables, and figures after a label.
+What a speaker writes again each time that something changes: tables, and figures after a label.
 
 A table is one statement in one line, so that no row of it stands beside one of another version. The
 newest with the same head replaces those before it, and so does the newest figure of a label. Where the
