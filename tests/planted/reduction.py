@@ -295,8 +295,8 @@ many short calls are never outlined
 - return _bared(history, found, indexes=[*rest, *sorted(words)], wanted=fitting)
 + return found
 a paste that fits is cut
-- fitting = wanted - (budget.fitted - budget.relieved)
-+ fitting = wanted
+- least = wanted - (budget.full - budget.relieved) if goes_on else fitting
++ least = fitting = wanted
 the newest question is cut with the older ones
 - if at not in newest], newest):
 + ], []):

@@ -217,6 +217,15 @@ def test_the_newest_question_is_clipped_after_older_ones() -> None:
     assert first.tokens == pytest.approx(other.tokens, rel=0.2)
 
 
+def test_a_text_that_fits_is_shown_whole() -> None:
+    """A request between its usual size and the most that it may have leaves the user's words alone."""
+    history = History([Message.user(LONG * 30)])
+    excess = BUDGET_4K.fitted - BUDGET_4K.relieved
+
+    assert squeeze(history, excess, whole=frozenset({0})) == ()
+    assert indexes(squeeze(history, excess + 1, whole=frozenset({0}))) == [0]
+
+
 def test_what_tools_answer_stays_beside_a_long_text() -> None:
     """A text that fills the request is cut; small calls and results after it stay as they are."""
     calls = [ToolCallPart(f"c{n}", "read", f'{{"path": "conf/{n}.toml"}}') for n in range(5)]

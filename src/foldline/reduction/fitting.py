@@ -159,12 +159,27 @@ def squeezed(
     size = sum(now.get(at, history.tokens(at, at + 1)) for at in rest)
     least = min(wanted - (budget.full - budget.relieved), saved(history, found) + size - most)
     found = _outlined(history, found, indexes=rest, wanted=least, budget=budget)
-    # What users say is shown as long as it fits, and what they said last before all else.
+    fitting = wanted - (budget.fitted - budget.relieved)
+    found = _said_less(history, found, words=words, wanted=wanted, budget=budget)
+    found = _outlined(history, found, indexes=rest, wanted=fitting, budget=budget)
+    return _bared(history, found, indexes=[*rest, *sorted(words)], wanted=fitting)
+
+
+def _said_less(
+    history: History,
+    found: tuple[Shortened, ...],
+    *,
+    words: AbstractSet[int],
+    wanted: int,
+    budget: Budget,
+) -> tuple[Shortened, ...]:
+    """Return *found* and what clips the user's *words*, if the request does not fit with them."""
     fitting = wanted - (budget.fitted - budget.relieved)
     last = history.last_user()
     # Where tools go on answering, there is room for the next answers.
     goes_on = last is not None and last < len(history) - 1
     least = wanted - (budget.full - budget.relieved) if goes_on else fitting
+    # What they said last is shown before all else.
     newest = [] if last is None or last not in words else [last]
     for indexes in ([at for at in sorted(words) if at not in newest], newest):
         left = least - saved(history, found)
@@ -173,9 +188,7 @@ def squeezed(
             found = _narrowed(
                 history, found, indexes=indexes, limit=limit, wanted=least, budget=budget
             )
-    found = _outlined(history, found, indexes=sorted(words), wanted=fitting, budget=budget)
-    found = _outlined(history, found, indexes=rest, wanted=fitting, budget=budget)
-    return _bared(history, found, indexes=[*rest, *sorted(words)], wanted=fitting)
+    return _outlined(history, found, indexes=sorted(words), wanted=fitting, budget=budget)
 
 
 def _level(sizes: Iterable[int], left: int) -> int:

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import BlobPart, FilePart, TextPart, UriPart
-from foldline.history.tokens import TokenCounter
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.sendable import sendable
@@ -137,15 +136,14 @@ def quoted(
         if kind := _kind(history, at, config, pins):
             taken.setdefault(at, (kind, history[at]))
     new = {at for at, (kind, _) in taken.items() if kind == "pin" or at not in known or at in again}
-    # What there is for quotes of a weight: they compete with those that have as much or more.
+    blanks = {at: _blank(at, *taken[at], weigh) for at in new if at < cut}
+    # Those of a weight compete with those that have as much or more.
     room = [budget.beside] * len(Weight)
-    for at in sorted(filter(cut.__gt__, new.union(known)), reverse=True):
-        if at in new:
-            kind, message = taken[at]
-            blank = _blank(at, kind, message, weigh)
+    for at in sorted(blanks.keys() | known.keys(), reverse=True):
+        if blank := blanks.get(at):
             # What does not fit is not even counted.
-            is_read = kind != "user" or room[blank.weight] >= 0
-            known[at] = _read(blank, message, history.counter, config, budget) if is_read else blank
+            is_read = blank.kind != "user" or room[blank.weight] >= 0
+            known[at] = _read(blank, taken[at][1], history, config, budget) if is_read else blank
         if known[at].kind == "user":
             for less in range(known[at].weight + 1):
                 room[less] -= known[at].tokens
@@ -217,11 +215,12 @@ def tool_names(history: History, at: int) -> set[str]:
 def _read(
     blank: Quote,
     message: Message,
-    counter: TokenCounter,
+    history: History,
     config: HistoryReductionConfig,
     budget: Budget,
 ) -> Quote:
     """Return *blank* with the words of *message*."""
+    counter = history.counter
     whole = sendable("\n".join(_words(message)))
     whole = whole if whole.strip() else ""
     limit = budget.limit // 4 if blank.kind in {"pin", "tool"} else config.quote_user_messages

@@ -1,0 +1,100 @@
+"""What a digest takes for an identifier, and which of them come first."""
+
+from foldline.history.messages import Message
+from foldline.providers.digest.identifiers import Finder, kind_of
+from foldline.providers.digest.ledger import offer_entries
+from foldline.providers.digest.outline import lay_out
+from foldline.providers.digest.span import read_span
+from foldline.reduction.record import Counts, Section, SummaryRecord
+from tests.providers.test_digest_sections import call, ledger_of
+
+
+def test_a_number_is_whole() -> None:
+    """A mark between its thousands does not end it; between others it does."""
+    text = "It was $1,625, then €12,000.50; 365,900.75 -> 1,843,221 (1.234,56€); see A-1,200."
+
+    assert [*Finder().find(text)] == [
+        "$1,625",
+        "€12,000.50",
+        "365,900.75",
+        "1,843,221",
+        "1.234,56€",
+        "A-1",
+        "200",
+    ]
+    assert [*Finder().find("100,200,300,400,500,600,700 and 5,120")][:2] == ["100", "200"]
+
+
+def test_a_name_that_begins_like_a_month_is_none() -> None:
+    """A day follows the name of a month, whole or as it is abbreviated."""
+    text = "Marchmont 41, Mayor 5, Decide 3, March 4, Sept. 12, June 99"
+
+    assert [one for one in Finder().find(text) if kind_of(one) == "date"] == ["March 4", "Sept. 12"]
+
+
+def test_what_a_reading_is_limited_to_names_nothing() -> None:
+    """Neither where it begins nor how much is read, nor the ending of files; a port does."""
+    arguments = (
+        '{"path": "src/app.py", "offset": 1050, "max_lines": 2000, "port": 8443, "glob": "*.ts"}'
+    )
+
+    assert [one.value for one in ledger_of(call("read", arguments)).used] == ["src/app.py", "8443"]
+
+
+def test_escapes_of_json_are_characters() -> None:
+    """A name with an umlaut is no code, however often it was escaped; a quote stays one."""
+    text = r'{"name": "M\u00fcller \\u00d6zt\u00fcrk", "said": "\u0022Ab-12\u0022", "face": "\ud83d\ude00"}'
+    (result,) = read_span([Message.tool("c", text)], Finder()).results
+
+    assert "Müller Öztürk" in result.text
+    assert r"\u0022Ab-12" in result.text
+    assert "\U0001f600" in result.text
+
+
+def test_tags_are_no_paths() -> None:
+    """The end of an element of a page names nothing; an address in brackets does."""
+    page = "<html><ul><li>Order AB-12</li></ul></html> by <ann@example.com>, see /srv/app"
+
+    assert [*Finder().find(page)] == ["AB-12", "ann@example.com", "/srv/app"]
+
+
+def test_what_somebody_named_comes_before_what_a_later_list_has() -> None:
+    """An order that the assistant named long ago is worth more than those of an answer since."""
+    filler = [Message.assistant("Let me see.") for _ in range(40)]
+    rows = ", ".join(f'{{"order": "NL-{7919 * n % 100_000:05}"}}' for n in range(40))
+    told = Message.assistant("Order NL-119017 is paid.")
+    ledger = ledger_of(told, *filler, Message.tool("c", f"[{rows}]"))
+
+    assert ledger.seen[0].value == "NL-119017"
+
+
+def test_a_call_names_its_own_arguments() -> None:
+    """The label of an argument counts, whatever a result called the same value before."""
+    messages = [
+        Message.tool("a", '{"created": "2026-11-25"}'),
+        call("remind", '{"date": "2026-11-25"}'),
+    ]
+
+    assert lay_out(offer_entries(ledger_of(*messages).used)) == ("date: 2026-11-25",)
+
+
+def test_days_in_a_row_are_one_entry() -> None:
+    """Eight days are written as the first and the last, and the next fold adds to them."""
+    listed = "\n".join(f"2026-07-{day:02} | 5 | x" for day in (*range(1, 10), 12, 13))
+    (line,) = lay_out(offer_entries(ledger_of(Message.tool("c", listed)).seen))
+    earlier = SummaryRecord(Counts(user=1), {Section.SEEN: (line,)}).render()
+    more = Message.tool("c", "2026-07-10 and 2026-07-11, 2026-02-30")
+    (again,) = lay_out(offer_entries(ledger_of(more, earlier=earlier).seen))
+
+    assert line == "dates: 2026-07-01 to 2026-07-09, 2026-07-12, 2026-07-13"
+    assert again == "dates: 2026-07-01 to 2026-07-13, 2026-02-30"
+
+
+def test_few_days_stay_as_they_are() -> None:
+    """Seven in a row are seven entries, and what only looks like a row of days is kept as it is."""
+    listed = "dates: 2026-09-01 to 2026-08-01, 2026-09-02 to 2030-01-01"
+    earlier = SummaryRecord(Counts(user=1), {Section.SEEN: (listed,)}).render()
+    days = " ".join(f"2026-07-0{day}" for day in range(1, 8))
+
+    assert "to" not in lay_out(offer_entries(ledger_of(Message.tool("c", days)).seen))[0]
+    assert lay_out(offer_entries(ledger_of(earlier=earlier).seen)) == (listed,)
