@@ -10,7 +10,7 @@ from foldline.history.history import History
 from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.history.parts import BlobPart, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.history.tokens import TokenEstimator
-from foldline.reduction.budget import budget_of
+from foldline.reduction.budget import Budget, budget_of
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.questions import unasked
 from foldline.reduction.quotes import Pins, Quote, Weight, joined, quoted, tool_names, within
@@ -30,6 +30,22 @@ def weigh(text: str) -> Weight:
     if is_rule(text):
         return Weight.RULE
     return Weight.STATEMENT if unasked(text) not in {"", "Thanks."} else Weight.QUESTION
+
+
+def of_all(
+    history: History, *, pins: Pins | None = None, budget: Budget = BUDGET
+) -> tuple[Quote, ...]:
+    """Return the quotes of the first fold, which takes all of *history* out of the view."""
+    return quoted(
+        history,
+        (),
+        aged=range(len(history)),
+        cut=len(history),
+        pins=pins,
+        config=CONFIG,
+        budget=budget,
+        weigh=weigh,
+    )
 
 
 def said() -> list[Message]:
@@ -235,16 +251,7 @@ def test_what_has_a_rule_gives_way_last() -> None:
         [*(Message.user(never if n in {1, 3, 700} else f"number {n}") for n in range(1_000))]
     )
     budget = replace(BUDGET, limit=4_000, instructions=0, tools=0, system=0)
-    found = quoted(
-        history,
-        (),
-        aged=range(1_000),
-        cut=1_000,
-        pins=[(5, history[5])],
-        config=CONFIG,
-        budget=budget,
-        weigh=weigh,
-    )
+    found = of_all(history, pins=[(5, history[5])], budget=budget)
     shown = [one.index for one in found if one.text and one.kind == "user"]
 
     assert shown[:3] == [1, 3, 700]
@@ -271,16 +278,7 @@ def test_what_does_not_fit_is_not_counted() -> None:
     history = History([Message.user("a word")] * 1_000, counter=counter)
     before = counter.calls
     budget = replace(BUDGET, limit=4_000, instructions=0, tools=0, system=0)
-    found = quoted(
-        history,
-        (),
-        aged=range(1_000),
-        cut=1_000,
-        pins=None,
-        config=CONFIG,
-        budget=budget,
-        weigh=weigh,
-    )
+    found = of_all(history, budget=budget)
 
     texts = [one.text for one in found]
     assert len(texts) == 1_000
@@ -368,16 +366,7 @@ def test_questions_give_way_before_statements() -> None:
         "Is it so? " * 40,
     ]
     history = History(map(Message.user, ["first", *stated, *asked]))
-    found = quoted(
-        history,
-        (),
-        aged=range(len(history)),
-        cut=len(history),
-        pins=None,
-        config=CONFIG,
-        budget=BUDGET,
-        weigh=weigh,
-    )
+    found = of_all(history)
     room = sum(one.tokens for one in found if one.text in stated)
 
     assert [one.text for one in found if one.only_asks] == asked
@@ -390,16 +379,7 @@ def test_questions_take_no_room_of_older_statements() -> None:
     history = History(
         [Message.user("first"), Message.user("I live at 212."), *[Message.user("And now?")] * 500]
     )
-    found = quoted(
-        history,
-        (),
-        aged=range(502),
-        cut=502,
-        pins=None,
-        config=CONFIG,
-        budget=replace(BUDGET, limit=4_000, instructions=0, tools=0, system=0),
-        weigh=weigh,
-    )
+    found = of_all(history, budget=replace(BUDGET, limit=4_000, instructions=0, tools=0, system=0))
     shown = [one.index for one in found if one.text]
 
     assert shown[:2] == [0, 1]

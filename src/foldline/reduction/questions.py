@@ -2,13 +2,14 @@
 
 import re
 
+from foldline.reduction.statements import statements
+
 
 __all__ = ["unasked"]
 
 
 # What is longer says something.
 _LONGEST = 300
-_SENTENCES = re.compile(r"(?<=[.!?…。！？｡؟\n])").split
 _MARKS = ("?", "？", "؟")
 # Of figures and dates, addresses, paths and names in code.
 _HAS_FACT = re.compile(r"[\d@_/\\`]").search
@@ -18,6 +19,6 @@ def unasked(text: str) -> str:
     """Return *text* without its questions; one that names a figure, an address or an id is kept."""
     if len(text) > _LONGEST:
         return text
-    return "".join(
-        one for one in _SENTENCES(text) if not one.rstrip().endswith(_MARKS) or _HAS_FACT(one)
-    ).strip()
+    return "\n".join(
+        one for one in statements(text) if not one.rstrip().endswith(_MARKS) or _HAS_FACT(one)
+    )

@@ -105,13 +105,11 @@ class Said:
     def _is_forbidden(self, ban: str) -> bool:
         """Whether the user forbade what *ban* names, or does, but for one word of it."""
         names, meant = [*map(str.lower, _NAMES(ban))], {*_meaning(ban)}
-        for one in filter(_BANS, self._user_said):
-            said = {*_meaning(one)}
-            if any(name in one for name in names):
-                return True
-            if meant & said & _EFFECTS and len(meant - said) <= 1:
-                return True
-        return False
+        return any(
+            any(name in one for name in names)
+            or (meant & said & _EFFECTS and len(meant - said) <= 1)
+            for one, said in self._forbidden
+        )
 
     def _has(self, order: Order) -> bool:
         wanted = _wanted(order)
@@ -214,6 +212,10 @@ class Said:
         users = (one.text for one in self._request.messages if one.role == "user")
         texts = (*self._request.shown, *users)
         return [folded(one) for text in texts if len(text) <= TYPED for one in statements(text)]
+
+    @cached_property
+    def _forbidden(self) -> list[tuple[str, set[str]]]:
+        return [(one, {*_meaning(one)}) for one in self._user_said if _BANS(one)]
 
     @cached_property
     def _contents(self) -> list[set[str]]:

@@ -56,15 +56,15 @@ class Earlier(Struct, frozen=True):
         """Return the items that the records have in *section*, oldest first."""
         return [line for record in self.records for line in record.lines(section)]
 
-    def said(self, *sections: Section) -> "list[Item]":
-        """Return the lines of *sections* among all that was said before, in their places."""
+    def said(self, section: Section) -> "list[Item]":
+        """Return the lines of *section* among all that was said before, in their places."""
         return [
             Item(line, (place - len(self.records)) * STRIDE + row * _LINE)
             for place, record in enumerate(self.records)
-            for row, (section, line) in enumerate(
-                (section, line) for section in _SPOKEN for line in record.lines(section)
+            for row, (name, line) in enumerate(
+                (name, line) for name in _SPOKEN for line in record.lines(name)
             )
-            if section in sections
+            if name is section
         ]
 
 
