@@ -67,6 +67,22 @@ def _verify(path: Path, key: ThreadKey = ONE) -> list[str]:
     return asyncio.run(run())
 
 
+def test_counted_reminders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread whose reminders were counted as messages of the user is whole."""
+    reminder = Message.user("<system-reminder>The list is empty.</system-reminder>")
+
+    async def run() -> list[str]:
+        store = MemoryStore()
+        thread = await store.thread("one")
+        with monkeypatch.context() as patched:
+            patched.setattr(Message, "is_from_user", property(lambda one: one.role == "user"))
+            await thread.add_messages([Message.user("Go on."), reminder])
+        await thread.add_messages([Message.assistant("Done."), reminder, Message.user("Good.")])
+        return await faults_of(store, thread.key)
+
+    assert asyncio.run(run()) == []
+
+
 def _verify_all(path: Path) -> list[Verified]:
     async def run() -> list[Verified]:
         async with _store(path) as store:

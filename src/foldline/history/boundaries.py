@@ -64,4 +64,4 @@ def safe_cut(
 
 
 def _opens_exchange(history: History, index: int) -> bool:
-    return index < len(history) and history[index].role == "user"
+    return index < len(history) and history[index].is_from_user

@@ -149,6 +149,11 @@ class History(Sequence[Message]):
         self._system_at.append(self._length)
         self._system_tokens += tokens
 
+    def _hold_user(self, message: Message, position: int) -> None:
+        self._open.clear()
+        if message.is_from_user:
+            self._users.append(position)
+
     def _hold(self, rows: Iterable[tuple[Message, int]]) -> None:
         held, sums, peaks, whole = self._messages, self._tokens, self._peaks, self._whole
         position, total, before = self._length, sums[-1], held[-1] if held else None
@@ -165,8 +170,7 @@ class History(Sequence[Message]):
                 peaks.pop()
             peaks.append((position, size))
             if role == "user":
-                self._users.append(position)
-                self._open.clear()
+                self._hold_user(message, position)
             if message.metadata is not None:
                 self._marked.append(position)
             reach = position
@@ -410,9 +414,8 @@ class History(Sequence[Message]):
         """
         Return the smallest index from which on there are at most *size* of *unit*.
 
-        It is never after the newest message, so that a view always holds that one. With exchanges
-        it is where one begins, so that each is kept whole. It is at least the start of the part in
-        memory.
+        It is within what is in memory, whose newest message a view always holds. With exchanges it
+        is where one begins, so that each is kept whole.
         """
         first, last = self._prefix.length, len(self) - 1
         if unit == "messages" or size == 0:
@@ -484,12 +487,7 @@ class History(Sequence[Message]):
         return self._last_reasoning >= start
 
     def is_damaged(self, start: int) -> bool:
-        """
-        Whether `repair` may change the messages from *start* on.
-
-        It does not if each call there has its one result directly after it; from *start* on, no
-        result is of a call before it.
-        """
+        """Whether `repair` may change messages from *start* on: calls without their one result after."""
         return bool(self._asked) or self._last_damage >= start
 
 

@@ -17,6 +17,7 @@ from foldline.history.parts import (
     as_result,
     is_opaque,
 )
+from foldline.history.reminders import is_reminder
 
 
 __all__ = [
@@ -260,6 +261,15 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     def text(self) -> str:
         """The text parts joined by newlines; empty if there are none."""
         return "\n".join(part.content for part in self.parts if isinstance(part, TextPart))
+
+    @property
+    def is_from_user(self) -> bool:
+        """Whether the role is user, and there is more than reminders of a harness."""
+        if self.role != "user":
+            return False
+        return not self.parts or any(
+            not isinstance(part, TextPart) or not is_reminder(part.content) for part in self.parts
+        )
 
     @property
     def tool_calls(self) -> tuple[ToolCallPart, ...]:

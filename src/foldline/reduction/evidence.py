@@ -145,7 +145,7 @@ def _facts(messages: Iterable[Message]) -> Iterator[_Fact]:
     calls: dict[str, ToolCallPart] = {}
     for message in messages:
         calls |= {call.id: call for call in message.tool_calls}
-        if message.role == "user" and len(message.text) <= TYPED:
+        if message.is_from_user and len(message.text) <= TYPED:
             for one in statements(message.text):
                 yield _Fact(said=stems(one), is_done=_is_done(one))
         if message.role == "tool" and message.text:

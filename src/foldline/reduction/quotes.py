@@ -182,7 +182,7 @@ def _kind(
         return "pin"
     if config.strategy == "message_counting" or message.is_summary:
         return None
-    if message.role == "user" and config.quote_user_messages:
+    if message.is_from_user and config.quote_user_messages:
         return "first" if history.exchanges(at) == history.exchanges(0) else "user"
     rules: Mapping[str, str] = config.tool_rules
     if rules and message.role == "tool":

@@ -203,13 +203,13 @@ class Said:
 
     @cached_property
     def _typed(self) -> list[set[str]]:
-        users = (one.text for one in self._request.messages if one.role == "user")
+        users = (one.text for one in self._request.messages if one.is_from_user)
         texts = (*users, *self._request.shown)
         return [content(words(text)) for text in texts if len(text) <= TYPED]
 
     @cached_property
     def _user_said(self) -> list[str]:
-        users = (one.text for one in self._request.messages if one.role == "user")
+        users = (one.text for one in self._request.messages if one.is_from_user)
         texts = (*self._request.shown, *users)
         return [folded(one) for text in texts if len(text) <= TYPED for one in statements(text)]
 

@@ -194,7 +194,7 @@ def extended(
         else:
             tokens += own
             digest = chain_digest(digest, message)
-            users += message.role == "user"
+            users += message.is_from_user
             if message.metadata is not None and PIN_KEY in message.metadata:
                 pins = (*pins, position)
         counts = MessageRow(

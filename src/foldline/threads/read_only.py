@@ -266,7 +266,7 @@ class ReadOnlyThread:
             return self.display_name
         stop = min(self.count, _LOOKED_AT)
         for message in await self._guarded(lambda reader: reader.messages(0, stop)):
-            if message.role == "user" and message.text.strip():
+            if message.is_from_user and message.text.strip():
                 text = " ".join(message.text.split())
                 is_long = len(text) > _NAME_LENGTH
                 return text[: _NAME_LENGTH - 3] + "..." if is_long else text

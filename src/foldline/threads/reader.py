@@ -241,7 +241,7 @@ class ThreadReader:
         user = None
         if pinned is not None and 0 <= pinned < length:
             user = await self._message_at(pinned, system)
-        elif counts.users and not any(known.message.role == "user" for known in rows[1:]):
+        elif counts.users and not any(known.message.is_from_user for known in rows[1:]):
             user = await self._last_user(_seq_of(length - 1, system) + 1)
         before = None if user is None else await self._counts_at(user.counts.position - 1, system)
         before_user = 0 if before is None else before.tokens
@@ -265,7 +265,7 @@ class ThreadReader:
         while stop > 0:
             start = max(0, stop - stride)
             for known in reversed(await self._known(start, stop)):
-                if known.message.role == "user":
+                if known.message.is_from_user:
                     return known
             stop, stride = start, min(4 * stride, _PAGE)
         return None

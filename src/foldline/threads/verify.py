@@ -207,8 +207,10 @@ class _Check:
         except StoreCorruptError:
             problem = "its content cannot be read"
             raise StoreCorruptError(problem) from None
-        is_system, users = message.role == "system", head.users + (message.role == "user")
-        is_counted = (counts.position, counts.users) == (head.length, users)
+        is_system, new = message.role == "system", counts.users - head.users
+        # Earlier versions counted reminders as messages of the user.
+        is_user = message.is_from_user <= new <= (message.role == "user")
+        is_counted = counts.position == head.length and is_user
         is_more = counts.tokens >= (head.system_tokens if is_system else head.tokens)
         for is_right, problem in (
             (row.system == is_system, "it is marked with another role than its message has"),
@@ -225,7 +227,7 @@ class _Check:
             count=head.count + 1,
             system=head.system + is_system,
             system_tokens=counts.tokens if is_system else head.system_tokens,
-            users=users,
+            users=counts.users,
             tokens=head.tokens if is_system else counts.tokens,
             digest=counts.digest,
             seal=row.seal,

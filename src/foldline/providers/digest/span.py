@@ -110,10 +110,10 @@ def read_span(messages: Iterable[Message], finder: Finder, earlier: Iterable[str
                 case _:
                     pass
         text = ends("\n".join(said))
-        if message.role != "tool":
+        if message.role != "tool" and (message.role != "user" or message.is_from_user):
             speeches.append(Speech(place, message.role, text, agents[place]))
         elif text:
-            # Text beside, or instead of, the result of a known call is a result too.
+            # Text beside, or instead of, the result of a known call is a result too, as a reminder is.
             results.append(Result(place, "", text))
     spoken = [one for one in _cleaned(speeches, finder) if one.text.strip()]
     return Span(roles, tuple(spoken), _calls(calls, finder), tuple(_cleaned(results, finder)))

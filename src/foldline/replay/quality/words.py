@@ -50,7 +50,7 @@ def rules(folded: Sequence[Message], seen: str) -> Iterator[Told]:
 
 def _users(folded: Sequence[Message]) -> Iterator[tuple[int, str]]:
     for index, message in enumerate(folded):
-        if message.role == "user" and message.text.strip():
+        if message.is_from_user and message.text.strip():
             yield index, message.text
 
 

@@ -1,0 +1,102 @@
+"""Reminders that a harness puts in the place of a user are none of the user's messages."""
+
+import pytest
+
+from foldline.agent.reducer import HistoryReducer
+from foldline.history.formats.anthropic import from_anthropic
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.history.parts import TextPart, UriPart
+from foldline.history.reminders import is_reminder
+from foldline.reduction.config import HistoryReductionConfig
+from tests.linearity import is_linear
+
+
+NOTE = "<system-reminder>\nThe to-do list is empty. Never mention this.\n</system-reminder>"
+QUESTION = "Why is tests/test_pay.py flaky? Tell me the cause at the end."
+
+
+def loop(calls: int) -> list[dict[str, object]]:
+    """Return what a coding agent sends by Anthropic's API, with a reminder beside each result."""
+    items: list[dict[str, object]] = [{"role": "user", "content": QUESTION}]
+    for at in range(calls):
+        call = {
+            "type": "tool_use",
+            "id": f"t{at}",
+            "name": "Read",
+            "input": {"path": f"src/m{at}.py"},
+        }
+        result = {"type": "tool_result", "tool_use_id": f"t{at}", "content": f"module {at}\n" * 30}
+        items += [
+            {"role": "assistant", "content": [call]},
+            {"role": "user", "content": [result, {"type": "text", "text": NOTE}]},
+        ]
+    return items
+
+
+@pytest.mark.parametrize(
+    "text", [NOTE, f"\n{NOTE}\n{NOTE} ", "<environment_context>x</environment_context>"]
+)
+def test_only(text: str) -> None:
+    """A text of nothing but reminders is one, whatever is between them."""
+    assert is_reminder(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "a",
+        f"{NOTE} And now?",
+        f"Look: {NOTE}",
+        "<system-reminder>",
+        "<p>Mine.</p>",
+        "</system-reminder>",
+    ],
+)
+def test_none(text: str) -> None:
+    """What a user writes beside a reminder, or in a tag of another name, is the user's."""
+    assert not is_reminder(text)
+
+
+def test_parts() -> None:
+    """A picture beside a reminder is the user's, and no other role says what a user does."""
+    picture = UriPart("image", "https://example.org/a.png")
+    assert Message(role="user", parts=(TextPart(NOTE), picture)).is_from_user
+    assert Message(role="user").is_from_user
+    assert not Message(role="user", parts=(TextPart(NOTE), TextPart(NOTE))).is_from_user
+    assert not Message.assistant("a").is_from_user
+
+
+@pytest.mark.parametrize("unit", [NOTE, "<system-reminder>", " "])
+def test_linear(unit: str) -> None:
+    """Many reminders, and many that never end, take time that grows with their length."""
+    assert is_linear(is_reminder, " ", unit)
+
+
+def test_one_exchange() -> None:
+    """Reminders beside results begin no exchange: the question stays the last that the user said."""
+    history = History(from_anthropic(loop(30)))
+    assert history.exchanges() == 1
+    assert history.last_user() == 0
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        HistoryReductionConfig(context_window_size=4_000),
+        HistoryReductionConfig(
+            context_window_size=4_000, target_count=3, summarization_threshold=2
+        ),
+    ],
+)
+def test_view(config: HistoryReductionConfig) -> None:
+    """The question stays in a view, and no reminder is quoted or listed as a rule."""
+    reduced = HistoryReducer(config).reduce_sync(loop(40))
+    assert reduced.event.removed_count
+    summary, question = map(str, reduced.messages[1:3])
+    assert QUESTION in question
+    assert "Record of" in summary
+    assert "system-reminder" not in summary
+    assert "Never mention" not in summary
