@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from string import ascii_lowercase
 
 import pytest
 from msgspec.structs import replace
@@ -244,12 +245,19 @@ def test_the_oldest_give_way() -> None:
     assert joined("Summary", left).startswith("Summary\n\nQuoted word for word")
 
 
+def test_equal_ones_are_quoted_once() -> None:
+    """Of equal messages of the user the newest is quoted, and older ones take no room of others."""
+    history = History(
+        [Message.user("a request"), Message.user("a fact"), *[Message.user("Continue.")] * 60]
+    )
+    quotes = of_all(history, budget=replace(BUDGET, limit=480, instructions=0, tools=0, system=0))
+    assert [one.index for one in quotes if one.text] == [0, 1, 61]
+
+
 def test_what_has_a_rule_gives_way_last() -> None:
     """A message with a rule stays beside newer ones, of rules the newest; a pin or a result has none."""
-    never = "Never touch the old branch."
-    history = History(
-        [*(Message.user(never if n in {1, 3, 700} else f"number {n}") for n in range(1_000))]
-    )
+    rules = {n: f"Never touch branch {n}." for n in (1, 3, 700)}
+    history = History([*(Message.user(rules.get(n, f"number {n}")) for n in range(1_000))])
     budget = replace(BUDGET, limit=4_000, instructions=0, tools=0, system=0)
     found = of_all(history, pins=[(5, history[5])], budget=budget)
     shown = [one.index for one in found if one.text and one.kind == "user"]
@@ -275,14 +283,14 @@ def test_what_does_not_fit_is_not_counted() -> None:
             return len(text)
 
     counter = Counter()
-    history = History([Message.user("a word")] * 1_000, counter=counter)
+    history = History([Message.user(f"a word {n}") for n in range(1_000)], counter=counter)
     before = counter.calls
     budget = replace(BUDGET, limit=4_000, instructions=0, tools=0, system=0)
     found = of_all(history, budget=budget)
 
     texts = [one.text for one in found]
     assert len(texts) == 1_000
-    assert texts[-3:] == ["a word"] * 3
+    assert texts[-3:] == [f"a word {n}" for n in (997, 998, 999)]
     assert not any(texts[1:900])
     assert counter.calls - before < 100
 
@@ -376,12 +384,11 @@ def test_questions_give_way_before_statements() -> None:
 
 def test_questions_take_no_room_of_older_statements() -> None:
     """A fact is read and quoted however many questions came since; some of these stay beside it."""
-    history = History(
-        [Message.user("first"), Message.user("I live at 212."), *[Message.user("And now?")] * 500]
-    )
+    asked = [f"And {one}{two}?" for one in ascii_lowercase for two in ascii_lowercase]
+    history = History(map(Message.user, ["first", "I live at 212.", *asked]))
     found = of_all(history, budget=replace(BUDGET, limit=4_000, instructions=0, tools=0, system=0))
     shown = [one.index for one in found if one.text]
 
     assert shown[:2] == [0, 1]
-    assert shown[2:] == [*range(shown[2], 502)]
+    assert shown[2:] == [*range(shown[2], len(history))]
     assert 20 < len(shown) < 100

@@ -112,7 +112,7 @@ def quoted(
     """
     Return the quotes of a fold, oldest first.
 
-    Of user messages those that fit: rules, then statements, then questions, the newest of each first.
+    Of user messages those that fit: rules, then statements, then questions, the newest of each first, equal ones once.
 
     Args:
         history: The full history.
@@ -138,13 +138,17 @@ def quoted(
     new = {at for at, (kind, _) in taken.items() if kind == "pin" or at not in known or at in again}
     blanks = {at: _blank(at, *taken[at], weigh) for at in new if at < cut}
     # Those of a weight compete with those that have as much or more.
-    room = [budget.beside] * len(Weight)
+    room, said = [budget.beside] * len(Weight), {""}
     for at in sorted(blanks.keys() | known.keys(), reverse=True):
         if blank := blanks.get(at):
             # What does not fit is not even counted.
             is_read = blank.kind != "user" or room[blank.weight] >= 0
             known[at] = _read(blank, taken[at][1], history, config, budget) if is_read else blank
         if known[at].kind == "user":
+            # Of equal ones the newest is enough.
+            if known[at].text in said:
+                known[at] = _emptied(known[at])
+            said.add(known[at].text)
             for less in range(known[at].weight + 1):
                 room[less] -= known[at].tokens
     return within([known[at] for at in sorted(known)], budget.beside, "user")
@@ -272,10 +276,11 @@ def within(quotes: Sequence[Quote], room: int, *kinds: QuoteKind) -> tuple[Quote
         if one.kind in kinds:
             room -= one.tokens
             gone.update([one.index] if room < 0 else [])
-    return tuple(
-        replace(one, text="", tokens=0, is_whole=False) if one.index in gone else one
-        for one in quotes
-    )
+    return tuple(_emptied(one) if one.index in gone else one for one in quotes)
+
+
+def _emptied(quote: Quote) -> Quote:
+    return replace(quote, text="", tokens=0, is_whole=False)
 
 
 def is_line(text: str) -> bool:
