@@ -7,7 +7,7 @@ from foldline.history.formats.anthropic import from_anthropic
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart, UriPart
-from foldline.history.reminders import is_reminder
+from foldline.history.reminders import is_reminder, without_reminders
 from foldline.reduction.config import HistoryReductionConfig
 from tests.linearity import is_linear
 
@@ -58,6 +58,20 @@ def test_only(text: str) -> None:
 def test_none(text: str) -> None:
     """What a user writes beside a reminder, or in a tag of another name, is the user's."""
     assert not is_reminder(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (f"And now?\n{NOTE}", "And now?"),
+        (f"{NOTE} a {NOTE} b", "a  b"),
+        ("  as it was ", "  as it was "),
+        ("<system-reminder> open", "<system-reminder> open"),
+    ],
+)
+def test_left(text: str, left: str) -> None:
+    """What a user writes stays when reminders are taken out, and a text without one stays as it is."""
+    assert without_reminders(text) == left
 
 
 def test_parts() -> None:

@@ -245,6 +245,21 @@ def test_the_oldest_give_way() -> None:
     assert joined("Summary", left).startswith("Summary\n\nQuoted word for word")
 
 
+def test_reminders_beside_a_request_are_not_quoted() -> None:
+    """A harness's reminder beside what the user says takes no room; the first message has it."""
+    note = "\n<system-reminder>Use the to-do list.</system-reminder>"
+    history = History(
+        [Message.user(f"{text}{note}") for text in ("Build it.", "Is it done?", "Test it.")]
+    )
+    first, *others = of_all(history)
+    assert first.text == f"Build it.{note}"
+    assert [(one.text, one.is_whole) for one in others] == [
+        ("Is it done?", True),
+        ("Test it.", True),
+    ]
+    assert [one.only_asks for one in others] == [True, False]
+
+
 def test_equal_ones_are_quoted_once() -> None:
     """Of equal messages of the user the newest is quoted, and older ones take no room of others."""
     history = History(

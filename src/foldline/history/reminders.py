@@ -4,7 +4,10 @@ What a harness says in the place of a user: reminders, each in a tag of its own.
 Claude Code puts them beside tool results, Codex before the first message.
 """
 
-__all__ = ["is_reminder"]
+from collections.abc import Iterator
+
+
+__all__ = ["is_reminder", "without_reminders"]
 
 
 _TAGS = (
@@ -17,20 +20,26 @@ _TAGS = (
     "task-notification",
 )
 _MARKS = tuple([(f"<{tag}>", f"</{tag}>") for tag in _TAGS])
-_FIRST = "< \n"
+_FIRST = ("<", " ", "\n")
 
 
 def is_reminder(text: str) -> bool:
     """Whether *text* is nothing but reminders."""
-    at = 0 if text[:1] in _FIRST else -1
-    while 0 <= at < len(text):
-        at = at + 1 if text[at].isspace() else _after(text, at)
-    return at > 0 and not text.isspace()
+    return text.startswith(_FIRST) and not text.isspace() and not without_reminders(text)
 
 
-def _after(text: str, at: int) -> int:
-    """Return where the reminder ends that begins at *at*, or -1 if none does."""
+def without_reminders(text: str) -> str:
+    """Return what is left of *text*; a tag without an end is no reminder."""
+    left = text
     for begin, end in _MARKS:
-        if text.startswith(begin, at) and (stop := text.find(end, at)) >= 0:
-            return stop + len(end)
-    return -1
+        if begin in left:
+            left = "".join(_around(left, begin, end))
+    return text if left is text else left.strip()
+
+
+def _around(text: str, begin: str, end: str) -> Iterator[str]:
+    done = 0
+    while (start := text.find(begin, done)) >= 0 and (stop := text.find(end, start)) >= 0:
+        yield text[done:start]
+        done = stop + len(end)
+    yield text[done:]

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import BlobPart, FilePart, TextPart, UriPart
+from foldline.history.reminders import without_reminders
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.sendable import sendable
@@ -226,6 +227,8 @@ def _read(
     """Return *blank* with the words of *message*."""
     counter = history.counter
     whole = sendable("\n".join(_words(message)))
+    # The first message often has the project's instructions in one.
+    whole = without_reminders(whole) if blank.kind == "user" else whole
     whole = whole if whole.strip() else ""
     limit = budget.limit // 4 if blank.kind in {"pin", "tool"} else config.quote_user_messages
     note = f"\n[… {{count}} characters left out: {pointer(blank.index, recall=budget.recall)} …]\n"
@@ -236,7 +239,7 @@ def _read(
 
 
 def _blank(at: int, kind: QuoteKind, message: Message, weigh: Callable[[str], Weight]) -> Quote:
-    weight = weigh(message.text) if kind == "user" else Weight.STATEMENT
+    weight = weigh(without_reminders(message.text)) if kind == "user" else Weight.STATEMENT
     return Quote(
         index=at,
         kind=kind,

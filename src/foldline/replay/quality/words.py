@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
+from foldline.history.reminders import without_reminders
 from foldline.providers.digest.rules import rules_in
 from foldline.replay.quality.identifiers import call_arguments
 from foldline.replay.quality.trail import writes
@@ -50,8 +51,8 @@ def rules(folded: Sequence[Message], seen: str) -> Iterator[Told]:
 
 def _users(folded: Sequence[Message]) -> Iterator[tuple[int, str]]:
     for index, message in enumerate(folded):
-        if message.is_from_user and message.text.strip():
-            yield index, message.text
+        if message.is_from_user and (text := without_reminders(message.text)).strip():
+            yield index, text
 
 
 def _told(index: int, text: str, shown: str) -> Told:
