@@ -149,11 +149,6 @@ class History(Sequence[Message]):
         self._system_at.append(self._length)
         self._system_tokens += tokens
 
-    def _hold_user(self, message: Message, position: int) -> None:
-        self._open.clear()
-        if message.is_from_user:
-            self._users.append(position)
-
     def _hold(self, rows: Iterable[tuple[Message, int]]) -> None:
         held, sums, peaks, whole = self._messages, self._tokens, self._peaks, self._whole
         position, total, before = self._length, sums[-1], held[-1] if held else None
@@ -169,8 +164,9 @@ class History(Sequence[Message]):
             while peaks and peaks[-1][1] <= size:
                 peaks.pop()
             peaks.append((position, size))
-            if role == "user":
-                self._hold_user(message, position)
+            if role == "user" and message.is_from_user:
+                self._users.append(position)
+                self._open.clear()
             if message.metadata is not None:
                 self._marked.append(position)
             reach = position

@@ -267,9 +267,14 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
         """Whether the role is user, and there is more than reminders of a harness."""
         if self.role != "user":
             return False
-        return not self.parts or any(
-            not isinstance(part, TextPart) or not is_reminder(part.content) for part in self.parts
-        )
+        for part in self.parts:
+            if (
+                not isinstance(part, TextPart)
+                or part.content[:1] not in "< \n"
+                or not is_reminder(part.content)
+            ):
+                return True
+        return not self.parts
 
     @property
     def tool_calls(self) -> tuple[ToolCallPart, ...]:

@@ -20,12 +20,11 @@ _TAGS = (
     "task-notification",
 )
 _MARKS = tuple([(f"<{tag}>", f"</{tag}>") for tag in _TAGS])
-_FIRST = ("<", " ", "\n")
 
 
 def is_reminder(text: str) -> bool:
     """Whether *text* is nothing but reminders."""
-    return text.startswith(_FIRST) and not text.isspace() and not without_reminders(text)
+    return bool(text.strip()) and not without_reminders(text)
 
 
 def without_reminders(text: str) -> str:

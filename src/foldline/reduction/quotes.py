@@ -113,7 +113,7 @@ def quoted(
     """
     Return the quotes of a fold, oldest first.
 
-    Of user messages those that fit: rules, then statements, then questions, the newest of each first, equal ones once.
+    Of user messages those that fit, equal ones once: rules, then statements, then questions, the newest first.
 
     Args:
         history: The full history.
@@ -142,16 +142,13 @@ def quoted(
     room, said = [budget.beside] * len(Weight), {""}
     for at in sorted(blanks.keys() | known.keys(), reverse=True):
         if blank := blanks.get(at):
-            # What does not fit is not even counted.
-            is_read = blank.kind != "user" or room[blank.weight] >= 0
-            known[at] = _read(blank, taken[at][1], history, config, budget) if is_read else blank
-        if known[at].kind == "user":
-            # Of equal ones the newest is enough.
-            if known[at].text in said:
-                known[at] = _emptied(known[at])
-            said.add(known[at].text)
-            for less in range(known[at].weight + 1):
-                room[less] -= known[at].tokens
+            may_fit = blank.kind != "user" or room[blank.weight] >= 0
+            known[at] = _read(blank, taken[at][1], history, config, budget) if may_fit else blank
+        if (one := known[at]).kind == "user":
+            one = known[at] = _emptied(one) if one.text in said else one
+            said.add(one.text)
+            for less in range(one.weight + 1):
+                room[less] -= one.tokens
     return within([known[at] for at in sorted(known)], budget.beside, "user")
 
 
