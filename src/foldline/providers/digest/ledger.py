@@ -32,6 +32,8 @@ class Entry(Struct, frozen=True, gc=False):
     label: str
     last: int = 0
     """Where it came last; 0 in an earlier summary."""
+    is_weak: bool = False
+    """Whether it means little without its sentence."""
 
 
 class Ledger(Struct, frozen=True):
@@ -297,7 +299,8 @@ def _take_in_turn(old: Iterable[Entry], new: Iterable[Entry], finder: Finder) ->
     for entry in known.values():
         ranks[_weakness(entry, finder)].append(entry)
     strong, weak, small = ranks
-    return [*strong, *weak, *small[:_MOST_SMALL]][:_MOST]
+    weak = [replace(entry, is_weak=True) for entry in [*weak, *small[:_MOST_SMALL]]]
+    return [*strong, *weak][:_MOST]
 
 
 def _weakness(entry: Entry, finder: Finder) -> int:
@@ -308,7 +311,10 @@ def _weakness(entry: Entry, finder: Finder) -> int:
     digits = sum(map(str.isdigit, entry.value))
     if digits < _FEW_NAMED_DIGITS:
         return 2
-    return int(digits < _FEW_DIGITS and entry.label == _KIND_LABELS["number"])
+    if entry.label == _KIND_LABELS["number"]:
+        return int(digits < _FEW_DIGITS)
+    # What JSON names otherwise is a measurement.
+    return int(not entry.label.lower().endswith(_ID_ENDINGS))
 
 
 def _is_noise(kind: str, value: str, tally: _Tally) -> bool:
@@ -341,6 +347,7 @@ def offer_entries(entries: Sequence[Entry]) -> list[Item]:
             entry.value.removeprefix(entry.label) if entry.label.endswith("/") else entry.value,
             orders[rank],
             entry.label,
+            is_weak=entry.is_weak,
         )
         for rank, entry in enumerate(entries)
     ]

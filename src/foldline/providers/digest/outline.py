@@ -89,12 +89,13 @@ class Item(Struct, frozen=True):
     """
     One line that a section could have, and its place among those shown; items are offered by rank.
 
-    Items that share a group are written on one line after it.
+    Items that share a group are written on one line after it. A weak one has what nothing else needs.
     """
 
     text: str
     order: int
     group: str = ""
+    is_weak: bool = False
 
 
 def newest_first(lines: Sequence[str]) -> list[Item]:
@@ -201,6 +202,8 @@ _TALK_SHARES = {
 _WORK = (Section.USED, Section.TOOLS, Section.EDITED, Section.CREATED, Section.READ)
 # With fewer tokens a sentence is worth less to an agent than the ids in its place.
 _LEAST_SAID = 700
+# For so many tokens of a budget one weak identifier keeps its place; others come after all else.
+_FOR_A_WEAK = 25
 # Sections that may repeat a request.
 _REPEATING = (Section.RULES, Section.LAST, Section.SAID)
 FIRST = (Section.RULES, Section.EDITED, Section.CREATED, Section.DELETED, Section.COMMITS)
@@ -228,7 +231,10 @@ def share_out(
     """
     is_work = any(offers.get(section) for section in _WORK)
     shares = _shares_of_work(budget) if is_work else _TALK_SHARES
+    seen = offers.get(Section.SEEN, ())
     offers = {section: offers.get(section, ()) for section in Section}
+    later = [item for item in seen if item.is_weak][budget // _FOR_A_WEAK :]
+    offers[Section.SEEN] = seen[: len(seen) - len(later)]
     taken: dict[Section, _Selection] = {}
 
     def pick(section: Section, limit: int, items: Sequence[Item]) -> None:
@@ -261,6 +267,7 @@ def share_out(
             unsaid[section] = _unsaid(unsaid[section], taken[Section.LAST].texts, section)
         if section is not Section.REQUESTS:
             pick(section, budget, unsaid[section])
+    pick(Section.SEEN, budget, seen)
     found = _in_order({name: selection.items for name, selection in taken.items()})
     return {name: lay_out(items) for name, items in found.items() if items}
 
