@@ -378,7 +378,7 @@ a rule gives way like any request
 - key=lambda one: (one.weight, one.index), reverse=True):
 + key=lambda one: one.index, reverse=True):
 questions take the room of older statements
-- for less in range(known[at].weight + 1):
+- for less in range(quote.weight + 1):
 + for less in range(len(Weight)):
 a long user message is not quoted at all
 - text = clip_text(whole, limit=limit, counter=counter, note=note)

@@ -260,6 +260,18 @@ def test_reminders_beside_a_request_are_not_quoted() -> None:
     assert [one.only_asks for one in others] == [True, False]
 
 
+def test_pastes_give_way_before_statements() -> None:
+    """Long texts take no room of older short ones, and a short one fits where a long one does not."""
+    stated = [f"We take offer {n}." for n in range(10)]
+    said = [text for one in stated for text in (one, f"Page of {one} " + "and so on " * 400)]
+    history = History(map(Message.user, ["first", *said]))
+    found = of_all(history, budget=replace(BUDGET, limit=8_000, instructions=0, tools=0, system=0))
+    shown = [one.text for one in found[1:] if one.text]
+
+    assert [text for text in shown if text in stated] == stated
+    assert len(shown) > len(stated)
+
+
 def test_equal_ones_are_quoted_once() -> None:
     """Of equal messages of the user the newest is quoted, and older ones take no room of others."""
     history = History(
@@ -394,7 +406,9 @@ def test_questions_give_way_before_statements() -> None:
 
     assert [one.text for one in found if one.only_asks] == asked
     assert [one.text for one in within(found, room, "user")[1:] if one.text] == stated
-    assert [one.text for one in within(found, room - 1, "user")[1:] if one.text] == stated[1:]
+    fewer = [one.text for one in within(found, room - 1, "user")[1:] if one.text]
+    assert fewer[: len(stated) - 1] == stated[1:]
+    assert stated[0] not in fewer
 
 
 def test_questions_take_no_room_of_older_statements() -> None:

@@ -33,6 +33,7 @@ from foldline.reduction.quotes import Pins, Quote, Weight
 from foldline.reduction.request import Flow, SummaryRequest
 from foldline.reduction.spans import SummaryLayer, join_layers
 from foldline.reduction.state import HistoryReductionState, hash_of
+from foldline.reduction.statements import TYPED
 from foldline.reduction.writing import Writing, added, write
 
 
@@ -78,6 +79,8 @@ class FoldOptions(Struct, frozen=True, kw_only=True):
 
     def weigh(self, text: str) -> Weight:
         """Return what the user does in *text*."""
+        if len(text) > TYPED:
+            return Weight.PASTE
         if self.has_rule(text):
             return Weight.RULE
         return Weight.STATEMENT if self.tells(unasked(text)) else Weight.QUESTION

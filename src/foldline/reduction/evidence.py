@@ -18,8 +18,7 @@ from msgspec import Struct
 from foldline.history.formats.wire import is_failed
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
-from foldline.reduction.said import TYPED
-from foldline.reduction.statements import statements
+from foldline.reduction.statements import TYPED, statements
 from foldline.reduction.tasks import stems
 from foldline.reduction.tools import name_words, shows
 

@@ -22,6 +22,7 @@ from foldline.reduction.budget import Budget
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.sendable import sendable
 from foldline.reduction.shortening import clip_text, pointer
+from foldline.reduction.statements import TYPED
 
 
 __all__ = [
@@ -49,10 +50,13 @@ class Weight(IntEnum):
     QUESTION = 0
     """He only asks, or is polite."""
 
-    STATEMENT = 1
+    PASTE = 1
+    """He shows a text that is too long to be typed."""
+
+    STATEMENT = 2
     """He states something."""
 
-    RULE = 2
+    RULE = 3
     """He says what is to hold from now on."""
 
 
@@ -66,6 +70,7 @@ _HEADER = (
 # What a tag and its line ends cost, and what is in front of a line.
 _QUOTE_TOKENS = 16
 _LINE_TOKENS = 7
+_LEAST_QUOTE = 24
 _END = re.compile(r"</\s*(quote(?:-[0-9]{1,9})?)", re.IGNORECASE)
 
 
@@ -96,6 +101,8 @@ class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Which quotes give way before it: those that have less."""
         if self.has_rule:
             return Weight.RULE
+        if not self.is_whole or len(self.text) > TYPED:
+            return Weight.PASTE
         return Weight.QUESTION if self.only_asks else Weight.STATEMENT
 
 
@@ -113,7 +120,7 @@ def quoted(
     """
     Return the quotes of a fold, oldest first.
 
-    Of user messages those that fit, equal ones once: rules, then statements, then questions, the newest first.
+    Of user messages those that fit, equal ones once: rules, statements, pastes, then questions, the newest first.
 
     Args:
         history: The full history.
@@ -137,19 +144,39 @@ def quoted(
         if kind := _kind(history, at, config, pins):
             taken.setdefault(at, (kind, history[at]))
     new = {at for at, (kind, _) in taken.items() if kind == "pin" or at not in known or at in again}
-    blanks = {at: _blank(at, *taken[at], weigh) for at in new if at < cut}
-    # Those of a weight compete with those that have as much or more.
-    room, said = [budget.beside] * len(Weight), {""}
-    for at in sorted(blanks.keys() | known.keys(), reverse=True):
-        if blank := blanks.get(at):
-            may_fit = blank.kind != "user" or room[blank.weight] >= 0
-            known[at] = _read(blank, taken[at][1], history, config, budget) if may_fit else blank
-        if (one := known[at]).kind == "user":
-            one = known[at] = _emptied(one) if one.text in said else one
-            said.add(one.text)
-            for less in range(one.weight + 1):
-                room[less] -= one.tokens
+    known |= {at: _unread(at, *taken[at], weigh) for at in new if at < cut}
+    room = _Room(budget.beside)
+    for at in sorted(known, reverse=True):
+        one = known[at]
+        if at in new:
+            # What does not fit is not even counted.
+            may_fit = room.may_have(one)
+            one = _read(one, taken[at][1], history, config, budget) if may_fit else _emptied(one)
+        known[at] = room.give(one)
     return within([known[at] for at in sorted(known)], budget.beside, "user")
+
+
+class _Room:
+    """What is left for quotes of users: those of a weight compete with those of as much or more."""
+
+    def __init__(self, tokens: int) -> None:
+        self._left, self._said = [tokens] * len(Weight), {""}
+
+    def may_have(self, quote: Quote) -> bool:
+        return quote.kind != "user" or self._left[quote.weight] >= _LEAST_QUOTE
+
+    def give(self, quote: Quote) -> Quote:
+        """Return *quote*, without its text if a newer one has the same."""
+        if quote.kind != "user":
+            return quote
+        if quote.text in self._said:
+            return _emptied(quote)
+        self._said.add(quote.text)
+        # A short one after one that does not fit may still fit; that pastes are read has to end.
+        if quote.tokens <= self._left[quote.weight] or quote.weight is Weight.PASTE:
+            for less in range(quote.weight + 1):
+                self._left[less] -= quote.tokens
+        return quote
 
 
 def _quotable(history: History, aged: Iterable[int], pins: Pins | None) -> Sequence[int]:
@@ -215,35 +242,35 @@ def tool_names(history: History, at: int) -> set[str]:
 
 
 def _read(
-    blank: Quote,
+    unread: Quote,
     message: Message,
     history: History,
     config: HistoryReductionConfig,
     budget: Budget,
 ) -> Quote:
-    """Return *blank* with the words of *message*."""
+    """Return *unread* with the words of *message*."""
     counter = history.counter
     whole = sendable("\n".join(_words(message)))
     # The first message often has the project's instructions in one.
-    whole = without_reminders(whole) if blank.kind == "user" else whole
+    whole = without_reminders(whole) if unread.kind == "user" else whole
     whole = whole if whole.strip() else ""
-    limit = budget.limit // 4 if blank.kind in {"pin", "tool"} else config.quote_user_messages
-    note = f"\n[… {{count}} characters left out: {pointer(blank.index, recall=budget.recall)} …]\n"
+    limit = budget.limit // 4 if unread.kind in {"pin", "tool"} else config.quote_user_messages
+    note = f"\n[… {{count}} characters left out: {pointer(unread.index, recall=budget.recall)} …]\n"
     text = clip_text(whole, limit=limit, counter=counter, note=note)
-    quote = replace(blank, text=text, is_whole=text == whole)
+    quote = replace(unread, text=text, is_whole=text == whole)
     around = _LINE_TOKENS if _is_said(quote) and is_line(quote.text) else _QUOTE_TOKENS
     return replace(quote, tokens=counter.count(text) + around) if text else quote
 
 
-def _blank(at: int, kind: QuoteKind, message: Message, weigh: Callable[[str], Weight]) -> Quote:
-    weight = weigh(without_reminders(message.text)) if kind == "user" else Weight.STATEMENT
+def _unread(at: int, kind: QuoteKind, message: Message, weigh: Callable[[str], Weight]) -> Quote:
+    text = without_reminders(message.text) if kind == "user" else ""
+    weight = weigh(text) if kind == "user" else Weight.STATEMENT
     return Quote(
         index=at,
         kind=kind,
         role=message.role,
-        text="",
+        text=text,
         tokens=0,
-        is_whole=False,
         has_rule=weight is Weight.RULE,
         only_asks=weight is Weight.QUESTION,
     )
@@ -269,13 +296,16 @@ def within(quotes: Sequence[Quote], room: int, *kinds: QuoteKind) -> tuple[Quote
     """
     Return *quotes* without the text of those of *kinds* that do not fit into *room* tokens.
 
-    Questions give way first, rules last, and the oldest of each before the newer ones.
+    Questions give way first, rules last, and the oldest of each before the newer ones; a short one
+    stays where a longer one does not fit.
     """
     gone: set[int] = set()
     for one in sorted(quotes, key=lambda one: (one.weight, one.index), reverse=True):
         if one.kind in kinds:
-            room -= one.tokens
-            gone.update([one.index] if room < 0 else [])
+            if one.tokens > room:
+                gone.add(one.index)
+            else:
+                room -= one.tokens
     return tuple(_emptied(one) if one.index in gone else one for one in quotes)
 
 

@@ -30,14 +30,10 @@ from foldline.reduction.provenance import folded
 from foldline.reduction.record import Section, SummaryRecord
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.sources import texts_of
-from foldline.reduction.statements import statements
+from foldline.reduction.statements import TYPED, statements
 
 
-__all__ = ["TYPED", "Said"]
-
-
-TYPED = 1_500
-"""What has more characters was pasted: somebody else may have written it."""
+__all__ = ["Said"]
 
 
 # What forbids, and what may have been said where somebody forbade it.

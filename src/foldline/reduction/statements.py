@@ -7,7 +7,16 @@ from typing import NamedTuple, Self
 from msgspec import Struct
 
 
-__all__ = ["CONSONANTS", "SHORTENED", "Kept", "is_labelled", "is_listed", "kept", "statements"]
+__all__ = [
+    "CONSONANTS",
+    "SHORTENED",
+    "TYPED",
+    "Kept",
+    "is_labelled",
+    "is_listed",
+    "kept",
+    "statements",
+]
 
 
 # A line that is one statement, whatever it holds: of a list, a table or a quotation, or a heading.
@@ -26,6 +35,9 @@ SHORTENED = frozenset(
     )
 )
 """Words in lower case that are written for longer ones, and a full stop after them."""
+
+TYPED = 1_500
+"""What has more characters was pasted: somebody else may have written it."""
 
 CONSONANTS = "b-df-hj-np-tv-xz"
 """The letters of which a word without a vowel is, as ranges of a pattern."""

@@ -229,12 +229,9 @@ def share_out(
     What a request and another section would both show is shown once. The requests that come *first* are
     given what they take before anything else is; if none does, ids come before requests.
     """
-    is_work = any(offers.get(section) for section in _WORK)
-    shares = _shares_of_work(budget) if is_work else _TALK_SHARES
-    seen = offers.get(Section.SEEN, ())
+    shares = _shares(offers, budget)
     offers = {section: offers.get(section, ()) for section in Section}
-    later = [item for item in seen if item.is_weak][budget // _FOR_A_WEAK :]
-    offers[Section.SEEN] = seen[: len(seen) - len(later)]
+    seen, offers[Section.SEEN] = offers[Section.SEEN], _strong(offers[Section.SEEN], budget)
     taken: dict[Section, _Selection] = {}
 
     def pick(section: Section, limit: int, items: Sequence[Item]) -> None:
@@ -245,10 +242,9 @@ def share_out(
     pick(Section.REQUESTS, budget, first)
     asked = taken[Section.REQUESTS].cost
     least = {**(_LEAST if budget > _SMALL else _LEAST_OF_SMALL), Section.REQUESTS: asked}
-    if budget <= _SMALL:
-        offers[Section.TOOLS] = _failure_first(offers[Section.TOOLS])
+    offers[Section.TOOLS] = _failure_first(offers[Section.TOOLS], budget)
     sections = dict.fromkeys((*FIRST, *least, *shares))
-    if is_work and not first:
+    if Section.USED in shares and not first:
         del sections[Section.REQUESTS]
     for section in sections:
         limit = max((budget - asked) * shares.get(section, 0) // 100, least.get(section, 0))
@@ -290,13 +286,23 @@ def _is_cut_of(text: str, item: Item) -> bool:
     return beginning != text and item.text.startswith(beginning)
 
 
-def _shares_of_work(budget: int) -> Mapping[Section, int]:
+def _shares(offers: Mapping[Section, Sequence[Item]], budget: int) -> Mapping[Section, int]:
+    if not any(offers.get(section) for section in _WORK):
+        return _TALK_SHARES
     if budget >= _LEAST_SAID:
         return _WORK_SHARES
     return {**_WORK_SHARES, Section.SAID: 0, Section.VALUES: 2}
 
 
-def _failure_first(items: Sequence[Item]) -> list[Item]:
+def _strong(items: Sequence[Item], budget: int) -> Sequence[Item]:
+    """Return *items*, the weak ones last, without those that come after all else."""
+    weak = sum(item.is_weak for item in items)
+    return items[: len(items) - max(0, weak - budget // _FOR_A_WEAK)]
+
+
+def _failure_first(items: Sequence[Item], budget: int) -> Sequence[Item]:
+    if budget > _SMALL:
+        return items
     # A refusal that is not known is worse than a call that is not.
     failed = [item for item in items if item.text.startswith(FAILED)][:1]
     return list(dict.fromkeys((*failed, *items)))

@@ -17,6 +17,7 @@ from foldline.providers.digest.prose import lines_of, sentence_in, split_sentenc
 from foldline.providers.digest.span import Speech
 from foldline.providers.digest.text import ELLIPSIS, batches, distinct, letters_in, untypeset
 from foldline.reduction.commands import NOW_ON
+from foldline.reduction.statements import TYPED
 
 
 __all__ = ["has_rule", "is_rule", "offer_rules", "rules_in"]
@@ -24,8 +25,6 @@ __all__ = ["has_rule", "is_rule", "offer_rules", "rules_in"]
 
 _MOST_RULES = 200
 _LENGTHS = range(8, 241)
-# A person types less; what is longer was pasted, and its sentences tell of other things.
-_TYPED = 1_500
 
 # Before Python 3.11.5 a group that is repeated without giving back (`*+`) loses its place, so that
 # is written as: no further one follows.
@@ -309,12 +308,12 @@ def offer_rules(
 
 def has_rule(text: str) -> bool:
     """Whether a person has typed *text*, and a rule in it."""
-    return len(text) <= _TYPED and any(rules_in([text]))
+    return len(text) <= TYPED and any(rules_in([text]))
 
 
 def rules_in(texts: Iterable[str]) -> Iterator[str]:
     """Yield the rules in *texts* of the user, word for word."""
-    for is_typed, alike in groupby(texts, key=lambda text: len(text) <= _TYPED):
+    for is_typed, alike in groupby(texts, key=lambda text: len(text) <= TYPED):
         for batch in batches(map(_unquoted, alike)):
             yield from _listed(batch) if is_typed else ()
             yield from _said(batch, is_typed=is_typed)
