@@ -269,7 +269,9 @@ def test_pastes_give_way_before_statements() -> None:
     shown = [one.text for one in found[1:] if one.text]
 
     assert [text for text in shown if text in stated] == stated
-    assert len(shown) > len(stated)
+    pastes = [len(text) for text in shown if text not in stated]
+    assert len(pastes) > 3
+    assert pastes[-1] == max(pastes) > 3 * pastes[0]
 
 
 def test_equal_ones_are_quoted_once() -> None:

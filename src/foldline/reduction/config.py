@@ -177,8 +177,8 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True, dict=True):
 
     quote_user_messages: int = 600
     """User messages that are folded away stay word for word up to so many tokens, as quotes beside
-    the summary; longer ones as their head and tail. What only asks gives way first, rules last. 0
-    quotes none but pinned messages."""
+    the summary; longer ones as their head and tail. What only asks gives way first, then what was
+    pasted, rules last. 0 quotes none but pinned messages."""
 
     largest_message: float | None = 0.25
     """The share of the ceiling above which a tool result or an answer is shown as its head and tail;

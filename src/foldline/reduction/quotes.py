@@ -71,6 +71,7 @@ _HEADER = (
 _QUOTE_TOKENS = 16
 _LINE_TOKENS = 7
 _LEAST_QUOTE = 24
+_SHORT_PART = 6
 _END = re.compile(r"</\s*(quote(?:-[0-9]{1,9})?)", re.IGNORECASE)
 
 
@@ -95,6 +96,11 @@ class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     only_asks: bool = False
     """Whether the user states nothing in it: it gives way before those that do."""
+
+    @property
+    def may_change(self) -> bool:
+        """Whether another fold may have more or less room for it."""
+        return not self.text or (self.kind == "user" and not self.is_whole)
 
     @property
     def weight(self) -> Weight:
@@ -137,21 +143,19 @@ def quoted(
     if pins is not None:
         taken = {**_unpinned(known, config), **taken}
         known = {at: one for at, one in known.items() if one.kind != "pin"}
-    # What gave way once comes back as soon as it fits, if the message is in memory.
-    again = {at for at, one in known.items() if at >= history.start and not one.text}
+    # What gave way or was clipped is read as it fits now, if the message is in memory.
+    again = {at for at, one in known.items() if at >= history.start and one.may_change}
     taken = {**{at: (known[at].kind, history[at]) for at in again}, **taken}
     for at in _quotable(history, aged, pins) if config.strategy == "message_counting" else aged:
         if kind := _kind(history, at, config, pins):
             taken.setdefault(at, (kind, history[at]))
     new = {at for at, (kind, _) in taken.items() if kind == "pin" or at not in known or at in again}
     known |= {at: _unread(at, *taken[at], weigh) for at in new if at < cut}
-    room = _Room(budget.beside)
+    room = _Room(budget, config.quote_user_messages)
     for at in sorted(known, reverse=True):
         one = known[at]
         if at in new:
-            # What does not fit is not even counted.
-            may_fit = room.may_have(one)
-            one = _read(one, taken[at][1], history, config, budget) if may_fit else _emptied(one)
+            one = _read(one, taken[at][1], history, budget, room.most(one))
         known[at] = room.give(one)
     return within([known[at] for at in sorted(known)], budget.beside, "user")
 
@@ -159,11 +163,20 @@ def quoted(
 class _Room:
     """What is left for quotes of users: those of a weight compete with those of as much or more."""
 
-    def __init__(self, tokens: int) -> None:
-        self._left, self._said = [tokens] * len(Weight), {""}
+    def __init__(self, budget: Budget, most: int) -> None:
+        self._budget, self._most = budget, most
+        self._left, self._said = [budget.beside] * len(Weight), {""}
 
-    def may_have(self, quote: Quote) -> bool:
-        return quote.kind != "user" or self._left[quote.weight] >= _LEAST_QUOTE
+    def most(self, quote: Quote) -> int:
+        """Return how many tokens *quote* may have; 0 if there is no room."""
+        if quote.kind in {"pin", "tool"}:
+            return self._budget.limit // 4
+        left = self._left[quote.weight]
+        if quote.kind == "user" and left < _LEAST_QUOTE:
+            return 0
+        # A quarter of the room is for the newest pastes; of older ones more are begun.
+        is_older = quote.weight is Weight.PASTE and 4 * left < 3 * self._budget.beside
+        return self._most // _SHORT_PART if is_older and quote.kind == "user" else self._most
 
     def give(self, quote: Quote) -> Quote:
         """Return *quote*, without its text if a newer one has the same."""
@@ -245,16 +258,17 @@ def _read(
     unread: Quote,
     message: Message,
     history: History,
-    config: HistoryReductionConfig,
     budget: Budget,
+    limit: int,
 ) -> Quote:
-    """Return *unread* with the words of *message*."""
+    """Return *unread* with the words of *message* in *limit* tokens; what has none is not counted."""
+    if not limit:
+        return _emptied(unread)
     counter = history.counter
     whole = sendable("\n".join(_words(message)))
     # The first message often has the project's instructions in one.
     whole = without_reminders(whole) if unread.kind == "user" else whole
     whole = whole if whole.strip() else ""
-    limit = budget.limit // 4 if unread.kind in {"pin", "tool"} else config.quote_user_messages
     note = f"\n[… {{count}} characters left out: {pointer(unread.index, recall=budget.recall)} …]\n"
     text = clip_text(whole, limit=limit, counter=counter, note=note)
     quote = replace(unread, text=text, is_whole=text == whole)

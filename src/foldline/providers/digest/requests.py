@@ -49,7 +49,10 @@ _SMALL_TALK = frozenset(
         " mhm mhmm mm mmhm mmhmm mmm my nah nice no nope oh ok okay oops ooh on perfect please really"
         " right see so sounds sorry sure sweet thank thanks that the then there this uh uhhuh um very"
         " much well wow s t ya yay yea yeah yep yes you yup"
-        " bitte bon danke gracias hai ja merci nein non obrigado oui si spasibo vale да нет спасибо"
+        " appreciate appreciated haha helpful helped helps helping lol lovely many thx top ty"
+        " bitte das danke dank gerne genau gut hilft hat geholfen klar mir nein prima sehr super vielen"
+        " accord beaucoup bien bon d merci non oui parfait très"
+        " bien gracias muchas perfecto si vale grazie mille perfetto hai ja obrigado spasibo да нет спасибо"
         " はい いいえ 谢谢 好的 是的 네 예",
     )
 )
