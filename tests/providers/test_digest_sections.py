@@ -1,5 +1,6 @@
 """The sections of a digest, one by one."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
@@ -436,3 +437,32 @@ def test_what_was_found_stands_beside_ids(budget: int, *, is_told: bool) -> None
     text = write_digest(SummaryRequest(messages=messages, prompt="", budget=budget))
 
     assert (f"assistant: {said}" in text) is is_told
+
+
+@pytest.mark.parametrize("budget", [260, 400])
+def test_bare_numbers_wait_for_what_was_said(budget: int) -> None:
+    """Numbers that both say again and again come after the outcome of a call."""
+    messages = [Message.user("Please refund LM-19530.")]
+    messages += call("refund_order", '{"order": "LM-19530"}'), Message.tool("c", "{}")
+    messages.append(Message.assistant("LM-19530 is refunded."))
+    for number in range(1_000, 4_330, 37):
+        messages += (
+            Message.user(f"And item {number}?"),
+            Message.assistant(f"Item {number} is there."),
+        )
+    text = write_digest(SummaryRequest(messages=tuple(messages), prompt="", budget=budget))
+
+    assert "LM-19530 is refunded." in text
+
+
+def test_what_is_measured_again_and_again_is_weak() -> None:
+    """Of many numbers of one name few are worth as much as ids; of what is named as an id all are."""
+    found = [
+        Message.tool("c", f'{{"count": {20_000 + at}, "order_id": {70_000 + at}}}')
+        for at in range(20)
+    ]
+    seen = ledger_of(*found).seen
+    strong = Counter(entry.label for entry in seen if not entry.is_weak)
+
+    assert strong == {"count": 8, "order_id": 20}
+    assert len(seen) == 40

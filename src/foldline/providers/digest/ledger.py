@@ -8,7 +8,7 @@ new ones and come first, so what mattered most survives many folds and the rest 
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 
@@ -56,6 +56,8 @@ class _Tally(Struct, gc=False):
 
 _MOST = 600
 _MOST_SMALL = 200
+# What has one name and more values is measured again and again.
+_MOST_MEASURED = 8
 _MENTIONED = 400
 _DEEPEST = 12
 _NUMBER_LENGTH = 4
@@ -279,7 +281,7 @@ def _score(tally: _Tally, length: int) -> int:
         score += 40 + 8 * min(used, 4)
     if user or assistant:
         score += 48 * (bool(user) + bool(assistant)) + 104 * bool(tally.own)
-    if tally.label and tally.label.lower().endswith(_ID_ENDINGS):
+    if _is_id(tally.label):
         score += 16
     return score
 
@@ -296,8 +298,13 @@ def _entry(kind: str, value: str, label: str, last: int = 0) -> Entry:
 def _take_in_turn(old: Iterable[Entry], new: Iterable[Entry], finder: Finder) -> list[Entry]:
     known = {entry.value: entry for pair in zip_longest(old, new) for entry in pair if entry}
     ranks: tuple[list[Entry], list[Entry], list[Entry]] = ([], [], [])
+    named: Counter[str] = Counter()
     for entry in known.values():
-        ranks[_weakness(entry, finder)].append(entry)
+        weakness = _weakness(entry, finder)
+        if not weakness and finder.kind(entry.value) == "number":
+            named[entry.label] += 1
+            weakness = int(named[entry.label] > _MOST_MEASURED and not _is_id(entry.label))
+        ranks[weakness].append(entry)
     strong, weak, small = ranks
     weak = [replace(entry, is_weak=True) for entry in [*weak, *small[:_MOST_SMALL]]]
     return [*strong, *weak][:_MOST]
@@ -311,10 +318,11 @@ def _weakness(entry: Entry, finder: Finder) -> int:
     digits = sum(map(str.isdigit, entry.value))
     if digits < _FEW_NAMED_DIGITS:
         return 2
-    if entry.label == _KIND_LABELS["number"]:
-        return int(digits < _FEW_DIGITS)
-    # What JSON names otherwise is a measurement.
-    return int(not entry.label.lower().endswith(_ID_ENDINGS))
+    return int(digits < _FEW_DIGITS and entry.label == _KIND_LABELS["number"])
+
+
+def _is_id(label: str) -> bool:
+    return label.lower().endswith(_ID_ENDINGS)
 
 
 def _is_noise(kind: str, value: str, tally: _Tally) -> bool:
