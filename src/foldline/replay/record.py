@@ -43,6 +43,9 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     exchanges: int
     tokens: int
 
+    estimated_answers: int = 0
+    """The answers whose tokens are estimated, since the recording has no usage for them."""
+
 
 class ConfigRecord(Struct, frozen=True, kw_only=True):
     """The part of a configuration that a replay depends on; it holds no secret."""
@@ -132,7 +135,7 @@ class CallRecord(Struct, frozen=True, kw_only=True):
     """The seconds since the answer before; None if the recording has no times."""
 
     answer_tokens: int = 0
-    """The tokens of the answer, if the vendor reported them."""
+    """The tokens of the answer as the vendor reported them, else estimated from what it says."""
 
     written_tokens: int = 0
     """What was put into the cache, in a report of what the vendor reported; else 0."""
