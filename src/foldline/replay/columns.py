@@ -167,12 +167,15 @@ def _prepared_by(report: ReplayReport) -> str:
     if config is None:
         return "the full history at every call"
     limits = f"{config.ceiling:,} tokens"
-    if config.target is not None:
+    kept = ""
+    if config.target is not None and config.threshold is None:
+        kept = f", {config.target:,} {config.counting_unit} kept"
+    elif config.target is not None:
         beside = "" if config.counting_unit == "tokens" else f" or {limits}"
         limits = f"{config.target:,} + {config.threshold:,} {config.counting_unit}{beside}"
     if not config.enabled:
         return "disabled: the full history at every call"
-    return f"{_method(config)}, up to {limits}"
+    return f"{_method(config)}{kept}, up to {limits}"
 
 
 def _method(config: ConfigRecord) -> str:

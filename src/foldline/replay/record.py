@@ -55,6 +55,7 @@ class ConfigRecord(Struct, frozen=True, kw_only=True):
     target: int | None
     """How much a fold keeps; None if the ceiling alone decides."""
     threshold: int | None
+    """How much more may gather before a fold; None if that has no effect."""
     layers: bool
 
     ceiling: int
@@ -67,11 +68,12 @@ class ConfigRecord(Struct, frozen=True, kw_only=True):
         """Make the record of *config*."""
         summarizing = config.strategy == "summarizing"
         limits = config.limits
+        waits = config.trigger != "balance"
         return cls(
             strategy=config.strategy,
             counting_unit=config.unit,
             target=None if limits is None else limits.target,
-            threshold=None if limits is None else limits.threshold,
+            threshold=limits.threshold if limits and waits else None,
             layers=summarizing and not config.use_single_summary,
             ceiling=budget_of(config).ceiling,
             enabled=config.enabled,

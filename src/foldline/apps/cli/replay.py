@@ -70,7 +70,7 @@ _LEAST_NAME = 12
 _NO_WINDOW = (
     f"the window is taken to be {DEFAULT_WINDOW:,} tokens: --model or --window gives another"
 )
-_NEED_NONE = "{:,} of {:,} sessions need no folding: sending all of it is the cheapest within 2 %."
+_NEED_NONE = "In {:,} of {:,} sessions nothing compared is 2 % cheaper than sending all of it."
 
 
 class _ReplayOptions(ConfigOptions, frozen=True, kw_only=True):
