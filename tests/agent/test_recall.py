@@ -219,6 +219,42 @@ async def test_a_search_names_the_messages() -> None:
     )
 
 
+@pytest.mark.parametrize("page_tokens", [PAGE, 1_000])
+async def test_what_a_search_found_is_shown_in_pages(page_tokens: int) -> None:
+    """Each says how many there are in all and how to get what follows; together they have all, once."""
+    said = [Message.user(f"Parcel {n} of {'many ' * 9}is here.") for n in range(30)]
+    said = [Message.system("Find each parcel."), *said]
+    tool, thread = recall_tool(page_tokens=page_tokens), await thread_of(said)
+    numbers: list[int] = []
+    page = 1
+    while len(numbers) < 30:
+        arguments = {"search": "parcel", "page": page}
+        answer = await run_tool(tool, encode_json(arguments).decode(), context(thread))
+        header, *lines = answer.text.splitlines()
+        first, page = len(numbers) + 1, page + 1
+        numbers += [int(re.match(r"message (\d+), user: ", line)[1]) for line in lines]  # type: ignore[index]
+        more = f"the same search with page={page} shows more; " * (len(numbers) < 30)
+        assert header == (
+            f"[30 found, newest first, {first}-{len(numbers)} shown; {more}"
+            "recall(message=N) returns one in full]"
+        )
+        assert TokenEstimator().count(answer.text) <= page_tokens
+        assert answer.text == str(recall(said, page_tokens=page_tokens, **arguments))  # type: ignore[arg-type]
+
+    assert numbers == [*range(29, -1, -1)]
+    assert page > (4 if page_tokens == PAGE else 3)
+    past = recall(said, search="parcel", page=page, page_tokens=page_tokens)
+    assert str(past) == (f"Error: page must be 1 to {page - 1} for what was found, got {page}\n")
+
+
+async def test_a_word_of_every_message_is_counted_so_far() -> None:
+    """In a long thread the newest thousand are found, and that there may be more is said."""
+    thread = await thread_of([Message.user(f"Parcel {n}") for n in range(1_200)])
+    answer = await asked(thread, search="parcel", page=2)
+
+    assert answer.text.startswith("[at least 1,000 found, newest first, ")
+
+
 def test_a_search_of_callers_leaves_out_recalls() -> None:
     """Also in dictionaries, in which results have no name."""
     call = ToolCallPart("r1", RECALL, '{"search": "salt"}')

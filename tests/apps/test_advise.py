@@ -28,6 +28,7 @@ def test_one_configuration_is_recommended(run: Run, short: Path) -> None:
 
     assert outcome.code == 0
     assert "1 session, 10 model calls, at the given prices" in outcome.out
+    assert "10 answers without recorded usage estimated" in " ".join(outcome.out.split())
     for part in (
         "Recommended: default",
         "TOML",

@@ -40,6 +40,28 @@ def test_the_document_has_lines_and_losses(run: Run, chat: Path) -> None:
     assert document["requests"][0]["text"].startswith("Where is parcel 0?")
 
 
+def test_a_snapshot_of_a_thread_is_a_conversation(run: Run, chat: Path, tmp_path: Path) -> None:
+    """What `threads export` writes by default is read as the log that the thread was made of."""
+    store = ("--store", tmp_path / "s.db")
+    run("threads", "import", chat, *store, "--id", "parcels")
+    run("threads", "export", "parcels", *store, "--output", tmp_path / "saved.json")
+
+    said = run("inspect", tmp_path / "saved.json", *_SMALL, "--json")
+
+    assert said.json() == run("inspect", chat, *_SMALL, "--json").json()
+    listed = run("formats", tmp_path / "saved.json", "--json").json()["sessions"]
+    assert (listed[0]["id"], listed[0]["format"]) == ("parcels", "snapshot")
+
+
+def test_a_snapshot_without_a_message_says_so(run: Run) -> None:
+    """An empty thread has nothing to inspect, and one line says what is missing."""
+    empty = b'{"Id": "t", "MessageStoreSnapshot": {"Messages": []}}'
+    refused = run("inspect", "-", stdin=empty)
+
+    assert refused.code != 0
+    assert "the thread of the snapshot has no messages" in refused.err
+
+
 def test_a_fold_can_be_chosen(run: Run, chat: Path) -> None:
     """The first fold covers fewer messages than the last."""
     first, last = (

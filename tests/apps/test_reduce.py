@@ -253,6 +253,14 @@ def test_a_plan_tells_the_verdict_and_the_cut(run: Run, chat: Path) -> None:
     assert 0 < plan["tokens_to_fold"] < plan["history_tokens"]
 
 
+def test_a_plan_has_no_threshold_without_effect(run: Run, chat: Path) -> None:
+    """With a balance the target alone counts."""
+    options = ("--trigger", "balance", "--target", "6", "--model", "openai:gpt-5")
+    plan = run("plan", chat, *options, "--json").json()
+
+    assert (plan["target"], plan["threshold"]) == (6, None)
+
+
 def test_a_plan_for_people_names_every_figure(run: Run, chat: Path) -> None:
     """Without `--json` the same figures are listed, one a line."""
     outcome = run("plan", chat, *SMALL)

@@ -194,12 +194,13 @@ def test_the_demonstration_saves_calls_and_tokens() -> None:
     [("--prices", "input=3,output=15,cached_read=0.3"), ("--model", "anthropic:claude-sonnet-4-6")],
 )
 def test_prices_show_the_bill(run: Run, short: Path, option: tuple[str, str]) -> None:
-    """With prices every row has a bill, and what needs no folding is named."""
+    """With prices every row has a bill, estimates are named, and so is what needs no folding."""
     shown = run("replay", short, *SMALL, *option)
     document = run("replay", short, *SMALL, *option, "--json").json()["sessions"][0]["replays"]
 
     assert "best" in shown.out
     assert "the bill is at the " in shown.out
+    assert "20 answers without recorded usage estimated" in " ".join(shown.out.split())
     assert "This session needs no folding" in shown.out
     full, given = (replay["totals"] for replay in document)
     assert 0 < full["cost"] < given["cost"]

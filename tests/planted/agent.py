@@ -204,6 +204,9 @@ a span reads the whole thread
 what follows a long message in a span is lost
 - (message={wanted.message + 1}, last
 + (message={wanted.message + 2}, last
+every page of what was found is the first
+- if page == wanted.page:
++ if page:
 a search finds its own results
 - return (message.role == "tool" and message.name == RECALL) or any((*answers, *calls))
 + return any((*answers, *calls))

@@ -14,9 +14,10 @@ from foldline.reduction.balance import INSTRUCTION_TOKENS
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.prices import Prices, PriceTier
 from foldline.replay.bill import Terms, priced
-from foldline.replay.comparison import no_reduction
+from foldline.replay.comparison import compare, no_reduction
 from foldline.replay.optimum import optimal_bill, optimal_calls
 from foldline.replay.player import play
+from foldline.replay.record import ReplayReport
 from foldline.replay.tape import Tape
 
 
@@ -31,6 +32,11 @@ STARTED = datetime(2026, 1, 1, tzinfo=UTC)
 
 def _dollars(tokens: float) -> object:
     return pytest.approx(tokens / 1e6)
+
+
+def _asked(report: ReplayReport, terms: Terms) -> list[float]:
+    """Return what each call of *report* costs at *terms* without its answer."""
+    return [(call.cost or 0.0) - terms.answer(call) for call in priced(report, terms).calls]
 
 
 def _timed(gaps: list[int], *, usage: Usage | None = None, words: int = 50) -> Tape:
@@ -57,11 +63,12 @@ def _loop(steps: int) -> Tape:
 
 def test_the_prefix_is_read_at_the_cached_price(chat_tape: MakeTape) -> None:
     """Without reduction each request is what the one before had, read, and the rest, written."""
-    report = priced(no_reduction(chat_tape(5)), Terms(prices=PRICES))
+    terms = Terms(prices=PRICES)
+    report = priced(no_reduction(chat_tape(5)), terms)
 
     sizes = [call.view_tokens for call in report.calls]
     pairs = zip([0, *sizes], sizes, strict=False)
-    assert [call.cost for call in report.calls] == [
+    assert _asked(report, terms) == [
         _dollars(before * 0.1 + (now - before) * 1.25) for before, now in pairs
     ]
     assert report.totals.cost == pytest.approx(sum(call.cost or 0 for call in report.calls))
@@ -69,10 +76,11 @@ def test_the_prefix_is_read_at_the_cached_price(chat_tape: MakeTape) -> None:
 
 def test_instructions_and_tools_are_part_of_the_prefix(chat_tape: MakeTape) -> None:
     """The first call writes them, and each later one reads them."""
-    report = priced(no_reduction(chat_tape(2)), Terms(prices=PRICES, overhead=1_000))
+    terms = Terms(prices=PRICES, overhead=1_000)
+    report = no_reduction(chat_tape(2))
 
     first, last = (call.view_tokens for call in report.calls)
-    assert [call.cost for call in report.calls] == [
+    assert _asked(report, terms) == [
         _dollars((1_000 + first) * 1.25),
         _dollars((1_000 + first) * 0.1 + (last - first) * 1.25),
     ]
@@ -81,21 +89,39 @@ def test_instructions_and_tools_are_part_of_the_prefix(chat_tape: MakeTape) -> N
 @pytest.mark.parametrize(("gap", "is_cold"), [(299, False), (301, True)])
 def test_an_expired_cache_serves_nothing(gap: int, is_cold: bool) -> None:
     """A call after the lifetime, by the times of the recording, writes its whole request."""
-    report = priced(no_reduction(_timed([0, gap])), Terms(prices=PRICES))
+    terms = Terms(prices=PRICES)
+    report = no_reduction(_timed([0, gap]))
 
     first, last = (call.view_tokens for call in report.calls)
     warm = first * 0.1 + (last - first) * 1.25
-    assert report.calls[-1].cost == _dollars(last * 1.25 if is_cold else warm)
+    assert _asked(report, terms)[-1] == _dollars(last * 1.25 if is_cold else warm)
 
 
 def test_reported_answers_are_paid() -> None:
     """The answer of a call costs what the vendor counted for it."""
     free, paid = (
         priced(no_reduction(_timed([0], usage=usage)), Terms(prices=PRICES)).totals.cost or 0
-        for usage in (None, Usage(output_tokens=100))
+        for usage in (Usage(), Usage(output_tokens=100))
     )
 
     assert paid - free == _dollars(500)
+
+
+def test_answers_that_nobody_counted_are_paid_by_estimate() -> None:
+    """Under every configuration and in the best bill, as if the vendor had reported the estimate."""
+    terms = Terms(prices=PRICES, summarizer=PRICES)
+    tape = _timed([0, 1, 1, 1, 1])
+    reported = _timed([0, 1, 1, 1, 1], usage=Usage(output_tokens=tape.answer_tokens(0)))
+    bills, same = (
+        [
+            (one.totals.cost, one.totals.optimum)
+            for one in compare(each, {"two": TWO}, check=False, terms=terms).reports
+        ]
+        for each in (tape, reported)
+    )
+
+    assert tape.answer_tokens(0) > 20
+    assert bills == same
 
 
 @pytest.mark.parametrize(
@@ -209,13 +235,13 @@ def test_never_is_what_no_reduction_costs(tool_tape: MakeTape) -> None:
     """The plan without folds has the bill of the baseline, and the optimum is below it."""
     changed, prices = _loop(20), Terms(prices=PRICES)
     never = optimal_bill(changed, TWO, prices).never
-    assert never == pytest.approx(priced(no_reduction(changed), prices).totals.cost)
+    assert never == pytest.approx(sum(_asked(no_reduction(changed), prices)))
 
     tape, terms = tool_tape(40), Terms(prices=PRICES, summarizer=PRICES)
 
     found = optimal_bill(tape, TWO, terms)
 
-    assert found.never == pytest.approx(priced(no_reduction(tape), terms).totals.cost)
+    assert found.never == pytest.approx(sum(_asked(no_reduction(tape), terms)))
     assert found.folds
     assert found.cost < found.never
 

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from foldline.replay.columns import COLUMNS, Row, below_best, rows
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.replay.columns import COLUMNS, Row, below_best, describe, rows
 from foldline.replay.comparison import USUAL, compare
 from foldline.replay.numbers import short_number
 from foldline.replay.record import Totals
@@ -56,6 +57,31 @@ def test_a_bill_below_the_best_is_named() -> None:
     ]
 
     assert below_best(table) == ("below",)
+
+
+@pytest.mark.parametrize(
+    ("config", "text"),
+    [
+        (
+            HistoryReductionConfig(trigger="balance", counting_unit="messages", target_count=10),
+            "one rolling summary, 10 messages kept, up to 64,000 tokens",
+        ),
+        (
+            HistoryReductionConfig(trigger="balance", target_token_budget=4_000),
+            "one rolling summary, 4,000 tokens kept, up to 64,000 tokens",
+        ),
+        (
+            HistoryReductionConfig(target_count=10),
+            "one rolling summary, up to 10 + 5 exchanges or 64,000 tokens",
+        ),
+        (HistoryReductionConfig(trigger="balance"), "one rolling summary, up to 64,000 tokens"),
+    ],
+)
+def test_a_threshold_without_effect_is_not_described(
+    chat_tape: Callable[..., Tape], config: HistoryReductionConfig, text: str
+) -> None:
+    """With a balance the target says what a fold keeps, and the threshold says nothing."""
+    assert describe(compare(chat_tape(1), {"one": config}, check=False).reports[-1]) == text
 
 
 def test_rows_add_sessions_up(chat_tape: Callable[..., Tape]) -> None:

@@ -142,6 +142,37 @@ def test_what_saves_less_than_two_percent_is_not_worth_it(tool_tape: Callable[..
     assert conclude([reports, reports]).text.startswith("These sessions need no folding")
 
 
+def _with_best(reports: list[ReplayReport], **best: float) -> list[ReplayReport]:
+    """Return *reports* with the least bills of folds by name."""
+    return [replace(one, totals=replace(one.totals, optimum=best.get(one.name))) for one in reports]
+
+
+def test_folds_at_better_times_are_not_denied(tool_tape: Callable[..., Tape]) -> None:
+    """If the best bill beside a configuration is 2 % below sending all, that folds do not pay is not said."""
+    reports = _billed(compare(tool_tape(40), USUAL, check=False).reports, never=2.0, counting=1.0)
+
+    text = conclude([_with_best(reports, tokens=1.5, counting=0.5)], configs=USUAL).text
+    near = conclude([_with_best(reports, tokens=1.97, counting=0.5)], configs=USUAL).text
+
+    assert text == (
+        "Nothing compared is 2 % cheaper for this session than sending all of it, $2.00, not counting "
+        "what drops messages without a summary. Folds at the best times, chosen in hindsight, could "
+        "cost $1.50 (25 % less): `foldline advise FILE` tries more."
+    )
+    assert near == (
+        "This session needs no folding: sending all of it is the cheapest within 2 %, not counting what "
+        "drops messages without a summary."
+    )
+
+
+def test_what_did_not_fold_may_pay_elsewhere(chat_tape: Callable[..., Tape]) -> None:
+    """That everything fits is no reason to fold nothing, if the best bill is below sending all."""
+    reports = _billed(compare(chat_tape(1), USUAL, check=False).reports, never=2.0)
+
+    assert "needs no folding" in conclude([_with_best(reports, tokens=1.97)]).text
+    assert "could cost $1.50 (25 % less)" in conclude([_with_best(reports, tokens=1.5)]).text
+
+
 def test_without_a_fold_nothing_is_needed(chat_tape: Callable[..., Tape]) -> None:
     """A session that fits as it is needs no folding, also without prices."""
     reports = compare(chat_tape(1), USUAL, check=False).reports

@@ -1,15 +1,18 @@
 """Where a session called its model."""
 
 import pytest
+from msgspec.structs import replace
 
 from foldline.history.history import History
-from foldline.history.messages import Message
+from foldline.history.messages import Message, Usage
 from foldline.logs.importer import Session
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.replay.comparison import compare
 from foldline.replay.tape import Tape, model_calls
 
 
+COUNTED = replace(Message.assistant("say"), usage=Usage(output_tokens=70))
+SILENT = Message.assistant("")
 USER, REPLY = Message.user("ask"), Message.assistant("say")
 TOOL, SYSTEM = Message.tool("1", "found"), Message.system("rule")
 
@@ -58,3 +61,31 @@ def test_a_history_is_filled_as_if_it_counted_itself() -> None:
         assert filled.everything() == counted.everything()
         assert filled.digest() == counted.digest()
         assert (filled.tokens(), filled.system_tokens) == (counted.tokens(), counted.system_tokens)
+
+
+@pytest.mark.parametrize(
+    ("messages", "tokens", "estimated"),
+    [
+        ([USER], [0], 0),
+        ([USER, REPLY], [1], 1),
+        ([USER, COUNTED, USER, REPLY], [70, 1], 1),
+        ([USER, REPLY, SYSTEM, REPLY, USER, SILENT], [2, 0], 1),
+        ([USER, REPLY, TOOL, REPLY, USER], [1, 1, 0], 2),
+    ],
+)
+def test_an_answer_that_nobody_counted_is_estimated(
+    messages: list[Message], tokens: list[int], estimated: int
+) -> None:
+    """It has the tokens of what the assistant said up to the next message of the user or a tool."""
+    tape = Tape(Session(format="test", messages=tuple(messages)))
+
+    assert [tape.answer_tokens(number) for number in range(len(tape.calls))] == tokens
+    assert tape.session.estimated_answers == estimated
+
+
+def test_an_answer_ends_where_the_log_tells_another_call() -> None:
+    """Calls in a row each have their own messages, and one that was made twice is paid twice."""
+    told = Session(format="test", messages=(USER, REPLY, REPLY, REPLY), calls=(1, 1, 2))
+    tape = Tape(told)
+
+    assert [tape.answer_tokens(number) for number in range(3)] == [1, 1, 2]

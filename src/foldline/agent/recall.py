@@ -8,7 +8,7 @@ on that text and the size of a page alone, so pages can be read in any order and
 
 import asyncio
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, islice
+from itertools import accumulate
 
 from msgspec import Struct, ValidationError, convert
 
@@ -47,8 +47,8 @@ _MOST_CHARS_PER_TOKEN = 4
 _MOST_READ = 64
 _MOST_FOUND = 10
 _NAME_LENGTH = 64
-# The calls and results of this very tool have the words too, and are not shown.
-_SEARCHED = 60
+# A word of every message is counted no further: of a long thread that would take seconds.
+_SEARCHED = 1_000
 _UNLIMITED = 1 << 40
 _ESTIMATOR = TokenEstimator()
 
@@ -129,7 +129,7 @@ def recall(
         message: The number of the message, as in the notes of a view: each tool result is one, and
             system messages are not counted.
         last: The number of the last message of a span, which begins with *message*.
-        page: Which page of one message.
+        page: Which page of one message, or of what was found.
         search: Words that the wanted messages have, in place of a number.
         page_tokens: How many tokens a page may have, as foldline estimates them.
         format: The format of dictionaries; detected by default.
@@ -155,8 +155,8 @@ def _recalled_of(history: History, wanted: _Wanted, tokens: int) -> RecalledPage
         query, newest = Query.parse(wanted.search), range(len(history) - 1, -1, -1)
         own = {call.id for one in history for call in one.tool_calls if call.name == RECALL}
         said = ((index, history[index]) for index in newest)
-        found = (one for one in said if query.fits(text_of(one[1])) and not _is_own(one[1], own))
-        return _found(found, query, tokens)
+        found = [one for one in said if query.fits(text_of(one[1])) and not _is_own(one[1], own)]
+        return _found(found, wanted, tokens)
     first = wanted.check(len(history))
     return _shown(history[first : wanted.stop(first)], wanted, tokens)
 
@@ -191,7 +191,7 @@ def recall_tool(*, page_tokens: int | None = None) -> Tool:
 
         Args:
             message: The number in a note such as "message 57".
-            page: Which page of a long message.
+            page: Which page of a long message, or of what was found.
             last: The last number of a span such as "messages 12-40".
             search: Words that the message has, all of them; a "phrase" in double quotes.
         """
@@ -214,13 +214,15 @@ async def _recalled(context: ToolContext, wanted: _Wanted, tokens: int) -> Recal
         raise ConfigError(message)
     if wanted.search and wanted.message is None:
         matches = await thread.search(wanted.search, limit=_SEARCHED)
-        found = [(one.index, one.message) for one in matches if not _is_own(one.message, ())]
-        return await asyncio.to_thread(_found, found, Query.parse(wanted.search), tokens)
+        plain = [one for one in matches if one.message.role != "system"]
+        found = [(one.index, one.message) for one in plain if not _is_own(one.message, ())]
+        has_more = len(matches) == _SEARCHED
+        return await asyncio.to_thread(_found, found, wanted, tokens, has_more=has_more)
     first = wanted.check(thread.head.length)
     said = await thread.get_range(first, wanted.stop(first))
     # A file that went with a message may be long, and all of its pages are counted.
-    plain = [one for one in said if one.role != "system"]
-    return await asyncio.to_thread(_shown, plain, wanted, tokens)
+    told = [one for one in said if one.role != "system"]
+    return await asyncio.to_thread(_shown, told, wanted, tokens)
 
 
 def _is_own(message: Message, ids: Collection[str]) -> bool:
@@ -230,20 +232,41 @@ def _is_own(message: Message, ids: Collection[str]) -> bool:
     return (message.role == "tool" and message.name == RECALL) or any((*answers, *calls))
 
 
-def _found(matches: Iterable[tuple[int, Message]], query: Query, tokens: int) -> RecalledPage:
+def _found(
+    matches: Sequence[tuple[int, Message]], wanted: _Wanted, tokens: int, *, has_more: bool = False
+) -> RecalledPage:
+    if not matches:
+        return RecalledPage(header="[no message has all of these words; try fewer]", text="")
+    query, page, before = Query.parse(wanted.search), 0, 0
+    for page, lines in enumerate(_found_pages(matches, query, tokens), start=1):
+        after = before + len(lines)
+        if page == wanted.page:
+            count = f"{'at least ' * has_more}{len(matches):,} found, newest first"
+            shown = "" if len(lines) == len(matches) else f", {before + 1:,}-{after:,} shown"
+            following = f"the same search with page={page + 1} shows more; "
+            rest = f"{following * (after < len(matches))}{RECALL}(message=N) returns one in full"
+            return RecalledPage(header=f"[{count}{shown}; {rest}]", text="\n".join(lines))
+        before = after
+    text = f"page must be 1 to {page} for what was found, got {wanted.page}"
+    raise ConfigError(text)
+
+
+def _found_pages(
+    matches: Iterable[tuple[int, Message]], query: Query, tokens: int
+) -> Iterator[list[str]]:
+    """Yield the lines of *matches*, as many together as a page has room for."""
     lines: list[str] = []
-    room = tokens - _HEADER_TOKENS
-    for index, message in islice(matches, _MOST_FOUND):
+    most = room = tokens - _HEADER_TOKENS
+    for index, message in matches:
         where = f"message {index}, {_speaker(message)}{_page_with(message, query, tokens)}"
         line = f"{where}: {query.excerpt(text_of(message))}"
-        room -= _ESTIMATOR.count(line) + 1
-        if lines and room < 0:
-            break
+        size = _ESTIMATOR.count(line) + 1
+        if lines and (room < size or len(lines) == _MOST_FOUND):
+            yield lines
+            lines, room = [], most
         lines.append(line)
-    if not lines:
-        return RecalledPage(header="[no message has all of these words; try fewer]", text="")
-    header = f"[{len(lines)} found, newest first; {RECALL}(message=N) returns one in full]"
-    return RecalledPage(header=header, text="\n".join(lines))
+        room -= size
+    yield lines
 
 
 def _page_with(message: Message, query: Query, tokens: int) -> str:

@@ -5,8 +5,9 @@ A prompt cache serves what a request begins with as the one before did, if it ha
 times of the recording; without times it is taken as warm. The rest of a request is written to it.
 What wrote a summary is paid beside that: either a request of its own, or one more question on the
 prefix that the cache has (a ride), whichever is cheaper. Answers are the same under every
-configuration, so they count only if the vendor reported them. What a vendor reported is charged by
-its own counts alone: cached reads, cache writes, and the rest as plain input.
+configuration; one that the vendor did not report has the estimated size of what was said. What a
+vendor reported is charged by its own counts alone: cached reads, cache writes, and the rest as plain
+input.
 """
 
 from msgspec import Struct
@@ -64,7 +65,7 @@ class Terms(Struct, frozen=True, kw_only=True):
         return own / MILLION
 
     def answer(self, call: CallRecord) -> float:
-        """Return what the answer to *call* costs, as far as the vendor reported it."""
+        """Return what the answer to *call* costs."""
         return (
             call.answer_tokens * self.prices.at(self.overhead + call.view_tokens).output / MILLION
         )

@@ -1,14 +1,14 @@
 """What a table of replays shows, on a page and on a terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from foldline.replay.numbers import short_number
+from foldline.replay.numbers import counted, short_number
 from foldline.replay.optimum import OPTIMAL_SUMMARY
-from foldline.replay.record import ConfigRecord, ReplayReport, Totals
+from foldline.replay.record import ConfigRecord, ReplayReport, SessionRecord, Totals
 
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Row",
     "below_best",
     "describe",
+    "estimated_note",
     "rows",
     "shown_columns",
     "too_large",
@@ -59,7 +60,7 @@ _KEPT = "The share of each request that the next one began with, which prompt ca
 _INVALID = "Requests that OpenAI or Anthropic would refuse, or that lost something."
 _BILL = (
     "US dollars for all requests, cached prefixes at their price, and for summaries as the model "
-    "would write them; answers count if the vendor reported them."
+    "would write them, and for answers, which are estimated if the vendor's usage is not recorded."
 )
 _BEST = (
     "The least bill of folds with the same retained window and summaries of "
@@ -134,6 +135,14 @@ def rows(sessions: Sequence[Sequence[ReplayReport]]) -> tuple[Row, ...]:
     )
 
 
+def estimated_note(sessions: Iterable[SessionRecord]) -> str:
+    """Return what follows the name of prices if answers of *sessions* are estimated, else nothing."""
+    count = sum(one.estimated_answers for one in sessions)
+    if not count:
+        return ""
+    return f"; {counted(count, 'answer')} without recorded usage estimated, as all requests are"
+
+
 def describe(report: ReplayReport, totals: Totals | None = None) -> str:
     """Return what prepared the requests of *report*, and whether all those of *totals* can be sent."""
     large = too_large(totals or report.totals)
@@ -158,12 +167,15 @@ def _prepared_by(report: ReplayReport) -> str:
     if config is None:
         return "the full history at every call"
     limits = f"{config.ceiling:,} tokens"
-    if config.target is not None:
+    kept = ""
+    if config.target is not None and config.threshold is None:
+        kept = f", {config.target:,} {config.counting_unit} kept"
+    elif config.target is not None:
         beside = "" if config.counting_unit == "tokens" else f" or {limits}"
         limits = f"{config.target:,} + {config.threshold:,} {config.counting_unit}{beside}"
     if not config.enabled:
         return "disabled: the full history at every call"
-    return f"{_method(config)}, up to {limits}"
+    return f"{_method(config)}{kept}, up to {limits}"
 
 
 def _method(config: ConfigRecord) -> str:

@@ -46,11 +46,12 @@ def conclude(
     table = rows(sessions)
     them, need = ("this session", "needs") if len(sessions) == 1 else ("these sessions", "need")
     played = [row for row in table if not row.is_baseline]
-    needed = (row.totals for row in played)
-    if played and not any(one.folds or one.failed_folds or one.too_large for one in needed):
+    drops = {name for name, one in configs.items() if one.strategy == "message_counting"}
+    never = next((row.totals for row in table if row.name == NO_REDUCTION), Totals())
+    better = _better(never, [row.totals for row in played if row.name not in drops])
+    if better is None and played and not any(_folds(row.totals) for row in played):
         text = f"{them} {need} no folding: everything fits under every configuration."
         return Conclusion(text=_begun(text))
-    never = next((row.totals for row in table if row.name == NO_REDUCTION), Totals())
     bills = {row.name: row.totals.cost for row in played if row.totals.cost is not None}
     if never.cost is None or not bills:
         text = f"Which configuration is the cheapest for {them} cannot be said without prices: {_PRICES}."
@@ -60,24 +61,47 @@ def conclude(
         for row in played
         if row.name in bills and not row.totals.too_large
     }
-    drops = {name for name, one in configs.items() if one.strategy == "message_counting"}
     kept = {name: cost for name, cost in sent.items() if name not in drops}
     name, cost = min((kept or sent or bills).items(), key=itemgetter(1))
+    aside = ""
+    if min(sent.values(), default=cost) < cost:
+        aside = ", not counting what drops messages without a summary"
     if not never.too_large and never.cost <= cost * _NEGLIGIBLE:
-        text = f"{them} {need} no folding: sending all of it is the cheapest within 2 %."
+        text = f"{them} {need} no folding: sending all of it is the cheapest within 2 %{aside}."
+        if better is not None:
+            text = _hindsight(them, never.cost, better, aside)
         return Conclusion(text=_begun(text))
     what = next(row.description for row in table if row.name == name)
     which = f"{len(bills)} compared for {them}: {name} ({what})"
-    text = _cheapest(which, cost, never, _recorded(sessions))
-    if min(sent.values(), default=cost) < cost:
-        text += ", not counting what drops messages without a summary"
-    text += f".{_no_choice(never)}"
+    text = f"{_cheapest(which, cost, never, _recorded(sessions))}{aside}.{_no_choice(never)}"
     if name not in configs:
         return Conclusion(text=text)
     lines = lines_of(configs[name], prices)
     end = "Paste this" if lines else "It is the default, so there is nothing to paste"
     return Conclusion(
         text=f"{text} {bills_alone(lines)} {end}; `foldline advise` tries more.", lines=lines
+    )
+
+
+def _folds(totals: Totals) -> bool:
+    return bool(totals.folds or totals.failed_folds or totals.too_large)
+
+
+def _better(never: Totals, played: Sequence[Totals]) -> float | None:
+    """Return the least best bill of *played*; None if it is not 2 % below sending all of it."""
+    best = min((one.optimum for one in played if one.optimum is not None), default=None)
+    if best is None or never.cost is None or never.cost <= best * _NEGLIGIBLE:
+        return None
+    return best
+
+
+def _hindsight(them: str, cost: float, better: float, aside: str) -> str:
+    """Return that nothing compared saves 2 % of *cost*, and how much less could be paid."""
+    return (
+        f"nothing compared is 2 % cheaper for {them} than sending all of it, "
+        f"{shown_dollars(cost)}{aside}. Folds at the best times, chosen in hindsight, could cost "
+        f"{shown_dollars(better)} ({(1 - better / cost) * 100:.0f} % less): `foldline advise FILE` "
+        "tries more."
     )
 
 

@@ -43,6 +43,9 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     exchanges: int
     tokens: int
 
+    estimated_answers: int = 0
+    """The answers whose tokens are estimated, since the recording has no usage for them."""
+
 
 class ConfigRecord(Struct, frozen=True, kw_only=True):
     """The part of a configuration that a replay depends on; it holds no secret."""
@@ -52,6 +55,7 @@ class ConfigRecord(Struct, frozen=True, kw_only=True):
     target: int | None
     """How much a fold keeps; None if the ceiling alone decides."""
     threshold: int | None
+    """How much more may gather before a fold; None if that has no effect."""
     layers: bool
 
     ceiling: int
@@ -64,11 +68,12 @@ class ConfigRecord(Struct, frozen=True, kw_only=True):
         """Make the record of *config*."""
         summarizing = config.strategy == "summarizing"
         limits = config.limits
+        waits = config.trigger != "balance"
         return cls(
             strategy=config.strategy,
             counting_unit=config.unit,
             target=None if limits is None else limits.target,
-            threshold=None if limits is None else limits.threshold,
+            threshold=limits.threshold if limits and waits else None,
             layers=summarizing and not config.use_single_summary,
             ceiling=budget_of(config).ceiling,
             enabled=config.enabled,
@@ -132,7 +137,7 @@ class CallRecord(Struct, frozen=True, kw_only=True):
     """The seconds since the answer before; None if the recording has no times."""
 
     answer_tokens: int = 0
-    """The tokens of the answer, if the vendor reported them."""
+    """The tokens of the answer as the vendor reported them, else estimated from what it says."""
 
     written_tokens: int = 0
     """What was put into the cache, in a report of what the vendor reported; else 0."""

@@ -1,12 +1,19 @@
 """A session made ready to be played any number of times."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import takewhile
 
 from foldline.history.digest import EMPTY_DIGEST, chain_digests
 from foldline.history.history import History
 from foldline.history.messages import Message, Usage
-from foldline.history.tokens import TokenCounter, TokenEstimator, count_message
+from foldline.history.tokens import (
+    MESSAGE_TOKENS,
+    TokenCounter,
+    TokenEstimator,
+    count_message,
+)
 from foldline.logs.importer import Session
 from foldline.replay.record import SessionRecord
 
@@ -31,6 +38,10 @@ class Tape:
         self._sizes = {
             id(message): count_message(message, self.counter) for message in session.messages
         }
+        self._estimates = tuple(
+            self._said_at(at) if usage is None else 0
+            for at, usage in zip(self.calls, self.usages, strict=True)
+        )
         self._digests = chain_digests(EMPTY_DIGEST, session.messages)
         history = History(counter=self.counter)
         self.fill(history, len(session.messages))
@@ -41,6 +52,7 @@ class Tape:
             messages=len(session.messages),
             exchanges=history.exchanges(),
             tokens=history.system_tokens + history.tokens(),
+            estimated_answers=sum(map(bool, self._estimates)),
         )
 
     def fill(self, history: History, position: int) -> None:
@@ -57,9 +69,19 @@ class Tape:
         return count_message(message, self.counter) if known is None else known
 
     def answer_tokens(self, number: int) -> int:
-        """Return the tokens of the answer to a call, counted from 0, if the vendor reported them."""
+        """Return the tokens of the answer to a call, counted from 0, estimated without a report."""
         usage = self.usages[number]
-        return 0 if usage is None else usage.output_tokens
+        return self._estimates[number] if usage is None else usage.output_tokens
+
+    def _said_at(self, start: int) -> int:
+        """Return the tokens of the answer at *start*, without the markup of its messages."""
+        following = bisect_right(self.calls, start)
+        end = self.calls[following] if following < len(self.calls) else len(self.messages)
+        answer = takewhile(
+            lambda one: one.role in {"assistant", "system"}, self.messages[start:end]
+        )
+        sizes = (self.size(one) for one in answer if one.role == "assistant")
+        return sum(max(0, size - MESSAGE_TOKENS) for size in sizes)
 
     def time(self, position: int) -> datetime | None:
         """Return when the call was made before which *position* messages had been said."""

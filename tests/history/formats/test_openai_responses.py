@@ -111,7 +111,18 @@ READ: list[tuple[dict[str, Any], str, tuple[Part, ...]]] = [
     (
         {"type": "shell_call", "call_id": "c"},
         "assistant",
-        (ToolCallPart("c", "shell_call", '{"type":"shell_call","call_id":"c"}'),),
+        (ToolCallPart("c", "shell_call", "{}"),),
+    ),
+    (
+        {
+            "type": "local_shell_call",
+            "id": "ls_1",
+            "call_id": "c",
+            "status": "completed",
+            "action": {"type": "exec", "command": ["make"]},
+        },
+        "assistant",
+        (ToolCallPart("c", "local_shell_call", '{"action":{"type":"exec","command":["make"]}}'),),
     ),
     (
         {"type": "custom_tool_call_output", "call_id": "c", "output": "o"},

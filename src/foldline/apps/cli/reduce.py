@@ -188,6 +188,7 @@ def _shown(value: Any) -> str:
 
 def _figures(run: _Run, verdict: Verdict, budget: Budget) -> dict[str, Any]:
     history, limits = run.history, run.config.limits
+    threshold = limits.threshold if limits and run.config.trigger != "balance" else None
     folded = 0 if verdict.state is None else verdict.state.summarized_up_to_index
     return {
         "verdict": verdict.kind,
@@ -198,7 +199,7 @@ def _figures(run: _Run, verdict: Verdict, budget: Budget) -> dict[str, Any]:
         "counting_unit": run.config.unit,
         "units": verdict.units,
         "target": None if limits is None else limits.target,
-        "threshold": None if limits is None else limits.threshold,
+        "threshold": threshold,
         "cut": verdict.cut,
         "messages": verdict.messages,
         "system_messages": len(history.system),

@@ -48,6 +48,7 @@ from foldline.replay.columns import (
     Row,
     below_best,
     describe,
+    estimated_note,
     rows,
     shown_columns,
 )
@@ -69,7 +70,7 @@ _LEAST_NAME = 12
 _NO_WINDOW = (
     f"the window is taken to be {DEFAULT_WINDOW:,} tokens: --model or --window gives another"
 )
-_NEED_NONE = "{:,} of {:,} sessions need no folding: sending all of it is the cheapest within 2 %."
+_NEED_NONE = "In {:,} of {:,} sessions nothing compared is 2 % cheaper than sending all of it."
 
 
 class _ReplayOptions(ConfigOptions, frozen=True, kw_only=True):
@@ -138,7 +139,8 @@ def replay(options: _ReplayOptions) -> None:
     console = output_console()
     _print(console, sessions)
     if terms is not None:
-        console.print(f"the bill is at {source_of(options.prices or options.model)}")
+        estimated = estimated_note(reports[0].session for reports in sessions)
+        console.print(f"the bill is at {source_of(options.prices or options.model)}{estimated}")
     is_large = any(report.totals.too_large for reports in sessions for report in reports)
     if is_large and not any(one.context_window_size for one in configs.values()):
         console.print(_NO_WINDOW)
@@ -373,9 +375,10 @@ def _meaning(totals: Mapping[str, Totals], *, history: int) -> Iterator[str]:
     )
     prices = _DEMO_PRICES
     yield (
-        f"- The bill, at ${prices.input:g} for a million tokens and ${prices.cached_read:g} for "
-        f"cached ones: ${ours.cost or 0:.2f} instead of ${full.cost or 0:.2f}; with the best times "
-        f"of folds in hindsight ${ours.optimum or 0:.2f}."
+        f"- The bill, at ${prices.input:g} for a million tokens, ${prices.cached_read:g} for cached "
+        f"ones and ${prices.output:g} for answers, whose size is estimated: ${ours.cost or 0:.2f} "
+        f"instead of ${full.cost or 0:.2f}; with the best times of folds in hindsight "
+        f"${ours.optimum or 0:.2f}."
     )
 
 

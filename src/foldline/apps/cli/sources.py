@@ -11,7 +11,8 @@ from foldline.apps.cli.files import STANDARD_INPUT, read_file
 from foldline.apps.cli.options import ConfigOptions, SourceOptions
 from foldline.apps.cli.terminal import note
 from foldline.checks import expect_choice
-from foldline.errors import ConfigError, FormatError, UsageError
+from foldline.errors import ConfigError, FormatError, StoreVersionError, UsageError
+from foldline.history.codec import decode_json
 from foldline.history.units import COUNTING_UNITS
 from foldline.logs.importer import Session
 from foldline.logs.sessions import read_sessions
@@ -21,6 +22,7 @@ from foldline.providers.vendors.spelling import check_spelling
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.config_reader import config_from_mapping, read_json, read_toml
 from foldline.reduction.state import HistoryReductionState
+from foldline.threads.snapshot import ThreadSnapshot, decode_snapshot
 
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "recorded_in",
     "sessions_in",
     "sessions_of",
+    "snapshot_in",
 ]
 
 
@@ -66,6 +69,7 @@ _TOKENS = (
     "token_budget_trigger_percentage",
 )
 _OF_SUMMARIES = ("custom_summarization_prompt", "summarizer_provider", "use_single_summary")
+_STORES = ("MessageStoreSnapshot", "MessageStoreState")
 _SECTION = "historyreduction"
 _MOST_NOTES = 5
 _Error = TypeVar("_Error", ConfigError, FormatError)
@@ -82,12 +86,48 @@ def sessions_in(data: bytes, options: SourceOptions) -> tuple[Session, ...]:
     where = options.file if is_file else "standard input"
     name = PurePath(options.file).name.partition(".")[0] if is_file else ""
     try:
-        sessions = read_sessions(data, format=options.format, name=name)
+        snapshot = snapshot_in(data, options)
+        if snapshot is None:
+            sessions = read_sessions(data, format=options.format, name=name)
+        else:
+            sessions = (_of_snapshot(snapshot),)
     except FormatError as error:
         raise placed(where, error) from error
     if options.session is None:
         return sessions
     return (_chosen(sessions, options.session, where),)
+
+
+def snapshot_in(data: bytes, options: SourceOptions) -> ThreadSnapshot | None:
+    """Return the thread whose snapshot *data* is; None if it is something else."""
+    if options.format is not None or not _is_snapshot(data):
+        return None
+    try:
+        return decode_snapshot(data)
+    except StoreVersionError as error:
+        raise UsageError(str(error)) from error
+
+
+def _is_snapshot(data: bytes) -> bool:
+    if not any(name.encode() in data for name in _STORES):
+        return False
+    try:
+        value = decode_json(data)
+    except FormatError:
+        return False
+    return isinstance(value, dict) and any(name in value for name in _STORES)
+
+
+def _of_snapshot(snapshot: ThreadSnapshot) -> Session:
+    if not snapshot.messages:
+        message = "no conversation inside: the thread of the snapshot has no messages"
+        raise FormatError(message)
+    return Session(
+        id=snapshot.id,
+        format="snapshot",
+        title=snapshot.display_name,
+        messages=snapshot.messages,
+    )
 
 
 def recorded_in(files: Sequence[str], format: str | None) -> Iterator[Session]:

@@ -19,7 +19,7 @@ from foldline.apps.cli.files import (
 )
 from foldline.apps.cli.formats import TARGETS, left_out_note
 from foldline.apps.cli.options import SourceOptions, flag, option, takes
-from foldline.apps.cli.sources import note_sessions, sessions_in
+from foldline.apps.cli.sources import note_sessions, sessions_in, snapshot_in
 from foldline.apps.cli.stores import (
     DAMAGED,
     TenantOptions,
@@ -31,14 +31,12 @@ from foldline.apps.cli.stores import (
 from foldline.apps.cli.terminal import note, progress, say
 from foldline.checks import expect_choice
 from foldline.errors import (
-    FormatError,
     StoreCorruptError,
-    StoreVersionError,
     ThreadConflictError,
     ThreadExistsError,
     UsageError,
 )
-from foldline.history.codec import decode_json, encode_json
+from foldline.history.codec import encode_json
 from foldline.history.formats.renderings import render_openai_chat
 from foldline.history.messages import Message
 from foldline.logs.importer import Session
@@ -46,7 +44,7 @@ from foldline.replay.numbers import counted
 from foldline.threads.head import as_stored
 from foldline.threads.key import ThreadKey
 from foldline.threads.rescue import GAP_KEY, WholeRows, whole_rows
-from foldline.threads.snapshot import ThreadSnapshot, decode_snapshot
+from foldline.threads.snapshot import ThreadSnapshot
 from foldline.threads.start import make_room, plan_restore
 from foldline.threads.store import ThreadStore
 
@@ -56,7 +54,6 @@ __all__ = ["export_thread", "import_threads"]
 
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9._:-]+")
 _LONGEST_ID = 200
-_STORES = ("MessageStoreSnapshot", "MessageStoreState")
 _SNAPSHOT = "snapshot"
 _CHAT_JSONL = "chat-jsonl"
 _OPENAI_CHAT = "openai-chat"
@@ -147,11 +144,8 @@ async def _make(store: ThreadStore, key: ThreadKey, snapshot: ThreadSnapshot) ->
 def _found(source: SourceOptions, id: str | None) -> tuple[list[ThreadSnapshot], bool]:
     """Return what to import, and whether it is a log rather than an exported thread."""
     data = read_file(source.file)
-    if source.format is None and _is_snapshot(data):
-        try:
-            snapshot = decode_snapshot(data)
-        except StoreVersionError as error:
-            raise UsageError(str(error)) from error
+    snapshot = snapshot_in(data, source)
+    if snapshot is not None:
         return [replace(snapshot, id=as_id(id) or snapshot.id)], False
     sessions = sessions_in(data, source)
     if id is not None and len(sessions) > 1 and not id.endswith("-"):
@@ -164,16 +158,6 @@ def _found(source: SourceOptions, id: str | None) -> tuple[list[ThreadSnapshot],
     named = as_id(id) if len(sessions) == 1 else None
     ids = _ids(sessions, id or "") if named is None else [named]
     return list(map(_snapshot, ids, sessions)), True
-
-
-def _is_snapshot(data: bytes) -> bool:
-    if not any(name.encode() in data for name in _STORES):
-        return False
-    try:
-        value = decode_json(data)
-    except FormatError:
-        return False
-    return isinstance(value, dict) and any(name in value for name in _STORES)
 
 
 def _snapshot(id: str, session: Session) -> ThreadSnapshot:
@@ -204,8 +188,8 @@ class _ExportOptions(ThreadOptions, frozen=True, kw_only=True):
         str,
         option(
             "NAME",
-            "snapshot (the default, which `import` reads back), openai-chat, "
-            "openai-responses, anthropic, foldline or chat-jsonl.",
+            "snapshot (the default, which `import` and every command with a FILE read back), "
+            "openai-chat, openai-responses, anthropic, foldline or chat-jsonl.",
         ),
     ] = _SNAPSHOT
     output: Annotated[

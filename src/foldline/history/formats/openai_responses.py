@@ -71,6 +71,7 @@ _OUTPUT_KEYS = ("type", "call_id", "output")
 _TEXT_KINDS = frozenset({"input_text", "output_text", "text", "summary_text", "refusal"})
 _MEDIA = {"image": "input_image", "document": "input_file"}
 _CALL_IDS = {"function_call": "call_id", "mcp_approval_request": "id"}
+_OF_THE_WIRE = frozenset({"type", "id", "call_id", "status"})
 _FUNCTIONS = frozenset({"function_call_output", "custom_tool_call_output"})
 _SEARCHES = frozenset({"tool_search_call", "tool_search_output"})
 _PAIR_IDS = {"mcp_approval_request": "id", "mcp_approval_response": "approval_request_id"}
@@ -232,10 +233,11 @@ def _model_part(fields: dict[str, Any], kind: str) -> Part:
 
 def _other_call(fields: dict[str, Any], kind: str, call_id: str) -> ToolCallPart:
     name, text = fields.get("name"), fields.get("input")
+    asked = {key: value for key, value in fields.items() if key not in _OF_THE_WIRE}
     return ToolCallPart(
         call_id,
         name if isinstance(name, str) else kind,
-        text if isinstance(text, str) else json_text(fields),
+        text if isinstance(text, str) else json_text(asked),
     )
 
 
