@@ -58,6 +58,7 @@ _MOST = 600
 _MOST_SMALL = 200
 # What has one name and more values is measured again and again.
 _MOST_MEASURED = 8
+_MOST_ALIKE = 60
 _MENTIONED = 400
 _DEEPEST = 12
 _NUMBER_LENGTH = 4
@@ -301,9 +302,10 @@ def _take_in_turn(old: Iterable[Entry], new: Iterable[Entry], finder: Finder) ->
     named: Counter[str] = Counter()
     for entry in known.values():
         weakness = _weakness(entry, finder)
-        if not weakness and finder.kind(entry.value) == "number":
+        if not weakness and not entry.label.endswith("/"):
             named[entry.label] += 1
-            weakness = int(named[entry.label] > _MOST_MEASURED and not _is_id(entry.label))
+            is_measured = finder.kind(entry.value) == "number" and not _is_id(entry.label)
+            weakness = int(named[entry.label] > (_MOST_MEASURED if is_measured else _MOST_ALIKE))
         ranks[weakness].append(entry)
     strong, weak, small = ranks
     weak = [replace(entry, is_weak=True) for entry in [*weak, *small[:_MOST_SMALL]]]
