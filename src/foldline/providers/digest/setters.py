@@ -12,6 +12,7 @@ from foldline.providers.digest.failures import confirmed
 from foldline.providers.digest.identifiers import kind_of
 from foldline.providers.digest.text import one_line
 from foldline.providers.digest.tool_use import READS, Facts, ToolUse, is_looking
+from foldline.reduction.tools import SETS
 
 
 __all__ = ["SAYS", "read_setter"]
@@ -20,12 +21,11 @@ __all__ = ["SAYS", "read_setter"]
 SAYS = ": "
 """What parts the name of a value from it."""
 
-_SETS = frozenset({"set", "update", "change", "move", "modify", "assign", "rename"})
 # After one of these comes the name of the value; after the others most often that of what has it.
 _SETS_VALUE = frozenset({"set", "change", "assign"})
 _NAME_PARTS = re.compile(r"[A-Z]?[a-z\d]+|[A-Z\d]+(?![a-z])").findall
 # What says what a tool does, and not what it does it to.
-_DOES = _SETS | {"and", "or", "delete", "remove", "create", "add", "insert"}
+_DOES = SETS | {"and", "or", "delete", "remove", "create", "add", "insert"}
 # What a value belongs to is named by an argument that ends so, an id rather than a name.
 _ENDS = ("id", "key", "name")
 _GLUED = re.compile(rf"([a-z]{{2,60}})({'|'.join(_ENDS)})").fullmatch
@@ -45,8 +45,8 @@ _VALUE_LENGTH = 80
 def read_setter(use: ToolUse) -> Facts | None:
     """Read a tool that gives new values; of what they are is said by its name or by an argument."""
     parts = list(map(str.lower, _NAME_PARTS(use.name)))
-    verb = next((part for part in parts if part in _SETS or part in READS), "")
-    if use.failure or verb not in _SETS or is_looking(use.name, set(parts)):
+    verb = next((part for part in parts if part in SETS or part in READS), "")
+    if use.failure or verb not in SETS or is_looking(use.name, set(parts)):
         return None
     listed: dict[str, list[str]] = {}
     for one in use.arguments:
