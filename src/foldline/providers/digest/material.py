@@ -69,17 +69,17 @@ def read_material(
     uses = uses_of(span)
     facts = facts_of(uses, extractors)
     trail = trail_of(earlier.records, facts)
-    replaced = {value: uses[place].position for value, place in trail.replaced.items()}
     ledger = build_ledger(
         span,
         earlier,
         finder,
         shown="\n".join(sorted(shown)),
         listed=trail.files,
-        replaced=replaced,
+        replaced={value: uses[place].position for value, place in trail.replaced.items()},
     )
     newest = next((one.text for one in reversed(span.speeches) if one.role == "user"), "")
     counts = _counts(request, earlier, span.roles)
+    called = _call_counts(uses, earlier, counts, span.roles)
     asked = tuple(line for line in prior(Section.REQUESTS) if line not in shown)
     return Material(
         request=request,
@@ -97,10 +97,7 @@ def read_material(
             Section.SEEN: offer_entries(ledger.seen),
             **offer_trail(trail),
             Section.TOOLS: offer_calls(
-                uses,
-                facts,
-                prior=prior(Section.TOOLS),
-                counts=_call_counts(uses, earlier, counts, span.roles),
+                uses, facts, prior=prior(Section.TOOLS), counts=called, budget=request.budget
             ),
         },
     )
