@@ -96,7 +96,7 @@ def invented(text: str, source: str) -> list[str]:
     body = [
         line
         for line in text.split("\n")[1:]
-        if not line.startswith(("## ", "- counts: ")) and line != "Tool calls"
+        if not line.startswith(("## ", "- counts")) and line != "Tool calls"
     ]
     tokens = re.findall(r"[A-Za-z0-9@_/#.-]+", " ".join(body).replace(":", " "))
     return [

@@ -14,6 +14,7 @@ from foldline.providers.digest.identifiers import Finder
 from foldline.providers.digest.span import Result, read_span
 from foldline.providers.digest.tool_use import uses_of
 from foldline.providers.digest.work import EXTRACTORS, facts_of
+from foldline.reduction.call_counts import NOTHING
 
 
 CODE = "".join(
@@ -224,7 +225,9 @@ def test_an_id_that_comes_again_is_the_last_call() -> None:
     uses = uses_of(read_span(messages, Finder()))
     failed = [
         item.text
-        for item in offer_calls(uses, facts_of(uses, EXTRACTORS), prior=())
+        for item in offer_calls(
+            uses, facts_of(uses, EXTRACTORS), prior=(), counts=NOTHING, budget=900
+        )
         if item.text.startswith("failed")
     ]
 

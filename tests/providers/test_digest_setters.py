@@ -86,7 +86,7 @@ from tests.providers.test_digest_work import read, used
         ),
         (
             [("update_cell", {"sheet": "S", "sheet_id": 1, "row": 2, "column": "B", "value": 7})],
-            {"2 B (sheet 1)": "7", "2 B sheet (sheet 1)": "S"},
+            {"2 B (sheet S, sheet 1)": "7"},
         ),
         (
             [
@@ -124,6 +124,84 @@ def test_a_change_that_was_refused_changes_nothing() -> None:
 
     assert trail.values == {"limit (account A)": "500"}
     assert list(trail.files.values()) == [Artefact(path="a.py", action="read", failed=True)]
+
+
+@pytest.mark.parametrize(
+    ("calls", "values"),
+    [
+        (
+            [
+                ("set_config", {"host": host, "key": "pool.max", "value": value})
+                for host, value in (("web-01", 80), ("web-02", 100), ("web-03", 60), ("web-02", 80))
+            ],
+            {
+                "pool.max (host web-01)": "80",
+                "pool.max (host web-03)": "60",
+                "pool.max (host web-02)": "80",
+            },
+        ),
+        (
+            [
+                ("set_variable", {"scope": scope, "name": "TIMEOUT", "newValue": value})
+                for scope, value in (("dev", "30"), ("prod", "60"))
+            ],
+            {"TIMEOUT (scope dev)": "30", "TIMEOUT (scope prod)": "60"},
+        ),
+        (
+            [
+                ("update_record", {"table": "users", "id": 7, "fields": {"email": "a@x.org"}}),
+                ("update_record", {"table": "orders", "id": 7, "fields": {"status": "open"}}),
+                ("update_item", {"list_id": "L", "item_id": 1, "paid": True}),
+                ("update_item", {"list_id": "L", "item_id": 2, "paid": False}),
+                ("move_card", {"board_id": "B", "card_id": "C", "list_id": "done"}),
+            ],
+            {
+                "email (table users, record 7)": "a@x.org",
+                "status (table orders, record 7)": "open",
+                "paid (list L, item 1)": "true",
+                "paid (list L, item 2)": "false",
+                "list_id (board B, card C)": "done",
+            },
+        ),
+        (
+            [
+                ("set_limit", {"limit": limit, "region": region, "silent": True})
+                for region, limit in (("eu", 10), ("us", 20))
+            ],
+            {"limit (region eu)": "10", "limit (region us)": "20", "silent (region us)": "true"}
+            | {"silent (region eu)": "true"},
+        ),
+        (
+            [
+                ("set_price", {"name": "Lamp", "value": 7}),
+                ("set_stock", {"name": "Lamp", "value": 3}),
+                ("set_config", {"key": "retries", "value": 5}),
+                ("set_header", {"key": "retries", "value": "on"}),
+                ("set_header", {"key": "age", "value": 9, "host": "a", "why": "as asked", "n": 1}),
+            ],
+            {
+                "price (price Lamp)": "7",
+                "stock (stock Lamp)": "3",
+                "config retries": "5",
+                "header retries": "on",
+                "age (host a)": "9",
+            },
+        ),
+        (
+            [("set_quota", {"teams": ["a", "b"], "quota": 5}), ("set_quota", {"quota": 1})],
+            {"quota (teams a, b)": "5", "quota": "1"},
+        ),
+        (
+            [("update_thing", {"id": 1}), ("set_user", {"username": "ann", "vip": 1})],
+            {"vip (user ann)": "1"},
+        ),
+    ],
+)
+def test_what_has_a_value_is_all_that_is_none(
+    calls: list[tuple[str, dict[str, object]]], values: dict[str, str]
+) -> None:
+    """A value of one thing is not replaced by that of another which shares an argument with it."""
+    assert trail_of((), read(*(used(*one) for one in calls))).values == values
 
 
 NEW, OLD = "+351 987654321", "+351 912345678"

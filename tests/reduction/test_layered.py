@@ -66,7 +66,7 @@ def test_layers_are_one_record() -> None:
             Section.RULES: ["Use tabs."],
             Section.SEEN: ["codes: A-1, B-2"],
             Section.VALUES: ["total: 4", "state: new"],
-            Section.TOOLS: ["counts: look_up 2"],
+            Section.TOOLS: ["counts: look_up 2", "look_up a: 1"],
             Section.SAID: ["user: none"],
             Section.LAST: ["user: one"],
         }
@@ -76,7 +76,7 @@ def test_layers_are_one_record() -> None:
             Section.RULES: ["Use tabs.", "No spaces."],
             Section.SEEN: ["codes: B-2, C-3"],
             Section.VALUES: ["total: 5"],
-            Section.TOOLS: ["counts: look_up 2"],
+            Section.TOOLS: ["counts: look_up 2", "look_up a: 1"],
             Section.SAID: ["user: more"],
             Section.LAST: ["user: two"],
         }
@@ -87,7 +87,7 @@ def test_layers_are_one_record() -> None:
     assert found.lines(Section.RULES) == ("Use tabs.", "No spaces.")
     assert found.identifiers == ("A-1", "B-2", "C-3")
     assert found.lines(Section.VALUES) == ("total: 5", "state: new")
-    assert found.lines(Section.TOOLS) == ("counts: look_up 2", "counts: look_up 2")
+    assert found.lines(Section.TOOLS) == ("counts: look_up 4", "look_up a: 1")
     assert found.lines(Section.SAID) == ("user: none", "user: one", "user: more")
     assert found.lines(Section.LAST) == ("user: two",)
     assert SummaryRecord.read(found.render()) == found

@@ -8,6 +8,7 @@ task is done. Everything else is listed once, oldest first.
 import re
 from collections.abc import Iterable, Sequence
 
+from foldline.reduction.call_counts import calls_of, is_counts
 from foldline.reduction.record import (
     FILES,
     Artefact,
@@ -76,10 +77,10 @@ def _joined(records: Sequence[SummaryRecord]) -> SummaryRecord:
         lines[section] = dict.fromkeys(one.line for one in files if one.action == action)
     tasks = tasks_of(records)
     lines |= {section: dict.fromkeys(task_lines(tasks, section)) for section in tasks}
+    counted = calls_of(records).line
+    called = [line for line in lines[Section.TOOLS] if not is_counts(line)]
+    lines[Section.TOOLS] = dict.fromkeys(filter(None, [counted, *called]))
     sections = {section: tuple(found) for section, found in lines.items() if found}
-    # Equal lines count calls of different messages.
-    if calls := tuple(line for one in records for line in one.lines(Section.TOOLS)):
-        sections[Section.TOOLS] = calls
     return SummaryRecord(sum((one.counts for one in records), Counts()), sections)
 
 

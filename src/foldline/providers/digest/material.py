@@ -1,5 +1,6 @@
 """What code reads of a request, before it is known how much room there is for it."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 
@@ -13,9 +14,10 @@ from foldline.providers.digest.outline import CountTokens, Earlier, Item, read_e
 from foldline.providers.digest.rules import offer_rules
 from foldline.providers.digest.span import Span, Speech, read_span
 from foldline.providers.digest.text import one_line
-from foldline.providers.digest.tool_use import Extractor, uses_of
+from foldline.providers.digest.tool_use import Extractor, ToolUse, uses_of
 from foldline.providers.digest.trail import offer_trail, trail_of
 from foldline.providers.digest.work import facts_of
+from foldline.reduction.call_counts import NOTHING, UNKNOWN, CallCounts, calls_of
 from foldline.reduction.record import Counts, Section
 from foldline.reduction.request import SummaryRequest
 
@@ -67,22 +69,23 @@ def read_material(
     uses = uses_of(span)
     facts = facts_of(uses, extractors)
     trail = trail_of(earlier.records, facts)
-    replaced = {value: uses[place].position for value, place in trail.replaced.items()}
     ledger = build_ledger(
         span,
         earlier,
         finder,
         shown="\n".join(sorted(shown)),
         listed=trail.files,
-        replaced=replaced,
+        replaced={value: uses[place].position for value, place in trail.replaced.items()},
     )
     newest = next((one.text for one in reversed(span.speeches) if one.role == "user"), "")
+    counts = _counts(request, earlier, span.roles)
+    called = _call_counts(uses, earlier, counts, span.roles)
     asked = tuple(line for line in prior(Section.REQUESTS) if line not in shown)
     return Material(
         request=request,
         span=span,
         earlier=earlier,
-        counts=_counts(request, earlier, span.roles),
+        counts=counts,
         most=_worthwhile(span, earlier, count, most=request.budget),
         # What the view shows is not repeated. Rules are: they hold when it is shown no longer.
         speeches=[one for one in span.speeches if not shown or one_line(one.text) not in shown],
@@ -93,7 +96,9 @@ def read_material(
             Section.USED: offer_entries(ledger.used),
             Section.SEEN: offer_entries(ledger.seen),
             **offer_trail(trail),
-            Section.TOOLS: offer_calls(uses, facts, prior=prior(Section.TOOLS)),
+            Section.TOOLS: offer_calls(
+                uses, facts, prior=prior(Section.TOOLS), counts=called, budget=request.budget
+            ),
         },
     )
 
@@ -103,6 +108,24 @@ def _counts(request: SummaryRequest, earlier: Earlier, roles: Counts) -> Counts:
     missing = request.stands_for - counts.total() if request.stands_for else 0
     # A text that is no record counts none, and each part of a message that is read in parts one.
     return counts + Counts({"other" if missing > 0 else next(iter(roles), "other"): missing})
+
+
+def _call_counts(
+    uses: Sequence[ToolUse], earlier: Earlier, counts: Counts, roles: Counts
+) -> CallCounts:
+    """Return how often each tool was called in all that *counts* has, as far as it is known."""
+    before = sum(record.counts.total() for record in earlier.records)
+    total = max(0, counts.total() - before)
+    # A text that is no record may stand for messages, if there are any that nothing else stands for.
+    records = iter(earlier.records)
+    known = NOTHING
+    for text in earlier.texts:
+        if text not in earlier.foreign:
+            known = known.then(calls_of([next(records)]))
+        elif total > roles.total():
+            known = UNKNOWN
+    calls = Counter(use.name for use in uses if use.name)
+    return known.then(CallCounts(calls=calls, messages=min(roles.total(), total)))
 
 
 def _worthwhile(span: Span, earlier: Earlier, count: CountTokens, *, most: int) -> int:

@@ -6,13 +6,13 @@ of its arguments: `set_price(product_id, store_id, price)` sets the `price (prod
 """
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from foldline.providers.digest.failures import confirmed
 from foldline.providers.digest.identifiers import kind_of
 from foldline.providers.digest.text import one_line
 from foldline.providers.digest.tool_use import READS, Facts, ToolUse, is_looking
+from foldline.reduction.tools import SETS
 
 
 __all__ = ["SAYS", "read_setter"]
@@ -21,25 +21,23 @@ __all__ = ["SAYS", "read_setter"]
 SAYS = ": "
 """What parts the name of a value from it."""
 
-_SETS = frozenset({"set", "update", "change", "move", "modify", "assign", "rename"})
 # After one of these comes the name of the value; after the others most often that of what has it.
 _SETS_VALUE = frozenset({"set", "change", "assign"})
 _NAME_PARTS = re.compile(r"[A-Z]?[a-z\d]+|[A-Z\d]+(?![a-z])").findall
 # What says what a tool does, and not what it does it to.
-_DOES = _SETS | {"and", "or", "delete", "remove", "create", "add", "insert"}
+_DOES = SETS | {"and", "or", "delete", "remove", "create", "add", "insert"}
 # What a value belongs to is named by an argument that ends so, an id rather than a name.
-_SUBJECTS = [
-    re.compile(rf"(.{{0,60}}?)[\W_]*{end}", re.IGNORECASE) for end in ("id", "key", "name")
-]
+_ENDS = ("id", "key", "name")
+_GLUED = re.compile(rf"([a-z]{{2,60}})({'|'.join(_ENDS)})").fullmatch
 # What names of arguments have beside what they are about.
 _BESIDE = frozenset({"id", "key", "name", "new", "value"})
-# What a value is one of many of; a key or a name is only if the value has no name of its own.
+# What a value is one of many of.
 _PLACE = re.compile(
-    r".{0,60}(?:cell|column|row|flag|feature|field|setting|property|attribute|parameter|variable"
-    r"|(key|name))",
+    r".{0,60}(?:cell|column|row|flag|feature|field|setting|property|attribute|parameter|variable)",
     re.IGNORECASE,
 ).fullmatch
-_VALUE = "value"
+_VALUE = {"value"}
+_IS_WORD = re.compile(r"(?!(?:true|false)$)\S*[^\W\d]\S*").fullmatch
 _MOST_FIELDS = 8
 _VALUE_LENGTH = 80
 
@@ -47,69 +45,117 @@ _VALUE_LENGTH = 80
 def read_setter(use: ToolUse) -> Facts | None:
     """Read a tool that gives new values; of what they are is said by its name or by an argument."""
     parts = list(map(str.lower, _NAME_PARTS(use.name)))
-    verb = next((part for part in parts if part in _SETS or part in READS), "")
-    if use.failure or verb not in _SETS or is_looking(use.name, set(parts)):
+    verb = next((part for part in parts if part in SETS or part in READS), "")
+    if use.failure or verb not in SETS or is_looking(use.name, set(parts)):
         return None
-    times = Counter(one.label for one in use.arguments)
+    listed: dict[str, list[str]] = {}
+    for one in use.arguments:
+        listed.setdefault(one.label, []).append(one_line(one.value))
+    given = {label: ", ".join(values) for label, values in listed.items()}
     # Of several values under one name none takes the place of another.
-    given = {one.label: one_line(one.value) for one in use.arguments if times[one.label] == 1}
+    single = {label: values[0] for label, values in listed.items() if len(values) == 1}
     nouns = [part for part in parts if part not in _DOES]
-    own = _own(nouns, [*given], sets_value=verb in _SETS_VALUE)
-    subjects = _subjects(given, own)
-    value_name = _stem(own)
-    things = " ".join([part for part in nouns if part not in value_name] or nouns)
-    subject = ", ".join(
-        f"{thing or things} {given[one]}".strip() for one, thing in subjects.items()
-    )
-    places = _places([one for one in given if one not in subjects and one != own])
+    named = next((one for one in single if _words(one) - {"new"} == _VALUE), "")
+    own = named or _own(nouns, [*single], sets_value=verb in _SETS_VALUE)
+    if named:
+        places = _keys([one for one in given if one != own], nouns)
+        subjects = _beside(given, own, places)
+        single = {own: given[own]}
+    else:
+        subjects = _subjects(given, own)
+        places = _places([one for one in given if one not in {own, *subjects}])
+    things = " ".join([part for part in nouns if part not in _stem(own)] or nouns)
+    subject = ", ".join(f"{_thing(one) or things} {given[one]}".strip() for one in subjects)
     place = " ".join(given[one] for one in places)
     values: list[tuple[str, str]] = []
-    for label, value in confirmed(use.result, given).items():
+    for label, value in confirmed(use.result, single).items():
         # Without what has them only the value that the tool is named after has a name.
         if not value or label in {*subjects, *places} or not (subjects or label == own):
             continue
-        name = place or " ".join(nouns) if label == _VALUE else f"{place} {label}".strip()
-        name = f"{name or label} ({subject})" if subject else label
+        name = f"{place} {label}".strip()
+        if label == named:
+            # Without a subject the same key may be that of something else.
+            name = place if place and subject else " ".join([*nouns, place]).strip()
+        name = f"{name or label} ({subject})" if subject else name or label
         if max(len(name), len(value)) <= _VALUE_LENGTH and SAYS not in name:
             values.append((name, value))
     return Facts(values=tuple(values[:_MOST_FIELDS])) if own or subjects else None
 
 
+def _words(label: str) -> set[str]:
+    return set(map(str.lower, _NAME_PARTS(label)))
+
+
 def _stem(label: str) -> set[str]:
-    return set(map(str.lower, _NAME_PARTS(label))) - _BESIDE
+    return _words(label) - _BESIDE
+
+
+def _end(label: str) -> str:
+    """Return that of the ends which is the last word of *label*; empty if none is."""
+    last = "".join(_NAME_PARTS(label)[-1:]).lower()
+    return last if last in _ENDS else ""
+
+
+def _thing(label: str) -> str:
+    """Return of what *label* is the id, the key or the name: nothing if it does not say it."""
+    end = _end(label)
+    glued = None if end else _GLUED(label)
+    return label[: len(label) - len(end)].rstrip("_-. ") if end else glued[1] if glued else label
 
 
 def _own(nouns: Sequence[str], labels: Sequence[str], *, sets_value: bool) -> str:
     """Return that of *labels* which the tool is named after, unless that is what has the value."""
     named = [
-        one
-        for one in labels
-        if nouns and nouns[-1] in (stem := _stem(one)) and stem <= {*nouns} and not _PLACE(one)
+        one for one in labels if nouns and nouns[-1] in (stem := _stem(one)) and stem <= {*nouns}
     ]
-    plain = [one for one in named if not any(end.fullmatch(one) for end in _SUBJECTS)]
+    named = [one for one in named if not (_PLACE(one) or one.lower().endswith(_ENDS[1:]))]
+    plain = [one for one in named if _thing(one) == one]
     if plain and (sets_value or plain[0] != labels[0]):
         return plain[0]
     return named[0] if sets_value and named and named[0] != labels[0] else ""
 
 
-def _subjects(given: Mapping[str, str], own: str) -> Mapping[str, str]:
-    """Return the arguments that say what has the values, and what each of them is, if it says so."""
+def _subjects(given: Mapping[str, str], own: str) -> list[str]:
+    """Return the arguments that say what has the values: all that are none themselves."""
     labels = [one for one in given if one != own]
-    found: dict[str, str] = {}
-    for end in _SUBJECTS:
-        found = {one: match[1] for one in labels if (match := end.fullmatch(one))}
-        if found:
-            break
-    if not own:
-        # Without such a name it may be an id by its look.
-        codes = {one: one for one in labels if kind_of(given[one]) == "code"}
-        return dict([*(found or codes).items()][:1])
-    before = [*given][: [*given].index(own)]
-    return {one: found.get(one, one) for one in labels if one in found or one in before}
+    ends = ([one for one in labels if _end(one) == end] for end in _ENDS)
+    ids = next(filter(None, ends), []) or [one for one in labels if _GLUED(one)]
+    if own:
+        at = [*given].index(own)
+        # What has the value comes before it, or else after it.
+        beside = labels[:at] or [one for one in labels if _IS_WORD(given[one])]
+        return [one for one in labels if one in {*ids, *beside}]
+    # Without such a name it may be an id by its look.
+    ids = ids or [one for one in labels if kind_of(given[one]) == "code"][:1]
+    if not ids:
+        return []
+    at = labels.index(ids[0])
+    later = next((one for one in labels[at:] if one not in ids), "")
+    first = labels[: labels.index(later)] if later else ids
+    found = [one for one in first if not _PLACE(one)]
+    return found if len(found) < len(labels) else found[:-1] or found
+
+
+def _beside(given: Mapping[str, str], own: str, places: Sequence[str]) -> list[str]:
+    """Return the arguments that say what has the value *own*: what comes after it may be a note."""
+    at = [*given].index(own)
+    return [
+        one
+        for place, one in enumerate(given)
+        if one not in {own, *places} and (place < at or _IS_WORD(given[one]))
+    ]
+
+
+def _keys(labels: Sequence[str], nouns: Sequence[str]) -> list[str]:
+    """Return those of *labels*, all beside a value, that name it."""
+    places = [one for one in labels if _PLACE(one)]
+    keyed = [one for one in labels if _end(one) and _stem(one) <= {*nouns}]
+    keys = [one for one in keyed if _end(one) == "key"]
+    names = [one for one in keyed if _end(one) == "name"] if any(map(_PLACE, nouns)) else []
+    return places or (keys or names)[-1:]
 
 
 def _places(labels: Sequence[str]) -> list[str]:
     """Return those of *labels* that name which value is given, unless nothing else is."""
-    found = ((one, _PLACE(one)) for one in labels)
-    places = [one for one, match in found if match and (_VALUE in labels or not match[1])]
+    places = [one for one in labels if _PLACE(one)]
     return places if len(places) < len(labels) else []

@@ -25,7 +25,7 @@ from foldline.providers.digest.tool_use import (
     is_looking,
 )
 from foldline.reduction.record import Artefact, FileAction
-from foldline.reduction.tools import COMMAND_LABELS, name_words
+from foldline.reduction.tools import COMMAND_LABELS, CREATES, DELETES, EDITS, name_words
 
 
 __all__ = ["EXTRACTORS", "facts_of"]
@@ -53,12 +53,9 @@ _OLD_LABELS = ("old_string", "oldText", "old_str", "old_text", "oldString", "sea
 _NEW_LABELS = ("new_string", "newText", "new_str", "new_text", "newString", "replace", "new")
 _CONTENT_LABELS = ("content", "contents", "text", "file_text", "code_edit", "new_content")
 _VERBS: tuple[tuple[FileAction, frozenset[str]], ...] = (
-    (
-        "edited",
-        frozenset({"edit", "replace", "insert", "update", "patch", "modify", "append", "apply"}),
-    ),
-    ("created", frozenset({"write", "create", "save", "new", "add"})),
-    ("deleted", frozenset({"delete", "remove", "unlink"})),
+    ("edited", EDITS),
+    ("created", CREATES),
+    ("deleted", DELETES),
     ("read", READS),
 )
 # Neither an address nor a sentence; a record parts its files at commas and colons.
