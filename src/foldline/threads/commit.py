@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from operator import attrgetter
 from typing import Final, TypeAlias
 
 from msgspec import UNSET, Struct
@@ -46,7 +45,6 @@ from foldline.threads.tools import document_name
 __all__ = ["OneLoopLock", "Planned", "carry_out", "fold_name", "plan"]
 
 
-_row_of = attrgetter("row")
 _NONE: Final = frozenset[str]()
 
 # Takes over the thread after a commit, and its new rows; None for an unknown number.
@@ -102,7 +100,7 @@ def plan(
         revision=record.head.revision,
         epoch=change.epoch or head.epoch,
         head=vault.close_up(encode_head(head), "head", key.tenant, key.id, str(head.revision)),
-        rows=tuple(map(_row_of, known)),
+        rows=tuple([one.row for one in known]),
         put=tuple(put),
         drop=tuple(_dropped(record, change, settled, is_fold=is_fold)),
         active_at=head.last_activity.timestamp(),
@@ -305,16 +303,12 @@ async def carry_out(
 
     Once made, *adopt* gets the thread and its rows; None if an empty commit took its place.
     """
-    storage = context.storage
+    commit = _commit(context, planned, adopt)
     try:
-        if storage.ends_commits:
-            # As `_commit` does, without the call.
-            try:
-                await storage.commit(planned.record.key, planned.change)
-            except CommitUnknownError as error:
-                await _find_out(context, planned, error, adopt)
+        if context.storage.ends_commits:
+            await commit
         else:
-            await _finished(asyncio.ensure_future(_commit(context, planned, adopt)))
+            await _finished(asyncio.ensure_future(commit))
     except asyncio.CancelledError as cancelled:
         # It has ended all the same; a cause says that it failed.
         if cancelled.__cause__ is None:
@@ -339,17 +333,11 @@ async def _commit(context: StoreContext, planned: Planned, adopt: _Adopt) -> Non
     try:
         await context.storage.commit(planned.record.key, planned.change)
     except CommitUnknownError as error:
-        await _find_out(context, planned, error, adopt)
-
-
-async def _find_out(
-    context: StoreContext, planned: Planned, error: CommitUnknownError, adopt: _Adopt
-) -> None:
-    try:
-        await _settle(context, planned, error, adopt)
-    except asyncio.CancelledError as cancelled:
-        # It is still unknown, so that nobody may take it for made.
-        raise cancelled from error
+        try:
+            await _settle(context, planned, error, adopt)
+        except asyncio.CancelledError as cancelled:
+            # It is still unknown, so that nobody may take it for made.
+            raise cancelled from error
 
 
 async def _settle(
