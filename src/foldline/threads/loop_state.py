@@ -312,9 +312,6 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
         expected = len(self.current_messages)
         if not allow_stale and count != expected:
             raise CheckpointStaleError(count=count, expected=expected, iteration=self.iteration)
-        is_placed = 0 <= self.turn_start <= expected and self.service_watermark >= 0
-        if is_placed and self.iteration >= 0 and self.consecutive_failures >= 0:
-            return
         numbers = (
             ("iteration", self.iteration),
             ("ConsecutiveFailures", self.consecutive_failures),
