@@ -27,7 +27,6 @@ from foldline.errors import (
 )
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.history.tokens import TokenCounter
 from foldline.reduction.state import HistoryReductionState, hash_of, same_hash
 from foldline.reduction.version_1 import carried_over
 from foldline.threads.change import Change, Copy, DocumentKind, Epoch
@@ -140,12 +139,17 @@ def plan_restore(context: StoreContext, key: ThreadKey, snapshot: ThreadSnapshot
     if state is not None:
         # What a vendor holds may be another thread's, or contain what was said after the snapshot.
         state = replace(state.with_service(None), conversation_id=key.id)
-    reduction = _fitting(snapshot.reduction, snapshot.messages)
+    known = snapshot.reduction
+    history = History(() if known is None else snapshot.messages, counter=context.counter)
+    reduction = None if known is None else _fitting(known, history)
     cut = 0 if reduction is None else reduction.summarized_up_to_index
     head = _new_head(context, created_at)
     archived = min(snapshot.archived, cut)
     if archived:
         head = head.archiving(archived, fold=1)
+    base = None
+    if reduction is not None:
+        base = FoldBase.of(history, reduction, users=len([*history.users(0)]))
     change = Change(
         messages=snapshot.messages,
         execution=UNSET if state is None else state.with_reduction(reduction if cut else None),
@@ -155,7 +159,7 @@ def plan_restore(context: StoreContext, key: ThreadKey, snapshot: ThreadSnapshot
         metadata=snapshot.metadata or None,
         source="input",
         pins=snapshot.pins,
-        fold_base=_base_of(reduction, snapshot.messages, context.counter),
+        fold_base=base,
     )
     dated = replace(context, clock=lambda: active_at)
     return plan(dated, ThreadRecord(key=key, head=head), change)
@@ -183,23 +187,8 @@ def _without_overtaken(snapshot: ThreadSnapshot, moment: datetime) -> ThreadSnap
     )
 
 
-def _base_of(
-    reduction: HistoryReductionState | None, messages: Sequence[Message], counter: TokenCounter
-) -> FoldBase | None:
-    if reduction is None:
-        return None
-    history = History(messages, counter=counter)
-    users = sum(1 for _ in history.users(0))
-    return FoldBase.of(history, reduction, users=users)
-
-
-def _fitting(
-    reduction: HistoryReductionState | None, messages: Sequence[Message]
-) -> HistoryReductionState | None:
-    """Return *reduction* if it covers the beginning of *messages*."""
-    if reduction is None:
-        return None
-    history = History(messages)
+def _fitting(reduction: HistoryReductionState, history: History) -> HistoryReductionState | None:
+    """Return *reduction* if it covers the beginning of *history*."""
     reduction = carried_over(reduction, history)
     index, pinned = reduction.summarized_up_to_index, reduction.pinned_index
     if not 0 <= index <= len(history) or not same_hash(
