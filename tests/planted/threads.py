@@ -130,7 +130,8 @@ a thread object blocks in a second event loop
 + if self._users is None:
 a task that gave up waiting keeps other loops out
 -         except asyncio.CancelledError:
--             self._left()
+-             with self._guard:
+-                 self._users -= 1
 -             raise
 +         except asyncio.CancelledError:
 +             raise

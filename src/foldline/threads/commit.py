@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from operator import attrgetter
 from typing import Final, TypeAlias
 
 from msgspec import UNSET, Struct
@@ -100,7 +101,7 @@ def plan(
         revision=record.head.revision,
         epoch=change.epoch or head.epoch,
         head=vault.close_up(encode_head(head), "head", key.tenant, key.id, str(head.revision)),
-        rows=tuple([one.row for one in known]),
+        rows=tuple(map(attrgetter("row"), known)),
         put=tuple(put),
         drop=tuple(_dropped(record, change, settled, is_fold=is_fold)),
         active_at=head.last_activity.timestamp(),
@@ -283,14 +284,12 @@ class OneLoopLock:
         try:
             await self._lock.acquire()
         except asyncio.CancelledError:
-            self._left()
+            with self._guard:
+                self._users -= 1
             raise
 
     async def __aexit__(self, *_: object) -> None:
         self._lock.release()
-        self._left()
-
-    def _left(self) -> None:
         with self._guard:
             self._users -= 1
 
