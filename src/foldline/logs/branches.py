@@ -20,28 +20,17 @@ __all__ = ["Line", "abandoned"]
 
 
 class Line(Struct, frozen=True, kw_only=True):
-    """One line of such a log."""
+    """One line of such a log, with the ids of what belongs to it."""
 
     id: str
-    """Its identity."""
-
     parent: str = ""
-    """The line before it; empty if there is none."""
-
+    # The line that it follows although it starts a new tree, for example after a compaction.
     follows: str = ""
-    """The line that it follows although it starts a new tree, for example after a compaction."""
-
     is_message: bool = True
-    """Whether it holds something that was said."""
-
+    # The message that it is a piece of.
     message: str = ""
-    """The identity of the message that it is a piece of; empty if it has none."""
-
     calls: tuple[str, ...] = ()
-    """The ids of the tool calls in it."""
-
     answers: tuple[str, ...] = ()
-    """The ids of the tool calls that it answers."""
 
 
 def abandoned(lines: Sequence[Line]) -> frozenset[str]:

@@ -31,11 +31,9 @@ _PIECE = 1 << 14
 class Record(Struct, frozen=True):
     """One JSON value of a document."""
 
+    # For errors: `document`, or a line with its number.
     place: str
-    """Where it is, for errors: `document`, or a line with its number."""
-
     value: Any
-    """The value."""
 
 
 class Document(Struct, frozen=True, kw_only=True):

@@ -23,13 +23,10 @@ __all__ = ["Recording", "joined"]
 
 
 class Recording(Struct, frozen=True, kw_only=True):
-    """One record of a log of requests."""
+    """One record of a log of requests: what was sent, and the answer if it is recorded."""
 
     session: Session
-    """What was said: the messages of the request, and the answer if it is recorded."""
-
     sent: int
-    """How many of these messages are the request's."""
 
     @property
     def request(self) -> Sequence[Message]:

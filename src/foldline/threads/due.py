@@ -41,16 +41,10 @@ class FoldBase(Struct, frozen=True, kw_only=True, gc=False):
     """What the messages before a cut count."""
 
     cut: int = 0
-    """How many they are."""
-
     users: int = 0
-    """How many of them are user messages."""
-
     tokens: int = 0
-    """Their tokens."""
-
+    # How many tokens fewer than the whole history a view with the reduction had.
     hidden: int = 0
-    """How many tokens fewer than the whole history a view with the reduction had."""
 
     @classmethod
     def of_row(

@@ -30,31 +30,19 @@ class Job(Struct, Generic[_Given], eq=False):
     """One call that waits."""
 
     given: _Given
-    """What is to be done."""
-
+    # Of several jobs with one key, each is taken after the one before has ended.
     key: Hashable | None
-    """Of several jobs with one key, each is taken after the one before has ended."""
-
+    # A caller that gave up has cancelled it.
     future: asyncio.Future[object]
-    """What the caller waits for; a caller that gave up has cancelled it."""
-
+    # How many jobs had come when it came, and from then on when it was taken.
     number: int
-    """How many jobs had come when it came, and from then on when it was taken."""
-
+    # 0 if it must be done alone.
     size: int
-    """How large it is, or 0 if it must be done alone."""
-
+    # The job with the same key that is taken after this one has ended.
     following: "Job[_Given] | None" = None
-    """The job that is taken after this one has ended."""
-
     is_begun: bool = False
-    """Whether it was taken."""
-
     is_over: bool = False
-    """Whether it has ended."""
-
     error: BaseException | None = None
-    """Why it has failed."""
 
     def succeed(self, result: object = None) -> None:
         """Give the caller *result*."""

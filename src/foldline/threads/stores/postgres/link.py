@@ -122,14 +122,10 @@ def _dumpers() -> "Mapping[type, type[Dumper]]":
 class Broken(NamedTuple):
     """A call without an answer: it may have been done or not, if it was sent."""
 
+    # Empty if there was no connection.
     session: str
-    """The session that it was sent in; empty if there was no connection."""
-
     is_late: bool
-    """Whether the time limit has passed."""
-
     reason: str
-    """What has happened."""
 
 
 class PostgresLink:
