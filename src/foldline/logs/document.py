@@ -55,11 +55,7 @@ class Document(Struct, frozen=True, kw_only=True):
 
 
 def read_document(data: bytes, *, max_size: int = MAX_SIZE) -> Document:
-    """
-    Read *data*, whatever its compression, encoding and syntax.
-
-    FormatError says what is wrong with it, also if it decompresses to more than *max_size* bytes.
-    """
+    """Read *data*, whatever its compression, encoding and syntax; FormatError says what is wrong."""
     if data.startswith(_GZIP):
         data = _decompressed(data, max_size=max_size)
     # What was never written when a machine lost power reads as NUL.

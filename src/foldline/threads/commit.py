@@ -297,11 +297,7 @@ class OneLoopLock:
 async def carry_out(
     context: StoreContext, planned: Planned, adopt: _Adopt = lambda _record, _known: None
 ) -> None:
-    """
-    Make the commit *planned*; one that has begun ends even if the task is cancelled.
-
-    Once made, *adopt* gets the thread and its rows; None if an empty commit took its place.
-    """
+    """Make the commit *planned*; one that has begun ends even if the task is cancelled."""
     commit = _commit(context, planned, adopt)
     try:
         if context.storage.ends_commits:

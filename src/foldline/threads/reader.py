@@ -398,12 +398,8 @@ class Query(Struct, frozen=True):
         return flat[start : start + _SHOWN]
 
     def place(self, text: str) -> int:
-        """
-        Return where in *text* all phrases are nearest to each other, the first such place.
-
-        A phrase that has another form of Unicode there is not looked at; if all have, it is 0.
-        """
-        # Each character stays in its place.
+        """Return where in *text* all phrases are nearest to each other, the first such place."""
+        # Each character stays in its place: a phrase in another form of Unicode is not looked at.
         plain = (
             text.lower()
             if text.isascii()

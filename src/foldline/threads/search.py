@@ -60,11 +60,7 @@ async def search_page(
     rest: ConversationThread | None,
     before: int,
 ) -> SearchPage:
-    """
-    Return the first *limit* messages of *threads* that have every word of *text*, or fewer.
-
-    Messages of *rest* with numbers below *before* come first.
-    """
+    """Return up to *limit* messages that fit: of *rest* those below *before*, then of *threads*."""
     found: list[ThreadMatch] = []
     # What is often said fills the page with the first few threads.
     seen, together = 0, _FIRST

@@ -51,9 +51,7 @@ _AWAY = (psycopg.OperationalError, psycopg.InterfaceError)
 
 
 def own_app(store: ThreadStore) -> App:
-    """
-    Return an app with tables in a schema beside that of *store*; ConfigError if there is none.
-    """
+    """Return an app with tables in a schema beside that of *store*, or raise ConfigError."""
     storage = store.context.storage
     if not isinstance(storage, PostgresStorage):
         message = "workers need a PostgresStore, or an app of procrastinate to put their jobs in"

@@ -162,11 +162,7 @@ class _Tasks(BaseRetryStrategy):
 
 
 def task_blueprint(duties: Duties, queue: str, *, sweeps: bool) -> Blueprint:
-    """
-    Return the tasks as a blueprint, for jobs in *queue*.
-
-    It *sweeps* from time to time if nothing else takes over the jobs of dead workers.
-    """
+    """Return the tasks for *queue*, with one that *sweeps* if nothing else looks for dead workers."""
     blueprint, tasks = Blueprint(), _Tasks(duties)
     options = partial(blueprint.task, queue=queue, retry=tasks, pass_context=True)
     options(name="answer")(tasks.answer)

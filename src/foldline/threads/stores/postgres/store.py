@@ -270,11 +270,7 @@ class PostgresStorage:
         return []
 
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
-        """
-        Delete a thread with everything stored for it; False if there is none.
-
-        The server reuses the space after a vacuum.
-        """
+        """Delete a thread with everything stored for it; False if there is none."""
         place = {"tenant": key.tenant, "id": key.id}
         revision, head = (None, None) if expected is None else (expected.revision, expected.head)
         answer = await self.link.write("delete", {**place, "expected": revision, "head": head})

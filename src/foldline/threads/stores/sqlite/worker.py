@@ -88,11 +88,7 @@ class Worker:
         return self.home.is_same_process and not self._is_closed
 
     async def run(self, job: Callable[[sqlite3.Connection], _Result]) -> _Result:
-        """
-        Return what *job* returns in the thread.
-
-        A write that is cancelled ends all the same; a failure is the cause of the cancellation.
-        """
+        """Return what *job* returns in the thread; a write ends even if it is cancelled."""
         self.home.check()
         loop = asyncio.get_running_loop()
         future: asyncio.Future[_Result | None] = loop.create_future()
