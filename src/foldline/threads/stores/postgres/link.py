@@ -292,10 +292,6 @@ class PostgresLink:
                 return None if isinstance(found, Broken) else found
         return None
 
-    def check(self) -> None:
-        """Raise StoreError unless it is open, in this process and this event loop."""
-        self._opened()
-
     def _lateness(self) -> str:
         return f"PostgreSQL did not answer within {self._timeout} seconds"
 
@@ -319,7 +315,7 @@ class PostgresLink:
         self, name: str, values: Values, *, is_prepared: bool, limit: float
     ) -> Answer | Broken | StoreError:
         """Return an answer, what broke, or the error of a call that may be repeated."""
-        pool = self._opened()
+        pool = self.opened()
         connection = await self._connection(pool, limit)
         if connection is None:
             message = f"PostgreSQL cannot be reached within {limit} seconds"
@@ -362,7 +358,8 @@ class PostgresLink:
         # Asking for the description would make one.
         return [] if cursor.rownumber is None else await cursor.fetchall()
 
-    def _opened(self) -> "AsyncConnectionPool[AsyncConnection[Any]]":
+    def opened(self) -> "AsyncConnectionPool[AsyncConnection[Any]]":
+        """Return the pool; raise StoreError unless it is open, in this process and event loop."""
         link = opened(self._pool)
         self._home.check()
         return link
@@ -383,7 +380,7 @@ class PostgresLink:
             except self._closed:
                 break
             return connection
-        self._opened()
+        self.opened()
         return None
 
     def _is_alive(self, connection: "AsyncConnection[Any]") -> bool:

@@ -104,7 +104,7 @@ class PostgresStorage:
 
     async def commit(self, key: ThreadKey, change: Change) -> None:
         """Do everything in *change*, durably, or nothing."""
-        self.link.check()
+        self.link.opened()
         await self._commits.put((key, change), key=key, size=room_of(change))
 
     async def _commit_all(self, jobs: Sequence[Job[_Commit]]) -> Iterable[Job[_Commit]]:
@@ -161,7 +161,7 @@ class PostgresStorage:
                 job.succeed()
 
     async def _read(self, name: str, values: Values, *, size: int = 0) -> Answer:
-        self.link.check()
+        self.link.opened()
         return cast("Answer", await self._reads.put((name, values), size=size))
 
     async def _read_all(self, jobs: Sequence[Job[_Read]]) -> Iterable[Job[_Read]]:
