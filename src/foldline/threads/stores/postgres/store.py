@@ -132,7 +132,7 @@ class PostgresStorage:
 
     async def _commit_alone(self, job: Job[_Commit]) -> None:
         key, change = job.given
-        answer = await self.link.write(*one_commit(key, change))
+        answer = await self.link.write("commit", one_commit(key, change))
         if isinstance(answer, Broken):
             await self._settle([job], answer)
             return

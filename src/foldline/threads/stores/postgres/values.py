@@ -82,9 +82,10 @@ _PACKED: Final[Mapping[str, Callable[[Sequence[Any]], Packed]]] = MappingProxyTy
 )
 
 
-def one_commit(key: ThreadKey, change: Change) -> tuple[str, Values]:
-    """Return the name of the statement that makes one commit, and its values."""
-    values = {
+def one_commit(key: ThreadKey, change: Change) -> Values:
+    """Return the values of the statement `commit`."""
+    opens, copies = change.opens, change.copies
+    return {
         "tenant": key.tenant,
         "id": key.id,
         "revision": change.revision,
@@ -95,12 +96,6 @@ def one_commit(key: ThreadKey, change: Change) -> tuple[str, Values]:
         "holder": None if change.lease is None else change.lease.holder,
         "lease": None if change.lease is None else float(change.lease.seconds),
         "due_at": change.due_at,
-        **_contents([change]),
-    }
-    if _appends(change):
-        return "append", values
-    opens, copies = change.opens, change.copies
-    more = {
         "after": change.current_epoch,
         "at": None if opens is None else opens.at,
         "clears": change.clears,
@@ -108,8 +103,8 @@ def one_commit(key: ThreadKey, change: Change) -> tuple[str, Values]:
         "source_epoch": None if copies is None else copies.epoch,
         "count": None if copies is None else copies.count,
         "keeps": None if change.keeps is None else _strings([*change.keeps]),
+        **_contents([change]),
     }
-    return "commit", {**values, **more}
 
 
 def several_commits(commits: Sequence[tuple[ThreadKey, Change]]) -> Values:
@@ -147,7 +142,8 @@ def several_reads(reads: Sequence[Values]) -> Values:
 
 def room_of(change: Change) -> int:
     """Return the bytes of *change*, or 0 if it must be made alone."""
-    if not _appends(change) or not change.revision:
+    has_more = change.opens or change.copies or change.clears or change.keeps is not None
+    if has_more or not change.revision:
         return 0
     if change.drop:
         put = {(one.kind, name) for one in change.put for name in (one.name, None)}
@@ -156,11 +152,6 @@ def room_of(change: Change) -> int:
             return 0
     stored = sum(len(one.data) for one in change.put)
     return 1 + stored + sum(len(row.data) for row in change.rows)
-
-
-def _appends(change: Change) -> bool:
-    has_more = change.opens or change.copies or change.clears
-    return not has_more and change.keeps is None
 
 
 def _contents(changes: Sequence[Change]) -> Values:
