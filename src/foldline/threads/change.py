@@ -1,9 +1,4 @@
-"""
-What one commit changes in a thread: one type, from the face of a thread down to its storage.
-
-A caller fills in what is said, `commit.plan` adds what a storage needs: the bytes of the new rows,
-documents and head, and what they follow. A storage looks at nothing else.
-"""
+"""What one commit changes in a thread: one type, from the face of a thread to its storage."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta

@@ -1,10 +1,4 @@
-"""
-One commit: planned out of a change, carried out, and known afterwards to be made or not.
-
-A plan is pure but for the commit id and the clock: it encodes the new rows, documents and head. The
-storage makes all of it in one transaction. If its answer is lost, the head is read again: it
-remembers the ids of its last commits.
-"""
+"""One commit: planned out of a change, carried out, and known afterwards to be made or not."""
 
 import asyncio
 import threading

@@ -1,11 +1,8 @@
 """
 What a run, or a thread, starts from.
 
-A run starts from new messages, from the history or inside an open run. A thread starts empty, from
-a snapshot or as a fork of another one, and starts again from an earlier place by a rewind, an edit,
-an undo or a clear. None of these rewrites a message: a fork copies rows, and a new epoch replaces
-the rows from one number on. A reduction that covers more than what stays would be refused by its
-digest, so its document goes, and with it what it alone keeps archived.
+Nothing here rewrites a message: a fork copies rows, and a new epoch replaces the rows from one number
+on. A reduction that covers more than what stays goes, and with it what it alone keeps archived.
 """
 
 from collections.abc import Sequence
