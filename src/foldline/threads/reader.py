@@ -85,7 +85,6 @@ class ThreadReader:
     ) -> None:
         """Read the thread *key* as of *head*, current or earlier; *tail* are its newest rows."""
         self.context: Final = context
-        """What the threads of the store have in common."""
         self._storage = context.storage
         self._vault = context.vault
         self._key = key

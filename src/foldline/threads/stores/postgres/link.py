@@ -165,7 +165,6 @@ class PostgresLink:
             raise ConfigError(message) from None
         self.sql = read_statements()
         self.schema: Final = schema
-        """The schema of the tables."""
         self._timeout = timeout
         self._is_relaxed = durability == "relaxed"
         self._dumpers = _dumpers()
@@ -177,7 +176,6 @@ class PostgresLink:
         self.dsn: Final = dsn
         """The address, which may hold a password."""
         self.pool_size: Final = pool_size
-        """How many connections are open at most."""
         self._pool: AsyncConnectionPool[AsyncConnection[Any]] | None = None
         self._places = asyncio.Semaphore(pool_size)
         # Of the open connections, one each.
