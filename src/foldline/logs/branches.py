@@ -43,7 +43,8 @@ def abandoned(lines: Sequence[Line]) -> frozenset[str]:
     roots = _nearest(parents, {id for id, parent in parents.items() if not parent})
     newest = {roots[line.id]: line.id for line in lines if line.is_message}
     kept = {id for leaf in newest.values() for id in _path(leaf, parents)}
-    _keep_pieces(lines, kept)
+    messages = {line.message for line in lines if line.message and line.id in kept}
+    kept.update(line.id for line in lines if line.message in messages)
     _keep_answers(lines, kept)
     left = {line.id for line in lines if line.is_message and line.id not in kept}
     return frozenset(left | _followers(lines, left, parents, roots))
@@ -69,11 +70,6 @@ def _nearest(parents: Mapping[str, str], ends: Container[str]) -> dict[str, str]
         end = found.setdefault(id, id)
         found.update(dict.fromkeys(path, end))
     return found
-
-
-def _keep_pieces(lines: Sequence[Line], kept: set[str]) -> None:
-    messages = {line.message for line in lines if line.message and line.id in kept}
-    kept.update(line.id for line in lines if line.message in messages)
 
 
 def _keep_answers(lines: Sequence[Line], kept: set[str]) -> None:
