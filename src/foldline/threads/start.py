@@ -33,6 +33,7 @@ from foldline.threads.head import (
     Head,
     StoredReduction,
     ThreadRecord,
+    active,
     decode_record,
     decode_reduction,
     document,
@@ -246,13 +247,14 @@ async def _fallen_back(
     reader: ThreadReader, record: ThreadRecord, known: Sequence[StoredReduction]
 ) -> ThreadRecord:
     """Return *record* with the first of *known* as the newest reduction, or with none."""
-    record = record.fallen_back(known)
-    if record.head.due is None:
-        return record
-    newest = record.reduction
-    counts = None if newest is None else await reader.counts_before(newest.summarized_up_to_index)
-    due = record.head.due.based(FoldBase.of_row(counts, newest))
-    return replace(record, head=replace(record.head, due=due))
+    name, newest = (known[0].name, known[0].state) if known else ("", None)
+    head, execution = record.head.fallen_back(int(name or 0)), record.execution
+    if execution is not None:
+        execution = execution.with_reduction(active(newest))
+    if head.due is not None:
+        counts = await reader.counts_before(0 if newest is None else newest.summarized_up_to_index)
+        head = replace(head, due=head.due.based(FoldBase.of_row(counts, newest)))
+    return replace(record, head=head, execution=execution, reduction=newest, reduction_name=name)
 
 
 async def fitting_reductions(
