@@ -128,21 +128,18 @@ class Line(Generic[_Given]):
             self._ready.append(job)
             self._wake()
         else:
-            await self._lead(job)
+            self._busy += 1
+            try:
+                await self._do([job])
+            finally:
+                self._busy -= 1
+                self._wake()
         try:
             return await future
         except asyncio.CancelledError as cancelled:
             if not self._ends:
                 raise
             raise cancelled from await job.ended()
-
-    async def _lead(self, job: Job[_Given]) -> None:
-        self._busy += 1
-        try:
-            await self._do([job])
-        finally:
-            self._busy -= 1
-            self._wake()
 
     def give_up(self, taken: Sequence[Job[_Given]], error: Exception) -> None:
         """Let every job fail that has waited as long as *taken* took: a server may be away."""
