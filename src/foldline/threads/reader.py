@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from foldline.checks import expect
 from foldline.errors import ConfigError, StoreCorruptError
-from foldline.history.digest import EMPTY_DIGEST
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import (
@@ -22,7 +21,7 @@ from foldline.history.parts import (
     ToolCallResponsePart,
 )
 from foldline.history.prefix import NO_PREFIX, Prefix
-from foldline.reduction.state import HistoryReductionState, hash_text
+from foldline.reduction.state import HistoryReductionState
 from foldline.threads.cipher import DAMAGE_ADVICE
 from foldline.threads.head import Head
 from foldline.threads.key import ThreadKey
@@ -137,11 +136,6 @@ class ThreadReader:
     async def seq_of(self, position: int) -> int:
         """Return the row number of the message at *position*; after the last one, that of the end."""
         return _seq_of(position, await self._system_rows())
-
-    async def hash_at(self, index: int) -> str:
-        """Return the stored form of the digest of the first *index* messages, or of none of them."""
-        counts = await self.counts_before(index)
-        return hash_text(EMPTY_DIGEST if counts is None else counts.digest)
 
     async def counts_before(self, index: int) -> MessageRow | None:
         """Return what the row before *index* counts; None if there is no message before it."""

@@ -24,7 +24,7 @@ from foldline.errors import (
 )
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.reduction.state import HistoryReductionState, hash_of, same_hash
+from foldline.reduction.state import HistoryReductionState, hash_of, hash_text, same_hash
 from foldline.reduction.version_1 import carried_over
 from foldline.threads.change import Change, Copy, DocumentKind, Epoch
 from foldline.threads.commit import Planned, plan
@@ -265,7 +265,9 @@ async def fitting_reductions(
         # If the row at its end is damaged, no window after it can be read.
         with suppress(StoreCorruptError):
             # A digest covers everything before it: all that reach less far fit as well.
-            if not one.reach or same_hash(await reader.hash_at(one.reach), one.state.message_hash):
+            counts = await reader.counts_before(one.reach)
+            found = None if counts is None else hash_text(counts.digest)
+            if not one.reach or (found and same_hash(found, one.state.message_hash)):
                 return [other for other in known if other.reach <= one.reach]
     return []
 

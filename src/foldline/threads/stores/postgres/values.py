@@ -46,10 +46,6 @@ def _integers(values: Sequence[int]) -> Packed:
     return _array(_INT8, [pack(">q", one) for one in values])
 
 
-def _booleans(values: Sequence[bool]) -> Packed:
-    return _array(_BOOL, [pack("?", one) for one in values])
-
-
 def _doubles(values: Sequence[float | None]) -> Packed:
     return _array(_FLOAT8, [None if one is None else pack(">d", one) for one in values])
 
@@ -160,7 +156,7 @@ def _contents(changes: Sequence[Change]) -> Values:
     put = [document for one in changes for document in one.put]
     return {
         "numbers": _integers([row.seq for row in rows]),
-        "systems": _booleans([row.system for row in rows]),
+        "systems": _array(_BOOL, [pack("?", row.system) for row in rows]),
         "rows": _strings([row.data for row in rows]),
         "drop_kinds": _texts([kind for kind, _ in drop]),
         "drop_names": _strings([None if name is None else _bytes(name) for _, name in drop]),
