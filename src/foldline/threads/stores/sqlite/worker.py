@@ -58,12 +58,7 @@ class Worker:
         tidy: Callable[[sqlite3.Connection], None] | None = None,
         pace: Pace | None = None,
     ) -> None:
-        """
-        Start the thread, named *name*; without the *file* that they write to, jobs only read.
-
-        *tidy* is called after each transaction of the thread, with other writers away, and raises
-        nothing. *pace* is that of jobs in place.
-        """
+        """Start the thread, named *name*; without the *file* that they write to, jobs only read."""
         self._connect = connect
         self._file = file
         self._writes = file is not None
@@ -216,6 +211,7 @@ class Worker:
                     self._transactions.run(connection, [waiting])
                 except Exception as error:  # noqa: BLE001 - a waiting task must get it
                     waiting.error = known_error(error)
+            # Other writers are still away.
             if self._tidy is not None:
                 self._tidy(connection)
 
