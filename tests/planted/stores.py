@@ -184,27 +184,17 @@ the file gives a thread to any tenant
 + -- name: tail
 the file keeps a fold due
 - coalesce(fold_due_since, 9e999) = ?9;
--
-- -- name: set_next_state
 + ?9 IS ?9;
-+
-+ -- name: set_next_state
 the file keeps the end of a thread
 - coalesce(expires_at, 9e999) = ?8 AND coalesce(fold_due_since, 9e999) = ?9;
--
-- -- name: set_next_state
 + ?8 IS ?8 AND coalesce(fold_due_since, 9e999) = ?9;
-+
-+ -- name: set_next_state
 
 threads/stores/sqlite/sql/statements.sql: threads/stores/test_sqlite_tables.py
 a commit gives nobody a lease with a state
-- execution = ?10, holder = ?11,
-+ execution = ?10, holder = coalesce(holder, ?11),
+- THEN holder ELSE ?11 END
++ THEN holder ELSE coalesce(holder, ?11) END
 a commit goes to what has taken the place of its thread
-- last_activity = ?3
 - WHERE pk = ?4 AND revision = ?1 AND epoch = ?5
-+ last_activity = ?3
 + WHERE pk = ?4 AND revision = ?1 AND ?5 = ?5
 
 threads/stores/sqlite/tables.py: conformance/test_storages.py::test_a_storage_keeps_the_promise

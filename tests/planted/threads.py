@@ -18,10 +18,10 @@ a document is taken at any place
 
 threads/commit.py: threads/crashes/test_errors.py
 an unknown outcome is taken for success
--         await _settle(context, planned, error, adopt)
--     except asyncio
-+         pass
-+     except asyncio
+-             await _settle(context, planned, error, adopt)
+-         except asyncio
++             pass
++         except asyncio
 a lost commit is taken for a made one
 - if record is not None and planned.change.id in record.head.recent:
 + if record is not None:
@@ -130,7 +130,8 @@ a thread object blocks in a second event loop
 + if self._users is None:
 a task that gave up waiting keeps other loops out
 -         except asyncio.CancelledError:
--             self._left()
+-             with self._guard:
+-                 self._users -= 1
 -             raise
 +         except asyncio.CancelledError:
 +             raise

@@ -147,6 +147,7 @@ class OrchestrationResult(Struct, frozen=True, kw_only=True):
         context: Mapping[str, object] | None = None,
     ) -> Self:
         """Return the result whose answer and fold are those of *turn*; the rest is its metadata."""
+        is_pending = turn.termination_reason == CIRCUIT_BREAKER_TERMINATION
         metadata = OrchestrationMetadata(
             strategy_name=strategy_name,
             decision_duration=decision_duration,
@@ -158,7 +159,7 @@ class OrchestrationResult(Struct, frozen=True, kw_only=True):
             selected_agent=selected_agent,
             metadata=metadata,
             reduction=turn.reduction,
-            status=_status_of(turn),
+            status="completed" if turn.is_complete else "pending" if is_pending else "failed",
             usage=turn.usage,
         )
 
@@ -184,9 +185,3 @@ def reduction_context(reduction: ReductionMetadata | None) -> dict[str, object]:
     if reduction.summary_message is not None:
         context[SUMMARY_MESSAGE] = reduction.summary_message
     return context
-
-
-def _status_of(turn: TurnResult) -> OrchestrationStatus:
-    if turn.is_complete:
-        return "completed"
-    return "pending" if turn.termination_reason == CIRCUIT_BREAKER_TERMINATION else "failed"

@@ -40,12 +40,6 @@ _MARKS = {"####": "user", ">": "tool"}
 _PRINTED = "aider"
 
 
-def _is_session(value: Any) -> bool:
-    record = maybe_object(value)
-    messages = maybe_list(record.get("messages"))
-    return "started_at" in record and bool(messages) and all(map(_is_line, messages))
-
-
 def _is_line(value: Any) -> bool:
     line = maybe_object(value)
     return line.keys() == {"role", "content"} and line["role"] in _ROLES
@@ -54,7 +48,9 @@ def _is_line(value: Any) -> bool:
 def _matches(document: Document) -> bool:
     if document.text is not None:
         return _HEADING.search(document.text) is not None
-    return _is_session(document.first)
+    record = maybe_object(document.first)
+    messages = maybe_list(record.get("messages"))
+    return "started_at" in record and bool(messages) and all(map(_is_line, messages))
 
 
 def _read(document: Document) -> tuple[Session, ...]:

@@ -20,28 +20,17 @@ __all__ = ["Line", "abandoned"]
 
 
 class Line(Struct, frozen=True, kw_only=True):
-    """One line of such a log."""
+    """One line of such a log, with the ids of what belongs to it."""
 
     id: str
-    """Its identity."""
-
     parent: str = ""
-    """The line before it; empty if there is none."""
-
+    # The line that it follows although it starts a new tree, for example after a compaction.
     follows: str = ""
-    """The line that it follows although it starts a new tree, for example after a compaction."""
-
     is_message: bool = True
-    """Whether it holds something that was said."""
-
+    # The message that it is a piece of.
     message: str = ""
-    """The identity of the message that it is a piece of; empty if it has none."""
-
     calls: tuple[str, ...] = ()
-    """The ids of the tool calls in it."""
-
     answers: tuple[str, ...] = ()
-    """The ids of the tool calls that it answers."""
 
 
 def abandoned(lines: Sequence[Line]) -> frozenset[str]:
@@ -54,7 +43,8 @@ def abandoned(lines: Sequence[Line]) -> frozenset[str]:
     roots = _nearest(parents, {id for id, parent in parents.items() if not parent})
     newest = {roots[line.id]: line.id for line in lines if line.is_message}
     kept = {id for leaf in newest.values() for id in _path(leaf, parents)}
-    _keep_pieces(lines, kept)
+    messages = {line.message for line in lines if line.message and line.id in kept}
+    kept.update(line.id for line in lines if line.message in messages)
     _keep_answers(lines, kept)
     left = {line.id for line in lines if line.is_message and line.id not in kept}
     return frozenset(left | _followers(lines, left, parents, roots))
@@ -80,11 +70,6 @@ def _nearest(parents: Mapping[str, str], ends: Container[str]) -> dict[str, str]
         end = found.setdefault(id, id)
         found.update(dict.fromkeys(path, end))
     return found
-
-
-def _keep_pieces(lines: Sequence[Line], kept: set[str]) -> None:
-    messages = {line.message for line in lines if line.message and line.id in kept}
-    kept.update(line.id for line in lines if line.message in messages)
 
 
 def _keep_answers(lines: Sequence[Line], kept: set[str]) -> None:

@@ -54,10 +54,8 @@ _MEDIA = ("image", "audio", "video")
 
 
 class _Chat(Reading):
-    def __init__(self, id: str) -> None:
-        super().__init__(id)
-        # The call that no tool has answered yet.
-        self.call = ""
+    call = ""
+    """The call that no tool has answered yet."""
 
 
 def _matches(document: Document) -> bool:

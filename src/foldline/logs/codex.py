@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from foldline.history.formats.openai_responses import message_from_openai_responses
 from foldline.history.formats.responses import openai_usage
 from foldline.history.formats.wire import Object, first_text, maybe_object, maybe_text, maybe_time
-from foldline.history.messages import Message, Usage
+from foldline.history.messages import Message
 from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Reading, Session, read_each
 
@@ -119,22 +119,18 @@ def _item(payload: Object) -> Object:
 def _report(log: _Log, payload: Object) -> None:
     """Give the counts of a `token_count` event to the message that closed the call."""
     info = maybe_object(payload.get("info"))
-    usage = _usage(maybe_object(info.get("last_token_usage")))
+    report = maybe_object(info.get("last_token_usage"))
+    # Codex writes the counts under names of its own.
+    counts = {
+        "input_tokens": report.get("input_tokens"),
+        "output_tokens": report.get("output_tokens"),
+        "input_tokens_details": {"cached_tokens": report.get("cached_input_tokens")},
+        "output_tokens_details": {"reasoning_tokens": report.get("reasoning_output_tokens")},
+    }
+    usage = openai_usage(counts)
     if usage and log.answer is not None:
         # An event that comes again reports the same call again.
         log.messages[log.answer] = replace(log.messages[log.answer], usage=usage)
-
-
-def _usage(report: Object) -> Usage | None:
-    """Read counts that Codex writes under names of its own."""
-    return openai_usage(
-        {
-            "input_tokens": report.get("input_tokens"),
-            "output_tokens": report.get("output_tokens"),
-            "input_tokens_details": {"cached_tokens": report.get("cached_input_tokens")},
-            "output_tokens_details": {"reasoning_tokens": report.get("reasoning_output_tokens")},
-        }
-    )
 
 
 CODEX = Importer(

@@ -31,11 +31,9 @@ _PIECE = 1 << 14
 class Record(Struct, frozen=True):
     """One JSON value of a document."""
 
+    # For errors: `document`, or a line with its number.
     place: str
-    """Where it is, for errors: `document`, or a line with its number."""
-
     value: Any
-    """The value."""
 
 
 class Document(Struct, frozen=True, kw_only=True):
@@ -57,13 +55,13 @@ class Document(Struct, frozen=True, kw_only=True):
 
 
 def read_document(data: bytes, *, max_size: int = MAX_SIZE) -> Document:
-    """
-    Read *data*, whatever its compression, encoding and syntax.
-
-    FormatError says what is wrong with it, also if it decompresses to more than *max_size* bytes.
-    """
+    """Read *data*, whatever its compression, encoding and syntax; FormatError says what is wrong."""
     if data.startswith(_GZIP):
-        data = _decompressed(data, max_size=max_size)
+        try:
+            data = b"".join(_members(data, max_size))
+        except zlib.error as error:
+            message = "damaged gzip: fetch or write the file again"
+            raise FormatError(message) from error
     # What was never written when a machine lost power reads as NUL.
     data = _utf8(data).rstrip(b"\x00 \t\r\n")
     start = data.lstrip()
@@ -73,14 +71,6 @@ def read_document(data: bytes, *, max_size: int = MAX_SIZE) -> Document:
     if start.startswith((b"{", b"[")):
         return _json(data)
     return Document(text=_text(data))
-
-
-def _decompressed(data: bytes, *, max_size: int) -> bytes:
-    try:
-        return b"".join(_members(data, max_size))
-    except zlib.error as error:
-        message = "damaged gzip: fetch or write the file again"
-        raise FormatError(message) from error
 
 
 def _members(data: bytes, room: int) -> Iterator[bytes]:

@@ -9,7 +9,7 @@ message. A request that was sent again unchanged belongs to its session, too; co
 continues stay sessions of their own.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,13 +23,10 @@ __all__ = ["Recording", "joined"]
 
 
 class Recording(Struct, frozen=True, kw_only=True):
-    """One record of a log of requests."""
+    """One record of a log of requests: what was sent, and the answer if it is recorded."""
 
     session: Session
-    """What was said: the messages of the request, and the answer if it is recorded."""
-
     sent: int
-    """How many of these messages are the request's."""
 
     @property
     def request(self) -> Sequence[Message]:
@@ -45,7 +42,8 @@ def joined(recordings: Iterable[Recording]) -> tuple[Session, ...]:
     for number, recording in enumerate(recordings):
         exact, spoken = _prefixes(recording.request)
         answered = any(message.role == "assistant" for message in recording.request)
-        chain = _continued(ends, exact[1:], spoken[1:] if answered else spoken[1:-1])
+        prefixes = (*reversed(exact[1:]), *reversed(spoken[1:] if answered else spoken[1:-1]))
+        chain = next((ends[digest] for digest in prefixes if digest in ends), None)
         mark = (exact[-1], spoken[-1])
         if chain is None:
             chain = len(chains)
@@ -70,11 +68,6 @@ def _prefixes(request: Sequence[Message]) -> tuple[list[bytes], list[bytes]]:
         if message.role != "system":
             spoken.append(chain_digest(spoken[-1], message))
     return exact, spoken
-
-
-def _continued(ends: Mapping[bytes, int], *prefixes: Sequence[bytes]) -> int | None:
-    digests = (digest for one in prefixes for digest in reversed(one))
-    return next((ends[digest] for digest in digests if digest in ends), None)
 
 
 def _sessions(chain: Sequence[tuple[int, Recording]]) -> Iterator[tuple[int, Session]]:

@@ -95,11 +95,7 @@ class Reading:
         self.skipped = Counter[str]()
 
     def compact(self, compaction: Object, size: str = "") -> None:
-        """
-        Keep what an agent's own *compaction* wrote, beside the message before it.
-
-        The log holds all messages anyway, so the summary is not one of them.
-        """
+        """Keep what an agent's own *compaction* wrote beside the message before it, not as one."""
         place = "before message 0"
         if self.messages:
             last = self.messages.pop()

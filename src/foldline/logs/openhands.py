@@ -12,7 +12,6 @@ by the environment. Times without a zone are read as UTC.
 from collections.abc import Iterable
 from functools import partial
 from itertools import chain
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -60,11 +59,7 @@ class _Run(Reading):
 
 
 def _matches(document: Document) -> bool:
-    return _is_event(first_item(document, "history"))
-
-
-def _is_event(value: Any) -> bool:
-    event = maybe_object(value)
+    event = maybe_object(first_item(document, "history"))
     kinds = {"action", "observation"} & event.keys()
     return bool(kinds) and "source" in event and "role" not in event
 
@@ -91,7 +86,7 @@ def _take(run: _Run, event: Object) -> None:
 def _messages(event: Object, run: _Run) -> tuple[Message, ...]:
     if "observation" in event:
         return _observed(event, run)
-    response = _response(event)
+    response = maybe_object(maybe_object(event.get("tool_call_metadata")).get("model_response"))
     if response:
         return _responded(response, run)
     kind = first_text(event, "action")
@@ -113,10 +108,6 @@ def _acted(event: Object, kind: str, run: _Run) -> Message:
     if kind == "message":
         return Message.assistant(content)
     return _called(event, kind, arguments, run)
-
-
-def _response(event: Object) -> Object:
-    return maybe_object(maybe_object(event.get("tool_call_metadata")).get("model_response"))
 
 
 def _responded(response: Object, run: _Run) -> tuple[Message, ...]:

@@ -35,18 +35,14 @@ class Stream(Struct, frozen=True, kw_only=True):
     """A conversation in lines that can be read any number of times."""
 
     format: str
-    """The name of the format that it is read from."""
-
+    # Empty if the log gives none.
     id: str
-    """The identity that the log gives it; empty if it gives none."""
-
+    # What of the log is not among the messages, one sentence each.
     notes: tuple[str, ...]
-    """What of the log is not among the messages, one sentence each."""
-
     lines: Iterable[bytes]
     read: Callable[[Iterable[Record]], Iterator[Message]]
+    # The number of the line that is left out; 0 if there is none.
     damaged: int
-    """The number of the line that is left out; 0 if there is none."""
 
     def messages(self) -> Iterator[Message]:
         """Yield everything that was said, in order; FormatError names a line that cannot be read."""

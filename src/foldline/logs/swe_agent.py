@@ -53,17 +53,14 @@ def _message(item: Object) -> Message:
         item = {**item, "tool_call_id": calls[0]}
     message = chat_message(item)
     others = tuple(ToolCallResponsePart(call, "") for call in calls[1:])
+    thinking = map(maybe_object, maybe_list(item.get("thinking_blocks")))
+    thoughts = [ReasoningPart(maybe_text(block.get("thinking"))) for block in thinking]
     metadata = scalars(item, _KEPT) | _unsaid(item)
     return replace(
         message,
-        parts=(*_thinking(item), *message.parts, *others),
+        parts=(*thoughts, *message.parts, *others),
         metadata=metadata or None,
     )
-
-
-def _thinking(item: Object) -> tuple[ReasoningPart, ...]:
-    blocks = map(maybe_object, maybe_list(item.get("thinking_blocks")))
-    return tuple(ReasoningPart(maybe_text(block.get("thinking"))) for block in blocks)
 
 
 def _unsaid(item: Object) -> Object:

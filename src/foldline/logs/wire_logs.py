@@ -66,7 +66,8 @@ def _matches(native: NativeFormat, document: Document) -> bool:
 
 
 def _read(native: NativeFormat, document: Document) -> tuple[Session, ...]:
-    if isinstance(document.first, list) or _is_whole(document.first):
+    first, keys = document.first, ("messages", "input", "request", OTEL_SYSTEM, *OTEL_MESSAGES)
+    if isinstance(first, list) or not maybe_object(first).keys().isdisjoint(keys):
         return joined(_recording(native, record.place, record.value) for record in document.records)
     return tuple(
         Session(
@@ -84,11 +85,6 @@ def _stream(native: NativeFormat, records: Iterable[Record]) -> Iterator[Message
 
 def _converted(native: NativeFormat, item: Object) -> tuple[Message, ...]:
     return CONVERTERS[native].messages([item])
-
-
-def _is_whole(value: Any) -> bool:
-    keys = ("messages", "input", "request", OTEL_SYSTEM, *OTEL_MESSAGES)
-    return not maybe_object(value).keys().isdisjoint(keys)
 
 
 def _recording(native: NativeFormat, place: str, value: Any) -> Recording:

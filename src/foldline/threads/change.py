@@ -1,9 +1,4 @@
-"""
-What one commit changes in a thread: one type, from the face of a thread down to its storage.
-
-A caller fills in what is said, `commit.plan` adds what a storage needs: the bytes of the new rows,
-documents and head, and what they follow. A storage looks at nothing else.
-"""
+"""What one commit changes in a thread: one type, from the face of a thread to its storage."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -208,7 +203,6 @@ class Change(Struct, frozen=True, kw_only=True, gc=False):
         return self.epoch if self.opens is None else self.opens.id
 
 
-_LISTS: Final = frozenset({tuple, list})
 _ROLES: Final = get_args(Role)
 _SOURCES: Final = get_args(CheckpointSource)
 _PARTS: Final = frozenset(get_args(Part))
@@ -228,16 +222,17 @@ def check_change(change: Change) -> None:
             "use rewind, edit, clear, fork, pin or unpin"
         )
         raise ConfigError(message)
-    if not _LISTS.issuperset(map(type, (change.messages, change.tools, change.settled))):
-        for name in ("messages", "tools", "settled"):
-            expect(name, getattr(change, name), list | tuple)
+    for name in ("messages", "tools", "settled"):
+        expect(name, getattr(change, name), list | tuple)
     check_messages(change.messages)
     if change.execution is not UNSET and change.execution is not None:
         _check_execution(change.execution)
     if change.reduction is not UNSET:
         _check_reduction(change.reduction)
-    if change.tools or change.settled:
-        _check_tools(change)
+    for place, run in enumerate(change.tools):
+        check_fields(f"tools[{place}]", run, ToolRun)
+    for place, call_id in enumerate(change.settled):
+        expect(f"settled[{place}]", call_id, str)
     if change.archive is not False or change.commit_id is not None or change.expected is not None:
         _check_options(change)
     if change.source not in _SOURCES:
@@ -255,16 +250,8 @@ def _check_options(change: Change) -> None:
     expect_whole("expected", change.expected, 0, optional=True)
 
 
-def _check_tools(change: Change) -> None:
-    for place, run in enumerate(change.tools):
-        check_fields(f"tools[{place}]", run, ToolRun)
-    for place, call_id in enumerate(change.settled):
-        expect(f"settled[{place}]", call_id, str)
-
-
 def _check_execution(state: AgentLoopState) -> None:
-    if type(state) is not AgentLoopState:
-        expect("execution", state, AgentLoopState)
+    expect("execution", state, AgentLoopState)
     # The reduction is stored by itself.
     alone = structs.replace(state, active_reduction=None) if state.active_reduction else state
     check_fields("execution", alone, AgentLoopState)
@@ -309,8 +296,7 @@ def _check_reduction(reduction: HistoryReductionState) -> None:
 
 def check_fields(name: str, value: object, kind: type) -> None:
     """Raise ConfigError, which says *name* and no value, if a field of *value* has a wrong type."""
-    if type(value) is not kind:
-        expect(name, value, kind)
+    expect(name, value, kind)
     try:
         # Strings are not copied, so that a long one costs no more than a short one.
         plain = msgspec.to_builtins(value, builtin_types=_KEPT, str_keys=True)

@@ -75,13 +75,12 @@ class ThreadCheckpointer:
         stored = await self._context.storage.document(key, "checkpoint", checkpoint_id)
         if stored is None:
             return None
-        found = content_of(self._context.vault, key, stored, Checkpoint)
-        return self._moment(thread, found) if found.head else None
-
-    def _moment(self, thread: ConversationThread, checkpoint: Checkpoint) -> ThreadMoment:
+        checkpoint = content_of(self._context.vault, key, stored, Checkpoint)
+        if not checkpoint.head:
+            return None
         state = checkpoint.execution_state()
         record = ThreadRecord(
-            key=thread.key,
+            key=key,
             head=replace(decode_head(checkpoint.head), expires_at=thread.head.expires_at),
             display_name=thread.display_name,
             metadata=thread.metadata,

@@ -110,7 +110,6 @@ class Vault:
         """Protect with *cipher*, or with a checksum alone."""
         self._cipher = cipher
         self.encrypts = cipher is not None
-        """Whether the stored bytes can only be read with a key."""
 
     def close_up(self, data: bytes, *place: str) -> bytes:
         """Return *data* as it is stored at *place*."""

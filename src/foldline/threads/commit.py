@@ -1,10 +1,4 @@
-"""
-One commit: planned out of a change, carried out, and known afterwards to be made or not.
-
-A plan is pure but for the commit id and the clock: it encodes the new rows, documents and head. The
-storage makes all of it in one transaction. If its answer is lost, the head is read again: it
-remembers the ids of its last commits.
-"""
+"""One commit: planned out of a change, carried out, and known afterwards to be made or not."""
 
 import asyncio
 import threading
@@ -46,7 +40,6 @@ from foldline.threads.tools import document_name
 __all__ = ["OneLoopLock", "Planned", "carry_out", "fold_name", "plan"]
 
 
-_row_of = attrgetter("row")
 _NONE: Final = frozenset[str]()
 
 # Takes over the thread after a commit, and its new rows; None for an unknown number.
@@ -102,7 +95,7 @@ def plan(
         revision=record.head.revision,
         epoch=change.epoch or head.epoch,
         head=vault.close_up(encode_head(head), "head", key.tenant, key.id, str(head.revision)),
-        rows=tuple(map(_row_of, known)),
+        rows=tuple(map(attrgetter("row"), known)),
         put=tuple(put),
         drop=tuple(_dropped(record, change, settled, is_fold=is_fold)),
         active_at=head.last_activity.timestamp(),
@@ -285,14 +278,12 @@ class OneLoopLock:
         try:
             await self._lock.acquire()
         except asyncio.CancelledError:
-            self._left()
+            with self._guard:
+                self._users -= 1
             raise
 
     async def __aexit__(self, *_: object) -> None:
         self._lock.release()
-        self._left()
-
-    def _left(self) -> None:
         with self._guard:
             self._users -= 1
 
@@ -300,21 +291,13 @@ class OneLoopLock:
 async def carry_out(
     context: StoreContext, planned: Planned, adopt: _Adopt = lambda _record, _known: None
 ) -> None:
-    """
-    Make the commit *planned*; one that has begun ends even if the task is cancelled.
-
-    Once made, *adopt* gets the thread and its rows; None if an empty commit took its place.
-    """
-    storage = context.storage
+    """Make the commit *planned*; one that has begun ends even if the task is cancelled."""
+    commit = _commit(context, planned, adopt)
     try:
-        if storage.ends_commits:
-            # As `_commit` does, without the call.
-            try:
-                await storage.commit(planned.record.key, planned.change)
-            except CommitUnknownError as error:
-                await _find_out(context, planned, error, adopt)
+        if context.storage.ends_commits:
+            await commit
         else:
-            await _finished(asyncio.ensure_future(_commit(context, planned, adopt)))
+            await _finished(asyncio.ensure_future(commit))
     except asyncio.CancelledError as cancelled:
         # It has ended all the same; a cause says that it failed.
         if cancelled.__cause__ is None:
@@ -339,17 +322,11 @@ async def _commit(context: StoreContext, planned: Planned, adopt: _Adopt) -> Non
     try:
         await context.storage.commit(planned.record.key, planned.change)
     except CommitUnknownError as error:
-        await _find_out(context, planned, error, adopt)
-
-
-async def _find_out(
-    context: StoreContext, planned: Planned, error: CommitUnknownError, adopt: _Adopt
-) -> None:
-    try:
-        await _settle(context, planned, error, adopt)
-    except asyncio.CancelledError as cancelled:
-        # It is still unknown, so that nobody may take it for made.
-        raise cancelled from error
+        try:
+            await _settle(context, planned, error, adopt)
+        except asyncio.CancelledError as cancelled:
+            # It is still unknown, so that nobody may take it for made.
+            raise cancelled from error
 
 
 async def _settle(

@@ -1,12 +1,9 @@
 """
 Whether a fold of a thread is due, as far as its counts say.
 
-Each commit compares the counts of the thread with a rule: so many units after the cut, or so many
-tokens in the view. The first commit that goes beyond notes its time, and the one that saves a fold
-clears it, so that the threads whose fold is due are found without reading any of them. What prices
-decide, and whether there is a safe cut, only a reducer can say, which reads the thread.
-
-What the rule needs of the messages before the cut is noted with it, so that a commit reads nothing.
+The first commit that goes beyond the rule of its thread notes its time, and the one that saves a fold
+clears it, so that the threads whose fold is due are found without reading any. What the rule needs of
+the messages before the cut is noted with it, so that a commit reads nothing.
 """
 
 from collections.abc import Mapping
@@ -41,16 +38,10 @@ class FoldBase(Struct, frozen=True, kw_only=True, gc=False):
     """What the messages before a cut count."""
 
     cut: int = 0
-    """How many they are."""
-
     users: int = 0
-    """How many of them are user messages."""
-
     tokens: int = 0
-    """Their tokens."""
-
+    # How many tokens fewer than the whole history a view with the reduction had.
     hidden: int = 0
-    """How many tokens fewer than the whole history a view with the reduction had."""
 
     @classmethod
     def of_row(

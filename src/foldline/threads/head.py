@@ -291,16 +291,6 @@ class ThreadRecord(Struct, frozen=True, kw_only=True, gc=False):
     # The newest rows, if they were read along.
     tail: Sequence[StoredRow] = ()
 
-    def fallen_back(self, known: Sequence[StoredReduction]) -> "ThreadRecord":
-        """Return the record with the first of *known* as the newest reduction, or with none."""
-        name, reduction = (known[0].name, known[0].state) if known else ("", None)
-        head, execution = self.head.fallen_back(int(name or 0)), self.execution
-        if execution is not None:
-            execution = execution.with_reduction(active(reduction))
-        return replace(
-            self, head=head, execution=execution, reduction=reduction, reduction_name=name
-        )
-
 
 def document(
     vault: Vault, key: ThreadKey, kind: DocumentKind, data: bytes, *, name: str = ""

@@ -125,34 +125,21 @@ class SentRequest(PrefixMark, frozen=True, kw_only=True, omit_defaults=True):
     """What is kept of the last request, to know what of it the next one sends again."""
 
     model: str = ""
-    """The model."""
-
+    # A digest of the tools.
     tools: bytes = b""
-    """A digest of the tools."""
-
+    # The cut of the active reduction, and a hash of what the view showed of it.
     cut: int = 0
-    """The cut of the active reduction; 0 if there was none."""
-
     reduction: str = ""
-    """A hash of what the view showed of it."""
-
+    # The length of the history, and the beginning of its digest.
     length: int = 0
-    """The length of the history."""
-
     said: bytes = b""
-    """The beginning of its digest."""
-
     at: datetime | None = None
-    """When it was sent."""
-
+    # The vendor's id of the answer.
     response_id: str | None = None
-    """The vendor's id of the answer."""
-
+    # What the vendor counted; 0 if it did not say.
     counted: int = 0
-    """What the vendor counted; 0 if it did not say."""
-
+    # Whether the vendor holds it as a conversation.
     is_held: bool = False
-    """Whether the vendor holds it as a conversation."""
 
 
 class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -312,9 +299,6 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
         expected = len(self.current_messages)
         if not allow_stale and count != expected:
             raise CheckpointStaleError(count=count, expected=expected, iteration=self.iteration)
-        is_placed = 0 <= self.turn_start <= expected and self.service_watermark >= 0
-        if is_placed and self.iteration >= 0 and self.consecutive_failures >= 0:
-            return
         numbers = (
             ("iteration", self.iteration),
             ("ConsecutiveFailures", self.consecutive_failures),

@@ -145,11 +145,7 @@ def _modality(block: Mapping[str, Any], kind: str = "") -> str:
 
 
 def state_of(value: Mapping[str, Any], thread_id: str, moment: datetime | None) -> AgentLoopState:
-    """
-    Return the execution state that the original wrote for the thread *thread_id* at *moment*.
-
-    What it kept in itself of the messages are those of the thread, so only their number is read.
-    """
+    """Return the execution state that the original wrote; of its messages the number is read."""
     named = _named(value)
     version, current = named.get("version"), maybe_list(named.get("currentMessages"))
     if isinstance(version, int) and version > _NEWEST_STATE:

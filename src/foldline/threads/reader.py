@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from foldline.checks import expect
 from foldline.errors import ConfigError, StoreCorruptError
-from foldline.history.digest import EMPTY_DIGEST
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import (
@@ -22,7 +21,7 @@ from foldline.history.parts import (
     ToolCallResponsePart,
 )
 from foldline.history.prefix import NO_PREFIX, Prefix
-from foldline.reduction.state import HistoryReductionState, hash_text
+from foldline.reduction.state import HistoryReductionState
 from foldline.threads.cipher import DAMAGE_ADVICE
 from foldline.threads.head import Head
 from foldline.threads.key import ThreadKey
@@ -35,7 +34,6 @@ from foldline.threads.row import (
     extend_history,
     read_body,
     read_chain,
-    read_messages,
     read_row,
     read_rows,
     write_body,
@@ -86,7 +84,6 @@ class ThreadReader:
     ) -> None:
         """Read the thread *key* as of *head*, current or earlier; *tail* are its newest rows."""
         self.context: Final = context
-        """What the threads of the store have in common."""
         self._storage = context.storage
         self._vault = context.vault
         self._key = key
@@ -96,13 +93,11 @@ class ThreadReader:
 
     async def messages(self, start: int, stop: int) -> list[Message]:
         """Return the messages with the row numbers from *start* up to *stop*."""
-        if 0 < stop - start < _NEAR:
-            return [one.message for one in await self._known(start, stop)]
         found: list[Message] = []
         # In pieces, so that other tasks run in between and not everything is held twice.
         for first in range(start, stop, _PAGE):
-            rows = await self._rows(first, min(stop, first + _PAGE))
-            found += read_messages(rows, self._vault)
+            known = await self._known(first, min(stop, first + _PAGE))
+            found += [one.message for one in known]
         return found
 
     async def same(self, messages: Sequence[Message]) -> int:
@@ -141,11 +136,6 @@ class ThreadReader:
     async def seq_of(self, position: int) -> int:
         """Return the row number of the message at *position*; after the last one, that of the end."""
         return _seq_of(position, await self._system_rows())
-
-    async def hash_at(self, index: int) -> str:
-        """Return the stored form of the digest of the first *index* messages, or of none of them."""
-        counts = await self.counts_before(index)
-        return hash_text(EMPTY_DIGEST if counts is None else counts.digest)
 
     async def counts_before(self, index: int) -> MessageRow | None:
         """Return what the row before *index* counts; None if there is no message before it."""
@@ -401,12 +391,8 @@ class Query(Struct, frozen=True):
         return flat[start : start + _SHOWN]
 
     def place(self, text: str) -> int:
-        """
-        Return where in *text* all phrases are nearest to each other, the first such place.
-
-        A phrase that has another form of Unicode there is not looked at; if all have, it is 0.
-        """
-        # Each character stays in its place.
+        """Return where in *text* all phrases are nearest to each other, the first such place."""
+        # Each character stays in its place: a phrase in another form of Unicode is not looked at.
         plain = (
             text.lower()
             if text.isascii()

@@ -28,16 +28,12 @@ MOST_BYTES: Final = 65_536
 
 
 class _Checked(Struct, frozen=True):
-    """
-    Rows, what all of them say but perhaps the first, and a window that was made of that.
-
-    Beside them the head and a document of each kind: its name and bytes, and what was found in it.
-    """
-
     rows: Sequence[StoredRow] = ()
+    # What all of the rows say but perhaps the first, and a window that was made of that.
     known: list[KnownRow] = []
     runs: Runs | None = None
     window: tuple[Prefix, Sequence[KnownRow], History] | None = None
+    # The head and a document of each kind: its name and bytes, and what was found in it.
     opened: Mapping[str, tuple[tuple[str, bytes], object]] = {}
 
 
@@ -48,9 +44,8 @@ class Recent:
     """
     What was checked of threads that were read a second time shortly after.
 
-    It saves no reading: all comes from the storage all the same, and if its bytes are those that
-    were checked, they are sound, and what rows say is known. Where many threads are read in turn,
-    nothing is kept.
+    It saves no reading: if the bytes that the storage returns are those that were checked, they are
+    sound, and what they say is known.
     """
 
     def __init__(self) -> None:
@@ -101,11 +96,7 @@ class Recent:
     def opened(
         self, key: ThreadKey, kind: str, stored: tuple[str, bytes], read: Callable[[], _Found]
     ) -> _Found:
-        """
-        Return what *read* finds in *stored*, the name and the bytes of a document of the thread *key*.
-
-        It must be immutable, and always of one type for a *kind*.
-        """
+        """Return what *read* finds in *stored*: immutable, and always of one type for a *kind*."""
         checked = self._threads.get(key)
         known = None if checked is None else checked.opened.get(kind)
         if known is not None and known[0] == stored:

@@ -2,9 +2,7 @@
 Searching the threads of a tenant, page by page.
 
 There is no index of words: one would make every commit write about as much again, and an encrypted
-store could not have it. Messages are read and compared as in one thread, many threads at a time, so
-that a database is asked once for the rows of many. A page ends when it is full, or has looked at so
-many messages that its caller should hear of it.
+store could not have it. Many threads are read at a time, since a database is asked once for them all.
 """
 
 import asyncio
@@ -60,11 +58,7 @@ async def search_page(
     rest: ConversationThread | None,
     before: int,
 ) -> SearchPage:
-    """
-    Return the first *limit* messages of *threads* that have every word of *text*, or fewer.
-
-    Messages of *rest* with numbers below *before* come first.
-    """
+    """Return up to *limit* messages that fit: of *rest* those below *before*, then of *threads*."""
     found: list[ThreadMatch] = []
     # What is often said fills the page with the first few threads.
     seen, together = 0, _FIRST

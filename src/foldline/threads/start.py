@@ -1,11 +1,8 @@
 """
 What a run, or a thread, starts from.
 
-A run starts from new messages, from the history or inside an open run. A thread starts empty, from
-a snapshot or as a fork of another one, and starts again from an earlier place by a rewind, an edit,
-an undo or a clear. None of these rewrites a message: a fork copies rows, and a new epoch replaces
-the rows from one number on. A reduction that covers more than what stays would be refused by its
-digest, so its document goes, and with it what it alone keeps archived.
+Nothing here rewrites a message: a fork copies rows, and a new epoch replaces the rows from one number
+on. A reduction that covers more than what stays goes, and with it what it alone keeps archived.
 """
 
 from collections.abc import Sequence
@@ -27,8 +24,7 @@ from foldline.errors import (
 )
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.history.tokens import TokenCounter
-from foldline.reduction.state import HistoryReductionState, hash_of, same_hash
+from foldline.reduction.state import HistoryReductionState, hash_of, hash_text, same_hash
 from foldline.reduction.version_1 import carried_over
 from foldline.threads.change import Change, Copy, DocumentKind, Epoch
 from foldline.threads.commit import Planned, plan
@@ -37,6 +33,7 @@ from foldline.threads.head import (
     Head,
     StoredReduction,
     ThreadRecord,
+    active,
     decode_record,
     decode_reduction,
     document,
@@ -140,12 +137,17 @@ def plan_restore(context: StoreContext, key: ThreadKey, snapshot: ThreadSnapshot
     if state is not None:
         # What a vendor holds may be another thread's, or contain what was said after the snapshot.
         state = replace(state.with_service(None), conversation_id=key.id)
-    reduction = _fitting(snapshot.reduction, snapshot.messages)
+    known = snapshot.reduction
+    history = History(() if known is None else snapshot.messages, counter=context.counter)
+    reduction = None if known is None else _fitting(known, history)
     cut = 0 if reduction is None else reduction.summarized_up_to_index
     head = _new_head(context, created_at)
     archived = min(snapshot.archived, cut)
     if archived:
         head = head.archiving(archived, fold=1)
+    base = None
+    if reduction is not None:
+        base = FoldBase.of(history, reduction, users=len([*history.users(0)]))
     change = Change(
         messages=snapshot.messages,
         execution=UNSET if state is None else state.with_reduction(reduction if cut else None),
@@ -155,7 +157,7 @@ def plan_restore(context: StoreContext, key: ThreadKey, snapshot: ThreadSnapshot
         metadata=snapshot.metadata or None,
         source="input",
         pins=snapshot.pins,
-        fold_base=_base_of(reduction, snapshot.messages, context.counter),
+        fold_base=base,
     )
     dated = replace(context, clock=lambda: active_at)
     return plan(dated, ThreadRecord(key=key, head=head), change)
@@ -183,23 +185,8 @@ def _without_overtaken(snapshot: ThreadSnapshot, moment: datetime) -> ThreadSnap
     )
 
 
-def _base_of(
-    reduction: HistoryReductionState | None, messages: Sequence[Message], counter: TokenCounter
-) -> FoldBase | None:
-    if reduction is None:
-        return None
-    history = History(messages, counter=counter)
-    users = sum(1 for _ in history.users(0))
-    return FoldBase.of(history, reduction, users=users)
-
-
-def _fitting(
-    reduction: HistoryReductionState | None, messages: Sequence[Message]
-) -> HistoryReductionState | None:
-    """Return *reduction* if it covers the beginning of *messages*."""
-    if reduction is None:
-        return None
-    history = History(messages)
+def _fitting(reduction: HistoryReductionState, history: History) -> HistoryReductionState | None:
+    """Return *reduction* if it covers the beginning of *history*."""
     reduction = carried_over(reduction, history)
     index, pinned = reduction.summarized_up_to_index, reduction.pinned_index
     if not 0 <= index <= len(history) or not same_hash(
@@ -260,13 +247,14 @@ async def _fallen_back(
     reader: ThreadReader, record: ThreadRecord, known: Sequence[StoredReduction]
 ) -> ThreadRecord:
     """Return *record* with the first of *known* as the newest reduction, or with none."""
-    record = record.fallen_back(known)
-    if record.head.due is None:
-        return record
-    newest = record.reduction
-    counts = None if newest is None else await reader.counts_before(newest.summarized_up_to_index)
-    due = record.head.due.based(FoldBase.of_row(counts, newest))
-    return replace(record, head=replace(record.head, due=due))
+    name, newest = (known[0].name, known[0].state) if known else ("", None)
+    head, execution = record.head.fallen_back(int(name or 0)), record.execution
+    if execution is not None:
+        execution = execution.with_reduction(active(newest))
+    if head.due is not None:
+        counts = await reader.counts_before(0 if newest is None else newest.summarized_up_to_index)
+        head = replace(head, due=head.due.based(FoldBase.of_row(counts, newest)))
+    return replace(record, head=head, execution=execution, reduction=newest, reduction_name=name)
 
 
 async def fitting_reductions(
@@ -277,7 +265,9 @@ async def fitting_reductions(
         # If the row at its end is damaged, no window after it can be read.
         with suppress(StoreCorruptError):
             # A digest covers everything before it: all that reach less far fit as well.
-            if not one.reach or same_hash(await reader.hash_at(one.reach), one.state.message_hash):
+            counts = await reader.counts_before(one.reach)
+            found = None if counts is None else hash_text(counts.digest)
+            if not one.reach or (found and same_hash(found, one.state.message_hash)):
                 return [other for other in known if other.reach <= one.reach]
     return []
 

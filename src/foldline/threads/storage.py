@@ -193,11 +193,7 @@ class ThreadStorage(Protocol):
 
 
 def judge(key: ThreadKey, change: Change, *, revision: int, head: bytes, reason: str) -> None:
-    """
-    Check that *change*, whose answer was lost and which has ended, was made; raise if it was not.
-
-    *revision*, 0 if there is no thread, and *head* are those of now; *reason* is what broke.
-    """
+    """Raise unless *revision* and *head*, which are those of now, show that *change* was made."""
     if revision > change.revision + 1:
         raise CommitUnknownError(reason)
     if (revision, head) == (change.revision + 1, change.head):

@@ -84,11 +84,7 @@ def document_name(call_id: str) -> str:
 
 
 def idempotency_key(*, thread_id: str, run_id: str, call: ToolCallPart) -> str:
-    """
-    Return the key under which *call* has one effect, however often it runs.
-
-    It does not depend on the program, which may change between a crash and the resume.
-    """
+    """Return the key under which *call* has one effect, also where a changed program resumes it."""
     arguments = sha256(call.arguments.encode("utf-8", "surrogatepass")).hexdigest()
     named = repr((thread_id, run_id, call.id, call.name, arguments))
     return sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:32]

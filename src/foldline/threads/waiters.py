@@ -19,7 +19,6 @@ class Waiter:
 
     def __init__(self, key: ThreadKey, line: list["Waiter"]) -> None:
         self.key = key
-        """The thread that the line is for."""
         self._line = line
         self._event = asyncio.Event()
         self._loop = asyncio.get_running_loop()

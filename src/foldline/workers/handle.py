@@ -27,10 +27,6 @@ Wakes: TypeAlias = Callable[[ThreadKey, str], AbstractContextManager[asyncio.Eve
 """What wakes those who wait for a turn: a context with an event that is set if there is news."""
 
 
-def _nobody(_key: ThreadKey, _turn_id: str) -> AbstractContextManager[asyncio.Event]:
-    return nullcontext(asyncio.Event())
-
-
 class PostedTurn:
     """
     A turn that somebody else answers, perhaps in another process.
@@ -45,7 +41,7 @@ class PostedTurn:
         turn_id: str,
         *,
         looks: float = LOOKS,
-        wakes: Wakes = _nobody,
+        wakes: Wakes = lambda _key, _turn_id: nullcontext(asyncio.Event()),
     ) -> None:
         """
         Watch the turn *turn_id* of the thread *key* in *store*.

@@ -56,9 +56,7 @@ class Post:
     async def put(
         cls, store: ThreadStore, key: ThreadKey, turn_id: str, messages: Sequence[Message]
     ) -> "Post":
-        """
-        Keep *messages* under that id, or TurnIdError if others are; what is kept already stays.
-        """
+        """Keep *messages* under that id, unless they are kept; TurnIdError if others are."""
         thread = await store.thread(post_key(key, turn_id), ttl=_KEPT)
         if not thread.count:
             try:

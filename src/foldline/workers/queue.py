@@ -30,7 +30,6 @@ __all__ = [
     "check_cancelled",
     "connector_of",
     "is_open",
-    "is_outage",
     "make_tables",
     "own_app",
     "patient_app",
@@ -51,9 +50,7 @@ _AWAY = (psycopg.OperationalError, psycopg.InterfaceError)
 
 
 def own_app(store: ThreadStore) -> App:
-    """
-    Return an app with tables in a schema beside that of *store*; ConfigError if there is none.
-    """
+    """Return an app with tables in a schema beside that of *store*, or raise ConfigError."""
     storage = store.context.storage
     if not isinstance(storage, PostgresStorage):
         message = "workers need a PostgresStore, or an app of procrastinate to put their jobs in"
@@ -149,11 +146,6 @@ def is_open(app: App) -> bool:
         return False
 
 
-def is_outage(error: ConnectorException) -> bool:
-    """Whether *error* says that the server was away, and not that it refused a statement."""
-    return isinstance(error.__cause__, _AWAY)
-
-
 def check_cancelled() -> None:
     """Raise CancelledError if this task was cancelled: the driver may have raised something else."""
     task = asyncio.current_task()
@@ -185,7 +177,7 @@ class PatientManager(JobManager):
                 self._may_have_lost = False
             job = await super().fetch_job(queues, worker_id)
         except ConnectorException as error:
-            if not is_outage(error):
+            if not isinstance(error.__cause__, _AWAY):
                 raise
             self._may_have_lost = True
             _LOG.warning("the queue cannot be reached (%s)", cause_of(error))
@@ -290,11 +282,8 @@ async def _taken(
             await manager.finish_job_by_id_async(job.id, Status.FAILED, delete_job=False)
         else:
             await manager.retry_job_by_id_async(job.id, AT_ONCE)
-    except (StoreError, ThreadConflictError):
-        # The next sweep tells those who wait.
-        return False
-    except ConnectorException:
-        # Its worker was alive after all, and has ended it.
+    except (StoreError, ThreadConflictError, ConnectorException):
+        # The next sweep tells those who wait, or its worker was alive after all and has ended it.
         return False
     _LOG.warning("job %d is taken over: its worker is dead", job.id)
     return True

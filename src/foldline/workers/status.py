@@ -121,11 +121,7 @@ class FailedJob(Struct, frozen=True, kw_only=True):
 async def queue_status(
     app: App, queue: str, *, lease: float, store: ThreadStore | None = None
 ) -> QueueStatus:
-    """
-    Return how *queue* of *app* stands, and how many folds are due in *store*, in the same database.
-
-    A worker is dead after *lease* seconds without a sign of life.
-    """
+    """Return how *queue* of *app* stands, and how many folds are due in *store* beside it."""
     connector, due = connector_of(app), 0
     row = await connector.execute_query_one_async(_COUNTS, queue=queue, lease=lease)
     storage = None if store is None else store.context.storage

@@ -43,28 +43,15 @@ class Duties(Struct, frozen=True, kw_only=True):
     """What the tasks work with."""
 
     agent: Agent
-    """Who answers."""
-
     store: ThreadStore
-    """Where the threads are."""
-
     retries: Retries
-    """Which failures are tried again."""
-
     show_every: float | None
-    """How many seconds pass between two moments at which the text so far is stored."""
-
     news: News
-    """Whom to tell about it."""
-
     metrics: WorkerMetrics | None
-    """What measures the jobs."""
-
+    # Opens the store, unless it is open.
     ready: Callable[[], Awaitable[None]]
-    """What opens the store, unless it is open."""
-
+    # Takes over the jobs of dead workers.
     sweep: Callable[[], Awaitable[None]]
-    """What takes over the jobs of dead workers."""
 
 
 class _Tasks(BaseRetryStrategy):
@@ -175,11 +162,7 @@ class _Tasks(BaseRetryStrategy):
 
 
 def task_blueprint(duties: Duties, queue: str, *, sweeps: bool) -> Blueprint:
-    """
-    Return the tasks as a blueprint, for jobs in *queue*.
-
-    It *sweeps* from time to time if nothing else takes over the jobs of dead workers.
-    """
+    """Return the tasks for *queue*, with one that *sweeps* if nothing else looks for dead workers."""
     blueprint, tasks = Blueprint(), _Tasks(duties)
     options = partial(blueprint.task, queue=queue, retry=tasks, pass_context=True)
     options(name="answer")(tasks.answer)

@@ -1,10 +1,4 @@
-"""
-What a job does, as plain coroutines: they work with any queue, or with none.
-
-A program posts a turn, which stores its message, and gives an engine the ids. A worker of that engine
-answers the turn, as often as the engine calls it: a turn that has ended is not run again. The answer is
-read from the store.
-"""
+"""What a job does, as plain coroutines: they work with any queue, or with none."""
 
 import asyncio
 import re

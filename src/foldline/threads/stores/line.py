@@ -30,31 +30,19 @@ class Job(Struct, Generic[_Given], eq=False):
     """One call that waits."""
 
     given: _Given
-    """What is to be done."""
-
+    # Of several jobs with one key, each is taken after the one before has ended.
     key: Hashable | None
-    """Of several jobs with one key, each is taken after the one before has ended."""
-
+    # A caller that gave up has cancelled it.
     future: asyncio.Future[object]
-    """What the caller waits for; a caller that gave up has cancelled it."""
-
+    # How many jobs had come when it came, and from then on when it was taken.
     number: int
-    """How many jobs had come when it came, and from then on when it was taken."""
-
+    # 0 if it must be done alone.
     size: int
-    """How large it is, or 0 if it must be done alone."""
-
+    # The job with the same key that is taken after this one has ended.
     following: "Job[_Given] | None" = None
-    """The job that is taken after this one has ended."""
-
     is_begun: bool = False
-    """Whether it was taken."""
-
     is_over: bool = False
-    """Whether it has ended."""
-
     error: BaseException | None = None
-    """Why it has failed."""
 
     def succeed(self, result: object = None) -> None:
         """Give the caller *result*."""
@@ -140,21 +128,18 @@ class Line(Generic[_Given]):
             self._ready.append(job)
             self._wake()
         else:
-            await self._lead(job)
+            self._busy += 1
+            try:
+                await self._do([job])
+            finally:
+                self._busy -= 1
+                self._wake()
         try:
             return await future
         except asyncio.CancelledError as cancelled:
             if not self._ends:
                 raise
             raise cancelled from await job.ended()
-
-    async def _lead(self, job: Job[_Given]) -> None:
-        self._busy += 1
-        try:
-            await self._do([job])
-        finally:
-            self._busy -= 1
-            self._wake()
 
     def give_up(self, taken: Sequence[Job[_Given]], error: Exception) -> None:
         """Let every job fail that has waited as long as *taken* took: a server may be away."""

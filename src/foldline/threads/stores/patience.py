@@ -22,7 +22,6 @@ class Patience:
 
     def __init__(self, seconds: float, give_up: Callable[[], None]) -> None:
         self.is_over = False
-        """Whether it has passed."""
         self._give_up = give_up
         self._loop = asyncio.get_running_loop()
         self._part = seconds / PARTS

@@ -122,14 +122,10 @@ def _dumpers() -> "Mapping[type, type[Dumper]]":
 class Broken(NamedTuple):
     """A call without an answer: it may have been done or not, if it was sent."""
 
+    # Empty if there was no connection.
     session: str
-    """The session that it was sent in; empty if there was no connection."""
-
     is_late: bool
-    """Whether the time limit has passed."""
-
     reason: str
-    """What has happened."""
 
 
 class PostgresLink:
@@ -169,7 +165,6 @@ class PostgresLink:
             raise ConfigError(message) from None
         self.sql = read_statements()
         self.schema: Final = schema
-        """The schema of the tables."""
         self._timeout = timeout
         self._is_relaxed = durability == "relaxed"
         self._dumpers = _dumpers()
@@ -181,7 +176,6 @@ class PostgresLink:
         self.dsn: Final = dsn
         """The address, which may hold a password."""
         self.pool_size: Final = pool_size
-        """How many connections are open at most."""
         self._pool: AsyncConnectionPool[AsyncConnection[Any]] | None = None
         self._places = asyncio.Semaphore(pool_size)
         # Of the open connections, one each.
@@ -296,10 +290,6 @@ class PostgresLink:
                 return None if isinstance(found, Broken) else found
         return None
 
-    def check(self) -> None:
-        """Raise StoreError unless it is open, in this process and this event loop."""
-        self._opened()
-
     def _lateness(self) -> str:
         return f"PostgreSQL did not answer within {self._timeout} seconds"
 
@@ -323,7 +313,7 @@ class PostgresLink:
         self, name: str, values: Values, *, is_prepared: bool, limit: float
     ) -> Answer | Broken | StoreError:
         """Return an answer, what broke, or the error of a call that may be repeated."""
-        pool = self._opened()
+        pool = self.opened()
         connection = await self._connection(pool, limit)
         if connection is None:
             message = f"PostgreSQL cannot be reached within {limit} seconds"
@@ -366,7 +356,8 @@ class PostgresLink:
         # Asking for the description would make one.
         return [] if cursor.rownumber is None else await cursor.fetchall()
 
-    def _opened(self) -> "AsyncConnectionPool[AsyncConnection[Any]]":
+    def opened(self) -> "AsyncConnectionPool[AsyncConnection[Any]]":
+        """Return the pool; raise StoreError unless it is open, in this process and event loop."""
         link = opened(self._pool)
         self._home.check()
         return link
@@ -387,7 +378,7 @@ class PostgresLink:
             except self._closed:
                 break
             return connection
-        self._opened()
+        self.opened()
         return None
 
     def _is_alive(self, connection: "AsyncConnection[Any]") -> bool:

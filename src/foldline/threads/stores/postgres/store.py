@@ -104,7 +104,7 @@ class PostgresStorage:
 
     async def commit(self, key: ThreadKey, change: Change) -> None:
         """Do everything in *change*, durably, or nothing."""
-        self.link.check()
+        self.link.opened()
         await self._commits.put((key, change), key=key, size=room_of(change))
 
     async def _commit_all(self, jobs: Sequence[Job[_Commit]]) -> Iterable[Job[_Commit]]:
@@ -132,7 +132,7 @@ class PostgresStorage:
 
     async def _commit_alone(self, job: Job[_Commit]) -> None:
         key, change = job.given
-        answer = await self.link.write(*one_commit(key, change))
+        answer = await self.link.write("commit", one_commit(key, change))
         if isinstance(answer, Broken):
             await self._settle([job], answer)
             return
@@ -161,7 +161,7 @@ class PostgresStorage:
                 job.succeed()
 
     async def _read(self, name: str, values: Values, *, size: int = 0) -> Answer:
-        self.link.check()
+        self.link.opened()
         return cast("Answer", await self._reads.put((name, values), size=size))
 
     async def _read_all(self, jobs: Sequence[Job[_Read]]) -> Iterable[Job[_Read]]:
@@ -270,11 +270,7 @@ class PostgresStorage:
         return []
 
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
-        """
-        Delete a thread with everything stored for it; False if there is none.
-
-        The server reuses the space after a vacuum.
-        """
+        """Delete a thread with everything stored for it; False if there is none."""
         place = {"tenant": key.tenant, "id": key.id}
         revision, head = (None, None) if expected is None else (expected.revision, expected.head)
         answer = await self.link.write("delete", {**place, "expected": revision, "head": head})

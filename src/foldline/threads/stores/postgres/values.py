@@ -46,10 +46,6 @@ def _integers(values: Sequence[int]) -> Packed:
     return _array(_INT8, [pack(">q", one) for one in values])
 
 
-def _booleans(values: Sequence[bool]) -> Packed:
-    return _array(_BOOL, [pack("?", one) for one in values])
-
-
 def _doubles(values: Sequence[float | None]) -> Packed:
     return _array(_FLOAT8, [None if one is None else pack(">d", one) for one in values])
 
@@ -82,9 +78,10 @@ _PACKED: Final[Mapping[str, Callable[[Sequence[Any]], Packed]]] = MappingProxyTy
 )
 
 
-def one_commit(key: ThreadKey, change: Change) -> tuple[str, Values]:
-    """Return the name of the statement that makes one commit, and its values."""
-    values = {
+def one_commit(key: ThreadKey, change: Change) -> Values:
+    """Return the values of the statement `commit`."""
+    opens, copies = change.opens, change.copies
+    return {
         "tenant": key.tenant,
         "id": key.id,
         "revision": change.revision,
@@ -95,12 +92,6 @@ def one_commit(key: ThreadKey, change: Change) -> tuple[str, Values]:
         "holder": None if change.lease is None else change.lease.holder,
         "lease": None if change.lease is None else float(change.lease.seconds),
         "due_at": change.due_at,
-        **_contents([change]),
-    }
-    if _appends(change):
-        return "append", values
-    opens, copies = change.opens, change.copies
-    more = {
         "after": change.current_epoch,
         "at": None if opens is None else opens.at,
         "clears": change.clears,
@@ -108,8 +99,8 @@ def one_commit(key: ThreadKey, change: Change) -> tuple[str, Values]:
         "source_epoch": None if copies is None else copies.epoch,
         "count": None if copies is None else copies.count,
         "keeps": None if change.keeps is None else _strings([*change.keeps]),
+        **_contents([change]),
     }
-    return "commit", {**values, **more}
 
 
 def several_commits(commits: Sequence[tuple[ThreadKey, Change]]) -> Values:
@@ -147,7 +138,8 @@ def several_reads(reads: Sequence[Values]) -> Values:
 
 def room_of(change: Change) -> int:
     """Return the bytes of *change*, or 0 if it must be made alone."""
-    if not _appends(change) or not change.revision:
+    has_more = change.opens or change.copies or change.clears or change.keeps is not None
+    if has_more or not change.revision:
         return 0
     if change.drop:
         put = {(one.kind, name) for one in change.put for name in (one.name, None)}
@@ -158,18 +150,13 @@ def room_of(change: Change) -> int:
     return 1 + stored + sum(len(row.data) for row in change.rows)
 
 
-def _appends(change: Change) -> bool:
-    has_more = change.opens or change.copies or change.clears
-    return not has_more and change.keeps is None
-
-
 def _contents(changes: Sequence[Change]) -> Values:
     rows = [row for one in changes for row in one.rows]
     drop = [document for one in changes for document in one.drop]
     put = [document for one in changes for document in one.put]
     return {
         "numbers": _integers([row.seq for row in rows]),
-        "systems": _booleans([row.system for row in rows]),
+        "systems": _array(_BOOL, [pack("?", row.system) for row in rows]),
         "rows": _strings([row.data for row in rows]),
         "drop_kinds": _texts([kind for kind, _ in drop]),
         "drop_names": _strings([None if name is None else _bytes(name) for _, name in drop]),

@@ -1,9 +1,4 @@
-"""
-What a Redis keeps with its settings.
-
-In any mode a commit is written whole or not at all. A crash loses the newest commits: those that
-remain are a consistent beginning.
-"""
+"""What a Redis keeps with its settings; in any mode a commit is written whole or not at all."""
 
 from collections.abc import AsyncIterator, Mapping
 from types import MappingProxyType

@@ -240,11 +240,7 @@ class RedisLink:
         return answer if read is None else read(answer)
 
     async def run(self, base: str, *words: Word, writes: bool = False) -> list[Any]:
-        """
-        Return the answer of the script to *words*; all keys begin with *base*.
-
-        A call that *writes* is not repeated: if no answer comes, it raises CommitUnknownError.
-        """
+        """Return the answer of the script to *words*; a call that *writes* is never repeated."""
         self._opened()
         call = _Call((1, f"{base}/format", base, *words), is_script=True)
         size = 1 + sum(len(word) for word in words if not isinstance(word, int))

@@ -193,11 +193,7 @@ class RedisStorage:
         return []
 
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
-        """
-        Delete a thread with everything stored for it; False if there is none.
-
-        An append-only file keeps its bytes until Redis rewrites it (`BGREWRITEAOF`).
-        """
+        """Delete a thread with everything stored for it; False if there is none."""
         revision, head = (-1, b"") if expected is None else (expected.revision, expected.head)
         found = await self._write("delete", key, [revision, head], expected=revision)
         if not isinstance(found, tuple):
@@ -231,11 +227,8 @@ class RedisStorage:
         raise StoreBusyError(message)
 
     async def _give_up(self, key: ThreadKey, fence: bytes, reason: str) -> _Outcome:
-        """
-        Make Redis refuse a write that was sent with *fence* if it still arrives; return the outcome.
-
-        It may be in a buffer on the way for any length of time, so reading once proves nothing.
-        """
+        """Make Redis refuse a write that was sent with *fence* and may still come; return the outcome."""
+        # It may be on the way for any length of time, so reading once proves nothing.
         clock = asyncio.get_running_loop().time
         until = clock() + max(self._timeout, _GRACE)
         # The driver may hide the end of a time limit, so the time is compared too.

@@ -161,15 +161,12 @@ class StoreFile:
 
     @contextmanager
     def exclusive(self, writer: sqlite3.Connection | None = None) -> Generator[None, None, None]:
-        """
-        Keep other processes from writing, if SQLite itself does not do it well enough.
-
-        A *writer* of commits in place, which waits for nobody, waits for other programs meanwhile.
-        """
+        """Keep other processes from writing, if SQLite itself does not do it well enough."""
         if self._needs_lock:
             self._lock.take()
         try:
             self._check()
+            # A writer of commits in place waits for nobody else.
             if writer is not None and self.commits_in_place:
                 writer.execute(f"PRAGMA busy_timeout = {round(1000 * self._busy_timeout)}")
             yield

@@ -29,10 +29,9 @@ class InlineReader:
     """
     Reads what is small on a connection of its own, in the thread of the caller.
 
-    That takes some twenty microseconds; asking another thread takes as long again. It waits for no
-    lock, the steps and the size of a value are limited, and a disk that was slow twice in a row is
-    left alone for a second. If a read cannot be made so, or fails, there is no answer, and the
-    reader thread is asked instead: it may wait, and reports what is wrong.
+    Asking another thread takes as long again. It waits for no lock, and the steps and the size of a
+    value are limited. If a read cannot be made so, or fails, there is no answer, and the reader
+    thread is asked instead: it may wait, and reports what is wrong.
     """
 
     def __init__(self, file: StoreFile, *, pace: Pace | None = None) -> None:

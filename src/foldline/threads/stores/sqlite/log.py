@@ -107,13 +107,6 @@ class WriteLog:
                 raise StoreBusyError(message)
             await asyncio.sleep(_PAUSE)
 
-    async def leave(self, writer: Worker) -> None:
-        """Try once more before the file is closed, and log a failure."""
-        try:
-            await self.emptied(writer, patience=0.0)
-        except StoreError as error:
-            self.report(error)
-
     def report(self, error: StoreError) -> None:
         """Log that deleted bytes are still there."""
         _LOGGER.warning("the log of %s still holds what was deleted: %s", self._name, error)

@@ -119,7 +119,10 @@ class SQLiteStorage:
             if read.is_at_work:
                 # An opening from here on waits for the end.
                 read.stop()
-                await self.log.leave(write)
+                try:
+                    await self.log.emptied(write, patience=0.0)
+                except StoreError as error:
+                    self.log.report(error)
 
     def _forget(self, worker: Worker) -> None:
         # Two tasks may have closed it, and one of them opened it again.

@@ -156,7 +156,7 @@ class Tables(Struct, frozen=True):
     def _goes_on(self, pk: int, key: ThreadKey, change: Change, state: _State) -> bool:
         """Write the next head if the thread is as expected, and else at most a state and a lease."""
         lease, gone_at, due_at = change.lease, change.gone_at, change.due_at
-        if change.opens or state is None or (lease is not None and state is UNSET):
+        if change.opens or state is None:
             return False
         # Before all but numbers, str and bytearray are bound, None too, an adapter is looked for:
         # twice as slow.
@@ -170,15 +170,11 @@ class Tables(Struct, frozen=True):
             key.id,
             inf if gone_at is None else gone_at,
             inf if due_at is None else due_at,
+            "" if state is UNSET else bytearray(state),
+            "" if lease is None else lease.holder,
+            "" if lease is None else self.clock() + lease.seconds,
         ]
-        name = "set_next_head"
-        if state is not UNSET:
-            name = "set_next_state"
-            values.append(bytearray(state))
-        if lease is not None:
-            name = "set_next_lease"
-            values += (lease.holder, self.clock() + lease.seconds)
-        return self.connection.execute(self.sql[name], values).rowcount == 1
+        return self.connection.execute(self.sql["set_next_head"], values).rowcount == 1
 
     def _place(self, key: ThreadKey, change: Change) -> tuple[int, int]:
         """Return where the thread is that *change* fits, made or with a new epoch if it says so."""

@@ -58,12 +58,7 @@ class Worker:
         tidy: Callable[[sqlite3.Connection], None] | None = None,
         pace: Pace | None = None,
     ) -> None:
-        """
-        Start the thread, named *name*; without the *file* that they write to, jobs only read.
-
-        *tidy* is called after each transaction of the thread, with other writers away, and raises
-        nothing. *pace* is that of jobs in place.
-        """
+        """Start the thread, named *name*; without the *file* that they write to, jobs only read."""
         self._connect = connect
         self._file = file
         self._writes = file is not None
@@ -88,11 +83,7 @@ class Worker:
         return self.home.is_same_process and not self._is_closed
 
     async def run(self, job: Callable[[sqlite3.Connection], _Result]) -> _Result:
-        """
-        Return what *job* returns in the thread.
-
-        A write that is cancelled ends all the same; a failure is the cause of the cancellation.
-        """
+        """Return what *job* returns in the thread; a write ends even if it is cancelled."""
         self.home.check()
         loop = asyncio.get_running_loop()
         future: asyncio.Future[_Result | None] = loop.create_future()
@@ -220,6 +211,7 @@ class Worker:
                     self._transactions.run(connection, [waiting])
                 except Exception as error:  # noqa: BLE001 - a waiting task must get it
                     waiting.error = known_error(error)
+            # Other writers are still away.
             if self._tidy is not None:
                 self._tidy(connection)
 

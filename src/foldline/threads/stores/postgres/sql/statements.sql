@@ -130,15 +130,6 @@ SELECT commit_change(
     %(drop_kinds)s, %(drop_names)s, %(kinds)s, %(names)s, %(data)s, %(holder)s, %(lease)s
 );
 
--- name: append
--- The same for a commit that only appends rows and changes documents, with fewer values to send.
-SELECT commit_change(
-    %(tenant)s, %(id)s, %(revision)s, %(epoch)s, %(epoch)s, %(head)s, %(active_at)s, %(gone_at)s,
-    %(due_at)s, NULL, false, NULL, NULL, NULL, NULL,
-    %(numbers)s, %(systems)s, %(rows)s,
-    %(drop_kinds)s, %(drop_names)s, %(kinds)s, %(names)s, %(data)s, %(holder)s, %(lease)s
-);
-
 -- name: commit_several
 -- Commits that only append rows and change documents. Returns the places of those that are done: of
 -- the others the thread is at another revision, gone, or locked, so that this waits for nobody.
