@@ -34,6 +34,7 @@ from foldline.threads.row import (
     extend_history,
     read_body,
     read_chain,
+    read_messages,
     read_row,
     read_rows,
     write_body,
@@ -93,11 +94,13 @@ class ThreadReader:
 
     async def messages(self, start: int, stop: int) -> list[Message]:
         """Return the messages with the row numbers from *start* up to *stop*."""
+        if 0 < stop - start < _NEAR:
+            return [one.message for one in await self._known(start, stop)]
         found: list[Message] = []
         # In pieces, so that other tasks run in between and not everything is held twice.
         for first in range(start, stop, _PAGE):
-            known = await self._known(first, min(stop, first + _PAGE))
-            found += [one.message for one in known]
+            rows = await self._rows(first, min(stop, first + _PAGE))
+            found += read_messages(rows, self._vault)
         return found
 
     async def same(self, messages: Sequence[Message]) -> int:

@@ -47,6 +47,7 @@ __all__ = [
     "origin_of",
     "read_body",
     "read_chain",
+    "read_messages",
     "read_row",
     "read_rows",
     "seal_of",
@@ -178,19 +179,13 @@ def _unreadable(row: StoredRow) -> StoreCorruptError:
 
 def read_rows(rows: Sequence[StoredRow], vault: Vault) -> list[KnownRow]:
     """Return *rows* with their messages, if each is a row and marked with the role it has."""
-    found: list[KnownRow] = []
-    for row, counts in zip(rows, _read_counts(rows, vault), strict=True):
-        try:
-            message = read_body(counts.body)
-        except StoreCorruptError as error:
-            raise _unreadable(row) from error
-        if (message.role == "system") != row.system:
-            text = (
-                f"message row {row.seq} is marked with another role than its own: {DAMAGE_ADVICE}"
-            )
-            raise StoreCorruptError(text)
-        found.append(KnownRow(row, counts, message))
-    return found
+    counts = _read_counts(rows, vault)
+    return [*map(KnownRow, rows, counts, _messages(rows, counts))]
+
+
+def read_messages(rows: Sequence[StoredRow], vault: Vault) -> list[Message]:
+    """Return the messages alone that `read_rows` returns."""
+    return _messages(rows, _read_counts(rows, vault))
 
 
 def _read_counts(rows: Sequence[StoredRow], vault: Vault) -> list[MessageRow]:
@@ -199,6 +194,22 @@ def _read_counts(rows: Sequence[StoredRow], vault: Vault) -> list[MessageRow]:
         with suppress(msgspec.MsgspecError, RecursionError):
             return [_decode(row.data[_HEADER:]) for row in rows]
     return [read_row(row, vault) for row in rows]
+
+
+def _messages(rows: Sequence[StoredRow], counts: Sequence[MessageRow]) -> list[Message]:
+    found: list[Message] = []
+    for row, one in zip(rows, counts, strict=True):
+        try:
+            message = read_body(one.body)
+        except StoreCorruptError as error:
+            raise _unreadable(row) from error
+        if (message.role == "system") != row.system:
+            text = (
+                f"message row {row.seq} is marked with another role than its own: {DAMAGE_ADVICE}"
+            )
+            raise StoreCorruptError(text)
+        found.append(message)
+    return found
 
 
 def read_chain(
