@@ -1,5 +1,7 @@
 """Reminders that a harness puts in the place of a user are none of the user's messages."""
 
+from typing import Any
+
 import pytest
 
 from foldline.agent.reducer import HistoryReducer
@@ -16,9 +18,9 @@ NOTE = "<system-reminder>\nThe to-do list is empty. Never mention this.\n</syste
 QUESTION = "Why is tests/test_pay.py flaky? Tell me the cause at the end."
 
 
-def loop(calls: int) -> list[dict[str, object]]:
+def loop(calls: int) -> list[dict[str, Any]]:
     """Return what a coding agent sends by Anthropic's API, with a reminder beside each result."""
-    items: list[dict[str, object]] = [{"role": "user", "content": QUESTION}]
+    items: list[dict[str, Any]] = [{"role": "user", "content": QUESTION}]
     for at in range(calls):
         call = {
             "type": "tool_use",

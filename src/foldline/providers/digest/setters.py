@@ -119,7 +119,8 @@ def _subjects(given: Mapping[str, str], own: str) -> list[str]:
     """Return the arguments that say what has the values: all that are none themselves."""
     labels = [one for one in given if one != own]
     ends = ([one for one in labels if _end(one) == end] for end in _ENDS)
-    ids = next(filter(None, ends), []) or [one for one in labels if _GLUED(one)]
+    glued = [one for one in labels if _GLUED(one)]
+    ids = next(filter(None, ends), glued)
     if own:
         at = [*given].index(own)
         # What has the value comes before it, or else after it.
