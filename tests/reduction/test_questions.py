@@ -13,7 +13,7 @@ from tests.linearity import is_linear
         "What are your opening hours? :)",
         "Is it there?! 🙏",
         "Do you ship to Norway? (the white one)",
-        "Habt ihr offen?\nLG Nora",
+        "Habt ihr Lampen?\nLG Nora",
         "Is it dimmable?\nBest regards, Nora",
         "Is it dimmable?\nGrüße",
     ],
