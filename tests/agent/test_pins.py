@@ -260,3 +260,14 @@ def test_a_pin_that_is_quoted_in_part_is_named_once() -> None:
 
     assert named == ["message 8 (pinned)"]
     assert "characters left out" in views[-1][0].text
+
+
+def test_equal_messages_are_not_left_out() -> None:
+    """A message of the user that is said again later is no loss, since the later one is quoted."""
+    said = [Message.user("Build it."), Message.assistant("a " * 400)]
+    again = [Message.user("Continue."), Message.assistant("b " * 400)] * 60
+    reduced = HistoryReducer(window=8_000).reduce_sync([*said, *again, Message.user("And now?")])
+
+    assert reduced.event.removed_count > 20
+    assert str(reduced.messages[0].text).count("user: Continue.") == 1
+    assert reduced.event.left_out == ()

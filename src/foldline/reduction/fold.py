@@ -4,7 +4,7 @@ Making a new reduction: what replaces the messages that are folded away, and wha
 Its view fits the request, whatever a summarizer wrote.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from msgspec import Struct
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from foldline.history.history import History
 from foldline.history.messages import Message
+from foldline.history.reminders import without_reminders
 from foldline.history.signed import is_signed, only_sealed
 from foldline.history.tokens import TokenCounter
 from foldline.reduction.active import known_of, thinking_kept_from
@@ -309,13 +310,27 @@ def _is_short(quote: Quote) -> bool:
     return not quote.is_whole and (quote.kind == "pin" or not quote.text)
 
 
+def _whole(history: History, index: int, texts: Mapping[int, str]) -> str:
+    """Return what a message says, if it is in memory or among the quoted *texts*."""
+    return (
+        without_reminders(history[index].text) if index >= history.start else texts.get(index, "")
+    )
+
+
 def _left_out(task: FoldTask, made: HistoryReductionState) -> Iterator[str]:
     """Give what the view of *made* does not show word for word, and that of its base did."""
     before = task.active
     quotes, shortened = ((), ()) if before is None else (before.quotes, before.shortened)
     known = {one.index for one in quotes if _is_short(one)}
+    texts = {one.index: one.text for one in quotes}
+    said = {one.text for one in made.quotes if one.text}
     for quote in made.quotes:
-        if _is_short(quote) and quote.index not in known:
+        # Of equal messages the newest is quoted.
+        if (
+            _is_short(quote)
+            and quote.index not in known
+            and _whole(task.history, quote.index, texts) not in said
+        ):
             kind = {"first": "first request", "pin": "pinned"}.get(quote.kind, quote.role)
             yield f"message {quote.index} ({kind})"
     known = {one.index for one in shortened}
