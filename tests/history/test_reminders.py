@@ -1,5 +1,7 @@
 """Reminders that a harness puts in the place of a user are none of the user's messages."""
 
+import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,9 +10,10 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.history.formats.anthropic import from_anthropic
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.history.parts import TextPart, UriPart
+from foldline.history.parts import TextPart, ToolCallPart, UriPart
 from foldline.history.reminders import is_reminder, without_reminders
 from foldline.reduction.config import HistoryReductionConfig
+from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.linearity import is_linear
 
 
@@ -66,7 +69,10 @@ def test_none(text: str) -> None:
     ("text", "left"),
     [
         (f"And now?\n{NOTE}", "And now?"),
-        (f"{NOTE} a {NOTE} b", "a  b"),
+        (f"{NOTE} a {NOTE} b", f"a {NOTE} b"),
+        (f"a\n {NOTE}{NOTE}\nb", "a\n \nb"),
+        ("Name <system-reminder> first, then </system-reminder>.",) * 2,
+        (f"Read this:\n<system-reminder>{'x' * 1_500}</system-reminder>",) * 2,
         ("  as it was ", "  as it was "),
         ("<system-reminder> open", "<system-reminder> open"),
     ],
@@ -116,3 +122,41 @@ def test_view(config: HistoryReductionConfig) -> None:
     assert "Record of" in summary
     assert "system-reminder" not in summary
     assert "Never mention" not in summary
+
+
+def test_a_call_before_reminders_stays_open_for_no_longer_than_an_exchange() -> None:
+    """A call that was never answered holds no cut back, whatever a harness says after it."""
+    call = ToolCallPart("c", "look", "{}")
+    said = [Message.user("Go on."), Message.assistant(tool_calls=[call])]
+    history = History([*said, *[Message.user(NOTE), Message.assistant("It is done.")] * 20])
+    assert next(history.whole_indexes(40, 0)) == 40
+
+
+def test_digest() -> None:
+    """A rule beside a long reminder is one, and the reminder is not told."""
+    long = NOTE.replace("empty", "empty " * 200)
+    items = [
+        Message.user(f"Never push, whatever happens.\n{long}"),
+        Message.assistant("Yes. " * 99),
+    ]
+    reduced = HistoryReducer(window=4_000).reduce_sync([*items * 9, Message.user("And now?")])
+    assert reduced.event.summary is not None
+    assert "Never push, whatever happens." in reduced.event.summary
+    assert "system-reminder" not in reduced.messages[0].text
+
+
+def test_stored(tmp_path: Path) -> None:
+    """A stored thread counts reminders in no exchange, and is named for what the user says first."""
+
+    async def run() -> tuple[int, int, str]:
+        async with SQLiteStore(tmp_path / "chat.db") as store:
+            thread = await store.thread("one")
+            note = [Message.user(NOTE), Message.assistant("Yes.")]
+            await thread.append([Message.user(NOTE), Message.user(QUESTION), *note * 30])
+            found = await store.find("one")
+            assert found is not None
+            return found.head.users, (await found.window()).history.exchanges(), await found.title()
+
+    users, exchanges, title = asyncio.run(run())
+    assert (users, exchanges) == (1, 1)
+    assert QUESTION.startswith(title.removesuffix("..."))

@@ -371,13 +371,13 @@ def test_calls() -> None:
 
     assert [item.text for item in items] == [
         "odd name x : not json",
+        "counts: bash 3, search 2, odd name x 1, old 1, read 1",
         "failed: Command exited with code 2",
         "old a: 1",
-        "counts: bash 3, search 2, odd name x 1, old 1, read 1",
         "failed: bash command: make test -> Error: no rule to make target",
         "search from: JFK -> HAT2 4",
     ]
-    assert [item.order for item in items] == [7, 6, 3, 0, 4, 9]
+    assert [item.order for item in items] == [7, 0, 6, 3, 4, 9]
 
 
 def test_a_failure_is_past_once_the_same_call_succeeds() -> None:

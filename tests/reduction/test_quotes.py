@@ -246,18 +246,20 @@ def test_the_oldest_give_way() -> None:
 
 
 def test_reminders_beside_a_request_are_not_quoted() -> None:
-    """A harness's reminder beside what the user says takes no room; the first message has it."""
+    """A harness's reminder beside what the user says takes no room."""
     note = "\n<system-reminder>Use the to-do list.</system-reminder>"
     history = History(
         [Message.user(f"{text}{note}") for text in ("Build it.", "Is it done?", "Test it.")]
     )
-    first, *others = of_all(history)
-    assert first.text == f"Build it.{note}"
-    assert [(one.text, one.is_whole) for one in others] == [
-        ("Is it done?", True),
-        ("Test it.", True),
-    ]
-    assert [one.only_asks for one in others] == [True, False]
+    found = of_all(history)
+    assert [one.text for one in found] == ["Build it.", "Is it done?", "Test it."]
+    assert all(one.is_whole for one in found)
+    assert [one.only_asks for one in found] == [False, True, False]
+    kept = replace(found[1], text=note.strip())
+    again = quoted(
+        history, [kept], aged=(), cut=3, pins=None, config=CONFIG, budget=BUDGET, weigh=weigh
+    )
+    assert again == ()
 
 
 def test_pastes_give_way_before_statements() -> None:

@@ -164,8 +164,8 @@ class History(Sequence[Message]):
             while peaks and peaks[-1][1] <= size:
                 peaks.pop()
             peaks.append((position, size))
-            if role == "user" and message.is_from_user:
-                self._users.append(position)
+            if role == "user":
+                self._users.extend((position,) * message.is_from_user)
                 self._open.clear()
             if message.metadata is not None:
                 self._marked.append(position)

@@ -270,7 +270,7 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
         for part in self.parts:
             if (
                 not isinstance(part, TextPart)
-                or part.content[:1] not in "< \n"
+                or part.content.lstrip()[:1] != "<"
                 or not is_reminder(part.content)
             ):
                 return True

@@ -18,6 +18,7 @@ from msgspec import Struct
 from foldline.history.formats.wire import is_failed
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.history.reminders import without_reminders
 from foldline.reduction.statements import TYPED, statements
 from foldline.reduction.tasks import stems
 from foldline.reduction.tools import name_words, shows
@@ -144,8 +145,8 @@ def _facts(messages: Iterable[Message]) -> Iterator[_Fact]:
     calls: dict[str, ToolCallPart] = {}
     for message in messages:
         calls |= {call.id: call for call in message.tool_calls}
-        if message.is_from_user and len(message.text) <= TYPED:
-            for one in statements(message.text):
+        if message.is_from_user and len(text := without_reminders(message.text)) <= TYPED:
+            for one in statements(text):
                 yield _Fact(said=stems(one), is_done=_is_done(one))
         if message.role == "tool" and message.text:
             yield from _of_answer(message.text, None, has_failed=False)

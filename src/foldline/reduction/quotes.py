@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import BlobPart, FilePart, TextPart, UriPart
-from foldline.history.reminders import without_reminders
+from foldline.history.reminders import is_reminder, without_reminders
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.sendable import sendable
@@ -138,7 +138,7 @@ def quoted(
         budget: The request.
         weigh: What the user does in a text.
     """
-    known = {one.index: one for one in before if one.index < cut}
+    known = {one.index: one for one in before if one.index < cut and not is_reminder(one.text)}
     taken: dict[int, tuple[QuoteKind, Message]] = {at: ("pin", one) for at, one in pins or ()}
     if pins is not None:
         taken = {**_unpinned(known, config), **taken}
@@ -266,8 +266,7 @@ def _read(
         return _emptied(unread)
     counter = history.counter
     whole = sendable("\n".join(_words(message)))
-    # The first message often has the project's instructions in one.
-    whole = without_reminders(whole) if unread.kind == "user" else whole
+    whole = without_reminders(whole) if unread.kind in {"first", "user"} else whole
     whole = whole if whole.strip() else ""
     note = f"\n[… {{count}} characters left out: {pointer(unread.index, recall=budget.recall)} …]\n"
     text = clip_text(whole, limit=limit, counter=counter, note=note)

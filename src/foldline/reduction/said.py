@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
+from foldline.history.reminders import without_reminders
 from foldline.reduction.commands import Order, is_lasting
 from foldline.reduction.language import (
     FUNCTION_WORDS,
@@ -199,13 +200,13 @@ class Said:
 
     @cached_property
     def _typed(self) -> list[set[str]]:
-        users = (one.text for one in self._request.messages if one.is_from_user)
+        users = (without_reminders(one.text) for one in self._request.messages if one.is_from_user)
         texts = (*users, *self._request.shown)
         return [content(words(text)) for text in texts if len(text) <= TYPED]
 
     @cached_property
     def _user_said(self) -> list[str]:
-        users = (one.text for one in self._request.messages if one.is_from_user)
+        users = (without_reminders(one.text) for one in self._request.messages if one.is_from_user)
         texts = (*self._request.shown, *users)
         return [folded(one) for text in texts if len(text) <= TYPED for one in statements(text)]
 

@@ -33,8 +33,8 @@ _SMALL = 700
 _READ_LENGTH = 2_000
 # A tool that has at most such a part of all calls is called seldom.
 _SELDOM = 10
-# So many lines of what tools did that are called often come before the counts.
-_BEFORE_COUNTS = 3
+# So many lines of each rank come before the counts.
+_BEFORE_COUNTS = (2, 1, 0)
 # Beside the text of an error they say nothing.
 _FLAGS = frozenset({"true", "false"})
 # What tables are drawn with.
@@ -109,7 +109,7 @@ def _offer(lines: Iterable[_Line], counts: str) -> list[Item]:
         done = [item for item in same if not item.text.startswith(FAILED)]
         failed = [item for item in same if item.text.startswith(FAILED)]
         found.extend(item for pair in zip_longest(done, failed) for item in pair if item)
-        before += min(len(same), (len(same), _BEFORE_COUNTS, 0)[rank])
+        before += min(len(same), _BEFORE_COUNTS[rank])
     shown = found[:_MOST]
     return [*shown[:before], Item(counts, 0), *shown[before:]] if counts else shown
 

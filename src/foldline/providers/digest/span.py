@@ -15,6 +15,7 @@ from foldline.history.codec import decode_json
 from foldline.history.formats.wire import is_failed
 from foldline.history.messages import Message, Role
 from foldline.history.parts import CompactionPart, TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.history.reminders import without_reminders
 from foldline.providers.digest.identifiers import Finder
 from foldline.providers.digest.text import ends, printable, unescaped
 from foldline.providers.speakers import spoken_by
@@ -109,11 +110,12 @@ def read_span(messages: Iterable[Message], finder: Finder, earlier: Iterable[str
                     results.append(Result(place, part.id, answer, is_error))
                 case _:
                     pass
-        text = ends("\n".join(said))
-        if message.role != "tool" and (message.role != "user" or message.is_from_user):
+        text = "\n".join(said)
+        text = ends(without_reminders(text) if message.role == "user" else text)
+        if message.role != "tool":
             speeches.append(Speech(place, message.role, text, agents[place]))
         elif text:
-            # Text beside, or instead of, the result of a known call is a result too, as a reminder is.
+            # Text beside, or instead of, the result of a known call is a result too.
             results.append(Result(place, "", text))
     spoken = [one for one in _cleaned(speeches, finder) if one.text.strip()]
     return Span(roles, tuple(spoken), _calls(calls, finder), tuple(_cleaned(results, finder)))
