@@ -247,14 +247,6 @@ async def test_what_a_search_found_is_shown_in_pages(page_tokens: int) -> None:
     assert str(past) == (f"Error: page must be 1 to {page - 1} for what was found, got {page}\n")
 
 
-async def test_a_word_of_every_message_is_counted_so_far() -> None:
-    """In a long thread the newest thousand are found, and that there may be more is said."""
-    thread = await thread_of([Message.user(f"Parcel {n}") for n in range(1_200)])
-    answer = await asked(thread, search="parcel", page=2)
-
-    assert answer.text.startswith("[at least 1,000 found, newest first, ")
-
-
 def test_a_search_of_callers_leaves_out_recalls() -> None:
     """Also in dictionaries, in which results have no name."""
     call = ToolCallPart("r1", RECALL, '{"search": "salt"}')

@@ -205,11 +205,19 @@ what follows a long message in a span is lost
 - (message={wanted.message + 1}, last
 + (message={wanted.message + 2}, last
 every page of what was found is the first
-- if page == wanted.page:
-+ if page:
+- first = (page - 1) * size
++ first = 0
 a search finds its own results
 - return (message.role == "tool" and message.name == RECALL) or any((*answers, *calls))
 + return any((*answers, *calls))
+
+agent/recall.py: agent/test_recall_search.py
+a search of a list reads all of it
+- found = list(islice(fits, _SEARCHED))
++ found = list(fits)
+a match has the room of all of its page
+- share = max(_LEAST_TOKENS, room // len(of_page)) - 1
++ share = max(_LEAST_TOKENS, room) - 1
 
 agent/portal.py: agent/test_reducer.py
 a new loop for each blocking call
@@ -386,6 +394,14 @@ a row of dots is a part of a word
 a duration is a code
 -     r"|(?:\d+(?:\.\d+)?(?:[mun\u00b5]?s|secs?|mins?|[mh]))+)"
 +     r")"
+
+providers/digest/setters.py: providers/test_digest_setters.py
+a reason after a value is what has it
+- beside = labels[:at] or [one for one in labels if _is_scope(one)]
++ beside = labels
+a word beside a key is what has its value
+- return [one for one in labels if one in known or _is_scope(one)]
++ return labels
 
 providers/digest/requests.py: providers/test_digest_requests.py
 data beside words is shown whole

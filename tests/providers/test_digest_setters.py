@@ -204,6 +204,57 @@ def test_what_has_a_value_is_all_that_is_none(
     assert trail_of((), read(*(used(*one) for one in calls))).values == values
 
 
+@pytest.mark.parametrize(
+    ("calls", "values"),
+    [
+        (
+            [
+                ("change_plan", {"plan": "pro", "billing": "monthly"}),
+                ("change_plan", {"plan": "free", "billing": "yearly"}),
+                ("set_status", {"status": "open", "reason": "sale"}),
+                ("set_status", {"status": "closed", "reason": "fraud"}),
+                ("set_temperature", {"temperature": 21, "unit": "celsius"}),
+                ("set_temperature", {"temperature": 70, "unit": "fahrenheit"}),
+                ("set_language", {"language": "de", "source": "user"}),
+                ("set_language", {"language": "fr", "source": "browser"}),
+            ],
+            {"plan": "free", "status": "closed", "temperature": "70", "language": "fr"},
+        ),
+        (
+            [
+                ("set_config", {"key": "pool", "value": 5}),
+                ("set_config", {"key": "pool", "value": 6, "reason": "load"}),
+                ("set_config", {"key": "pool", "value": 7, "reason": "outage", "paid": True}),
+            ],
+            {"config pool": "7"},
+        ),
+        (
+            [
+                ("set_config", {"key": "pool", "value": value, where: "a"})
+                for value, where in enumerate(("scope", "target_env", "hostname", "projectId"))
+            ]
+            + [("set_level", {"level": 5, "namespace": "web", "note": "hot"})]
+            + [("set_mode", {"value": n, "sensor_id": n, "why": f"w{n}"}) for n in (1, 2)],
+            {
+                "pool (scope a)": "0",
+                "pool (target_env a)": "1",
+                "pool (host a)": "2",
+                "pool (project a)": "3",
+                "level (namespace web)": "5",
+                "note (namespace web)": "hot",
+                "mode (sensor 1)": "1",
+                "mode (sensor 2)": "2",
+            },
+        ),
+    ],
+)
+def test_after_a_value_only_an_id_or_a_place_says_what_has_it(
+    calls: list[tuple[str, dict[str, object]]], values: dict[str, str]
+) -> None:
+    """A reason, a unit or a source is none: with another one the old value is not current."""
+    assert trail_of((), read(*(used(*one) for one in calls))).values == values
+
+
 NEW, OLD = "+351 987654321", "+351 912345678"
 SEATS = (("A", "14-C"), ("A", "14-D"), ("B", "14-C"))
 

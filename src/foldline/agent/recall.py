@@ -8,7 +8,7 @@ on that text and the size of a page alone, so pages can be read in any order and
 
 import asyncio
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from msgspec import Struct, ValidationError, convert
 
@@ -46,8 +46,10 @@ _LEAST_TOKENS = 32
 _MOST_CHARS_PER_TOKEN = 4
 _MOST_READ = 64
 _MOST_FOUND = 10
+# A line of what was found: who said it, and 40 characters of any script before the words and after.
+_FOUND_TOKENS = 64
 _NAME_LENGTH = 64
-# A word of every message is counted no further: of a long thread that would take seconds.
+# A word of every message is counted no further: of a long history that would take seconds.
 _SEARCHED = 1_000
 _UNLIMITED = 1 << 40
 _ESTIMATOR = TokenEstimator()
@@ -155,8 +157,9 @@ def _recalled_of(history: History, wanted: _Wanted, tokens: int) -> RecalledPage
         query, newest = Query.parse(wanted.search), range(len(history) - 1, -1, -1)
         own = {call.id for one in history for call in one.tool_calls if call.name == RECALL}
         said = ((index, history[index]) for index in newest)
-        found = [one for one in said if query.fits(text_of(one[1])) and not _is_own(one[1], own)]
-        return _found(found, wanted, tokens)
+        fits = (one for one in said if query.fits(text_of(one[1])) and not _is_own(one[1], own))
+        found = list(islice(fits, _SEARCHED))
+        return _found(found, wanted, tokens, has_more=len(found) == _SEARCHED)
     first = wanted.check(len(history))
     return _shown(history[first : wanted.stop(first)], wanted, tokens)
 
@@ -237,36 +240,28 @@ def _found(
 ) -> RecalledPage:
     if not matches:
         return RecalledPage(header="[no message has all of these words; try fewer]", text="")
-    query, page, before = Query.parse(wanted.search), 0, 0
-    for page, lines in enumerate(_found_pages(matches, query, tokens), start=1):
-        after = before + len(lines)
-        if page == wanted.page:
-            count = f"{'at least ' * has_more}{len(matches):,} found, newest first"
-            shown = "" if len(lines) == len(matches) else f", {before + 1:,}-{after:,} shown"
-            following = f"the same search with page={page + 1} shows more; "
-            rest = f"{following * (after < len(matches))}{RECALL}(message=N) returns one in full"
-            return RecalledPage(header=f"[{count}{shown}; {rest}]", text="\n".join(lines))
-        before = after
-    text = f"page must be 1 to {page} for what was found, got {wanted.page}"
-    raise ConfigError(text)
+    room = tokens - _HEADER_TOKENS
+    # Where a page begins depends on its number alone, so that no earlier one has to be read.
+    size = max(1, min(_MOST_FOUND, room // _FOUND_TOKENS))
+    page, last = wanted.page, -(-len(matches) // size)
+    if not 1 <= page <= last:
+        text = f"page must be 1 to {last} for what was found, got {page}"
+        raise ConfigError(text)
+    first = (page - 1) * size
+    query, of_page = Query.parse(wanted.search), matches[first : first + size]
+    share = max(_LEAST_TOKENS, room // len(of_page)) - 1
+    lines = [_found_line(*one, query, tokens) for one in of_page]
+    text = "\n".join(line[: _length(line, 0, share)] for line in lines)
+    count = f"{'at least ' * has_more}{len(matches):,} found, newest first"
+    shown = f", {first + 1:,}-{first + len(lines):,} shown" * (last > 1)
+    following = f"the same search with page={page + 1} shows more; " * (page < last)
+    header = f"[{count}{shown}; {following}{RECALL}(message=N) returns one in full]"
+    return RecalledPage(header=header, text=text)
 
 
-def _found_pages(
-    matches: Iterable[tuple[int, Message]], query: Query, tokens: int
-) -> Iterator[list[str]]:
-    """Yield the lines of *matches*, as many together as a page has room for."""
-    lines: list[str] = []
-    most = room = tokens - _HEADER_TOKENS
-    for index, message in matches:
-        where = f"message {index}, {_speaker(message)}{_page_with(message, query, tokens)}"
-        line = f"{where}: {query.excerpt(text_of(message))}"
-        size = _ESTIMATOR.count(line) + 1
-        if lines and (room < size or len(lines) == _MOST_FOUND):
-            yield lines
-            lines, room = [], most
-        lines.append(line)
-        room -= size
-    yield lines
+def _found_line(index: int, message: Message, query: Query, tokens: int) -> str:
+    where = f"message {index}, {_speaker(message)}{_page_with(message, query, tokens)}"
+    return f"{where}: {query.excerpt(text_of(message))}"
 
 
 def _page_with(message: Message, query: Query, tokens: int) -> str:

@@ -36,8 +36,15 @@ _PLACE = re.compile(
     r".{0,60}(?:cell|column|row|flag|feature|field|setting|property|attribute|parameter|variable)",
     re.IGNORECASE,
 ).fullmatch
+# After a value these too say what has it; another word there may be a reason or a unit.
+_SCOPES = (
+    frozenset({"scope", "env", "environment", "namespace", "project", "workspace", "tenant"})
+    | {"region", "zone", "room", "host", "server", "cluster", "database", "table", "sheet"}
+    | {"channel", "repo"}
+)
 _VALUE = {"value"}
-_IS_WORD = re.compile(r"(?!(?:true|false)$)\S*[^\W\d]\S*").fullmatch
+# An argument such as `paid` only ends like an id.
+_SWITCH = ("true", "false")
 _MOST_FIELDS = 8
 _VALUE_LENGTH = 80
 
@@ -118,13 +125,11 @@ def _own(nouns: Sequence[str], labels: Sequence[str], *, sets_value: bool) -> st
 def _subjects(given: Mapping[str, str], own: str) -> list[str]:
     """Return the arguments that say what has the values: all that are none themselves."""
     labels = [one for one in given if one != own]
-    ends = ([one for one in labels if _end(one) == end] for end in _ENDS)
-    glued = [one for one in labels if _GLUED(one)]
-    ids = next(filter(None, ends), glued)
+    ids = _ids(given, labels)
     if own:
         at = [*given].index(own)
         # What has the value comes before it, or else after it.
-        beside = labels[:at] or [one for one in labels if _IS_WORD(given[one])]
+        beside = labels[:at] or [one for one in labels if _is_scope(one)]
         return [one for one in labels if one in {*ids, *beside}]
     # Without such a name it may be an id by its look.
     ids = ids or [one for one in labels if kind_of(given[one]) == "code"][:1]
@@ -137,14 +142,23 @@ def _subjects(given: Mapping[str, str], own: str) -> list[str]:
     return found if len(found) < len(labels) else found[:-1] or found
 
 
+def _ids(given: Mapping[str, str], labels: Sequence[str]) -> list[str]:
+    """Return those of *labels* that are ids, else keys, else names."""
+    ends = ([one for one in labels if _end(one) == end] for end in _ENDS)
+    glued = [one for one in labels if _GLUED(one) and given[one] not in _SWITCH]
+    return next(filter(None, ends), glued)
+
+
+def _is_scope(label: str) -> bool:
+    return "".join(_NAME_PARTS(_thing(label))[-1:]).lower() in _SCOPES
+
+
 def _beside(given: Mapping[str, str], own: str, places: Sequence[str]) -> list[str]:
     """Return the arguments that say what has the value *own*: what comes after it may be a note."""
     at = [*given].index(own)
-    return [
-        one
-        for place, one in enumerate(given)
-        if one not in {own, *places} and (place < at or _IS_WORD(given[one]))
-    ]
+    labels = [one for one in given if one not in {own, *places}]
+    known = {*[*given][:at], *_ids(given, labels)}
+    return [one for one in labels if one in known or _is_scope(one)]
 
 
 def _keys(labels: Sequence[str], nouns: Sequence[str]) -> list[str]:
