@@ -49,8 +49,8 @@ class Copies(Struct, frozen=True, kw_only=True):
     items: list[object]
     places: tuple[int, ...]
     numbers: bytes
+    # About how many bytes the copies take with their texts, which the messages share.
     weight: int
-    """About how many bytes the copies take with their texts, which the messages share."""
 
 
 class SeenOnce(bytes):

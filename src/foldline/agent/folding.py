@@ -49,17 +49,15 @@ class Means(Struct, frozen=True, kw_only=True):
 
     config: HistoryReductionConfig
     fingerprint: str
+    # The digest stands behind them.
     given: Sequence[Summarizer]
-    """The summarizers that the digest stands behind."""
-
     breakers: Sequence[Breaker | None]
     unfinished: UnfinishedFolds
     costs: FoldCosts | None
     model: str | None
     summary_budget: int | None
+    # How many tokens a summarizer reads at once; None if its own window says so.
     window: int | None
-    """How many tokens a summarizer reads at once; None if its own window says so."""
-
     seconds: float
     observer: FoldObserver | None
     now: Callable[[], datetime]

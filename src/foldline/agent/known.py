@@ -68,20 +68,16 @@ _ROW_BYTES = 120
 class Conversion(Struct, frozen=True, kw_only=True, eq=False):
     """What was read from a list of dictionaries or objects; nothing in it is the caller's own."""
 
+    # Never appended to.
     history: History
-    """The messages; never appended to."""
-
+    # Of dictionaries; objects have that of our own parts.
     wire: NativeFormat = NativeFormat.OTEL
-    """The format of dictionaries; objects have that of our own parts."""
-
+    # What the items say of their format; None if the caller named it.
     witnesses: Witnesses | None = None
-    """What the items say of their format; None if the caller named it."""
-
+    # Where the first item of each message is; several messages of one item have the same.
     places: Sequence[int] = ()
-    """The place of the first item of each message; several messages of one item have the same."""
-
+    # The one that was written last of the very same list, or of its beginning, if one was.
     views: list[WrittenView] = []
-    """The view that was written last of the very same list, or of its beginning, if one was."""
 
     @property
     def messages(self) -> list[Message]:
@@ -112,25 +108,19 @@ class KnownList(Struct, frozen=True, kw_only=True, eq=False):
     What is no JSON at all has no block: such a list is not remembered.
     """
 
+    # The number of its conversation.
     line: int
-    """The number of its conversation."""
-
+    # What its items were read as: lists of two kinds are never the same.
     kind: object
-    """What its items were read as: lists of two kinds are never the same."""
-
+    # What tells it from others by the items before some places of it, as far as these were made.
     marks: dict[int, int]
-    """What tells it from others by the items before some places of it, as far as these were made."""
-
     size: int
-    """The number of items."""
-
     blocks: Sequence[Block]
+    # Whether all blocks are copies, from which the other marks are made when they are needed.
     has_copies: bool
-    """Whether all blocks are copies, from which the other marks are made when they are needed."""
-
     conversion: Conversion
+    # About how many bytes it takes.
     weight: int
-    """About how many bytes it takes."""
 
     def begins(self, items: Sequence[object]) -> bool:
         """Whether *items* begin with this list."""

@@ -42,9 +42,8 @@ _INPUT_TOKENS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 class RequestFacts(Struct, frozen=True, kw_only=True):
     """What a caller says of a request beside its messages."""
 
+    # The tokens that the vendor counted for the last request; 0 if unknown.
     reported: int
-    """The tokens that the vendor counted for the last request; 0 if unknown."""
-
     instructions: str
     schemas: Sequence[str]
     pins: Sequence[int | tuple[int, Message]] | None

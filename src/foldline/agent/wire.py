@@ -34,13 +34,10 @@ class Items(Struct, frozen=True, kw_only=True):
     """What a caller passed in, as a history, and the way back."""
 
     history: History
-    """The messages as a history."""
-
+    # What was passed in; a copy, if it was a list.
     kept: Sequence[Any]
-    """What was passed in; a copy, if it was a list."""
-
+    # None if messages were given.
     writing: Writing | None = None
-    """Writes a view in the format that was given; None if messages were given."""
 
     def write(self, view: list[Message]) -> list[Any]:
         """Return *view* in the caller's form; what is unchanged is the caller's own object."""

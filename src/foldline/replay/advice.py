@@ -84,9 +84,8 @@ class SessionBill(Struct, frozen=True, kw_only=True):
     session: SessionRecord
     calls: int
     bills: Mapping[str, float]
-
+    # How many calls of a candidate do not fit the window; what has none is left out.
     too_large: Mapping[str, int]
-    """How many calls of a candidate do not fit the window; what has none is left out."""
 
     @property
     def best(self) -> str:
@@ -105,9 +104,7 @@ class Advice(Struct, frozen=True, kw_only=True):
     recommended: str
     sums: Mapping[str, float]
     sessions: tuple[SessionBill, ...]
-
     window: int = DEFAULT_WINDOW
-    """The window of the model, in tokens."""
 
     def too_large(self, name: str) -> int:
         """Return how many calls of *name* do not fit the window: what it costs is only what they would."""

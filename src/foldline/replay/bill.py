@@ -26,17 +26,14 @@ __all__ = ["Terms", "priced"]
 class Terms(Struct, frozen=True, kw_only=True):
     """What is charged for a session."""
 
+    # Those of the model that is asked.
     prices: Prices
-    """Those of the model that is asked."""
-
+    # Those of the model that writes summaries; None if they cost nothing, as the digest does.
     summarizer: Prices | None = None
-    """Those of the model that writes summaries; None if they cost nothing, as the digest does."""
-
+    # Whether that is the model that is asked, so that its cache serves a summary request too.
     rides: bool = True
-    """Whether that is the model that is asked, so that its cache serves a summary request too."""
-
+    # The tokens of instructions and tools before every view.
     overhead: int = 0
-    """The tokens of instructions and tools before every view."""
 
     def request(self, view: int, *, kept: int, is_cold: bool = False) -> float:
         """Return what a call costs without its answer; the cache has *kept* of *view*, cold nothing."""

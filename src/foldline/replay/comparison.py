@@ -64,9 +64,8 @@ USUAL: Mapping[str, HistoryReductionConfig] = MappingProxyType(
 class Comparison(Struct, frozen=True, kw_only=True):
     """One session under every configuration."""
 
+    # No reduction, what was recorded if the usage is known, then one report per configuration.
     reports: tuple[ReplayReport, ...]
-    """No reduction, what was recorded if the vendor's usage is known, then one report per configuration."""
-
     replays: Mapping[str, Replay]
 
 

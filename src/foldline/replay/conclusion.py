@@ -27,9 +27,8 @@ class Conclusion(Struct, frozen=True, kw_only=True):
     """What to do, in a sentence, and what to paste."""
 
     text: str
-
+    # The configuration as TOML; none if it is the default or nothing is recommended.
     lines: tuple[str, ...] = ()
-    """The configuration as lines of TOML; none if it is the default or nothing is recommended."""
 
 
 def conclude(

@@ -34,36 +34,27 @@ _NO_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 class Stretch(Struct, frozen=True, kw_only=True):
     """Model calls in a row whose requests were made through the same reduction."""
 
+    # The numbers of the first and the last of them, counted from 1.
     first: int
-    """The number of the first of them, counted from 1."""
-
     last: int
-    """The number of the last of them."""
-
+    # How many messages had been said before the last one, system messages not counted.
     said: int
-    """How many messages had been said before the last one, system messages not counted."""
-
+    # The request of the last one.
     view: tuple[Message, ...]
-    """The request of the last one."""
-
+    # None before the first fold.
     state: HistoryReductionState | None
-    """The reduction; None before the first fold."""
 
 
 class Replay(Struct, frozen=True, kw_only=True):
     """The result of playing a session."""
 
+    # It holds no word of the conversation.
     report: ReplayReport
-    """What was counted; it holds no word of the conversation."""
-
+    # The last request.
     view: tuple[Message, ...]
-    """The last request."""
-
+    # The last reduction; None if nothing was folded.
     state: HistoryReductionState | None = None
-    """The last reduction; None if nothing was folded."""
-
     stretches: tuple[Stretch, ...] = ()
-    """All model calls, in order."""
 
 
 def play(

@@ -85,18 +85,14 @@ class QualityReport(Struct, frozen=True, kw_only=True):
     sessions: int
     calls: int
     folds: int
-
+    # Needed-later recall: a row for all values, for old ones, and for each age.
     cells: tuple[Cell, ...]
-    """Needed-later recall: a row for all values, for old ones, and for each age."""
-
+    # What else is counted, by the names of `KEPT`.
     kept: Mapping[str, Share]
-    """What else is counted, by the names of `KEPT`."""
-
+    # The dropped tokens of all views that follow a fold, and of the last ones.
     accounting: Accounting
-    """The dropped tokens of all views that follow a fold, and of the last ones."""
-
+    # The identifiers of summaries that their sources lack.
     invented: tuple[str, ...]
-    """The identifiers of summaries that their sources lack."""
 
     def cell(self, name: str) -> Cell:
         """Return the row *name* of `AGES`, such as `old values`."""
