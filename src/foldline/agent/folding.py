@@ -138,11 +138,7 @@ async def _folded(call: ReducerCall, means: Means) -> tuple[FoldResult, tuple[Re
 def _read_at_once(
     summarizers: Iterable[Summarizer], budget: Budget, *, model: str | None
 ) -> int | None:
-    """
-    Return how many tokens each of *summarizers* can read at once; None if none asks a model.
-
-    Of *model*, for whose requests *budget* is, what is configured and learned counts as well.
-    """
+    """Return how many tokens each of *summarizers* can read at once; None if none asks a model."""
     windows: list[float] = []
     for one in summarizers:
         if isinstance(one, ModelSummarizer | VendorCompaction):

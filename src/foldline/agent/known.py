@@ -102,11 +102,7 @@ class Conversion(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class KnownList(Struct, frozen=True, kw_only=True, eq=False):
-    """
-    A list of a call, in blocks that nobody else has, and what was read from it; see `blocks`.
-
-    What is no JSON at all has no block: such a list is not remembered.
-    """
+    """A list of a call, in blocks that nobody else has, and what was read from it; see `blocks`."""
 
     # The number of its conversation.
     line: int
@@ -187,12 +183,7 @@ class KnownLists:
         return self._weight
 
     def find(self, items: Sequence[object], kind: object) -> KnownList | None:
-        """
-        Return the longest list of a conversation that *items*, read as *kind*, begin with, or None.
-
-        That of the last call comes before all others, and then those with the same items at the
-        same places: however many there are, a few of them are compared.
-        """
+        """Return the longest known list that *items*, read as *kind*, begin with, or None."""
         if len(items) < _LEAST or not self._lines:
             return None
         last = self._last
@@ -379,11 +370,8 @@ def _begun(line: _Line, items: Sequence[object], kind: object) -> KnownList | No
 
 
 def _places(size: int, near: int) -> list[int]:
-    """
-    Return where a list is looked for: the *near* last places of each distance, and its head.
-
-    An edit near the end leaves those of a greater distance.
-    """
+    """Return where a list is looked for: its head, and the *near* last places of each distance."""
+    # An edit near the end leaves those of a greater distance.
     places: list[int] = []
     step = 1
     while step <= size:
@@ -434,11 +422,7 @@ def _blocks(
 def _weight(
     blocks: Sequence[Block], kept: int, conversion: Conversion, before: KnownList | None
 ) -> int:
-    """
-    Return about how many bytes they take: the blocks, and the messages with their texts.
-
-    The first *kept* blocks are those of the list *before*, and *blocks* come after them.
-    """
+    """Return about how many bytes *blocks* take, behind the *kept* ones of the list *before*."""
     history, others, rules, weight = conversion.history, 0, 0, 0
     if before is not None:
         others, rules = len(before.conversion.history), len(before.conversion.history.system)

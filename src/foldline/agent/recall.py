@@ -54,11 +54,8 @@ _ESTIMATOR = TokenEstimator()
 
 
 def page_of(budget: Budget) -> int:
-    """
-    Return how many estimated tokens a page may have, so that it is at most an eighth of the ceiling.
-
-    It must not follow every correction of the estimate, or pages would not join.
-    """
+    """Return how many estimated tokens a page may have: at most an eighth of the ceiling."""
+    # It must not follow every correction of the estimate, or pages would not join.
     return max(1, budget.ceiling // (_PAGES if budget.ratio <= _PAGES / 8 else _MOST_PAGES))
 
 

@@ -155,12 +155,9 @@ def _converted(
 def _grown(
     old: Conversion, size: int, given: list[Any], copies: Sequence[Any] | None
 ) -> Conversion | None:
-    """
-    Return what *given* are, of which the first *size* are *old*; None if all has to be read.
-
-    That is so if the new items show another format, go on with the last answer, or are wrong: the
-    error names their place in the whole list.
-    """
+    """Return what *given* are, of which the first *size* are *old*; None if all has to be read."""
+    # That is so if the new items show another format, go on with the last answer, or are wrong: the
+    # error names their place in the whole list.
     try:
         new = copies
         if new is None:

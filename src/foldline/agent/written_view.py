@@ -120,12 +120,8 @@ def ids_in(items: Iterable[dict[str, Any]]) -> Iterator[tuple[str, str]]:
 
 
 def changes_before(view: Iterable[Message], items: Iterable[dict[str, Any]]) -> bool:
-    """
-    Whether *view*, written as *items*, changes what comes before it.
-
-    A system message may go in front, a vendor's compaction represents all before it, and cache marks
-    are few.
-    """
+    """Whether *view*, written as *items*, changes what comes before it."""
+    # System messages may go in front, a compaction stands for all before it, cache marks are few.
     return any(message.role == "system" for message in view) or any(
         block.get(_MARK) is not None or block.get("type") == "compaction"
         for item in items
