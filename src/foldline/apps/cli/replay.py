@@ -220,11 +220,7 @@ def _print_violations(console: Console, report: ReplayReport) -> None:
 
 
 def _shown_table(table: Sequence[Row], *, width: int) -> Iterator[RenderableType]:
-    """
-    Yield *table* with one line per configuration in *width* characters, then their descriptions.
-
-    Columns that do not fit beside the others follow below; figures are never cut.
-    """
+    """Yield *table* in *width* characters, wrapped by columns, then what the names stand for."""
     names = max((len(clean(row.name)) for row in table), default=0)
     names = min(names, max(_LEAST_NAME, width // 3))
     stretches: list[list[Column]] = [[]]
