@@ -89,11 +89,7 @@ def model_of_client(
     holds_history: bool,
     caches_prompt: bool,
 ) -> ChatModel:
-    """
-    Return what asks *model* through *client*; see `open_model`.
-
-    An async client of an SDK streams; all others answer at once, one that blocks in a thread.
-    """
+    """Return what asks *model* through *client*; only an async client of an SDK streams."""
     wire = wire or wire_of(client)
     if holds_history and wire is not OpenAIResponses:
         message = "holds_history=True: this client holds no history; the Responses API does"
@@ -122,11 +118,8 @@ def _named(client: object, model: str | None) -> str:
 
 
 def vendor_at(client: Any) -> str:
-    """
-    Return the vendor that *client* sends to; empty if it is another, or not known.
-
-    A server of another may refuse what only the vendor itself knows.
-    """
+    """Return the vendor that *client* sends to; empty if it is another, or not known."""
+    # A server of another may refuse what only the vendor itself knows.
     address = urlsplit(str(getattr(getattr(client, "client", client), "base_url", "")))
     host = address.hostname or ""
     return next((vendor for end, vendor in _HOSTS if host.endswith(end)), "")
@@ -154,11 +147,7 @@ class ClientModel:
         caches_prompt: bool = False,
         **options: Any,
     ) -> None:
-        """
-        Ask *model*, by the vendor's name, through *client*, an SDK or what has its method `create`.
-
-        *wire* is the format that the client speaks, *options* is what its binding takes besides.
-        """
+        """Ask *model* through *client*; *options* is what the binding *wire* takes besides."""
         vendor = vendor_at(client)
         self._client = client
         self._name = f"{vendor}:{model}" if vendor else model
