@@ -125,11 +125,7 @@ def advice_on(
     window: int = DEFAULT_WINDOW,
     on_call: Callable[[], None] | None = None,
 ) -> Advice:
-    """
-    Play every one of *tapes* under every one of *candidates*, and recommend one for all of them.
-
-    *window* is that of the model in tokens; *on_call* is called after each of its calls.
-    """
+    """Play all *tapes* under all *candidates*, and recommend one for all of them."""
     sessions = tuple(_session_bill(tape, terms, candidates, window, on_call) for tape in tapes)
     sums = {name: sum(one.bills[name] for one in sessions) for name in candidates}
     refused = {name for one in sessions for name in one.too_large}

@@ -41,11 +41,7 @@ class Terms(Struct, frozen=True, kw_only=True):
         return self.prices.request(self.overhead + view, cached=cached)
 
     def summary(self, *, read: int, written: int, prior: int, calls: int = 1) -> float:
-        """
-        Return what the summary of a fold costs, whose summarizer has *read* and *written* so many tokens.
-
-        *prior* are those of the request before, if the cache still has it. Separate requests are *calls*.
-        """
+        """Return what a summary costs, *prior* the tokens of a request that the cache still has."""
         writer = self.summarizer
         if writer is None or not calls:
             return 0.0

@@ -65,13 +65,7 @@ def play(
     check: bool = True,
     on_call: Callable[[], None] | None = None,
 ) -> Replay:
-    """
-    Play *tape* under *config*: before each model call the reducer prepares the request.
-
-    The reducer gets the history up to there, and the state of the previous call, which goes
-    through JSON each time if requests are checked, as if every call were a process of its own. A turn that the circuit
-    breaker ends is run again at once. The offline digest writes the summaries.
-    """
+    """Play *tape* under *config*: before each call the reducer prepares the request."""
     player = _Player(tape, config, check=check)
     for position in tape.calls:
         player.call(position)

@@ -40,12 +40,7 @@ def html_page(
     conclusion: Conclusion | None = None,
     spoken: Sequence[Spoken] = (),
 ) -> str:
-    """
-    Return a page about *sessions*, each given as its reports, one per configuration.
-
-    It has at most 12 sessions, some hundred points of each curve, and four million characters of text.
-    With *spoken* it holds text of the conversations, without it none.
-    """
+    """Return a page about *sessions*, each as its reports; with *spoken* it holds what was said."""
     table = rows(sessions)
     columns = shown_columns(table)
     page, script = (

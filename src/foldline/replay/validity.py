@@ -48,11 +48,8 @@ def violations(request: Sequence[Message]) -> tuple[str, ...]:
 
 
 def settled(before: Sequence[Message], request: Sequence[Message]) -> tuple[Message, ...]:
-    """
-    Return *request* with the messages of *before* that say the same at the same place.
-
-    A shortened message is made for each view; by this it is one object in all of them.
-    """
+    """Return *request* with the messages of *before* that say the same at the same place."""
+    # A shortened message is made for each view; by this it is one object in all of them.
     pairs = zip(before, request, strict=False)
     return (
         *(old if old is new or old == new else new for old, new in pairs),

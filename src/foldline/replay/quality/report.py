@@ -118,11 +118,7 @@ def quality_of(
     pattern: Pattern = identifiers,
     on_call: Callable[[], None] | None = None,
 ) -> QualityReport:
-    """
-    Play every one of *sessions* under *config*, and count what its views keep.
-
-    The offline digest writes summaries, of *budget* tokens at most, if no *summarizer* does.
-    """
+    """Play *sessions* under *config*, the digest writing by default, and count what views keep."""
     found: list[_Session] = []
     for one in sessions:
         tape = one if isinstance(one, Tape) else Tape(one)

@@ -42,12 +42,8 @@ class Trail(Struct, frozen=True, kw_only=True):
 
 
 def trail_of(messages: Sequence[Message], text: str, summaries: Sequence[str] = ()) -> Trail:
-    """
-    Return what was done in *messages*, and what *text*, which stands in their place, tells of it.
-
-    A file is marked as edited by the section of a record that lists it, and in any other summary by
-    the words around its name. Without *summaries* in it the whole text is one.
-    """
+    """Return what was done in *messages*, and what *text*, in their place, tells of it."""
+    # Without *summaries* in it the whole text is one.
     edited, made = edited_files(messages), commits(messages)
     named = (path for path in edited if any(_items(path, edited, text)))
     marks = [_marked(edited, summary) for summary in summaries or (text,)]
