@@ -150,9 +150,10 @@ class ClientModel:
         """Ask *model* through *client*; *options* is what the binding *wire* takes besides."""
         vendor = vendor_at(client)
         self._client = client
-        self._name = f"{vendor}:{model}" if vendor else model
+        # With its vendor if the client asks that vendor itself.
+        self.name = f"{vendor}:{model}" if vendor else model
         self._wire = wire(
-            self._name,
+            self.name,
             model=model,
             clients=PerLoop(client),
             caches_prompt=caches_prompt,
@@ -160,11 +161,6 @@ class ClientModel:
         )
         self.context_window = window
         """The window in tokens; None leaves it to the book of models."""
-
-    @property
-    def name(self) -> str:
-        """The identity of the model: with its vendor if the client asks that vendor itself."""
-        return self._name
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
         """Return what the model says to *request*; raise what `ChatModel.respond` raises."""
@@ -176,8 +172,8 @@ class ClientModel:
         if (timeout := getattr(self._client, "timeout", None)) is not None:
             # Without it an SDK refuses a long answer that is not streamed.
             given = {"timeout": timeout, **given}
-        with sdk_errors(self._name):
-            answer = await asked(partial(call, **given), name=self._name)
+        with sdk_errors(self.name):
+            answer = await asked(partial(call, **given), name=self.name)
             return self._wire.read(as_object(_plain(answer), "the response"))
 
 
@@ -189,21 +185,16 @@ class FunctionModel:
     ) -> None:
         """Ask *function*, which returns the answer, or what can be awaited for it."""
         self._function = function
-        self._name = name
+        self.name = name
         self.context_window = window
         """The window in tokens; None leaves it to the book of models."""
-
-    @property
-    def name(self) -> str:
-        """The identity of the model."""
-        return self._name
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
         """Return what the function says to the texts of *request*; ModelError if it is no text."""
         prompt = "\n\n".join(message.text for message in request.messages)
-        said = await asked(partial(self._function, prompt), name=self._name)
+        said = await asked(partial(self._function, prompt), name=self.name)
         if not isinstance(said, str):
-            message = f"{self._name} must return a str, got {type(said).__name__}"
+            message = f"{self.name} must return a str, got {type(said).__name__}"
             raise ModelError(message)
         return ChatResponse(messages=(Message.assistant(said),))
 
