@@ -137,7 +137,8 @@ def quality_of(
 def _measured(tape: Tape, seen: Sequence[Moment], pattern: Pattern, other: str) -> _Session:
     transcript, last = Transcript(tape), seen[-1]
     needs = tuple(needed_later(tape, seen, pattern=pattern, other=other))
-    changed = [one for one, before in _with_previous(seen) if one.state is not before]
+    states = (None, *(one.state for one in seen))
+    changed = [one for one, before in zip(seen, states, strict=False) if one.state is not before]
     sources = [one for moment in changed for one in invented(transcript, moment)]
     judged = {one.number: one for one in (*changed, last)}.values()
     folded, view = transcript.messages[: last.cut], text_of_all(last.view)
@@ -163,13 +164,6 @@ def _measured(tape: Tape, seen: Sequence[Moment], pattern: Pattern, other: str) 
         invented=tuple(value for value, is_invented in sources if is_invented),
         summary=text_of_all(last.front),
     )
-
-
-def _with_previous(seen: Sequence[Moment]) -> Iterator[tuple[Moment, object]]:
-    before: object = None
-    for one in seen:
-        yield one, before
-        before = one.state
 
 
 def _counted(kept: Iterable[bool]) -> tuple[int, int]:
