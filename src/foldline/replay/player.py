@@ -168,14 +168,14 @@ class _Player:
             )
 
     def _fold(self, event: HistoryReductionEvent, cut: int) -> FoldRecord:
-        written = sum(map(self._tape.counter.count, self._log.take_written()))
+        read, written = self._log.take()
         return FoldRecord(
             cut=cut,
             summarizer=event.summarizer,
             summarizer_calls=event.summarizer_calls,
             tokens_read=event.summarizer_tokens,
-            messages_read=spans(self._log.take()),
-            tokens_written=written,
+            messages_read=spans(read),
+            tokens_written=sum(map(self._tape.counter.count, written)),
         )
 
     def result(self, name: str) -> Replay:
@@ -241,15 +241,11 @@ class ReadingLog:
             self._positions[id(message)] = len(self._messages)
             self._messages.append(message)
 
-    def take(self) -> tuple[int, ...]:
-        """Return the positions that were read since the last call."""
-        news, self._news = self._news, []
-        return tuple(news)
-
-    def take_written(self) -> tuple[str, ...]:
-        """Return the summaries that were written since the last call."""
-        written, self._written = tuple(self._written), []
-        return written
+    def take(self) -> tuple[list[int], list[str]]:
+        """Return the positions that were read, and the summaries, since the last call."""
+        taken = self._news, self._written
+        self._news, self._written = [], []
+        return taken
 
     @property
     def most(self) -> int:
