@@ -357,7 +357,7 @@ def _meaning(totals: Mapping[str, Totals], *, history: int) -> Iterator[str]:
     yield (
         f"- What grows: the history, to {short_number(history)} tokens. The largest view has "
         f"{short_number(ours.peak_tokens)}, and all views together are "
-        f"{_share(ours.sent_tokens, full.sent_tokens)} of the tokens sent without reduction."
+        f"{ours.sent_tokens / full.sent_tokens * 100:.1f} % of the tokens sent without reduction."
     )
     yield (
         f"- What folds cost: {counted(ours.summarizer_calls, 'summarizer call')}, which read "
@@ -376,10 +376,6 @@ def _meaning(totals: Mapping[str, Totals], *, history: int) -> Iterator[str]:
         f"instead of ${full.cost or 0:.2f}; with the best times of folds in hindsight "
         f"${ours.optimum or 0:.2f}."
     )
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{part / whole * 100:.1f} %" if whole else "none"
 
 
 def _times(count: int) -> str:
