@@ -1,8 +1,4 @@
-"""
-A fold of a reducer: who is asked for a summary, and what that makes of the history.
-
-It is loaded with the first fold: a hit does without it.
-"""
+"""A fold of a reducer: who is asked for a summary, and what that makes of the history."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext

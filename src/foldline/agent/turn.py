@@ -1,16 +1,8 @@
 """
 One turn: from the input to the final answer.
 
-Theory of operation
--------------------
-
-Everything a turn does is committed before it is acted on. The input is stored before the model is
-asked; the model's answer, with the intents of the tools it calls, before a tool runs; each result as
-soon as it is there; and the results as messages with the next iteration. So a crash at any instant
-leaves a thread that a turn without input can resume: it continues from what is stored.
-
-Before each model call the history is reduced. A new reduction is committed before the model is
-asked. If the vendor refuses the request as too long, more is folded and it is sent again.
+Everything it does is committed before it is acted on, so that a crash at any instant leaves a thread
+that a turn without input can resume.
 """
 
 import asyncio
