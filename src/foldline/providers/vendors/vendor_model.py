@@ -154,12 +154,7 @@ class VendorModel:
 
 
 class WireModel(VendorModel, ABC):
-    """
-    A vendor's model that is sent our own rendering; each wire format is a subclass.
-
-    The vendor's SDK handles connections, authentication and retries. The conversation does not pass
-    through its types, so the bytes before the new messages are the same from call to call.
-    """
+    """A vendor's model that is sent our own rendering, past the types of its SDK."""
 
     # Where the SDK has the method `create`, from its client on, and which fields that requires.
     _endpoint: ClassVar[str]
