@@ -20,7 +20,7 @@ from foldline.replay.record import CallRecord, FoldRecord, ReplayReport
 from foldline.replay.telling import MOST_TEXT, Spoken, telling
 
 
-__all__ = ["MOST_SESSIONS", "html_page"]
+__all__ = ["MOST_SESSIONS", "html_page", "overview"]
 
 
 MOST_SESSIONS = 12
@@ -48,7 +48,7 @@ def html_page(
     )
     return Template(page).substitute(
         title=plain_text(title),
-        summary=_summary(sessions),
+        summary=overview(sessions),
         conclusion="\n".join(_conclusion(conclusion or conclude(sessions))),
         totals=_totals(table, columns),
         meanings="\n".join(
@@ -75,7 +75,8 @@ def _drawn(sessions: Sequence[Sequence[ReplayReport]], spoken: Sequence[Spoken])
         yield from _session(reports, f"s{number}", text, room, is_only=is_only)
 
 
-def _summary(sessions: Sequence[Sequence[ReplayReport]]) -> str:
+def overview(sessions: Sequence[Sequence[ReplayReport]]) -> str:
+    """Return how much was played, in numbers."""
     played = [reports[0].session for reports in sessions]
     messages = sum(session.messages for session in played)
     tokens = sum(session.tokens for session in played)

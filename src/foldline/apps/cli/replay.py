@@ -56,7 +56,7 @@ from foldline.replay.comparison import NO_REDUCTION, USUAL, Comparison, compare,
 from foldline.replay.conclusion import Conclusion, conclude
 from foldline.replay.numbers import counted, short_number
 from foldline.replay.record import ReplayReport, Totals
-from foldline.replay.report import html_page
+from foldline.replay.report import html_page, overview
 from foldline.replay.tape import Tape
 from foldline.replay.telling import Spoken
 
@@ -187,13 +187,7 @@ def _free(name: str, taken: Mapping[str, object]) -> str:
 
 def _print(console: Console, sessions: Sequence[Sequence[ReplayReport]]) -> None:
     table = rows(sessions)
-    played = [reports[0] for reports in sessions]
-    console.print(
-        f"{counted(len(played), 'session')}, "
-        f"{sum(report.session.messages for report in played):,} messages, "
-        f"{sum(report.session.tokens for report in played):,} tokens, "
-        f"{table[0].totals.calls:,} model calls"
-    )
+    console.print(overview(sessions))
     for element in _shown_table(table, width=console.width):
         console.print(element)
     most = {row.name: row.totals.most_reads for row in table if row.totals.most_reads}
