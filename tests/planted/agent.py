@@ -202,8 +202,8 @@ a span reads the whole thread
 - first + _MOST_READ - 1) + 1
 + first + 10 * _MOST_READ - 1) + 1
 what follows a long message in a span is lost
-- (message={wanted.message + 1}, last
-+ (message={wanted.message + 2}, last
+- (message={number + 1}, last
++ (message={number + 2}, last
 every page of what was found is the first
 - first = (page - 1) * size
 + first = 0

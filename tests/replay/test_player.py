@@ -189,5 +189,7 @@ def test_the_log_counts_every_reading() -> None:
         asyncio.run(log.summarize(request))
 
     assert log.most == 2
-    assert spans(log.take()) == ((0, 3),)
-    assert log.take() == ()
+    read, written = log.take()
+    assert spans(read) == ((0, 3),)
+    assert len(written) == 2
+    assert log.take() == ([], [])

@@ -160,16 +160,8 @@ class Admission:
         """
         Return what an *attempt* comes to once nobody else runs a turn, or what is *stored* already.
 
-        Args:
-            attempt: Runs a turn: how to go on, and the record of it, if it has one. It calls `began`
-                when its first commit is made; one that meets a conflict before is made again.
-            stored: Returns what is stored of a turn.
-
-        Raises:
-            TurnIdError: The id belongs to a turn with another input.
-            TurnRunningError: Somebody else runs a turn, and `on_conflict` is `error`, or it has
-                lasted too long.
-            RunStartError: A run is open, and `on_open` is `error`.
+        An attempt calls `began` when its first commit is made; one that meets a conflict before is
+        made again.
         """
         try:
             while True:

@@ -57,11 +57,7 @@ def by_hand(
     focus: str = "",
     keep: int | None = None,
 ) -> AgentRunConfig:
-    """
-    Return *overrides* for a fold that somebody asks for; it never ends a turn.
-
-    *keep* counts exchanges if neither they nor *config* name a unit or limits in tokens.
-    """
+    """Return *overrides* for a fold that somebody asks for; it never ends a turn."""
     given = AgentRunConfig() if overrides is None else overrides
     expect("overrides", given, AgentRunConfig)
     expect("focus", focus, str)
@@ -154,11 +150,7 @@ def assumption(
     is_listed: bool = True,
     option: str = "window",
 ) -> str:
-    """
-    Return in one line what is not known of *model*, and what holds instead; empty if nothing is missing.
-
-    What *is_listed* may have prices; *option* is what its window is set with.
-    """
+    """Return in one line what is not known of *model*, and what holds instead; empty if all is."""
     gaps: list[tuple[str, str, str]] = []
     if model is not None and not (window or config.context_window_size):
         gaps.append(("the window", f"{DEFAULT_WINDOW:,} tokens are assumed", f"`{option}`"))

@@ -49,8 +49,8 @@ class Copies(Struct, frozen=True, kw_only=True):
     items: list[object]
     places: tuple[int, ...]
     numbers: bytes
+    # About how many bytes the copies take with their texts, which the messages share.
     weight: int
-    """About how many bytes the copies take with their texts, which the messages share."""
 
 
 class SeenOnce(bytes):
@@ -137,11 +137,7 @@ def are_blocks(blocks: Sequence[Block], items: Sequence[object], size: int) -> b
 
 
 def blocks_of(items: Sequence[object], known: Sequence[Block] = ()) -> list[Block] | None:
-    """
-    Return the blocks of *items*; None if they are no JSON.
-
-    They begin with those of *known*, one block or none: what it has copies of is not copied again.
-    """
+    """Return the blocks of *items*, of which the first may be *known*; None if they are no JSON."""
     blocks: list[Block] = []
     buffer = bytearray()
     copies = known[0] if known and isinstance(known[0], Copies) else _NO_COPIES
@@ -158,11 +154,8 @@ def blocks_of(items: Sequence[object], known: Sequence[Block] = ()) -> list[Bloc
 
 
 def seen_once(items: Sequence[object]) -> tuple[Sequence[Block], list[object]] | None:
-    """
-    Return the blocks of *items* for now, and copies to read; None if they are not mere dictionaries.
-
-    Copies that are kept cost several times as much, and many lists are given but once.
-    """
+    """Return the blocks of *items* for now, and copies to read; None if one is no dictionary."""
+    # Copies that are kept cost several times as much, and many lists are given but once.
     try:
         copies: list[object] = msgspec.to_builtins(items)
         # An object is no equal of its copy.
@@ -196,12 +189,7 @@ def seen_again(blocks: Sequence[Block], items: Sequence[object]) -> list[Block]:
 
 
 def _copies(items: Sequence[object], known: Copies) -> Copies:
-    """
-    Return copies of *items*, the first of which are those of *known*.
-
-    Raises:
-        TypeError: Equals of them may be something else.
-    """
+    """Return copies of *items*, of which *known* are the first; TypeError if equals may differ."""
     copied, places, start = [*known.items], [*known.places], len(known.items)
     containers: list[object] = []
     for item in items[start:]:
@@ -225,12 +213,7 @@ def _copies(items: Sequence[object], known: Copies) -> Copies:
 
 
 def _copied(value: _Container, containers: list[object]) -> tuple[_Container, bool]:
-    """
-    Return a copy of *value*, and whether it has numbers; add the copies in it to *containers*.
-
-    Raises:
-        TypeError: Equals of it may be something else.
-    """
+    """Return a copy of *value*, also put into *containers*, and whether it has numbers."""
     made = value.copy()
     containers.append(made)
     has_numbers = False
@@ -253,11 +236,8 @@ def _copied(value: _Container, containers: list[object]) -> tuple[_Container, bo
 
 
 def leading(blocks: Sequence[Block], items: Sequence[object], start: int) -> int:
-    """
-    Return with about how many of *items* those of *blocks* begin; of the first *start* it is known.
-
-    Numbers of another type count as the same.
-    """
+    """Return with about how many of *items* those of *blocks* begin: the first *start*, or more."""
+    # Numbers of another type count as the same.
     at = start - start % BLOCK
     for block in blocks[start // BLOCK :]:
         held = _items_of(block)

@@ -1,10 +1,4 @@
-"""
-Not asking summarizers that fail.
-
-A summarizer that fails is given a rest: a timeout starts it at once, any other failure the third
-time in a row. It ends after ten folds or ten minutes. Then one fold asks again, and a good answer
-puts the summarizer back into service.
-"""
+"""Not asking summarizers that fail: a timeout, or the third failure in a row, starts a rest."""
 
 import logging
 from collections.abc import Callable, Sequence

@@ -22,11 +22,7 @@ _NOTE = (TextPart(OPENING_NOTE),)
 def check_not_fed_back(
     history: History, state: HistoryReductionState | None, cache: ReductionCache, scope: str
 ) -> None:
-    """
-    Raise ViewGivenError if *history* begins with the summary of *state* or of one in *cache*.
-
-    A summary that is not known is text, wherever it stands; in front it is worth a warning.
-    """
+    """Raise ViewGivenError if *history* begins with the summary of *state* or of one in *cache*."""
     first = _first(history)
     if first is None or first.role != "assistant":
         return

@@ -42,11 +42,7 @@ _MEDIA: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 
 def with_files(messages: Sequence[Message], files: TurnFiles) -> list[Message]:
-    """
-    Return *messages* with *files* after the text of the last one, the user's, or in one of their own.
-
-    ConfigError is raised if a file is missing, too large, or of an unknown kind.
-    """
+    """Return *messages* with *files* in the last one, the user's, or behind it; or ConfigError."""
     expect("files", files, list | tuple)
     given = enumerate(files)
     parts = tuple(part for at, one in given for part in _parts(f"files[{at}]", one))

@@ -73,12 +73,7 @@ class FoldCalls:
         timer: Callable[[], float] = monotonic,
         unfinished: tuple[UnfinishedFolds, str] | None = None,
     ) -> None:
-        """
-        Ask the summarizers of *chain*, for all of which there are *seconds* from the first request on.
-
-        What has none of the *breakers*, as the digest, has no limit either. *unfinished* is what was read
-        for folds that did not come to their end, and the tenant.
-        """
+        """Ask the summarizers of *chain*; those with a breaker have *seconds* together."""
         self._chain = chain
         self._breakers = breakers
         self._seconds = seconds

@@ -1,8 +1,4 @@
-"""
-A fold of a reducer: who is asked for a summary, and what that makes of the history.
-
-It is loaded with the first fold: a hit does without it.
-"""
+"""A fold of a reducer: who is asked for a summary, and what that makes of the history."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
@@ -49,17 +45,15 @@ class Means(Struct, frozen=True, kw_only=True):
 
     config: HistoryReductionConfig
     fingerprint: str
+    # The digest stands behind them.
     given: Sequence[Summarizer]
-    """The summarizers that the digest stands behind."""
-
     breakers: Sequence[Breaker | None]
     unfinished: UnfinishedFolds
     costs: FoldCosts | None
     model: str | None
     summary_budget: int | None
+    # How many tokens a summarizer reads at once; None if its own window says so.
     window: int | None
-    """How many tokens a summarizer reads at once; None if its own window says so."""
-
     seconds: float
     observer: FoldObserver | None
     now: Callable[[], datetime]
@@ -140,11 +134,7 @@ async def _folded(call: ReducerCall, means: Means) -> tuple[FoldResult, tuple[Re
 def _read_at_once(
     summarizers: Iterable[Summarizer], budget: Budget, *, model: str | None
 ) -> int | None:
-    """
-    Return how many tokens each of *summarizers* can read at once; None if none asks a model.
-
-    Of *model*, for whose requests *budget* is, what is configured and learned counts as well.
-    """
+    """Return how many tokens each of *summarizers* can read at once; None if none asks a model."""
     windows: list[float] = []
     for one in summarizers:
         if isinstance(one, ModelSummarizer | VendorCompaction):

@@ -33,12 +33,7 @@ def _place_of(thread: ConversationThread) -> _Place:
 
 
 class Hold:
-    """
-    The right to run a turn on a thread, as long as the context lasts.
-
-    Nobody has it before the first commit with `lease`. What still has it at the end gives it back. A
-    conversation has one around those of its agents, which share its lease.
-    """
+    """The right to run a turn on a thread, from the first commit to the end of the context."""
 
     def __init__(
         self,

@@ -68,20 +68,16 @@ _ROW_BYTES = 120
 class Conversion(Struct, frozen=True, kw_only=True, eq=False):
     """What was read from a list of dictionaries or objects; nothing in it is the caller's own."""
 
+    # Never appended to.
     history: History
-    """The messages; never appended to."""
-
+    # Of dictionaries; objects have that of our own parts.
     wire: NativeFormat = NativeFormat.OTEL
-    """The format of dictionaries; objects have that of our own parts."""
-
+    # What the items say of their format; None if the caller named it.
     witnesses: Witnesses | None = None
-    """What the items say of their format; None if the caller named it."""
-
+    # Where the first item of each message is; several messages of one item have the same.
     places: Sequence[int] = ()
-    """The place of the first item of each message; several messages of one item have the same."""
-
+    # The one that was written last of the very same list, or of its beginning, if one was.
     views: list[WrittenView] = []
-    """The view that was written last of the very same list, or of its beginning, if one was."""
 
     @property
     def messages(self) -> list[Message]:
@@ -106,31 +102,21 @@ class Conversion(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class KnownList(Struct, frozen=True, kw_only=True, eq=False):
-    """
-    A list of a call, in blocks that nobody else has, and what was read from it; see `blocks`.
+    """A list of a call, in blocks that nobody else has, and what was read from it; see `blocks`."""
 
-    What is no JSON at all has no block: such a list is not remembered.
-    """
-
+    # The number of its conversation.
     line: int
-    """The number of its conversation."""
-
+    # What its items were read as: lists of two kinds are never the same.
     kind: object
-    """What its items were read as: lists of two kinds are never the same."""
-
+    # What tells it from others by the items before some places of it, as far as these were made.
     marks: dict[int, int]
-    """What tells it from others by the items before some places of it, as far as these were made."""
-
     size: int
-    """The number of items."""
-
     blocks: Sequence[Block]
+    # Whether all blocks are copies, from which the other marks are made when they are needed.
     has_copies: bool
-    """Whether all blocks are copies, from which the other marks are made when they are needed."""
-
     conversion: Conversion
+    # About how many bytes it takes.
     weight: int
-    """About how many bytes it takes."""
 
     def begins(self, items: Sequence[object]) -> bool:
         """Whether *items* begin with this list."""
@@ -197,12 +183,7 @@ class KnownLists:
         return self._weight
 
     def find(self, items: Sequence[object], kind: object) -> KnownList | None:
-        """
-        Return the longest list of a conversation that *items*, read as *kind*, begin with, or None.
-
-        That of the last call comes before all others, and then those with the same items at the
-        same places: however many there are, a few of them are compared.
-        """
+        """Return the longest known list that *items*, read as *kind*, begin with, or None."""
         if len(items) < _LEAST or not self._lines:
             return None
         last = self._last
@@ -389,11 +370,8 @@ def _begun(line: _Line, items: Sequence[object], kind: object) -> KnownList | No
 
 
 def _places(size: int, near: int) -> list[int]:
-    """
-    Return where a list is looked for: the *near* last places of each distance, and its head.
-
-    An edit near the end leaves those of a greater distance.
-    """
+    """Return where a list is looked for: its head, and the *near* last places of each distance."""
+    # An edit near the end leaves those of a greater distance.
     places: list[int] = []
     step = 1
     while step <= size:
@@ -444,11 +422,7 @@ def _blocks(
 def _weight(
     blocks: Sequence[Block], kept: int, conversion: Conversion, before: KnownList | None
 ) -> int:
-    """
-    Return about how many bytes they take: the blocks, and the messages with their texts.
-
-    The first *kept* blocks are those of the list *before*, and *blocks* come after them.
-    """
+    """Return about how many bytes *blocks* take, behind the *kept* ones of the list *before*."""
     history, others, rules, weight = conversion.history, 0, 0, 0
     if before is not None:
         others, rules = len(before.conversion.history), len(before.conversion.history.system)

@@ -61,8 +61,8 @@ class _Deltas(Struct):
     emit: Callable[[AgentEvent], None]
     open: _Block | None = None
     calls: set[int] = set()
+    # Whether any piece has arrived.
     has_begun: bool = False
-    """Whether any piece has arrived."""
 
     def add(self, piece: ChatDelta) -> None:
         """Emit the events of *piece*."""

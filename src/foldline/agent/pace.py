@@ -45,16 +45,11 @@ class RateLimit(Struct, frozen=True, kw_only=True):
 
 
 class Spent(Struct, frozen=True, kw_only=True):
-    """What was asked at one time."""
+    """What was asked at one time, in seconds."""
 
     at: float
-    """The time in seconds."""
-
     requests: int
-    """How many requests."""
-
     tokens: int
-    """How many tokens."""
 
 
 class Pace:

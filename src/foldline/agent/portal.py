@@ -46,12 +46,7 @@ class Portal:
         *arguments: *_Arguments,
         blocks_loop: bool = False,
     ) -> _Result:
-        """
-        Return what `await work(*arguments)` returns, or raise what it raises.
-
-        If an event loop is running in this thread, it is refused, unless the caller *blocks_loop*: then
-        nothing else runs in that loop until the end. It never waits in its own loop for itself.
-        """
+        """Return what `await work(*arguments)` returns; in a running loop only with *blocks_loop*."""
         # The public function raises if there is no loop.
         running = asyncio._get_running_loop()  # noqa: SLF001
         if running is not None:

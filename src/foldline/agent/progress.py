@@ -35,13 +35,12 @@ __all__ = ["FixedParts", "Progress", "TurnSetup"]
 class FixedParts(Struct, frozen=True, kw_only=True):
     """What is in front of every view of an agent, in estimated tokens."""
 
+    # A request without a view.
     front: ChatRequest
-    """A request without a view."""
-
     instructions: int
     tools: int
+    # Of the tools.
     digest: bytes
-    """A digest of the tools."""
 
 
 class TurnSetup(Struct, frozen=True, kw_only=True):
@@ -58,10 +57,10 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
     options: AgentOptions
     background: BackgroundFold | None
     observer: Observer | None
+    # What was sent last on the threads in memory.
     meters: MutableMapping[ConversationThread, tuple[PrefixMeter, SentRequest]] = field(
         default_factory=WeakKeyDictionary[ConversationThread, "tuple[PrefixMeter, SentRequest]"]
     )
-    """What was sent last on the threads in memory."""
 
     def budget(self, state: AgentLoopState | None = None) -> Budget:
         """Return what the next request may hold, as far as the vendor of this model has shown."""

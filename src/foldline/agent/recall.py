@@ -56,11 +56,8 @@ _ESTIMATOR = TokenEstimator()
 
 
 def page_of(budget: Budget) -> int:
-    """
-    Return how many estimated tokens a page may have, so that it is at most an eighth of the ceiling.
-
-    It must not follow every correction of the estimate, or pages would not join.
-    """
+    """Return how many estimated tokens a page may have: at most an eighth of the ceiling."""
+    # It must not follow every correction of the estimate, or pages would not join.
     return max(1, budget.ceiling // (_PAGES if budget.ratio <= _PAGES / 8 else _MOST_PAGES))
 
 
@@ -297,23 +294,20 @@ def _that_fit(messages: Sequence[Message], first: int, most: int) -> Iterator[st
 
 def _page_of(message: Message, wanted: _Wanted, most: int) -> RecalledPage:
     number, page = wanted.message, wanted.page
+    assert number is not None
     pages = list(_pages(_text(message.parts), most))
     if not 1 <= page <= len(pages):
         text = f"page must be 1 to {len(pages)} for message {number}, got {page}"
         raise ConfigError(text)
     what = f"message {number}, {_speaker(message)}"
-    after = "" if wanted.last in {None, number} else f"; then {_span_after(wanted)}"
+    is_last = wanted.last in {None, number}
+    after = "" if is_last else f"; then {RECALL}(message={number + 1}, last={wanted.last})"
     if page < len(pages):
         following = f"next {RECALL}(message={number}, page={page + 1}){after}"
         header = f"[{what}, page {page} of {len(pages)}; {following}]"
         return RecalledPage(header=header, text=pages[page - 1])
     header = f"[{what}, page {page} of {len(pages)}, the end{after}]"
     return RecalledPage(header=header, text=pages[-1], media=tuple(_media(message.parts, most)))
-
-
-def _span_after(wanted: _Wanted) -> str:
-    assert wanted.message is not None
-    return f"{RECALL}(message={wanted.message + 1}, last={wanted.last})"
 
 
 def _speaker(message: Message) -> str:

@@ -24,17 +24,8 @@ class RecordedSummarizer:
         """Have *summarizer* write, and *digest* read what code can."""
         self._summarizer, self._digest = summarizer, digest
         self._read: tuple[Material, SummaryRecord] | None = None
-
-    @property
-    def name(self) -> str:
-        """The identity of the summarizer."""
-        return self._summarizer.name
-
-    @property
-    def model_name(self) -> str | None:
-        """The name of the model that writes; None if the summarizer does not say."""
-        name = getattr(self._summarizer, "model_name", None)
-        return name if isinstance(name, str) else None
+        self.name = summarizer.name
+        self.model_name: object = getattr(summarizer, "model_name", None)
 
     async def summarize(self, request: SummaryRequest) -> object:
         """Return what is written in what the record leaves of the budget, as `Written`."""

@@ -76,23 +76,20 @@ class ReducerCall(Struct, frozen=True, kw_only=True):
     """One call of a reducer: what it was given, and the verdict."""
 
     items: Items
+    # The reduction that was passed in, or found in the cache.
     given: HistoryReductionState | None
-    """The reduction that was passed in, or found in the cache."""
-
     overrides: AgentRunConfig | None
+    # Where reductions are kept that the caller may not have; None for who keeps a state, unless a
+    # cache was given: it may have been taken back.
     cache: ReductionCache | None
-    """Where reductions are kept that the caller may not have; None for who keeps a state, unless a
-    cache was given: it may have been taken back."""
-
     scope: str
     budget: Budget
     pins: Pins | None
     started: float
     verdict: Verdict = _NO_VERDICT
-
+    # Gives what the vendor has in its cache before the view: instructions, tools and settings; None
+    # if it has nothing, or that is not known.
     front: Callable[[], ChatRequest | None] | None = None
-    """Gives what the vendor has in its cache before the view: instructions, tools and settings; None
-    if it has nothing, or that is not known."""
 
 
 def shown(

@@ -265,7 +265,9 @@ class _Run:
         return FoldStep(key=thread.key, outcome=outcome, reason=reason)
 
     async def _folded(self, thread: ConversationThread) -> tuple[FoldOutcome, str]:
-        reducer, made = self._reducer, _made_alike(thread, self._reducer)
+        reducer, last = self._reducer, thread.last_reduction
+        alike = (reducer.config_fingerprint, reducer.config.unit)
+        made = last is not None and (last.config_fingerprint, last.counting_unit) == alike
         if not thread.head.may_be_due(self._rule, folded=made):
             return ("current" if made else "not_due"), ""
         epoch = thread.head.epoch
@@ -322,14 +324,6 @@ class _Run:
                 spent = None
             elif vendor in self._paces:
                 self._paces[vendor].add(calls, tokens)
-
-
-def _made_alike(thread: ConversationThread, reducer: HistoryReducer) -> bool:
-    newest = thread.last_reduction
-    return newest is not None and (
-        (newest.config_fingerprint, newest.counting_unit)
-        == (reducer.config_fingerprint, reducer.config.unit)
-    )
 
 
 def _vendor_of(name: object) -> str:

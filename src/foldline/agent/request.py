@@ -42,9 +42,8 @@ _INPUT_TOKENS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 class RequestFacts(Struct, frozen=True, kw_only=True):
     """What a caller says of a request beside its messages."""
 
+    # The tokens that the vendor counted for the last request; 0 if unknown.
     reported: int
-    """The tokens that the vendor counted for the last request; 0 if unknown."""
-
     instructions: str
     schemas: Sequence[str]
     pins: Sequence[int | tuple[int, Message]] | None
@@ -196,11 +195,7 @@ def _said(usage: object, name: str, default: object = None) -> object:
 
 
 def _sent_before(history: History, state: HistoryReductionState | None) -> int:
-    """
-    Return the estimated tokens of the view to which the newest answer of *history* belongs.
-
-    They are 0 if a fold after that request has changed the view since.
-    """
+    """Return the estimated tokens of the view of the newest answer; 0 if a fold has changed it."""
     end = len(history)
     while end > history.start and history[end - 1].role != "assistant":
         end -= 1

@@ -171,12 +171,8 @@ def answered_by(message: Message) -> str | None:
 
 
 def handover(history: History, agent: str) -> Message | None:
-    """
-    Return what ends the request of *agent* if the last message is the answer of another one.
-
-    Models answer a user, and some vendors refuse a request that ends with an answer. This note
-    names who gave the answers since *agent* or a user spoke; it is sent and not stored.
-    """
+    """Return what ends the request of *agent* if the last message is the answer of another one."""
+    # Models answer a user, and some vendors refuse a request that ends with an answer.
     # Where none is in memory, the view ends with a message of the user.
     last = history[len(history) - 1] if len(history) > history.start else None
     if last is None or last.role != "assistant":

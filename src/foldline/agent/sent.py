@@ -41,12 +41,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     meter: PrefixMeter
 
     def answered(self, setup: TurnSetup, progress: Progress, response: ChatResponse) -> int:
-        """
-        Keep this request as the last one of the thread.
-
-        Return the tokens of the one before it that the vendor's cache should have served and did
-        not; 0 if they are less than a block, or the vendor is not known to cache.
-        """
+        """Keep this request as the last one; return what a cache should have served and did not."""
         state, prices, counted = progress.state, setup.prices, self.before.counted
         usage = response.usage
         is_held = state.service_thread_id is not None

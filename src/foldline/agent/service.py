@@ -32,9 +32,8 @@ class Basis(Struct, frozen=True, kw_only=True):
 
     model: str
     instructions: str
+    # All of it, or its part after the cut.
     history: History
-    """The full history, or its part after the cut."""
-
     reduction: HistoryReductionState | None
 
     def missing(self, state: AgentLoopState) -> tuple[Message, ...]:

@@ -1,10 +1,4 @@
-"""
-The tool calls of one response: run, stored as each finishes, answered in their order.
-
-The intent to run a tool is stored before it runs, and its result as soon as it has run. After a crash
-a stored result is used, and a call of which only the intent is stored is settled by the policy of its
-tool.
-"""
+"""The tool calls of one response: run, stored as each finishes, answered in their order."""
 
 import asyncio
 from collections.abc import Sequence

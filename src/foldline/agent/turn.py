@@ -1,16 +1,8 @@
 """
 One turn: from the input to the final answer.
 
-Theory of operation
--------------------
-
-Everything a turn does is committed before it is acted on. The input is stored before the model is
-asked; the model's answer, with the intents of the tools it calls, before a tool runs; each result as
-soon as it is there; and the results as messages with the next iteration. So a crash at any instant
-leaves a thread that a turn without input can resume: it continues from what is stored.
-
-Before each model call the history is reduced. A new reduction is committed before the model is
-asked. If the vendor refuses the request as too long, more is folded and it is sent again.
+Everything it does is committed before it is acted on, so that a crash at any instant leaves a thread
+that a turn without input can resume.
 """
 
 import asyncio
@@ -280,8 +272,11 @@ class Turn:
             self._emit(repeat)
         if reason is not None:
             self._decide("terminate", reason)
-            change = Change(messages=[*said, *self._refusals(calls, reason)])
-            await self._at.end(reason, change)
+            text = f"Not run. {reason}"
+            refused = (Message.tool(call.id, text, name=call.name) for call in calls)
+            sign = partial(signed, now=self._thread.now())
+            shown = sign(Message.assistant(reason), agent=self._setup.agent)
+            await self._at.end(reason, Change(messages=[*said, *map(sign, refused), shown]))
             return
         for call in calls:
             state = state.with_tool_call(call.name, call_signature(call.arguments))
@@ -290,12 +285,6 @@ class Turn:
         await self._at.commit(Change(messages=said, execution=state, tools=batch.intents()))
         self._at.emit_checkpoint("saved", pending=len(self._thread.pending_tools))
         await self._run_tools(batch)
-
-    def _refusals(self, calls: Sequence[ToolCallPart], reason: str) -> list[Message]:
-        now = self._thread.now()
-        answers = [Message.tool(call.id, f"Not run. {reason}", name=call.name) for call in calls]
-        shown = signed(Message.assistant(reason), now, agent=self._setup.agent)
-        return [*(signed(one, now) for one in answers), shown]
 
     async def _run_tools(self, batch: ToolBatch) -> None:
         try:

@@ -16,12 +16,7 @@ _MOST_TEXTS = 512
 
 
 class UnfinishedFolds:
-    """
-    A bounded memory of texts for a fold that is made again.
-
-    A fold that was cancelled, or whose time was up within one long message, has no record of all
-    that was read. Made again it asks for the same texts, and gets each of these once without a call.
-    """
+    """A bounded memory of texts for folds that are made again; each is given once, not asked for."""
 
     def __init__(self) -> None:
         self._texts: dict[bytes, str | Written] = {}

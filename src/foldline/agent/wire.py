@@ -34,13 +34,10 @@ class Items(Struct, frozen=True, kw_only=True):
     """What a caller passed in, as a history, and the way back."""
 
     history: History
-    """The messages as a history."""
-
+    # What was passed in; a copy, if it was a list.
     kept: Sequence[Any]
-    """What was passed in; a copy, if it was a list."""
-
+    # None if messages were given.
     writing: Writing | None = None
-    """Writes a view in the format that was given; None if messages were given."""
 
     def write(self, view: list[Message]) -> list[Any]:
         """Return *view* in the caller's form; what is unchanged is the caller's own object."""
@@ -158,12 +155,9 @@ def _converted(
 def _grown(
     old: Conversion, size: int, given: list[Any], copies: Sequence[Any] | None
 ) -> Conversion | None:
-    """
-    Return what *given* are, of which the first *size* are *old*; None if all has to be read.
-
-    That is so if the new items show another format, go on with the last answer, or are wrong: the
-    error names their place in the whole list.
-    """
+    """Return what *given* are, of which the first *size* are *old*; None if all has to be read."""
+    # That is so if the new items show another format, go on with the last answer, or are wrong: the
+    # error names their place in the whole list.
     try:
         new = copies
         if new is None:

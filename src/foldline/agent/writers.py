@@ -33,15 +33,11 @@ class Written(NamedTuple):
     """What was written of a view, and who writes what comes after."""
 
     items: list[_Dict]
-
+    # Writes from one of the *front* messages on, which it has written.
     writer: Writer
-    """Writes from one of the *front* messages on."""
-
     front: int
-    """How many messages *writer* has written."""
-
+    # Writes from any other one on.
     later: Writer
-    """Writes from any other one on."""
 
 
 def _by(render: Callable[[Sequence[Message], Original, bool], list[_Dict]]) -> Writer:

@@ -70,11 +70,8 @@ class Writing(Struct, frozen=True, eq=False):
         return whole
 
     def _with_texts(self, known: WrittenView, view: list[Message]) -> list[Any] | None:
-        """
-        Return *view* if it is *known*, or that and all items since, of which each is one text.
-
-        Every vendor takes these as they are, one after the other, if the speakers take turns.
-        """
+        """Return *view* if it is *known*, or that and all items since, each of them one text."""
+        # Every vendor takes these as they are, one after the other, if the speakers take turns.
         new, start, size = self.kept[known.size :], len(known.view), len(self.kept)
         if len(view) != start + len(new):
             return None

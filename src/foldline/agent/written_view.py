@@ -42,20 +42,15 @@ class Settled(Struct, frozen=True, kw_only=True, eq=False):
     by itself: nobody's item is put together with one before, and each id is the first of its kind.
     """
 
+    # How many of the view it is.
     messages: int
-    """How many messages of the view it is."""
-
     steps: Sequence[Step]
-    """What these were written as."""
-
+    # Those of calls and of items in the whole view, each of which is there once.
     ids: Ids
-    """The ids of calls and of items in the whole view, each of which is there once."""
-
+    # Whether items have their ids in any case, since the view is all that was given.
     keeps_ids: bool
-    """Whether items have their ids in any case, since the view is all that was given."""
-
+    # Writes the rest.
     writer: Callable[..., Any]
-    """Writes the rest."""
 
 
 class WrittenView(Struct, frozen=True, kw_only=True, eq=False):
@@ -63,11 +58,10 @@ class WrittenView(Struct, frozen=True, kw_only=True, eq=False):
 
     view: Sequence[Message]
     steps: Sequence[Step]
+    # The number of items of the list.
     size: int
-    """The number of items of the list."""
-
+    # What a longer view begins with; None if all of that has to be written again.
     settled: Settled | None = None
-    """What a longer view begins with; None if all of that has to be written again."""
 
     def begins(self, view: Sequence[Message]) -> bool:
         """Whether *view* begins with this one."""
@@ -126,12 +120,8 @@ def ids_in(items: Iterable[dict[str, Any]]) -> Iterator[tuple[str, str]]:
 
 
 def changes_before(view: Iterable[Message], items: Iterable[dict[str, Any]]) -> bool:
-    """
-    Whether *view*, written as *items*, changes what comes before it.
-
-    A system message may go in front, a vendor's compaction represents all before it, and cache marks
-    are few.
-    """
+    """Whether *view*, written as *items*, changes what comes before it."""
+    # System messages may go in front, a compaction stands for all before it, cache marks are few.
     return any(message.role == "system" for message in view) or any(
         block.get(_MARK) is not None or block.get("type") == "compaction"
         for item in items

@@ -34,22 +34,17 @@ class FoldlineChatMiddleware(ChatMiddleware):
         """Put the view into the request of this call."""
         held: dict[str, Any] = {} if context.session is None else context.session.state
         options: Any = context.options or {}
-        tools = (
-            one.to_json_schema_spec() for one in options.get("tools") or () if _has_schema(one)
-        )
+        given: Any = options.get("tools") or ()
+        tools = [one.to_json_schema_spec() for one in given if hasattr(one, "to_json_schema_spec")]
         reduced = await self._view.reduce(
             context.messages,
             state=kept_reduction(held),
             instructions=options.get("instructions"),
-            tools=list(tools),
+            tools=tools,
         )
         held.update(new_reduction(held, reduced.state))
         context.messages = reduced.messages
         await call_next()
-
-
-def _has_schema(tool: object) -> bool:
-    return hasattr(tool, "to_json_schema_spec")
 
 
 class FoldlineHistoryProvider(HistoryProvider):

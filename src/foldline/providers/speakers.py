@@ -15,11 +15,7 @@ _NAMED = "assistant ("
 
 
 def spoken_by(messages: Sequence[Message], earlier: Iterable[str] = ()) -> list[str]:
-    """
-    Return the name of the agent that gave each of *messages*, where several agents answer.
-
-    They do if the answers have more than one, or if an *earlier* summary names one; else all are empty.
-    """
+    """Return the name of the agent that gave each of *messages*, where several agents answer."""
     agents = [one.speaker[::-1] if one.role == "assistant" else () for one in messages]
     if not any(chain.from_iterable(agents)):
         return [""] * len(agents)

@@ -220,11 +220,7 @@ class RidingSummarizer:
     def __init__(
         self, summarizer: ModelSummarizer, sent: ChatRequest, *, span: int, kept: Message
     ) -> None:
-        """
-        Ask *summarizer*, whose model has it in the cache, on top of what would be *sent* without a fold.
-
-        The fold covers *span* messages beyond the summary before it; *kept* is the first that stays.
-        """
+        """Ask on top of *sent* for a fold of *span* messages, up to the one that is *kept*."""
         self._summarizer, self._sent, self._span = summarizer, sent, span
         self._kept = _described(kept)
         self.name = summarizer.name

@@ -46,12 +46,7 @@ _PARTED = r"\1\2 "
 def write_transcript(
     messages: Iterable[Message], *, earlier: Iterable[str] = (), most_result: int
 ) -> tuple[str, str]:
-    """
-    Write *earlier* summaries, then *messages*, without known secrets; return the mark as well.
-
-    Content that is not text becomes a short note, and a tool result longer than *most_result*
-    characters loses its middle.
-    """
+    """Return *earlier* summaries, then *messages*, without known secrets, and the mark in it."""
     messages, earlier = tuple(messages), tuple(earlier)
     agents = spoken_by(messages, earlier)
     ids = dict.fromkeys(call.id for message in messages for call in message.tool_calls)

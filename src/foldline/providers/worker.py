@@ -16,12 +16,7 @@ _Result = TypeVar("_Result")
 
 
 async def in_thread(function: Callable[[], _Result], *, name: str) -> _Result:
-    """
-    Return what *function* returns, or raise what it raises.
-
-    It sees the context variables of the caller. It cannot be stopped: if nobody waits any more, it
-    runs on, and ends with the program at the latest.
-    """
+    """Return what *function* returns in its thread, which ends with the program at the latest."""
     future: Future[_Result] = Future()
     # From here on nobody who waits can cancel it.
     future.set_running_or_notify_cancel()

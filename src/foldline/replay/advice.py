@@ -84,9 +84,8 @@ class SessionBill(Struct, frozen=True, kw_only=True):
     session: SessionRecord
     calls: int
     bills: Mapping[str, float]
-
+    # How many calls of a candidate do not fit the window; what has none is left out.
     too_large: Mapping[str, int]
-    """How many calls of a candidate do not fit the window; what has none is left out."""
 
     @property
     def best(self) -> str:
@@ -105,9 +104,7 @@ class Advice(Struct, frozen=True, kw_only=True):
     recommended: str
     sums: Mapping[str, float]
     sessions: tuple[SessionBill, ...]
-
     window: int = DEFAULT_WINDOW
-    """The window of the model, in tokens."""
 
     def too_large(self, name: str) -> int:
         """Return how many calls of *name* do not fit the window: what it costs is only what they would."""
@@ -128,11 +125,7 @@ def advice_on(
     window: int = DEFAULT_WINDOW,
     on_call: Callable[[], None] | None = None,
 ) -> Advice:
-    """
-    Play every one of *tapes* under every one of *candidates*, and recommend one for all of them.
-
-    *window* is that of the model in tokens; *on_call* is called after each of its calls.
-    """
+    """Play all *tapes* under all *candidates*, and recommend one for all of them."""
     sessions = tuple(_session_bill(tape, terms, candidates, window, on_call) for tape in tapes)
     sums = {name: sum(one.bills[name] for one in sessions) for name in candidates}
     refused = {name for one in sessions for name in one.too_large}

@@ -26,17 +26,14 @@ __all__ = ["Terms", "priced"]
 class Terms(Struct, frozen=True, kw_only=True):
     """What is charged for a session."""
 
+    # Those of the model that is asked.
     prices: Prices
-    """Those of the model that is asked."""
-
+    # Those of the model that writes summaries; None if they cost nothing, as the digest does.
     summarizer: Prices | None = None
-    """Those of the model that writes summaries; None if they cost nothing, as the digest does."""
-
+    # Whether that is the model that is asked, so that its cache serves a summary request too.
     rides: bool = True
-    """Whether that is the model that is asked, so that its cache serves a summary request too."""
-
+    # The tokens of instructions and tools before every view.
     overhead: int = 0
-    """The tokens of instructions and tools before every view."""
 
     def request(self, view: int, *, kept: int, is_cold: bool = False) -> float:
         """Return what a call costs without its answer; the cache has *kept* of *view*, cold nothing."""
@@ -44,11 +41,7 @@ class Terms(Struct, frozen=True, kw_only=True):
         return self.prices.request(self.overhead + view, cached=cached)
 
     def summary(self, *, read: int, written: int, prior: int, calls: int = 1) -> float:
-        """
-        Return what the summary of a fold costs, whose summarizer has *read* and *written* so many tokens.
-
-        *prior* are those of the request before, if the cache still has it. Separate requests are *calls*.
-        """
+        """Return what a summary costs, *prior* the tokens of a request that the cache still has."""
         writer = self.summarizer
         if writer is None or not calls:
             return 0.0

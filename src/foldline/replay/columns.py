@@ -35,9 +35,8 @@ class Column(NamedTuple):
 
     title: str
     kind: Kind
+    # The figure's name in `Totals`.
     field: str
-    """The figure's name in `Totals`."""
-
     meaning: str
 
     def show(self, totals: Totals, *, short: bool = False) -> str:

@@ -64,9 +64,8 @@ USUAL: Mapping[str, HistoryReductionConfig] = MappingProxyType(
 class Comparison(Struct, frozen=True, kw_only=True):
     """One session under every configuration."""
 
+    # No reduction, what was recorded if the usage is known, then one report per configuration.
     reports: tuple[ReplayReport, ...]
-    """No reduction, what was recorded if the vendor's usage is known, then one report per configuration."""
-
     replays: Mapping[str, Replay]
 
 
@@ -78,12 +77,7 @@ def compare(
     terms: Terms | None = None,
     on_call: Callable[[], None] | None = None,
 ) -> Comparison:
-    """
-    Play *tape* under every configuration of *configs*, given by name.
-
-    Without *terms* there are no bills; configurations without prices get theirs. *on_call* is called
-    after each model call.
-    """
+    """Play *tape* under each of *configs*, by name; without *terms* there are no bills."""
     replays: dict[str, Replay] = {}
     for name, given in configs.items():
         config = given

@@ -27,9 +27,8 @@ class Conclusion(Struct, frozen=True, kw_only=True):
     """What to do, in a sentence, and what to paste."""
 
     text: str
-
+    # The configuration as TOML; none if it is the default or nothing is recommended.
     lines: tuple[str, ...] = ()
-    """The configuration as lines of TOML; none if it is the default or nothing is recommended."""
 
 
 def conclude(
@@ -38,11 +37,7 @@ def conclude(
     configs: Mapping[str, HistoryReductionConfig] = _NO_CONFIGS,
     prices: Prices | None = None,
 ) -> Conclusion:
-    """
-    Return what the reports of *sessions*, one per configuration in each, come to.
-
-    *configs* and *prices* that no list knows are for what to paste.
-    """
+    """Return what *sessions* come to, with *configs* and unlisted *prices* for what to paste."""
     table = rows(sessions)
     them, need = ("this session", "needs") if len(sessions) == 1 else ("these sessions", "need")
     played = [row for row in table if not row.is_baseline]

@@ -47,42 +47,33 @@ class SummaryLine(Struct, frozen=True, kw_only=True):
     """One line of a summary, and the messages that it stands for."""
 
     text: str
-
+    # Their numbers, oldest first; none for a heading, or if no message has its words.
     messages: tuple[int, ...] = ()
-    """The numbers of the messages, oldest first; none for a heading, or if no message has its words."""
-
+    # Whether each of these messages has the line word for word.
     is_verbatim: bool = False
-    """Whether each of these messages has the line word for word."""
 
 
 class Lost(Struct, frozen=True, kw_only=True):
     """Something that the folded messages have and the view lacks."""
 
     text: str
-
+    # The number of the message that had it last.
     message: int
-    """The number of the message that had it last."""
 
 
 class Inspection(Struct, frozen=True, kw_only=True):
     """A summary line by line, and what of the messages it stands for is lost."""
 
+    # How many messages are folded away: those before this number.
     covered: int
-    """How many messages are folded away: those before this number."""
-
     lines: tuple[SummaryLine, ...]
-
+    # Those that the view lacks; those in the arguments of calls first, then the newest.
     identifiers: tuple[Lost, ...]
-    """Identifiers that the view lacks; those in the arguments of calls first, then the newest."""
-
+    # How many identifiers the folded messages have.
     known: int
-    """How many identifiers the folded messages have."""
-
+    # The user messages that are folded away, and the rules in them, kept word for word or not.
     requests: tuple[Told, ...]
-    """The user messages that are folded away, kept word for word or not."""
-
     rules: tuple[Told, ...]
-    """The rules in them."""
 
 
 def inspect_summary(history: History, state: HistoryReductionState) -> Inspection:

@@ -34,32 +34,26 @@ OPTIMAL_SUMMARY = SUMMARY_TOKENS // 2
 class OptimalBill(Struct, frozen=True, kw_only=True):
     """The least that a session can cost with folds alone."""
 
+    # In US dollars, without the answers.
     cost: float
-    """In US dollars, without the answers."""
-
+    # The numbers of the calls before which a fold is made, counted from 1.
     folds: tuple[int, ...]
-    """The numbers of the calls before which a fold is made, counted from 1."""
-
+    # What it costs without any fold.
     never: float
-    """What it costs without any fold."""
 
 
 class OptimalCall(Struct, frozen=True, kw_only=True):
     """A model call, and the fold that could be made before it; sizes are tokens."""
 
     system: int
+    # All messages so far.
     said: int
-    """All messages so far."""
-
+    # Where a fold would cut; 0 if it cannot.
     cut: int
-    """Where a fold would cut; 0 if it cannot."""
-
+    # The messages before the cut.
     dropped: int
-    """The messages before the cut."""
-
+    # The last user message, if it comes before the cut: it stays in the view.
     pinned: int
-    """The last user message, if it comes before the cut: it stays in the view."""
-
     is_cold: bool
 
 

@@ -126,7 +126,11 @@ class _Canvas:
 
     def curve(self, calls: Sequence[CallRecord], kind: str) -> str:
         """Return the views of *calls* as a curve."""
-        points = self._points(thinned([(call.number, call.view_tokens) for call in calls]))
+        last = max(1, len(self._calls) - 1)
+        points = " ".join(
+            f"{_LEFT + (number - 1) / last * (_RIGHT - _LEFT):.1f},{self._y(size):.1f}"
+            for number, size in thinned([(call.number, call.view_tokens) for call in calls])
+        )
         return f'<polyline class="{kind} curve" points="{points}"/>'
 
     def cursor(self) -> str:
@@ -140,14 +144,8 @@ class _Canvas:
         last = f"call {len(self._calls):,}"
         yield f'<text class="label end" x="{_RIGHT}" y="{y}">{last}</text>'
 
-    def _x(self, number: int) -> float:
-        return _LEFT + (number - 1) / max(1, len(self._calls) - 1) * (_RIGHT - _LEFT)
-
     def _y(self, tokens: int) -> float:
         return _BOTTOM - tokens / self._top * (_BOTTOM - _TOP)
-
-    def _points(self, points: Sequence[Point]) -> str:
-        return " ".join(f"{self._x(number):.1f},{self._y(size):.1f}" for number, size in points)
 
     def grid(self) -> Iterator[str]:
         """Yield the lines and sizes that curves are drawn over."""
@@ -232,7 +230,9 @@ def _row(report: ReplayReport, stops: Sequence[int]) -> str:
     """Return what *report* did at each of *stops*, of which the last is shown."""
     known = {call.number: call for call in report.calls}
     calls = [known.get(number) for number in stops]
-    cuts = _cuts(report)
+    made = (one for one in report.calls if one.status == "performed")
+    # From which call on how many messages are folded away.
+    cuts = [(0, 0), *((one.number, one.fold.cut) for one in made if one.fold is not None)]
     view = ["" if call is None else str(call.view_tokens) for call in calls]
     folded = [cuts[bisect_right(cuts, (number, maxsize)) - 1][1] for number in stops]
     marks = ["full" if call is None else mark_of(call) for call in calls]
@@ -245,13 +245,6 @@ def _row(report: ReplayReport, stops: Sequence[int]) -> str:
         f'data-mark="{"".join(str(_RANK.index(mark)) for mark in marks)}">'
         f'<th scope="row">{plain_text(report.name)}</th>{cells}</tr>'
     )
-
-
-def _cuts(report: ReplayReport) -> list[tuple[int, int]]:
-    """Return from which call on how many messages are folded away."""
-    made = (call for call in report.calls if call.status == "performed")
-    folds = ((call.number, call.fold.cut) for call in made if call.fold is not None)
-    return [(0, 0), *folds]
 
 
 def _listed(numbers: Sequence[int | str]) -> str:

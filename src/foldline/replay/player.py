@@ -34,36 +34,27 @@ _NO_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 class Stretch(Struct, frozen=True, kw_only=True):
     """Model calls in a row whose requests were made through the same reduction."""
 
+    # The numbers of the first and the last of them, counted from 1.
     first: int
-    """The number of the first of them, counted from 1."""
-
     last: int
-    """The number of the last of them."""
-
+    # How many messages had been said before the last one, system messages not counted.
     said: int
-    """How many messages had been said before the last one, system messages not counted."""
-
+    # The request of the last one.
     view: tuple[Message, ...]
-    """The request of the last one."""
-
+    # None before the first fold.
     state: HistoryReductionState | None
-    """The reduction; None before the first fold."""
 
 
 class Replay(Struct, frozen=True, kw_only=True):
     """The result of playing a session."""
 
+    # It holds no word of the conversation.
     report: ReplayReport
-    """What was counted; it holds no word of the conversation."""
-
+    # The last request.
     view: tuple[Message, ...]
-    """The last request."""
-
+    # The last reduction; None if nothing was folded.
     state: HistoryReductionState | None = None
-    """The last reduction; None if nothing was folded."""
-
     stretches: tuple[Stretch, ...] = ()
-    """All model calls, in order."""
 
 
 def play(
@@ -74,13 +65,7 @@ def play(
     check: bool = True,
     on_call: Callable[[], None] | None = None,
 ) -> Replay:
-    """
-    Play *tape* under *config*: before each model call the reducer prepares the request.
-
-    The reducer gets the history up to there, and the state of the previous call, which goes
-    through JSON each time if requests are checked, as if every call were a process of its own. A turn that the circuit
-    breaker ends is run again at once. The offline digest writes the summaries.
-    """
+    """Play *tape* under *config*: before each call the reducer prepares the request."""
     player = _Player(tape, config, check=check)
     for position in tape.calls:
         player.call(position)
@@ -183,14 +168,14 @@ class _Player:
             )
 
     def _fold(self, event: HistoryReductionEvent, cut: int) -> FoldRecord:
-        written = sum(map(self._tape.counter.count, self._log.take_written()))
+        read, written = self._log.take()
         return FoldRecord(
             cut=cut,
             summarizer=event.summarizer,
             summarizer_calls=event.summarizer_calls,
             tokens_read=event.summarizer_tokens,
-            messages_read=spans(self._log.take()),
-            tokens_written=written,
+            messages_read=spans(read),
+            tokens_written=sum(map(self._tape.counter.count, written)),
         )
 
     def result(self, name: str) -> Replay:
@@ -256,15 +241,11 @@ class ReadingLog:
             self._positions[id(message)] = len(self._messages)
             self._messages.append(message)
 
-    def take(self) -> tuple[int, ...]:
-        """Return the positions that were read since the last call."""
-        news, self._news = self._news, []
-        return tuple(news)
-
-    def take_written(self) -> tuple[str, ...]:
-        """Return the summaries that were written since the last call."""
-        written, self._written = tuple(self._written), []
-        return written
+    def take(self) -> tuple[list[int], list[str]]:
+        """Return the positions that were read, and the summaries, since the last call."""
+        taken = self._news, self._written
+        self._news, self._written = [], []
+        return taken
 
     @property
     def most(self) -> int:

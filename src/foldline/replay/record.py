@@ -42,9 +42,8 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     messages: int
     exchanges: int
     tokens: int
-
+    # Those whose tokens are estimated, since the recording has no usage for them.
     estimated_answers: int = 0
-    """The answers whose tokens are estimated, since the recording has no usage for them."""
 
 
 class ConfigRecord(Struct, frozen=True, kw_only=True):
@@ -52,15 +51,13 @@ class ConfigRecord(Struct, frozen=True, kw_only=True):
 
     strategy: ReductionStrategy
     counting_unit: CountingUnit
+    # How much a fold keeps; None if the ceiling alone decides.
     target: int | None
-    """How much a fold keeps; None if the ceiling alone decides."""
+    # How much more may gather before a fold; None if that has no effect.
     threshold: int | None
-    """How much more may gather before a fold; None if that has no effect."""
     layers: bool
-
+    # The most tokens of a request.
     ceiling: int
-    """The most tokens of a request."""
-
     enabled: bool = True
 
     @classmethod
@@ -83,67 +80,49 @@ class ConfigRecord(Struct, frozen=True, kw_only=True):
 class FoldRecord(Struct, frozen=True, kw_only=True):
     """One fold."""
 
+    # The index up to which the new reduction represents the history.
     cut: int
-    """The index up to which the new reduction represents the history."""
-
+    # Which one wrote the summary; None if nothing was written.
     summarizer: str | None
-    """Which summarizer wrote the summary; None if nothing was written."""
-
     summarizer_calls: int
     tokens_read: int
-
+    # As ranges of indexes.
     messages_read: tuple[tuple[int, int], ...]
-    """Which messages they read, as ranges of indexes."""
-
     tokens_written: int = 0
-
+    # What it costs in US dollars; None without prices.
     cost: float | None = None
-    """What they cost in US dollars; None without prices."""
 
 
 class CallRecord(Struct, frozen=True, kw_only=True):
     """One model call of the session, and the request that was prepared for it."""
 
     number: int
-
+    # How many messages had been said before.
     position: int
-    """How many messages had been said before."""
-
     verdict: VerdictKind
     reason: str
     status: ReductionStatus
     view_messages: int
     view_tokens: int
     full_tokens: int
-
+    # Those of the messages that the request before began with as well.
     kept_tokens: int
-    """The tokens of the messages that the request before began with as well."""
-
     fresh_tokens: int
-    """The other tokens of the request."""
-
+    # Those of the request before; 0 for the first one.
     prior_tokens: int
-    """The tokens of the request before; 0 for the first one."""
-
+    # Whether the request before is not the beginning of this one.
     prefix_broke: bool
-    """Whether the request before is not the beginning of this one."""
-
     fold: FoldRecord | None = None
-
+    # Empty if the request is valid, or was not checked.
     violations: tuple[str, ...] = ()
-    """What is wrong with the request; empty if it is valid, or was not checked."""
-
+    # The seconds since the answer before; None if the recording has no times.
     idle: float | None = None
-    """The seconds since the answer before; None if the recording has no times."""
-
+    # As the vendor reported them, else estimated from what the answer says.
     answer_tokens: int = 0
-    """The tokens of the answer as the vendor reported them, else estimated from what it says."""
-
+    # What was put into the cache, in a report of what the vendor reported; else 0.
     written_tokens: int = 0
-    """What was put into the cache, in a report of what the vendor reported; else 0."""
-
+    # What the request, its answer and its fold cost in US dollars; None without prices.
     cost: float | None = None
-    """What the request, its answer and its fold cost in US dollars; None without prices."""
 
 
 class Totals(Struct, frozen=True, kw_only=True):
@@ -154,38 +133,28 @@ class Totals(Struct, frozen=True, kw_only=True):
     failed_folds: int = 0
     summarizer_calls: int = 0
     summarizer_tokens: int = 0
-
+    # How often a summarizer read the message that was read most often.
     most_reads: int = 0
-    """How often a summarizer read the message that was read most often."""
-
     sent_tokens: int = 0
     peak_tokens: int = 0
-
+    # Those with which a request began as the one before did.
     kept_tokens: int = 0
-    """The tokens with which a request began as the one before did."""
-
+    # Those of the requests before, which is the most that could be kept.
     prior_tokens: int = 0
-    """The tokens of those requests before, which is the most that could be kept."""
-
+    # How often a request did not begin with the whole of the one before.
     prefix_breaks: int = 0
-    """How often a request did not begin with the whole of the one before."""
-
+    # Those that a vendor would refuse or that lost something; None if not checked.
     invalid_requests: int | None = None
-    """The requests that a vendor would refuse or that lost something; None if not checked."""
-
+    # The model's, in tokens; None of what was recorded, which was sent.
     window: int | None = None
-    """The model's window in tokens; None of what was recorded, which was sent."""
-
+    # The requests that are larger than that: no vendor takes them, and the bill is what they would
+    # cost if one did.
     too_large: int = 0
-    """The requests that are larger than that: no vendor takes them, and the bill is what they would
-    cost if one did."""
-
+    # The bill in US dollars; None without prices.
     cost: float | None = None
-    """The bill in US dollars; None without prices."""
-
+    # The least bill of folds with the same retained window, at times chosen in hindsight; what
+    # clears or clips tool results may be below it.
     optimum: float | None = None
-    """The least bill of folds with the same retained window, at times chosen in hindsight; what
-    clears or clips tool results may be below it."""
 
     @property
     def mean_tokens(self) -> float:

@@ -20,7 +20,7 @@ from foldline.replay.record import CallRecord, FoldRecord, ReplayReport
 from foldline.replay.telling import MOST_TEXT, Spoken, telling
 
 
-__all__ = ["MOST_SESSIONS", "html_page"]
+__all__ = ["MOST_SESSIONS", "html_page", "overview"]
 
 
 MOST_SESSIONS = 12
@@ -40,12 +40,7 @@ def html_page(
     conclusion: Conclusion | None = None,
     spoken: Sequence[Spoken] = (),
 ) -> str:
-    """
-    Return a page about *sessions*, each given as its reports, one per configuration.
-
-    It has at most 12 sessions, some hundred points of each curve, and four million characters of text.
-    With *spoken* it holds text of the conversations, without it none.
-    """
+    """Return a page about *sessions*, each as its reports; with *spoken* it holds what was said."""
     table = rows(sessions)
     columns = shown_columns(table)
     page, script = (
@@ -53,7 +48,7 @@ def html_page(
     )
     return Template(page).substitute(
         title=plain_text(title),
-        summary=_summary(sessions),
+        summary=overview(sessions),
         conclusion="\n".join(_conclusion(conclusion or conclude(sessions))),
         totals=_totals(table, columns),
         meanings="\n".join(
@@ -80,7 +75,8 @@ def _drawn(sessions: Sequence[Sequence[ReplayReport]], spoken: Sequence[Spoken])
         yield from _session(reports, f"s{number}", text, room, is_only=is_only)
 
 
-def _summary(sessions: Sequence[Sequence[ReplayReport]]) -> str:
+def overview(sessions: Sequence[Sequence[ReplayReport]]) -> str:
+    """Return how much was played, in numbers."""
     played = [reports[0].session for reports in sessions]
     messages = sum(session.messages for session in played)
     tokens = sum(session.tokens for session in played)

@@ -48,11 +48,8 @@ def violations(request: Sequence[Message]) -> tuple[str, ...]:
 
 
 def settled(before: Sequence[Message], request: Sequence[Message]) -> tuple[Message, ...]:
-    """
-    Return *request* with the messages of *before* that say the same at the same place.
-
-    A shortened message is made for each view; by this it is one object in all of them.
-    """
+    """Return *request* with the messages of *before* that say the same at the same place."""
+    # A shortened message is made for each view; by this it is one object in all of them.
     pairs = zip(before, request, strict=False)
     return (
         *(old if old is new or old == new else new for old, new in pairs),
@@ -79,7 +76,9 @@ class Judge:
         while pieces and pieces[-1][0] >= same:
             pieces.pop()
         start = pieces[-1][0] if pieces else 0
-        ends = [start + at for at in _divisions(request[start:])]
+        turns = pairwise(one.role for one in request[start:])
+        pairs = enumerate(turns, start + 1)
+        ends = [at for at, (one, two) in pairs if two == "assistant" and one in _INPUT]
         for begin, end in pairwise((start, *ends, len(request))):
             piece = request[begin:end]
             key = tuple(map(id, piece))
@@ -131,15 +130,6 @@ def _unaccounted(
 def _is_bound(message: Message) -> bool:
     """Whether a view may leave out some of *message* since a vendor binds it to another view."""
     return without_signed(message) is not message
-
-
-def _divisions(request: Sequence[Message]) -> Iterator[int]:
-    before = ""
-    for index, message in enumerate(request):
-        role = message.role
-        if role == "assistant" and before in _INPUT:
-            yield index
-        before = role
 
 
 def _holds(request: Sequence[Message], said: Message) -> bool:

@@ -60,11 +60,7 @@ class ObservedModel:
     def __init__(self, model: ChatModel, observer: Observer) -> None:
         self._model = model
         self._observer = observer
-
-    @property
-    def name(self) -> str:
-        """The name of the model."""
-        return self._model.name
+        self.name = model.name
 
     @property
     def context_window(self) -> int | None:
@@ -73,7 +69,7 @@ class ObservedModel:
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
         """Return the model's answer to *request*."""
-        with self._observer.model_call(request, model=self._model.name) as answered:
+        with self._observer.model_call(request, model=self.name) as answered:
             response = await self._model.respond(request)
             answered(response)
         return response

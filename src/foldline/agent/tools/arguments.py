@@ -27,11 +27,10 @@ _MOST_SAID = 600
 class ArgumentReader(Struct, frozen=True, kw_only=True):
     """Reads the arguments of a function from the JSON that a model wrote."""
 
+    # The type of the arguments; None accepts any object.
     fields: type[Struct] | None = None
-    """The type of the arguments; None accepts any object."""
-
+    # The names of the parameters that get the `ToolContext`.
     contexts: tuple[str, ...] = ()
-    """The names of the parameters that get the `ToolContext`."""
 
     def read(
         self, text: str, context: ToolContext, *, schema: Mapping[str, Any]

@@ -39,13 +39,7 @@ def call_signature(arguments_json: str) -> str:
 
 
 async def run_tool(tool: Tool, arguments_json: str, context: ToolContext) -> ToolAnswer:
-    """
-    Run *tool* and return what the model reads; only the end of the turn is raised.
-
-    Wrong arguments, an exception and a timeout become short error texts; **the message of an
-    exception goes to the model** unless `shows_errors` is false. A thread cannot be stopped and
-    runs on, and so does a task that ignores being cancelled.
-    """
+    """Run *tool* and return what the model reads; only the end of the turn is raised."""
     try:
         arguments = tool.reader.read(arguments_json, context, schema=tool.parameters)
     except FormatError as error:

@@ -84,8 +84,8 @@ class _Flat(Struct):
     """Writes schemas without titles, with `items` in every array, and with inlined definitions."""
 
     definitions: Mapping[str, JsonSchema]
+    # Those that are still referred to.
     recursive: JsonSchema = {}
-    """Those definitions that are still referred to."""
 
     def of(self, value: Any, inside: tuple[str, ...] = ()) -> Any:
         """Return *value*, a part of a schema that is *inside* of definitions."""

@@ -107,9 +107,8 @@ class Parameter(Struct, frozen=True, kw_only=True):
 
     name: str
     annotation: Any
+    # UNSET if the model must give it.
     default: object = UNSET
-    """UNSET if the model must give it."""
-
     description: str = ""
 
 
@@ -117,11 +116,10 @@ class Signature(Struct, frozen=True, kw_only=True):
     """The parameters and the description of a function."""
 
     parameters: tuple[Parameter, ...]
+    # The names of the parameters that get the `ToolContext`.
     contexts: tuple[str, ...]
-    """The names of the parameters that get the `ToolContext`."""
-
+    # The docstring up to its first section.
     description: str
-    """The docstring up to its first section."""
 
 
 def without_partial(function: ToolFunction) -> ToolFunction:

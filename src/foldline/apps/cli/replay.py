@@ -56,7 +56,7 @@ from foldline.replay.comparison import NO_REDUCTION, USUAL, Comparison, compare,
 from foldline.replay.conclusion import Conclusion, conclude
 from foldline.replay.numbers import counted, short_number
 from foldline.replay.record import ReplayReport, Totals
-from foldline.replay.report import html_page
+from foldline.replay.report import html_page, overview
 from foldline.replay.tape import Tape
 from foldline.replay.telling import Spoken
 
@@ -187,13 +187,7 @@ def _free(name: str, taken: Mapping[str, object]) -> str:
 
 def _print(console: Console, sessions: Sequence[Sequence[ReplayReport]]) -> None:
     table = rows(sessions)
-    played = [reports[0] for reports in sessions]
-    console.print(
-        f"{counted(len(played), 'session')}, "
-        f"{sum(report.session.messages for report in played):,} messages, "
-        f"{sum(report.session.tokens for report in played):,} tokens, "
-        f"{table[0].totals.calls:,} model calls"
-    )
+    console.print(overview(sessions))
     for element in _shown_table(table, width=console.width):
         console.print(element)
     most = {row.name: row.totals.most_reads for row in table if row.totals.most_reads}
@@ -220,11 +214,7 @@ def _print_violations(console: Console, report: ReplayReport) -> None:
 
 
 def _shown_table(table: Sequence[Row], *, width: int) -> Iterator[RenderableType]:
-    """
-    Yield *table* with one line per configuration in *width* characters, then their descriptions.
-
-    Columns that do not fit beside the others follow below; figures are never cut.
-    """
+    """Yield *table* in *width* characters, wrapped by columns, then what the names stand for."""
     names = max((len(clean(row.name)) for row in table), default=0)
     names = min(names, max(_LEAST_NAME, width // 3))
     stretches: list[list[Column]] = [[]]
@@ -361,7 +351,7 @@ def _meaning(totals: Mapping[str, Totals], *, history: int) -> Iterator[str]:
     yield (
         f"- What grows: the history, to {short_number(history)} tokens. The largest view has "
         f"{short_number(ours.peak_tokens)}, and all views together are "
-        f"{_share(ours.sent_tokens, full.sent_tokens)} of the tokens sent without reduction."
+        f"{ours.sent_tokens / full.sent_tokens * 100:.1f} % of the tokens sent without reduction."
     )
     yield (
         f"- What folds cost: {counted(ours.summarizer_calls, 'summarizer call')}, which read "
@@ -380,10 +370,6 @@ def _meaning(totals: Mapping[str, Totals], *, history: int) -> Iterator[str]:
         f"instead of ${full.cost or 0:.2f}; with the best times of folds in hindsight "
         f"${ours.optimum or 0:.2f}."
     )
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{part / whole * 100:.1f} %" if whole else "none"
 
 
 def _times(count: int) -> str:

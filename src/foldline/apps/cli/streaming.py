@@ -98,11 +98,7 @@ def folded(
     name: str,
     portion: int = _PORTION,
 ) -> Folded | None:
-    """
-    Return the log that *stream* reads from *lines*, folded after each *portion* of so many bytes.
-
-    None if the reduction that was *given* is of another log.
-    """
+    """Return the log, folded after each *portion*; None if what was *given* is of another log."""
     history, state, folds = History(), given, 0
     # So far nothing is needed but the digest, if the reduction is of this log.
     known = 0 if given is None else given.summarized_up_to_index

@@ -124,13 +124,7 @@ def first_line(text: str, *, most: int = 200) -> str:
 
 @contextmanager
 def progress(description: str, total: int | None = 1) -> Generator[Callable[..., None]]:
-    """
-    Show the progress of *total* steps on the standard error, if it is a terminal.
-
-    None is a number that is not known, or not yet.
-
-    What is yielded is called after each step, or with how many of how many steps are done.
-    """
+    """Show progress on a terminal; yield what is called after a step, or with how many of all."""
     console = error_console()
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(

@@ -210,18 +210,13 @@ def _turn_cells(entry: TurnEntry) -> list[str]:
     return [*(f"{size:,}" for size in sizes), f"{entry.reported_calls:,}", *cost]
 
 
-def _read_by(entry: FoldEntry) -> str:
-    """Return what wrote the summary of a fold, and what else was asked for it."""
+def _fold_cells(entry: FoldEntry) -> list[str]:
     others = [one.summarizer for one in entry.readings if one.summarizer != entry.summarizer]
     after = f" after {', '.join(others)}" if others else ""
-    return (entry.summarizer or "-") + after
-
-
-def _fold_cells(entry: FoldEntry) -> list[str]:
     cells = [
         str(entry.number),
         f"{entry.messages:,}",
-        _read_by(entry),
+        (entry.summarizer or "-") + after,
         f"{entry.calls:,}",
         f"{entry.tokens:,}",
         f"{entry.tokens_before:,}",

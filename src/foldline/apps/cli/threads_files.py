@@ -157,16 +157,16 @@ def _found(source: SourceOptions, id: str | None) -> tuple[list[ThreadSnapshot],
     note_sessions(sessions)
     named = as_id(id) if len(sessions) == 1 else None
     ids = _ids(sessions, id or "") if named is None else [named]
-    return list(map(_snapshot, ids, sessions)), True
-
-
-def _snapshot(id: str, session: Session) -> ThreadSnapshot:
-    return ThreadSnapshot(
-        id=id,
-        display_name=session.title,
-        messages=session.messages,
-        metadata={"imported_from": session.format, "session": session.id},
-    )
+    threads = [
+        ThreadSnapshot(
+            id=id,
+            display_name=session.title,
+            messages=session.messages,
+            metadata={"imported_from": session.format, "session": session.id},
+        )
+        for id, session in zip(ids, sessions, strict=True)
+    ]
+    return threads, True
 
 
 def _ids(sessions: Sequence[Session], prefix: str) -> list[str]:

@@ -34,11 +34,7 @@ def mark_anthropic(
     *,
     marks_request: bool,
 ) -> Object:
-    """
-    Return the fields of a request with marks in them; none if the caller has set marks.
-
-    With *marks_request* the vendor finds the last block itself, by a field of the request.
-    """
+    """Return the fields of a request with marks in them; none if the caller has set marks."""
     # The mark of the settings, since a vendor refuses a longer lifetime after a shorter one.
     mark = settings.get(_ANTHROPIC, {"type": "ephemeral"})
     given = repr([settings.get(name) for name in ("tools", "system")])

@@ -89,11 +89,7 @@ def model_of_client(
     holds_history: bool,
     caches_prompt: bool,
 ) -> ChatModel:
-    """
-    Return what asks *model* through *client*; see `open_model`.
-
-    An async client of an SDK streams; all others answer at once, one that blocks in a thread.
-    """
+    """Return what asks *model* through *client*; only an async client of an SDK streams."""
     wire = wire or wire_of(client)
     if holds_history and wire is not OpenAIResponses:
         message = "holds_history=True: this client holds no history; the Responses API does"
@@ -122,11 +118,8 @@ def _named(client: object, model: str | None) -> str:
 
 
 def vendor_at(client: Any) -> str:
-    """
-    Return the vendor that *client* sends to; empty if it is another, or not known.
-
-    A server of another may refuse what only the vendor itself knows.
-    """
+    """Return the vendor that *client* sends to; empty if it is another, or not known."""
+    # A server of another may refuse what only the vendor itself knows.
     address = urlsplit(str(getattr(getattr(client, "client", client), "base_url", "")))
     host = address.hostname or ""
     return next((vendor for end, vendor in _HOSTS if host.endswith(end)), "")
@@ -154,16 +147,13 @@ class ClientModel:
         caches_prompt: bool = False,
         **options: Any,
     ) -> None:
-        """
-        Ask *model*, by the vendor's name, through *client*, an SDK or what has its method `create`.
-
-        *wire* is the format that the client speaks, *options* is what its binding takes besides.
-        """
+        """Ask *model* through *client*; *options* is what the binding *wire* takes besides."""
         vendor = vendor_at(client)
         self._client = client
-        self._name = f"{vendor}:{model}" if vendor else model
+        # With its vendor if the client asks that vendor itself.
+        self.name = f"{vendor}:{model}" if vendor else model
         self._wire = wire(
-            self._name,
+            self.name,
             model=model,
             clients=PerLoop(client),
             caches_prompt=caches_prompt,
@@ -171,11 +161,6 @@ class ClientModel:
         )
         self.context_window = window
         """The window in tokens; None leaves it to the book of models."""
-
-    @property
-    def name(self) -> str:
-        """The identity of the model: with its vendor if the client asks that vendor itself."""
-        return self._name
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
         """Return what the model says to *request*; raise what `ChatModel.respond` raises."""
@@ -187,8 +172,8 @@ class ClientModel:
         if (timeout := getattr(self._client, "timeout", None)) is not None:
             # Without it an SDK refuses a long answer that is not streamed.
             given = {"timeout": timeout, **given}
-        with sdk_errors(self._name):
-            answer = await asked(partial(call, **given), name=self._name)
+        with sdk_errors(self.name):
+            answer = await asked(partial(call, **given), name=self.name)
             return self._wire.read(as_object(_plain(answer), "the response"))
 
 
@@ -200,21 +185,16 @@ class FunctionModel:
     ) -> None:
         """Ask *function*, which returns the answer, or what can be awaited for it."""
         self._function = function
-        self._name = name
+        self.name = name
         self.context_window = window
         """The window in tokens; None leaves it to the book of models."""
-
-    @property
-    def name(self) -> str:
-        """The identity of the model."""
-        return self._name
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
         """Return what the function says to the texts of *request*; ModelError if it is no text."""
         prompt = "\n\n".join(message.text for message in request.messages)
-        said = await asked(partial(self._function, prompt), name=self._name)
+        said = await asked(partial(self._function, prompt), name=self.name)
         if not isinstance(said, str):
-            message = f"{self._name} must return a str, got {type(said).__name__}"
+            message = f"{self.name} must return a str, got {type(said).__name__}"
             raise ModelError(message)
         return ChatResponse(messages=(Message.assistant(said),))
 

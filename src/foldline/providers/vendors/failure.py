@@ -192,11 +192,7 @@ def sdk_errors(name: str) -> Generator[None]:
 
 
 def limit_waits(client: Any) -> None:
-    """
-    Let *client*, an SDK, fail at once if the vendor asks it to wait longer than `LONGEST_WAIT`.
-
-    Clients that do not use httpx2 are unchanged.
-    """
+    """Let *client*, if it has httpx2, fail at once if it is to wait longer than `LONGEST_WAIT`."""
     import httpx2  # noqa: PLC0415
 
     http = getattr(client, "_client", None)

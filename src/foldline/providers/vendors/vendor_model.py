@@ -90,11 +90,7 @@ def described(tool: ToolDefinition) -> Object:
 
 
 class PerLoop:
-    """
-    The client of the running loop: that of an SDK, or a model of pydantic-ai with one inside.
-
-    The first is given; without *make*, which makes another, it belongs to the caller, who closes it.
-    """
+    """The client of the running loop; without *make* it is the first, which its caller closes."""
 
     def __init__(self, first: Any, make: Callable[[], Any] | None = None) -> None:
         self._first = first
@@ -131,11 +127,7 @@ class PerLoop:
 
 
 class VendorModel:
-    """
-    A model at a vendor; each binding is a subclass.
-
-    One instance serves any number of conversations, tasks and event loops at once.
-    """
+    """A model at a vendor, for any number of tasks and event loops; each binding is a subclass."""
 
     def __init__(self, name: str, *, clients: PerLoop, context_window: int | None = None) -> None:
         self._name = name
@@ -162,12 +154,7 @@ class VendorModel:
 
 
 class WireModel(VendorModel, ABC):
-    """
-    A vendor's model that is sent our own rendering; each wire format is a subclass.
-
-    The vendor's SDK handles connections, authentication and retries. The conversation does not pass
-    through its types, so the bytes before the new messages are the same from call to call.
-    """
+    """A vendor's model that is sent our own rendering, past the types of its SDK."""
 
     # Where the SDK has the method `create`, from its client on, and which fields that requires.
     _endpoint: ClassVar[str]

@@ -28,11 +28,10 @@ class Accounting(Struct, frozen=True, kw_only=True):
     """The tokens of one view's history that it does not show as they were said."""
 
     dropped: int = 0
+    # Those that one summary covers, or one note on a shortened message.
     accounted: int = 0
-    """Those that one summary covers, or one note on a shortened message."""
-
+    # Those that more than one summary covers.
     twice: int = 0
-    """Those that more than one summary covers."""
 
     def __add__(self, other: "Accounting") -> "Accounting":
         return Accounting(

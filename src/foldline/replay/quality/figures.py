@@ -15,8 +15,8 @@ _SEED, _RESAMPLES, _TAIL = 7, 1_000, 25
 class Share(Struct, frozen=True, dict=True):
     """How many of how many, counted in groups that belong together, such as those of one call."""
 
+    # Of each: how many are kept, and of how many.
     groups: tuple[tuple[int, int], ...]
-    """Of each group: how many are kept, and of how many."""
 
     @property
     def kept(self) -> int:

@@ -50,26 +50,20 @@ class Transcript:
 class Moment(Struct, frozen=True, kw_only=True):
     """One model call of a session that is played."""
 
+    # Which call it is, counted from 1.
     number: int
-    """Which call it is, counted from 1."""
-
+    # How many messages had been said, system messages not counted; the answer is the next one.
     index: int
-    """How many messages had been said, system messages not counted; the answer is the next one."""
-
+    # None if the recording ends before.
     answer: Message | None
-    """What the model answered; None if the recording ends before."""
-
+    # The request.
     view: tuple[Message, ...]
-    """The request."""
-
+    # How many system messages the view begins with.
     system: int
-    """How many system messages it begins with."""
-
+    # What represents the beginning of the history; None without a fold.
     state: HistoryReductionState | None
-    """What represents the beginning of the history; None without a fold."""
-
+    # Whether a fold was made for this call.
     folded: bool
-    """Whether a fold was made for this call."""
 
     @property
     def cut(self) -> int:

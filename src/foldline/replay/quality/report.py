@@ -85,18 +85,14 @@ class QualityReport(Struct, frozen=True, kw_only=True):
     sessions: int
     calls: int
     folds: int
-
+    # Needed-later recall: a row for all values, for old ones, and for each age.
     cells: tuple[Cell, ...]
-    """Needed-later recall: a row for all values, for old ones, and for each age."""
-
+    # What else is counted, by the names of `KEPT`.
     kept: Mapping[str, Share]
-    """What else is counted, by the names of `KEPT`."""
-
+    # The dropped tokens of all views that follow a fold, and of the last ones.
     accounting: Accounting
-    """The dropped tokens of all views that follow a fold, and of the last ones."""
-
+    # The identifiers of summaries that their sources lack.
     invented: tuple[str, ...]
-    """The identifiers of summaries that their sources lack."""
 
     def cell(self, name: str) -> Cell:
         """Return the row *name* of `AGES`, such as `old values`."""
@@ -122,11 +118,7 @@ def quality_of(
     pattern: Pattern = identifiers,
     on_call: Callable[[], None] | None = None,
 ) -> QualityReport:
-    """
-    Play every one of *sessions* under *config*, and count what its views keep.
-
-    The offline digest writes summaries, of *budget* tokens at most, if no *summarizer* does.
-    """
+    """Play *sessions* under *config*, the digest writing by default, and count what views keep."""
     found: list[_Session] = []
     for one in sessions:
         tape = one if isinstance(one, Tape) else Tape(one)
@@ -145,7 +137,8 @@ def quality_of(
 def _measured(tape: Tape, seen: Sequence[Moment], pattern: Pattern, other: str) -> _Session:
     transcript, last = Transcript(tape), seen[-1]
     needs = tuple(needed_later(tape, seen, pattern=pattern, other=other))
-    changed = [one for one, before in _with_previous(seen) if one.state is not before]
+    states = (None, *(one.state for one in seen))
+    changed = [one for one, before in zip(seen, states, strict=False) if one.state is not before]
     sources = [one for moment in changed for one in invented(transcript, moment)]
     judged = {one.number: one for one in (*changed, last)}.values()
     folded, view = transcript.messages[: last.cut], text_of_all(last.view)
@@ -171,13 +164,6 @@ def _measured(tape: Tape, seen: Sequence[Moment], pattern: Pattern, other: str) 
         invented=tuple(value for value, is_invented in sources if is_invented),
         summary=text_of_all(last.front),
     )
-
-
-def _with_previous(seen: Sequence[Moment]) -> Iterator[tuple[Moment, object]]:
-    before: object = None
-    for one in seen:
-        yield one, before
-        before = one.state
 
 
 def _counted(kept: Iterable[bool]) -> tuple[int, int]:

@@ -29,29 +29,21 @@ _SUBJECT = 24
 class Trail(Struct, frozen=True, kw_only=True):
     """What was done, and what of it a text tells."""
 
+    # The files that were written to.
     edited: tuple[str, ...] = ()
-    """The files that were written to."""
-
+    # Those that the text names.
     named: tuple[str, ...] = ()
-    """Those that the text names."""
-
+    # Those that it names as created or edited, or as deleted since.
     marked: tuple[str, ...] = ()
-    """Those that it names as created or edited, or as deleted since."""
-
+    # The subjects of the commits that succeeded.
     commits: tuple[str, ...] = ()
-    """The subjects of the commits that succeeded."""
-
+    # Those that the text names, by the hash or by the subject or its first 24 characters.
     told: tuple[str, ...] = ()
-    """Those that the text names, by the hash or by the subject or its first 24 characters."""
 
 
 def trail_of(messages: Sequence[Message], text: str, summaries: Sequence[str] = ()) -> Trail:
-    """
-    Return what was done in *messages*, and what *text*, which stands in their place, tells of it.
-
-    A file is marked as edited by the section of a record that lists it, and in any other summary by
-    the words around its name. Without *summaries* in it the whole text is one.
-    """
+    """Return what was done in *messages*, and what *text*, in their place, tells of it."""
+    # Without *summaries* in it the whole text is one.
     edited, made = edited_files(messages), commits(messages)
     named = (path for path in edited if any(_items(path, edited, text)))
     marks = [_marked(edited, summary) for summary in summaries or (text,)]

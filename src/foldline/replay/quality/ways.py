@@ -147,18 +147,14 @@ class Need(Struct, frozen=True, kw_only=True):
     """A value that a call needed."""
 
     value: str
-
+    # Which call, by the number of messages before it.
     call: int
-    """Which call, by the number of messages before it."""
-
+    # The tokens since its last mention.
     age: int
-    """The tokens since its last mention."""
-
+    # Whether its last mention is folded away.
     is_old: bool
-    """Whether its last mention is folded away."""
-
+    # The ways whose views have it.
     kept: frozenset[str]
-    """The ways whose views have it."""
 
 
 def needed_later(

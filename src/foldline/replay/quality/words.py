@@ -23,15 +23,11 @@ class Told(Struct, frozen=True, kw_only=True):
     """Something that the user said in a message that is folded away."""
 
     text: str
-
     message: int
-    """The number of the message."""
-
+    # Whether the view has it word for word; line breaks do not matter.
     is_kept: bool
-    """Whether the view has it word for word; line breaks do not matter."""
-
+    # Whether the view has its first 60 characters.
     is_begun: bool
-    """Whether the view has its first 60 characters."""
 
 
 def requests(folded: Sequence[Message], seen: str) -> Iterator[Told]:

@@ -78,12 +78,7 @@ class Speaker:
 
 
 class Recording(Speaker):
-    """
-    Repeats what the assistant and the tools say in a session.
-
-    Which answer comes next follows from how many a thread holds already, so a thread that was
-    left, resumed or rewound continues at its place.
-    """
+    """Repeats what the assistant and the tools say in a session, from where a thread stands."""
 
     def __init__(
         self, config: AgentConfig, session: Session, *, name: str, delay: float | None = None

@@ -106,11 +106,7 @@ class Screen:
         pays: bool = False,
         is_recorded: bool = False,
     ) -> None:
-        """
-        Show the answer on one console and all notes on another, which may be the same.
-
-        Below the ceiling, *limits* say when the next fold is due, or with *pays* the prices.
-        """
+        """Show the answer on one console, notes on another; *limits* or prices call for folds."""
         self._answer = answer
         self._notes = notes
         self._is_recorded = is_recorded

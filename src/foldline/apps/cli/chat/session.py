@@ -123,7 +123,9 @@ class Chat:
         await self._turn(text)
 
     async def _resume(self) -> None:
-        if self.has_open_run or await self._is_unanswered():
+        # The last message may wait for an answer, as after a circuit breaker or a rewind.
+        last = await self.thread.get_messages(last=1)
+        if self.has_open_run or any(one.role != "assistant" or one.tool_calls for one in last):
             await self._turn(None)
             return
         text = await self.speaker.request(self.thread)
@@ -132,11 +134,6 @@ class Chat:
             raise UsageError(message)
         self.display.note(f"> {first_line(text)}")
         await self._turn(text)
-
-    async def _is_unanswered(self) -> bool:
-        """Whether the last message waits for an answer, as after a circuit breaker or a rewind."""
-        messages = await self.thread.get_messages(last=1)
-        return any(one.role != "assistant" or one.tool_calls for one in messages)
 
     async def _turn(self, text: str | None) -> None:
         agent = await self.speaker.agent(self.thread)
