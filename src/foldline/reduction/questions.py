@@ -17,7 +17,7 @@ _HAS_WORD = re.compile(r"\w").search
 # A greeting at the end, and a name.
 _SIGNED = re.compile(
     r"(?:lg|vg|mfg|best|cheers|thanks|thx|gru(?:ß|ss)|saludos|cordialement"
-    r"|(?:kind |best |warm )?regards|(?:viele |liebe )?gr(?:ü|u)(?:ß|ss)e)\b[,.! ]{0,3}\w{0,20}[.!]?",
+    r"|(?:kind |best |warm )?regards|(?:viele |liebe )?gr[uü](?:ß|ss)e)\b[,.! ]{0,3}\w{0,20}[.!]?",
     re.IGNORECASE,
 ).fullmatch
 

@@ -70,6 +70,7 @@ _HEADER = (
 # What a tag and its line ends cost, and what is in front of a line.
 _QUOTE_TOKENS = 16
 _LINE_TOKENS = 7
+# With less room no message is read, and an older paste has such a part of what a quote may have.
 _LEAST_QUOTE = 24
 _SHORT_PART = 6
 _END = re.compile(r"</\s*(quote(?:-[0-9]{1,9})?)", re.IGNORECASE)

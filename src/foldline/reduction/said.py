@@ -200,15 +200,17 @@ class Said:
 
     @cached_property
     def _typed(self) -> list[set[str]]:
-        users = (without_reminders(one.text) for one in self._request.messages if one.is_from_user)
-        texts = (*users, *self._request.shown)
-        return [content(words(text)) for text in texts if len(text) <= TYPED]
+        return [content(words(text)) for text in self._by_user]
 
     @cached_property
     def _user_said(self) -> list[str]:
+        return [folded(one) for text in self._by_user for one in statements(text)]
+
+    @cached_property
+    def _by_user(self) -> list[str]:
+        """What users have typed: what the view shows word for word, then what is summarized."""
         users = (without_reminders(one.text) for one in self._request.messages if one.is_from_user)
-        texts = (*self._request.shown, *users)
-        return [folded(one) for text in texts if len(text) <= TYPED for one in statements(text)]
+        return [text for text in (*self._request.shown, *users) if len(text) <= TYPED]
 
     @cached_property
     def _forbidden(self) -> list[tuple[str, set[str]]]:

@@ -33,7 +33,7 @@ _SMALL = 700
 _READ_LENGTH = 2_000
 # A tool that has at most such a part of all calls is called seldom.
 _SELDOM = 10
-# So many lines of each rank come before the counts.
+# So many lines for each rank that has some come before the counts.
 _BEFORE_COUNTS = (2, 1, 0)
 # Beside the text of an error they say nothing.
 _FLAGS = frozenset({"true", "false"})

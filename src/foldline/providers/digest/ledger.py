@@ -58,6 +58,7 @@ _MOST = 600
 _MOST_SMALL = 200
 # What has one name and more values is measured again and again.
 _MOST_MEASURED = 8
+# Of a name with more than these, such as the seats of a plane, the others are worth less.
 _MOST_ALIKE = 60
 _MENTIONED = 400
 _DEEPEST = 12
