@@ -316,3 +316,37 @@ def test_of_a_table_that_is_restated_the_newest_is_kept() -> None:
 
         assert text.count("venue") == text.count("Lanterns") == 1
         assert f"venue | Q. Brewery | {price}; band" in text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from collections import OrderedDict",
+        "if isinstance(image, Image.Image):",
+        "except ConnectionError as error:",
+        'print(json.dumps({"error": "not found"}))',
+        "image = ImageGrab.grabclipboard()",
+        "15: def _get_new_pubkey(self):",
+        "const rows = await fetchRows(page);",
+        "export function readPages(path) {",
+    ],
+)
+def test_a_line_of_a_program_is_no_sentence(line: str) -> None:
+    """Not all agents fence their code."""
+    assert not offer_sentences(said(line), prior=(), shown=(), budget=1_000)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "from Berlin the goods are imported by rail",
+        "With the new filter the margin rose by 4 %: it pays.",
+        "for each branch one person counts the lamps",
+        "revenue = 5.4 million, costs = 4.9 million",
+        "the first delivery comes on Monday morning;",
+        "A price of 30 was agreed (for the first year).",
+    ],
+)
+def test_a_sentence_with_words_of_a_program_is_kept(sentence: str) -> None:
+    """A word alone makes no code, nor a sign between two numbers."""
+    assert [item.text for item in offer_sentences(said(sentence), prior=(), shown=(), budget=1_000)]

@@ -100,6 +100,13 @@ _NO_END = re.compile(
 )
 # No text has one.
 _NULL = "\0"
+# A line of a program that stands in no fence, as in the blocks of some coding agents.
+_CODE = re.compile(
+    r"""(?:\d+:\s*)?(?:def \w|class \w+[(:]|import [\w.]+(?: as \w+)?$|from [\w.]+ import |#include"""
+    r"""|return [\w.]+[(\[]|(?:if|elif|for|while|with|except)\b.*:$|\"{3}|'{3}|@\w+[.(]"""
+    r"""|(?:export |const |let |var )+\w+ ?[=:(]|[\w.\[\]"']+ \+?= (?:None|True|False|[\[{(\"']|[\w.]+\()"""
+    r"""|[\w.\[\]"']+\(.*\)$)|.*(?:[{}]|[)\]'"];)$"""
+).match
 
 
 def split_sentences(text: str, *, lengths: range = _LENGTHS) -> Iterator[str]:
@@ -273,6 +280,7 @@ def offer_sentences(
         Item(attribute(speech.by, sentence), speech.position * STRIDE + place)
         for speech in _sampled(speeches, most)
         for place, sentence in enumerate(split_sentences(speech.text), start=1)
+        if not _CODE(sentence)
     )
     items = current([*prior, *said])
     wanted = [item for item in items if focus & words_of(item.text)] if focus else []
