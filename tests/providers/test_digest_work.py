@@ -103,6 +103,11 @@ SHELLS: dict[str, dict[str, str]] = {
     "cd /src && sed -i 's/a/b/' x.py y.py": {"/src/x.py": "edited", "/src/y.py": "edited"},
     "sed -n 1,5p x.py": {},
     "mv a.py b.py": {"a.py": "deleted", "b.py": "created"},
+    "cd src/app; mv ../lib/a.py . && touch ./b.py": {
+        "src/lib/a.py": "deleted",
+        "src/app/a.py": "created",
+        "src/app/b.py": "created",
+    },
     "cd /s; git mv a.py c.py core/": {
         "/s/a.py": "deleted",
         "/s/core/a.py": "created",

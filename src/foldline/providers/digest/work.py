@@ -11,6 +11,7 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from posixpath import normpath
 
 from msgspec import convert
 
@@ -49,6 +50,7 @@ _PATH_LABELS = (
     "relative_workspace_path",
     "absolute_path",
 )
+_STEPS = re.compile(r"(?<=[^./])/\.{1,2}(?:/|$)").search
 _OLD_LABELS = ("old_string", "oldText", "old_str", "old_text", "oldString", "search", "old")
 _NEW_LABELS = ("new_string", "newText", "new_str", "new_text", "newString", "replace", "new")
 _CONTENT_LABELS = ("content", "contents", "text", "file_text", "code_edit", "new_content")
@@ -242,7 +244,8 @@ def _shell_files(bare: str, *, is_failed: bool) -> Iterator[Artefact]:
 
 
 def _joined(folder: str, path: str) -> str:
-    return f"{folder.rstrip('/')}/{path}" if folder and path[:1] not in {"/", "~"} else path
+    whole = f"{folder.rstrip('/')}/{path}" if folder and path[:1] not in {"/", "~"} else path
+    return normpath(whole) if _STEPS(whole) else whole
 
 
 def _changes(name: str, named: Sequence[str], plain: str) -> Iterator[tuple[str, FileAction]]:
