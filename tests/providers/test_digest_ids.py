@@ -34,9 +34,7 @@ def test_a_name_that_begins_like_a_month_is_none() -> None:
 
 def test_what_a_reading_is_limited_to_names_nothing() -> None:
     """Neither where it begins nor how much is read, nor the ending of files; a port does."""
-    arguments = (
-        '{"path": "src/app.py", "offset": 1050, "max_lines": 2000, "port": 8443, "glob": "*.ts"}'
-    )
+    arguments = '{"path": "src/app.py", "offset": 1050, "max_lines": 2000, "view_range": [650, 700], "port": 8443, "glob": "*.ts"}'
 
     assert [one.value for one in ledger_of(call("read", arguments)).used] == ["src/app.py", "8443"]
 

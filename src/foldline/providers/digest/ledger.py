@@ -82,7 +82,8 @@ _OWN = re.compile(r"[yYuU](?<!\w..)(?:(?<=[mM][yY])|(?<=[oO][uU])[rR])\b[^!?\n]{
 _ID_ENDINGS = ("id", "code", "number", "key", "date", "email", "path", "dob", "ref")
 # What says how much of something is read names nothing.
 _PLACE = re.compile(
-    r"(?i:(?:start|end|from|to|max|num|head|tail)?[_-]?(?:offset|limit|lines?|timeout|results|tokens|length))"
+    r"(?i:(?:start|end|from|to|max|num|head|tail|insert|line|view)?[_-]?"
+    r"(?:offset|limit|lines?|range|timeout|results|tokens|length))"
 ).fullmatch
 # The path of an import is relative to a file that is not known.
 _RELATIVE = ("./", "../")
