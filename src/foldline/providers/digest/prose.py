@@ -105,8 +105,9 @@ _CODE = re.compile(
     r"""(?:\d+:\s*)?(?:def \w|class \w+[(:]|import [\w.]+(?: as \w+)?$|from [\w.]+ import |#include"""
     r"""|return [\w.]+[(\[]|(?:if|elif|for|while|with|except)\b.*:$|\"{3}|'{3}|@\w+[.(]"""
     r"""|(?:export |const |let |var )+\w+ ?[=:(]|[\w.\[\]"']+ \+?= (?:None|True|False|[\[{(\"']|[\w.]+\()"""
-    r"""|[\w.\[\]"']+\(.*\)$)|.*(?:[{}]|[)\]'"];)$"""
+    r"""|[\w.\[\]"']+\(.*\)$)"""
 ).match
+_CODE_ENDS = ("{", "}", ");", "];", "';", '";')
 
 
 def split_sentences(text: str, *, lengths: range = _LENGTHS) -> Iterator[str]:
@@ -280,7 +281,7 @@ def offer_sentences(
         Item(attribute(speech.by, sentence), speech.position * STRIDE + place)
         for speech in _sampled(speeches, most)
         for place, sentence in enumerate(split_sentences(speech.text), start=1)
-        if not _CODE(sentence)
+        if not sentence.endswith(_CODE_ENDS) and not _CODE(sentence)
     )
     items = current([*prior, *said])
     wanted = [item for item in items if focus & words_of(item.text)] if focus else []

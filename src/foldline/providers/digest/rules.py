@@ -190,7 +190,7 @@ _SIGNS = frozenset(
         " based celiac check circumstance circumstances colorblind colourblind concise confirm consult convention"
         " conventions correction corrections diabetic dislike don't drink dyslexic each eat ensure every"
         " everything following forbidden forward frozen future guideline guidelines hate have henceforth here inform"
-        " insist instead keep later limits live may mind must mustn't name need never not notice notify now only"
+        " insist instead keep later limits live may mind must mustn't name need never not notice notify now on only"
         " plain plan plans point polite prefer preference preferences prohibited pronouns rather remember replies reply respond"
         " rest rule rules shall short should shouldn't simple speak stand stop subsequent sure t talk terse"
         " time timezone today vegan vegetarian want warn whenever zone"
@@ -207,7 +207,7 @@ _SIGNS = frozenset(
 # Signs that are none without a word beside them, and those words.
 _WEAK = re.findall(
     r"\w+",
-    "all allowed auf call cannot can't each have ich may mustn't name need no not shall shouldn't"
+    "all allowed auf call cannot can't each have ich may mustn't name need no not on shall shouldn't"
     " simple t want".replace("'", ""),
 )
 _BESIDE = re.findall(
@@ -220,11 +220,13 @@ _FIRST_SIGNS = _SIGNS.difference(_WEAK).union(_BESIDE)
 _NOWHERE = frozenset(
     re.findall(
         r"\w+",
-        "brief circumstance circumstances concise following forward frozen future henceforth here later"
-        " limits notice now point polite rest subsequent terse today"
+        "brief circumstance circumstances concise following forward frozen future henceforth later"
+        " limits notice polite rest subsequent terse"
         " agora ahora jetzt kein keine keinen keinn nicht niemals nu nun poi sofort sonra teraz",
     )
 )
+# "From here on"
+_TIMES = frozenset({"here", "now", "point", "today"})
 _WANTS = frozenset(
     re.findall(
         r"\w+",
@@ -282,10 +284,11 @@ def _signed(lines: Sequence[str]) -> Iterator[tuple[str, AbstractSet[str]]]:
 
 
 def _is_strict(sentence: str, signs: AbstractSet[str]) -> bool:
+    is_likely = signs & _NOWHERE or ("on" in signs and signs & _TIMES)
     return bool(
         _STRICT(sentence)
         or _INSIDE(sentence)
-        or (signs & _NOWHERE and _ANYWHERE(sentence))
+        or (is_likely and _ANYWHERE(sentence))
         or (signs & _BACKS and _TAKEN_BACK(sentence))
     )
 
@@ -320,7 +323,9 @@ def rules_in(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _listed(texts: Sequence[str]) -> Iterator[str]:
-    for one in chain.from_iterable(map(_LIST, texts)):
+    # A list has lines, and most texts have one.
+    lists = map(_LIST, (text for text in texts if "\n" in text))
+    for one in chain.from_iterable(lists):
         yield from split_sentences(_MARK.sub("", one), lengths=_LENGTHS)
 
 
