@@ -64,6 +64,13 @@ NO_SUMMARY = {
         ),
         "repeats its instruction",
     ),
+    "an announcement": (
+        (
+            "Below is a concise summary that captures all important decisions and relevant details, so that another "
+            "reader can pick up seamlessly where the work was left."
+        ),
+        "too little",
+    ),
     "half of a JSON": (
         '{"goal": "keep invoices", "files": ["migration of the',
         "before it is complete",

@@ -182,12 +182,14 @@ def orders_in(statement: str) -> Iterator[Order]:
         command = _COMMAND(clause)
         found = command or _PERMIT(clause)
         told = before + clause[: found.start()] if found else ""
+        before = clause
         # What the user said, he has to have said.
         if found and (not is_reported(told) or _SIDE(told)):
             start = max(command.start("order"), command.start("told")) if command else 0
             if not _INQUIRES(clause, start):
+                # Who orders tells of no order after it.
+                before = ""
                 is_permit = command is None or _SEES_TO(clause, start) is not None
                 yield Order(clause[start:], is_permit=is_permit)
         elif not found and (claim := _CLAIM(clause)):
             yield Order(clause[claim.end() :], is_permit=True)
-        before = clause

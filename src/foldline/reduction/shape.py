@@ -50,6 +50,8 @@ _HOLLOW = content(
         "goal goals progress context critical overview background current state status decision decisions key"
         " next step steps action items open tasks done pending remaining work working continue continued going"
         " several various some made taken were above below important information details things points none"
+        " concise comprehensive brief complete essential relevant necessary preserve capture include contain"
+        " another reader pick seamlessly"
     )
 )
 _LEAST_OVERLAP = 0.4
