@@ -219,6 +219,10 @@ FAIR = {
         "Ziel: Probenwoche für das Konzert am 14. Dezember\nOrt: Lukaskirche, Heizung ab 17 Uhr\nErledigt: Auftrag "
         "BL-5502 für das Plakat\nOffen: geheizter Raum für die Bläser, Probe am achten statt am 7. Dezember"
     )),
+    "German formality": ("german", (
+        "Stand:\n- Chorkonzert am 14. Dezember in der Lukaskirche\n- Plakat BL-5502\nVorgaben: Heizung ab 17 Uhr, per "
+        "Sie, geheizter Raum für die Bläser"
+    )),
     "English of a German talk": ("german", (
         "The user plans rehearsals of a choir of 38 people for a concert on December 14 in the Lukaskirche. The keys "
         "come on December 2. Mrs. Hartwig brings the scores for 64 euros. The poster is order BL-5502."

@@ -256,6 +256,9 @@ TURNS = [
     "second suitcase, and the gift certificate was refused. HAT094 costs 1,422 dollars."),
     "The gift certificate was refused, and HAT094 is still open.\n```\ncharge KBUT8V HAT094 5521908\n```",
     "<function=update_reservation>\n<parameter=flight>HAT094</parameter>\n</function>",
+    "<update_reservation>\n<flight>HAT094</flight>\n<seat>window, near the wing</seat>\n</update_reservation>",
+    "*** Begin Patch\n*** Update File: reservation.txt\n-seat: aisle\n+seat: window, near the wing\n*** End Patch",
+    "Is the morning flight to Warsaw to be booked? And is the second suitcase for the music stand?",
 ]  # fmt: skip
 
 
@@ -263,6 +266,8 @@ NARRATIVES = [
     ("I asked you to move my trip from Lisbon to Warsaw by two days, because my daughter had her violin recital. You "
     "found HAT094 and HAT318 for Wednesday. I chose the morning flight and wanted to pay with the gift certificate, "
     "which you told me was refused. In the end I wanted the card charged if my window seat near the wing stayed."),
+    ("The violin recital moves the trip to Warsaw by two days. I found HAT094 for Wednesday morning. The user then "
+    "asked me for a window seat near the wing. It is not booked yet."),
     ("Your trip to Warsaw was moved to Wednesday. I searched and found two direct flights, and you took the "
     "morning one. I tried the gift certificate, but the airline refused it. You then asked for the original card, "
     "and a window seat near the wing."),

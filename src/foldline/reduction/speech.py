@@ -17,7 +17,7 @@ _LABELS = re.compile(
 # With a capital inside of a sentence, German speaks to somebody.
 _ADDRESSES = re.compile(
     "你|您|あなた|당신|我可以|お手伝い|承知|かしこまり|了解しました|ますね|ましょう|好的|明白了|让我|我来|알겠습니다|드릴"
-    r"|(?:(?<=[^\W\d_] )|(?<=, ))(?:Sie|Ihnen|Ihr(?:e[mnrs]?)?)\b"
+    r"|(?:(?<=[^\W\d_] )|(?<=, ))(?<!\bper )(?:Sie|Ihnen|Ihr(?:e[mnrs]?)?)\b"
 )
 # Who ends so asks his reader for something, or offers it.
 _BEGINS = r"(?:^|[.!?:;] )\W{0,9}(?:(?:now|so|next|then|first|okay|ok|please|to proceed|for (?:this|that))\W{1,3}){0,2}"
@@ -37,6 +37,7 @@ _GOES_ON = re.compile(
     re.IGNORECASE,
 ).search
 _LEAST_TOLD = 2
+_QUESTIONS = ("?", "？", "؟")
 # What is open, or comes next, is an item under its label.
 _IS_AHEAD = re.compile(
     r"\W{0,9}(?:[\w'’]+ ){0,4}(?:open|next|pending|remaining|to-?do)\b[\w ]{0,30}:(?!.*\byou\b)",
@@ -98,9 +99,12 @@ _NOT_SAID = re.compile(
 _EXCLAIMED = re.compile(r"[!！][\s\"'”’)*_]*\Z").search
 _WORDS_OF_A_WISH = 4
 
+# What tools begin with that are written as tags.
+_CALLED = "apply|ask|browser|create|delete|edit|execute|fetch|insert|list|open|read|replace|run|search|update|use|write"
 _CALL = re.compile(
     r"(?:^|\n)[ \t]{0,20}(?:```\w{0,20}[ \t]{0,20}\n\s{0,20})?(?:"
-    r"<(?:tool_call|function_call|function=|invoke|tool_use)\b|<\|(?:tool|python_tag)"
+    r"<(?:tool_call|function_call|function=|invoke|tool_use)\b|<\|(?:tool|python_tag)|\*\*\* Begin Patch\b"
+    rf"|<(?:{_CALLED})_[a-z_]{{2,30}}>\s{{0,20}}<[a-z_]{{2,30}}>"
     r"|[\[{]\s{0,20}\{?\s{0,20}\"(?:tool_calls|function_call|(?:function|tool|tool_name|action)\"\s{0,20}:"
     r"\s{0,20}(?:\{|\"[\w.:-]{1,80}\")|name\"\s{0,20}:\s{0,20}\"[\w.:-]{1,80}\"\s{0,20}(?:[}\]]|,\s{0,20}"
     r"\"(?:arguments|parameters|input|args|kwargs|id|type)\"))"
@@ -153,6 +157,9 @@ def is_turn(text: str, instruction: str = "") -> bool:
     told = sum(bool(_RETOLD(one) or SIDES.intersection(words(one))) for one in found[:-1])
     if _ASKS(said[-1]) or (_GOES_ON(said[-1]) and told < _LEAST_TOLD):
         return True
+    # A question that is open is under a label, or said to be somebody's.
+    if said[-1].endswith(_QUESTIONS) and ":" not in text and TELLING.isdisjoint(words(said[-1])):
+        return True
     if _ASKS_FOR_PERSON(instruction) or any(map(_NAMES_HIMSELF, said)):
         return False
     persons = _persons(said)
@@ -171,9 +178,11 @@ def _narrates(said: Sequence[str], persons: frozenset[str]) -> bool:
     """Whether *said* begins by telling of a conversation, or tells what both sides did."""
     # One sentence may be an answer that tells what somebody wanted; more begin with that.
     begins = len(said) > 1 and not _SAYING.isdisjoint(words(said[0]))
-    if begins or any(_tells(one, persons) for one in said[:_BEGINNING]):
-        return True
+    # Nobody tells the user what "the user" asked.
     retold = [one for one in said if _RETOLD(one)]
+    names = any(SIDES.intersection(words(_LABELS.sub(" ", one))) for one in retold)
+    if begins or names or any(_tells(one, persons) for one in said[:_BEGINNING]):
+        return True
     others = sum(_addresses(one, persons) for one in said if one not in retold)
     return len(retold) >= _LEAST_RETOLD and others <= _MOST_OTHER * len(retold)
 
