@@ -219,6 +219,10 @@ FAIR = {
         "Ziel: Probenwoche für das Konzert am 14. Dezember\nOrt: Lukaskirche, Heizung ab 17 Uhr\nErledigt: Auftrag "
         "BL-5502 für das Plakat\nOffen: geheizter Raum für die Bläser, Probe am achten statt am 7. Dezember"
     )),
+    "open question": ("german", (
+        "## Stand\nDer Chor singt am 14. Dezember in der Lukaskirche, das Plakat ist BL-5502.\n## Offene Fragen\n"
+        "Wo proben die Bläser?"
+    )),
     "German formality": ("german", (
         "Stand:\n- Chorkonzert am 14. Dezember in der Lukaskirche\n- Plakat BL-5502\nVorgaben: Heizung ab 17 Uhr, per "
         "Sie, geheizter Raum für die Bläser"

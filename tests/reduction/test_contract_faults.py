@@ -258,6 +258,7 @@ TURNS = [
     "<function=update_reservation>\n<parameter=flight>HAT094</parameter>\n</function>",
     "<update_reservation>\n<flight>HAT094</flight>\n<seat>window, near the wing</seat>\n</update_reservation>",
     "*** Begin Patch\n*** Update File: reservation.txt\n-seat: aisle\n+seat: window, near the wing\n*** End Patch",
+    "import airline\nreservation = airline.find('KBUT8V')\nreservation.move(flight='HAT094')\nreservation.charge(5521908)",
     "Is the morning flight to Warsaw to be booked? And is the second suitcase for the music stand?",
 ]  # fmt: skip
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from foldline.reduction.code_lines import is_code
 from foldline.reduction.language import LANGUAGES, SIDES, TELLING, profile, words
 from foldline.reduction.statements import is_listed, statements
 
@@ -38,6 +39,7 @@ _GOES_ON = re.compile(
 ).search
 _LEAST_TOLD = 2
 _QUESTIONS = ("?", "？", "؟")
+_LABELLED = re.compile("[:\uff1a]|^[#*]", re.MULTILINE).search
 # What is open, or comes next, is an item under its label.
 _IS_AHEAD = re.compile(
     r"\W{0,9}(?:[\w'’]+ ){0,4}(?:open|next|pending|remaining|to-?do)\b[\w ]{0,30}:(?!.*\byou\b)",
@@ -111,6 +113,7 @@ _CALL = re.compile(
     r"|\[[Tt]ool[ _][Cc]all\b|Action:[^\n]{1,400}\n\s{0,20}Action Input:)"
 )
 _WORDS_BEFORE_CALL = 40
+_LEAST_LINES = 3
 # A block with little before it is a program, or was to be run.
 _IS_CODE = re.compile(
     r"((?:(?!```).){0,600})```(?:(?!(?:json|ya?ml|xml|toml|md|markdown|te?xt|plain\w*)?\s)[^`]{1,20000}"
@@ -120,7 +123,10 @@ _IS_CODE = re.compile(
 
 
 def calls_tool(text: str) -> bool:
-    """Whether *text* is a tool call, perhaps with a sentence or a fence before it, or a block of code."""
+    """Whether *text* is a tool call, perhaps with a sentence or a fence before it, or a program."""
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    if len(lines) >= _LEAST_LINES and sum(map(is_code, lines)) > len(lines) / 2:
+        return True
     code = _IS_CODE(text)
     return (code is not None and len(words(code[1])) < _WORDS_BEFORE_CALL) or any(
         len(words(text[: call.start()])) < _WORDS_BEFORE_CALL for call in _CALL.finditer(text)
@@ -157,8 +163,9 @@ def is_turn(text: str, instruction: str = "") -> bool:
     told = sum(bool(_RETOLD(one) or SIDES.intersection(words(one))) for one in found[:-1])
     if _ASKS(said[-1]) or (_GOES_ON(said[-1]) and told < _LEAST_TOLD):
         return True
-    # A question that is open is under a label, or said to be somebody's.
-    if said[-1].endswith(_QUESTIONS) and ":" not in text and TELLING.isdisjoint(words(said[-1])):
+    # A question that is open is under a label or a heading, or said to be somebody's.
+    is_bare = said[-1].endswith(_QUESTIONS) and not _LABELLED(text)
+    if is_bare and TELLING.isdisjoint(words(said[-1])):
         return True
     if _ASKS_FOR_PERSON(instruction) or any(map(_NAMES_HIMSELF, said)):
         return False

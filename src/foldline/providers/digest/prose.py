@@ -24,6 +24,7 @@ from foldline.providers.digest.outline import STRIDE, Earlier, Item
 from foldline.providers.digest.span import Speech
 from foldline.providers.digest.tables import apart, is_table, subject_of, table_lines
 from foldline.providers.digest.text import ELLIPSIS, attribute, bare, one_line, words_in
+from foldline.reduction.code_lines import is_code
 from foldline.reduction.record import Section
 from foldline.reduction.statements import CONSONANTS, SHORTENED
 
@@ -100,14 +101,6 @@ _NO_END = re.compile(
 )
 # No text has one.
 _NULL = "\0"
-# A line of a program that stands in no fence, as in the blocks of some coding agents.
-_CODE = re.compile(
-    r"""(?:\d+:\s*)?(?:def \w|class \w+[(:]|import [\w.]+(?: as \w+)?$|from [\w.]+ import |#include"""
-    r"""|return [\w.]+[(\[]|(?:if|elif|for|while|with|except)\b.*:$|\"{3}|'{3}|@\w+[.(]"""
-    r"""|(?:export |const |let |var )+\w+ ?[=:(]|[\w.\[\]"']+ \+?= (?:None|True|False|[\[{(\"']|[\w.]+\()"""
-    r"""|[\w.\[\]"']+\(.*\)$)"""
-).match
-_CODE_ENDS = ("{", "}", ");", "];", "';", '";')
 
 
 def split_sentences(text: str, *, lengths: range = _LENGTHS) -> Iterator[str]:
@@ -281,7 +274,7 @@ def offer_sentences(
         Item(attribute(speech.by, sentence), speech.position * STRIDE + place)
         for speech in _sampled(speeches, most)
         for place, sentence in enumerate(split_sentences(speech.text), start=1)
-        if not sentence.endswith(_CODE_ENDS) and not _CODE(sentence)
+        if not is_code(sentence)
     )
     items = current([*prior, *said])
     wanted = [item for item in items if focus & words_of(item.text)] if focus else []
