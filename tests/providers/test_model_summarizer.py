@@ -148,7 +148,13 @@ def test_the_first_and_the_last_line_are_taken_off(reply: ModelStep) -> None:
     """What is returned is the summary alone, however the lines were dressed up and what was thought."""
     assert summarize(reply) == "All is well."
     # What the summary itself is dressed in stays.
-    for text in ("The tag </think>\nis closed.", "**Aims**\nall", "* one\n* two", "# One", "*one* is well"):
+    for text in (
+        "The tag </think>\nis closed.",
+        "**Aims**\nall",
+        "* one\n* two",
+        "# One",
+        "*one* is well",
+    ):
         replies = (f"**{FIRST_LINE}**\n{text}\n{LAST_LINE}", f"{FIRST_LINE} {text}\n{LAST_LINE}")
         assert [*map(summarize, replies)] == [text, text]
 
