@@ -35,6 +35,21 @@ def test_splits_sentences() -> None:
     assert list(split_sentences(text)) == ["A heading of some length", "An item of a list here."]
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("- **Trip Type:** a round trip", "Trip Type: a round trip"),
+        ("The total of it is **$243**", "The total of it is $243"),
+        ("* **ATL to LGA** costs **$122**  ", "ATL to LGA costs $122"),
+        ("**Each part of it is bold**", "Each part of it is bold"),
+        ("- It is **not** allowed, see src/**/*.py", "It is **not** allowed, see src/**/*.py"),
+    ],
+)
+def test_bold_type_leaves_no_mark_alone(line: str, said: str) -> None:
+    """Where markup is stripped from an edge, the mark that belongs to it goes too, and no other."""
+    assert list(split_sentences(line)) == [said]
+
+
 def test_the_number_of_a_day_ends_no_sentence() -> None:
     """Nor does that of a step; a number of three digits or with a point before it does."""
     text = "Der neue Termin ist der 21. März 2027. First steps: 1. Call them now. It is 3.11. See you there quite soon."

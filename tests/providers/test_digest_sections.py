@@ -294,6 +294,22 @@ def test_what_was_said_last_is_said_once() -> None:
     assert lines[Section.LAST] == ("assistant: The ferry left. It rains.",)
 
 
+@pytest.mark.parametrize("budget", range(60, 400, 20))
+def test_a_last_message_that_finds_room_late_is_said_once(budget: int) -> None:
+    """Nor is a sentence of a message for which other lines made room."""
+    sentences = ("The ferry left at dawn.", "The night is over.", "Sleep well, all of you.")
+    last = (" ".join(sentences[1:]), f"{sentences[0]} It rains.")
+    offers = {
+        Section.SAID: [Item(f"assistant: {text}", place) for place, text in enumerate(sentences)],
+        Section.LAST: [Item(f"assistant: {text}", 2 - 2 * n) for n, text in enumerate(last)],
+    }
+    shown = "\n".join(
+        line for lines in share_out(offers, budget=budget, count=len).values() for line in lines
+    )
+
+    assert all(shown.count(text) <= 1 for text in sentences)
+
+
 def test_ids_come_before_requests_that_have_no_precedence() -> None:
     """In a small budget requests have what ids leave, unless some are to come first."""
     asked, ids = [Item("Send two loaves to Bonn.", 0)], [Item(f"ID-{n}", n, "id") for n in range(9)]

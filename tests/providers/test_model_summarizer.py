@@ -129,6 +129,9 @@ def test_secrets_and_long_results_stay_in_the_process() -> None:
         f"\n\n**{FIRST_LINE}**\n\nAll is well.\n\n**{LAST_LINE}**\n\n",
         f"## {FIRST_LINE.rstrip(':').upper()}\nAll is well.\n## {LAST_LINE.rstrip('.').upper()}",
         f"Here it is:\n\n{FIRST_LINE}\nAll is well.\n\n{LAST_LINE}\nTell me what to change.",
+        f"<think>\nFirst line:\n{FIRST_LINE}\n</think>\n\n{FIRST_LINE}\nAll is well.\n{LAST_LINE}",
+        f"It is short.\n</think>\n{FIRST_LINE}\nAll is well.\n{LAST_LINE}",
+        f"<analysis>\nIt is short.\n</analysis>\n<summary>\n{FIRST_LINE}\nAll is well.\n{LAST_LINE}\n</summary>",
         Message(
             role="assistant",
             parts=(ReasoningPart("hm"), TextPart(f"{FIRST_LINE}All is well.\n{LAST_LINE}")),
@@ -142,10 +145,16 @@ def test_secrets_and_long_results_stay_in_the_process() -> None:
     ],
 )
 def test_the_first_and_the_last_line_are_taken_off(reply: ModelStep) -> None:
-    """What is returned is the summary alone, however the lines were dressed up."""
+    """What is returned is the summary alone, however the lines were dressed up and what was thought."""
     assert summarize(reply) == "All is well."
     # What the summary itself is dressed in stays.
-    for text in ("**Aims**\nall", "* one\n* two", "# One", "*one* is well"):
+    for text in (
+        "The tag </think>\nis closed.",
+        "**Aims**\nall",
+        "* one\n* two",
+        "# One",
+        "*one* is well",
+    ):
         replies = (f"**{FIRST_LINE}**\n{text}\n{LAST_LINE}", f"{FIRST_LINE} {text}\n{LAST_LINE}")
         assert [*map(summarize, replies)] == [text, text]
 
@@ -167,7 +176,9 @@ def test_the_first_and_the_last_line_are_taken_off(reply: ModelStep) -> None:
         ("Safe travels! Shall I book the hotel too?", "41 characters without the first line"),
         (f"One.\nTwo.\n{FIRST_LINE}\nThree.", "without the first line"),
         (f"{'x' * 121}\n{FIRST_LINE}\nThree.", "without the first line"),
+        (f"<think>\n{FIRST_LINE}\nOne.\nTwo.\n</think>\nThree.", "without the last line"),
         ("\n" * 200_000 + "*" * 200_000, "without the first line"),
+        ("</think>\n" * 50_000, "without the first line"),
         (
             ChatResponse(messages=(Message.assistant(GOOD),), finish_reason="length"),
             "did not finish its summary: length",

@@ -101,9 +101,12 @@ Your last summary of this record was rejected:
 
 # Three words of English text are about four tokens.
 _WORDS_PER_TOKEN = 0.75
-# Emphasis and heading marks around the first line, and one short line before it, are accepted.
+# Emphasis and heading marks around the first line, and one short line before it, are accepted. Local
+# servers without a parser leave the thoughts of a model in its text, some without their opening tag.
 _BEGINNING = re.compile(
-    r"(?:[^\n]{0,120}\n)?[\s*_#>`\"]*+" + re.escape(FIRST_LINE.rstrip(":")) + r"[*_#`\":.]*+",
+    r"(?s:.*?</(?:think|thinking|analysis)>\s*+)?(?:[^\n]{0,120}\n)?[\s*_#>`\"]*+"
+    + re.escape(FIRST_LINE.rstrip(":"))
+    + r"[*_#`\":.]*+",
     re.IGNORECASE,
 ).match
 # The same around the last line, and after it.

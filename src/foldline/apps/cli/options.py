@@ -186,7 +186,9 @@ class RunOptions(ConfigOptions, frozen=True, kw_only=True):
     state: Annotated[
         str | None, option("FILE", "The reduction of the previous call; it may not exist yet.")
     ] = None
-    force: Annotated[bool, flag("--force", "Fold now, however little has gathered.")] = False
+    force: Annotated[
+        bool, flag("--force", "Fold now, down to the target, however little is beyond it.")
+    ] = False
     skip: Annotated[bool, flag("--skip", "Show the full history.")] = False
     json: JsonOption = False
 

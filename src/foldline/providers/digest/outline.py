@@ -263,6 +263,10 @@ def share_out(
             unsaid[section] = _unsaid(unsaid[section], taken[Section.LAST].texts, section)
         if section is not Section.REQUESTS:
             pick(section, budget, unsaid[section])
+    # What was said last may have more since.
+    pick(
+        Section.SAID, budget, _unsaid(unsaid[Section.SAID], taken[Section.LAST].texts, Section.SAID)
+    )
     pick(Section.SEEN, budget, seen)
     found = _in_order({name: selection.items for name, selection in taken.items()})
     return {name: lay_out(items) for name, items in found.items() if items}

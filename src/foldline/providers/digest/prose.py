@@ -56,6 +56,7 @@ LONGEST = 600
 
 _LENGTHS = range(20, LONGEST + 1)
 _MARKUP = " \t#>*-•|"
+_BOLD = "**"
 # A sentence ends where white space follows one of these.
 _ENDS = ".!?。！？"
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
@@ -139,7 +140,15 @@ def sentence_in(line: str, lengths: range) -> str:
     """Return the sentence in *line* if it has one of *lengths*, else nothing."""
     if len(line) < lengths.start:
         return ""
-    said = one_line(line.strip(_MARKUP))
+    begun = line.lstrip(_MARKUP)
+    said = begun.rstrip(_MARKUP)
+    if _BOLD in said:
+        # The partner of one of these marks is stripped.
+        if line[: len(line) - len(begun)].endswith(_BOLD):
+            said = said.replace(_BOLD, "", 1)
+        if begun.rstrip().endswith(_BOLD):
+            said = "".join(said.rsplit(_BOLD, 1))
+    said = one_line(said)
     return said if len(said) in lengths else ""
 
 
