@@ -75,6 +75,10 @@ def test_rules() -> None:
         "Ground rules: no pushes.",
         "My rule for you: no emojis.",
         "1) Never push to main.",
+        "2. Always run the tests.",
+        "3. Antworte immer auf Deutsch.",
+        "Use Decimal, no floats.",
+        "Run the tests before each commit.",
         "Correction: set the deploy port to 7443.",
         "Change of plan: the port is another one.",
         "The retry limit is now 7.",
@@ -153,6 +157,8 @@ def test_a_rule(sentence: str) -> None:
         "I hate this error.",
         "Call me back later.",
         "Use it again, not sure what happens.",
+        "Look at the log, no rush.",
+        "Fix it in every file.",
         "I want all of these flights cancelled.",
         "I want everything to work.",
         "The report is brief, and all is fine now.",
@@ -216,11 +222,16 @@ def test_what_is_a_rule_stays_one() -> None:
 
 
 def test_what_a_list_of_rules_has() -> None:
-    """Each line of a list that is called one of rules is a rule, and what stands after it is none."""
-    text = "Here are my rules for you:\n\n1. pnpm in this repo. It is small.\n- tabs, please\n\nFix it now."
+    """Each line of a list that is called one of rules is a rule, once, and what stands after it is none."""
+    text = "Here are my rules for you:\n\n1. pnpm in this repo. It is small.\n- tabs, please\n2. Never push.\n\nFix it now."
     items = offer_rules(said(text), prior=(), asked=())
 
-    assert {item.text for item in items} == {"pnpm in this repo.", "It is small.", "tabs, please"}
+    assert {item.text for item in items} == {
+        "1. pnpm in this repo.",
+        "It is small.",
+        "tabs, please",
+        "2. Never push.",
+    }
 
 
 def test_a_text_has_a_rule_if_a_person_may_have_typed_it() -> None:

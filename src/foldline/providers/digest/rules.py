@@ -33,7 +33,8 @@ _FIRST = (
     r"|in particular|in general|from now on|for now|however|again|just|try to|let['’]?s|i said|actually"
     r"|really|that)\b[,:!]? +)"
 )
-_LEAD = rf"(?:\d{{1,2}}\) )?{_FIRST}*(?!{_FIRST})"
+_STEP = r"(?:\d{1,2}[.)] )?"
+_LEAD = rf"{_STEP}{_FIRST}*(?!{_FIRST})"
 # When and where the rule holds.
 _CASE = (
     r"(?:(?:when|whenever|if|before|after|for|unless|until|while|once|in|on|as)\b"
@@ -60,7 +61,9 @@ _ORDER = (
     r"(?!a moment\b|case\b|detail\b|my\b|our\b|that\b|the\b|this\b|time\b|your\b)\w"
     r"|instead of\b|stop \w+ing\b|call me (?!a\b|at\b|back\b|if\b|later\b|on\b|when\b)\w"
     # "Use pnpm, not npm", "We don't use semicolons"
-    rf"|(?:we )?{_VERB} [^,;:?!]{{1,80}}, not (?!because\b|just\b|only\b|sure\b|that\b|yet\b)\w"
+    rf"|(?:we )?{_VERB} [^,;:?!]{{1,80}}, (?:not (?!because\b|just\b|only\b|sure\b|that\b|yet\b)\w"
+    r"|no (?!hurry\b|matter\b|need\b|problem\b|rush\b|worr)\w)"
+    rf"|{_VERB} [^,;:?!]{{1,80}} (?:after|before) (?:each|every) \w"
     rf"|we (?:{_NOT}|always|never|only) (?:allow|commit|deploy|log|merge|mix|mock|push|share|ship|store"
     r"|use|write)\b(?! (?:it|that|the|these|this|those)\b)|you (?:are not|aren['’]t) allowed\b"
     r"|you (?:must|should|shall|may|have to|need to)(?: not| only| always| never)\b|you can only\b|you are (?:always|never|only) to\b"
@@ -152,7 +155,7 @@ _ABROAD = (
     r"|me chamo|meu nome é|sou (?:alérgic|vegan|vegetarian)|mi chiamo|sono (?:allergic|vegan|vegetarian))"
 )
 _STRICT = re.compile(
-    rf"{_LEAD}{_CASE}{_LEAD}{_ORDER}|(?:(?:also|and|please) )?{_KEPT}|{_LABEL} \S|{_ABROAD}",
+    rf"{_LEAD}{_CASE}{_LEAD}{_ORDER}|(?:(?:also|and|please) )?{_KEPT}|{_LABEL} \S|{_STEP}{_ABROAD}",
     re.IGNORECASE,
 ).match
 # What begins inside a sentence.
@@ -173,11 +176,10 @@ _PREFERENCE = re.compile(rf"{_LEAD}{_CASE}{_LEAD}(?:{_WISH})", re.IGNORECASE).ma
 _WANTED = re.compile(f"{_WANT}|{_FACT}", re.IGNORECASE).search
 _CHANGED = re.compile(rf"{_LEAD}(?:{_CHANGE})", re.IGNORECASE).match
 _TAKEN_BACK = re.compile(_LEAD + _BACK, re.IGNORECASE).match
-# A list of rules, and what its lines begin with.
+# A list of rules.
 _LIST = re.compile(
     rf"(?im)^[ \t#*]{{0,9}}{_LABEL}[ \t*]{{0,9}}$((?:\n[ \t]*(?:(?:[-*+•]|\d{{1,2}}[.)])[ \t].*)?)+)"
 ).findall
-_MARK = re.compile(r"(?m)^[ \t]*(?:[-*+•]|\d{1,2}[.)])[ \t]+")
 # What is about the writer tells, and does not ask.
 _OWN = re.compile(r"\b(?:i|my|me|we|our)\b", re.IGNORECASE).search
 # One of these is in every English sentence that a pattern here takes, and in most others written
@@ -207,7 +209,7 @@ _SIGNS = frozenset(
 # Signs that are none without a word beside them, and those words.
 _WEAK = re.findall(
     r"\w+",
-    "all allowed auf call cannot can't each have ich may mustn't name need no not shall shouldn't"
+    "all allowed auf call cannot can't have ich may mustn't name need no not shall shouldn't"
     " simple t want".replace("'", ""),
 )
 _BESIDE = re.findall(
@@ -321,7 +323,7 @@ def rules_in(texts: Iterable[str]) -> Iterator[str]:
 
 def _listed(texts: Sequence[str]) -> Iterator[str]:
     for one in chain.from_iterable(map(_LIST, texts)):
-        yield from split_sentences(_MARK.sub("", one), lengths=_LENGTHS)
+        yield from split_sentences(one, lengths=_LENGTHS)
 
 
 def _said(texts: Sequence[str], *, is_typed: bool) -> Iterator[str]:
