@@ -88,9 +88,7 @@ def _short_words(length: int) -> str:
 
 
 # What begins a sentence in English, and follows no number of a day.
-_BEGINS = (
-    "Also|Always|And|Ask|But|Do|Don|If|It|I|Make|Never|No|Not|Only|Please|So|That|The|Then|This|Use|We|You"
-)
+_BEGINS = "Also|Always|And|Ask|But|Do|Don|If|It|I|Make|Never|No|Not|Only|Please|So|That|The|Then|This|Use|We|You"
 # A full stop after a letter alone, a short word, or the number of a day or of a step ("21. März",
 # "2. Call them") ends no sentence. It stands first, as a pattern that begins so is searched fast.
 _NO_END = re.compile(
