@@ -484,3 +484,26 @@ def test_quotes_make_no_view_larger(*, layers: bool) -> None:
         state = reduced.state
         history.append(Message.assistant("Done."))
     assert folds > 10
+
+
+def test_quotes_make_no_view_larger_beside_a_summary_that_takes_all_its_room() -> None:
+    """How long a summary gets is known after the quotes are chosen: then more of them give way."""
+
+    def filled(request: SummaryRequest) -> str:
+        return "the weather is fine " * (request.budget // 4)
+
+    history, state = History(), None
+    one = reducer(ScriptedSummarizer(repeat=filled))
+    sizes: list[tuple[int, int]] = []
+    for turn in range(8):
+        history.append(Message.user(f"Order {turn}: {TEXT}"))
+        before = view_tokens(history, state)
+        reduced = one.reduce_sync(history, state=state)
+        if reduced.event.status == "performed":
+            sizes.append((before, reduced.event.reduced_tokens))
+        state = reduced.state
+        history.append(Message.assistant("Done."))
+
+    # The first fold brings the words around a summary and quotes.
+    assert len(sizes) > 4
+    assert all(after < before for before, after in sizes[1:])
