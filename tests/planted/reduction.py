@@ -380,12 +380,28 @@ a rule gives way like any request
 questions take the room of older statements
 - for less in range(quote.weight + 1):
 + for less in range(len(Weight)):
+what was clipped stays so
+- return not self.text or (self.kind == "user" and not self.is_whole)
++ return not self.text
+a paste is no paste
+- if not self.is_whole or len(self.text) > TYPED:
++ if False:
 a long user message is not quoted at all
 - text = clip_text(whole, limit=limit, counter=counter, note=note)
 + text = whole if counter.count(whole) <= limit else ""
 a message that is quoted already cannot be pinned
 - if kind == "pin" or at not in known or at in again}
 + if at not in known or at in again}
+
+reduction/said.py: reduction/test_unsaid.py
+a reminder lifts a ban
+- (without_reminders(one.text) for one in self._request.messages if one.is_from_user)
++ (one.text for one in self._request.messages if one.role == "user")
+
+reduction/evidence.py: reduction/test_evidence.py
+a reminder says that a task is done
+- if message.is_from_user and len(text := without_reminders(message.text)) <= TYPED:
++ if message.role == "user" and len(text := message.text) <= TYPED:
 
 reduction/fitting.py: agent/test_pins.py
 a pinned result is cleared
