@@ -386,6 +386,9 @@ what was clipped stays so
 a paste is no paste
 - if not self.is_whole or len(self.text) > TYPED:
 + if False:
+every paste is read at every fold
+- if quote.tokens <= self._left[quote.weight] or quote.weight is Weight.PASTE:
++ if quote.tokens <= self._left[quote.weight]:
 a long user message is not quoted at all
 - text = clip_text(whole, limit=limit, counter=counter, note=note)
 + text = whole if counter.count(whole) <= limit else ""

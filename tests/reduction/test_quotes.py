@@ -406,7 +406,7 @@ def test_pastes_are_read_only_while_there_is_room() -> None:
         pages = [Message.user(f"A line of page {at}.\n" * 400) for at in range(size)]
         history = History(pages, counter=Counting())
         before = Counting.calls
-        of_all(history, budget=budget_of(CONFIG, window=8_000))
+        of_all(history, budget=budget_of(CONFIG, window=12_000))
         calls.append(Counting.calls - before)
 
     assert calls[0] == calls[1]
