@@ -146,6 +146,8 @@ _ABROAD = (
     r"|quasi|quello|questo|schon|va|war|wie)\b)[^\W\d_]{2,20}(?:-moi|-me)?(?: bitte| mir| uns)? "
     r"(?:immer(?! noch\b)|nie(?:mals)?|stets|toujours|siempre|sempre)\b"
     r"|bitte (?:[^\W\d_]{1,20} ){1,4}(?:immer|keine?n?|nicht|nie(?:mals)?|nur)\b"
+    r"|[^\W\d_]{2,20} (?:sie )?(?:mir )?bitte (?:keine?n?|nicht|nie(?:mals)?|nur)\b"
+    r"|no (?!(?:dices|haces|puedes|quieres|sabes|tienes)\b)[^\W\d_]{2,20}[ae]s (?:m[aá]s|nada|nunca)\b"
     r"|antworten?(?: sie)?(?: bitte| mir| uns){0,2} (?:auf|in)\b|réponde?[sz]?(?:-moi)? en\b"
     r"|(?:responde|contesta)(?:me)? en\b|respond[ae](?:-me)? em\b|rispondi(?:mi)? in\b"
     r"|frage?(?:n sie)? mich,? (?:bevor|vorher|zuerst)\b|demande[sz]?-moi (?:avant|d['’]abord)\b"
@@ -214,7 +216,7 @@ _WEAK = re.findall(
 )
 _BESIDE = re.findall(
     r"\w+",
-    "borres cambies do don escribas expect hagas like me modifiques my olvides quiero toques use"
+    "borres cambies do don escribas expect hagas like mas me modifiques my nada olvides quiero toques use"
     " uses want you",
 )
 _FIRST_SIGNS = _SIGNS.difference(_WEAK).union(_BESIDE)
