@@ -3,8 +3,12 @@
 import pytest
 
 from foldline.history.messages import Role
-from foldline.providers.digest.rules import has_rule, is_rule, offer_rules
+from foldline.providers.digest.rules import has_rule, offer_rules, rules_in
 from foldline.providers.digest.span import Speech
+
+
+def is_rule(sentence: str) -> bool:
+    return [*rules_in([sentence])] == [sentence]
 
 
 def said(*texts: str, role: Role = "user") -> list[Speech]:

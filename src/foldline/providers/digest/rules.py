@@ -20,7 +20,7 @@ from foldline.reduction.commands import NOW_ON
 from foldline.reduction.statements import TYPED
 
 
-__all__ = ["has_rule", "is_rule", "offer_rules", "rules_in"]
+__all__ = ["has_rule", "offer_rules", "rules_in"]
 
 
 _MOST_RULES = 200
@@ -254,11 +254,6 @@ _BACKS = frozenset(["again", "all", "anymore", "anyway", "decided", "longer", "m
 }
 _QUOTED = re.compile(r"(?m)^[ \t]*>.*$")
 _CODE = re.compile(r"[;{}]$|=>|\);|^\W*\d+[:\s]|\w(?:Error|Exception):|\x1b")
-
-
-def is_rule(sentence: str) -> bool:
-    """Whether the user asks in *sentence* that something be done always, never or in a certain way."""
-    return len(sentence) in _LENGTHS and any(_is_asked(*one) for one in _signed([sentence]))
 
 
 def _is_asked(sentence: str, signs: AbstractSet[str]) -> bool:
