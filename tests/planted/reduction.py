@@ -21,7 +21,7 @@ the last user message is not pinned
 - return user if user is not None and user < self.cut else None
 + return None
 
-reduction/fold.py: agent/test_reducer.py::test_quotes_make_no_view_larger_beside_a_summary_that_takes_all_its_room
+reduction/fold.py: agent/test_view_size.py
 quotes of users have room whatever leaves the view
 - most = view_tokens(history, task.active) - 1 if task.cut > task.above else budget.fitted
 + most = budget.fitted

@@ -169,12 +169,12 @@ _WORK_SHARES = {
     Section.DELETED: 4,
     Section.COMMITS: 13,
     Section.USED: 30,
-    Section.VALUES: 4,
     Section.SEEN: 13,
     Section.OPEN: 6,
     Section.RULES: 6,
     Section.DECISIONS: 6,
     Section.FAILED: 4,
+    Section.VALUES: 4,
     Section.SAID: 15,
     Section.TOOLS: 8,
     Section.REQUESTS: 10,
@@ -290,11 +290,10 @@ def _shares(offers: Mapping[Section, Sequence[Item]], budget: int) -> Mapping[Se
     if not any(offers.get(section) for section in _WORK):
         return _TALK_SHARES
     if budget >= _LEAST_SAID:
-        return _WORK_SHARES
-    # There what is set comes last, as its call is told.
-    shares = {**_WORK_SHARES, Section.SAID: 0}
-    del shares[Section.VALUES]
-    return {**shares, Section.VALUES: 2}
+        # What holds comes before what was only seen.
+        order = (*FIRST, Section.USED, Section.VALUES, *_WORK_SHARES)
+        return {section: _WORK_SHARES[section] for section in order}
+    return {**_WORK_SHARES, Section.SAID: 0, Section.VALUES: 2}
 
 
 def _strong(items: Sequence[Item], budget: int) -> Sequence[Item]:
