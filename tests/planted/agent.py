@@ -415,7 +415,8 @@ a rule that is no rule by itself is lost at the next fold
 - texts = distinct([*rules_in(asked), *prior, *rules_in(new)])
 + texts = distinct([*rules_in(asked), *rules_in(prior), *rules_in(new)])
 lists of rules are not read
-- yield from _listed(batch) if is_typed else ()
+- map(_LIST, batch)) if is_typed else ():
++ ()) if is_typed else ():
 what is called a rule is none
 - |{_LABEL} \S|
 + |

@@ -244,14 +244,12 @@ _CHANGES = frozenset(
         "now move moves shift shifts cut increased lowered moved postponed raised reduced shifted",
     )
 )
-_BACKS = frozenset(["again", "all", "anymore", "anyway", "decided", "longer", "more", "now"]) | {
-    "ban",
-    "limit",
-    "request",
-    "restriction",
-    "rule",
-    "wish",
-}
+_BACKS = frozenset(
+    re.findall(
+        r"\w+",
+        "again all anymore anyway decided longer more now ban limit request restriction rule wish",
+    )
+)
 _QUOTED = re.compile(r"(?m)^[ \t]*>.*$")
 _CODE = re.compile(r"[;{}]$|=>|\);|^\W*\d+[:\s]|\w(?:Error|Exception):|\x1b")
 
@@ -314,13 +312,9 @@ def rules_in(texts: Iterable[str]) -> Iterator[str]:
     """Yield the rules in *texts* of the user, word for word."""
     for is_typed, alike in groupby(texts, key=lambda text: len(text) <= TYPED):
         for batch in batches(map(_unquoted, alike)):
-            yield from _listed(batch) if is_typed else ()
+            for one in chain.from_iterable(map(_LIST, batch)) if is_typed else ():
+                yield from split_sentences(one, lengths=_LENGTHS)
             yield from _said(batch, is_typed=is_typed)
-
-
-def _listed(texts: Sequence[str]) -> Iterator[str]:
-    for one in chain.from_iterable(map(_LIST, texts)):
-        yield from split_sentences(one, lengths=_LENGTHS)
 
 
 def _said(texts: Sequence[str], *, is_typed: bool) -> Iterator[str]:
