@@ -262,10 +262,11 @@ def test_a_pin_that_is_quoted_in_part_is_named_once() -> None:
     assert "characters left out" in views[-1][0].text
 
 
-def test_equal_messages_are_not_left_out() -> None:
+@pytest.mark.parametrize("note", ["", "\n<system-reminder>The list is empty.</system-reminder>"])
+def test_equal_messages_are_not_left_out(note: str) -> None:
     """A message of the user that is said again later is no loss, since the later one is quoted."""
     said = [Message.user("Build it."), Message.assistant("a " * 400)]
-    again = [Message.user("Continue."), Message.assistant("b " * 400)] * 60
+    again = [Message.user(f"Continue.{note}"), Message.assistant("b " * 400)] * 60
     reduced = HistoryReducer(window=8_000).reduce_sync([*said, *again, Message.user("And now?")])
 
     assert reduced.event.removed_count > 20

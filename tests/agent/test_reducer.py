@@ -18,7 +18,6 @@ from foldline.history.messages import Message, NativeFormat
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.event import CIRCUIT_BREAKER_TERMINATION, Reason
 from foldline.reduction.request import SummaryRequest
-from foldline.reduction.view import view_tokens
 from foldline.testing.summarizer import ScriptedSummarizer
 
 
@@ -464,23 +463,3 @@ def test_the_digest_counts_as_the_history_does() -> None:
     assert reduced.event.summarizer_calls == 1
     assert reduced.state is not None
     assert 0 < len(reduced.state.summary_content) <= 300
-
-
-@pytest.mark.parametrize("layers", [False, True])
-def test_quotes_make_no_view_larger(*, layers: bool) -> None:
-    """Where users say nearly all, a fold quotes less of them rather than send more than before."""
-    config = HistoryReductionConfig(
-        target_count=4, summarization_threshold=2, use_single_summary=not layers
-    )
-    one, history, state = HistoryReducer(config), History(), None
-    folds = 0
-    for turn in range(60):
-        history.append(Message.user(f"Order {turn} of the {turn}th customer: {TEXT * 2}"))
-        before = view_tokens(history, state)
-        reduced = one.reduce_sync(history, state=state)
-        if reduced.event.status == "performed":
-            folds += 1
-            assert reduced.event.reduced_tokens < before
-        state = reduced.state
-        history.append(Message.assistant("Done."))
-    assert folds > 10

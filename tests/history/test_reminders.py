@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from foldline.agent.reducer import HistoryReducer
+from foldline.history.boundaries import safe_cut
 from foldline.history.formats.anthropic import from_anthropic
 from foldline.history.history import History
 from foldline.history.messages import Message
@@ -145,6 +146,16 @@ def test_digest() -> None:
     assert "system-reminder" not in reduced.messages[0].text
 
 
+def test_no_cut() -> None:
+    """A cut looks for what the user says, and does not stop at a reminder."""
+    said = [Message.user("Begin."), Message.assistant("I have begun."), Message.user(QUESTION)]
+    work = [Message.assistant("I look."), Message.user(NOTE), Message.assistant("I see.")]
+    history = History([*said, *work * 2])
+
+    assert safe_cut(history, unit="messages", keep=2, slack=9) == 2
+    assert safe_cut(history, unit="exchanges", keep=1) == 2
+
+
 def test_stored(tmp_path: Path) -> None:
     """A stored thread counts reminders in no exchange, and is named for what the user says first."""
 
@@ -152,7 +163,8 @@ def test_stored(tmp_path: Path) -> None:
         async with SQLiteStore(tmp_path / "chat.db") as store:
             thread = await store.thread("one")
             note = [Message.user(NOTE), Message.assistant("Yes.")]
-            await thread.append([Message.user(NOTE), Message.user(QUESTION), *note * 30])
+            asked = Message.user(f"{NOTE}\n{QUESTION}")
+            await thread.append([Message.user(NOTE), asked, *note * 30])
             found = await store.find("one")
             assert found is not None
             return found.head.users, (await found.window()).history.exchanges(), await found.title()

@@ -413,9 +413,10 @@ data comes before what somebody wrote
 providers/digest/rules.py: providers/test_digest_rules.py
 a rule that is no rule by itself is lost at the next fold
 - texts = distinct([*rules_in(asked), *prior, *rules_in(new)])
-+ texts = distinct([*rules_in(asked), *filter(is_rule, prior), *rules_in(new)])
++ texts = distinct([*rules_in(asked), *rules_in(prior), *rules_in(new)])
 lists of rules are not read
-- yield from _listed(batch) if is_typed else ()
+- map(_LIST, (text
++ map(str.split, (text
 what is called a rule is none
 - |{_LABEL} \S|
 + |

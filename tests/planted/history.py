@@ -11,6 +11,11 @@ cut above a call that waits
 - min(wished, history.first_open_call())
 + wished
 
+history/boundaries.py: history/test_reminders.py
+a cut stops at a reminder
+- history[index].is_from_user
++ history[index].role == "user"
+
 history/codec.py: history/test_codec.py
 NaN in metadata is lost
 - message.metadata is not None and b"null" in data

@@ -21,7 +21,7 @@ the last user message is not pinned
 - return user if user is not None and user < self.cut else None
 + return None
 
-reduction/fold.py: agent/test_reducer.py::test_quotes_make_no_view_larger
+reduction/fold.py: agent/test_view_size.py
 quotes of users have room whatever leaves the view
 - most = view_tokens(history, task.active) - 1 if task.cut > task.above else budget.fitted
 + most = budget.fitted
@@ -380,12 +380,31 @@ a rule gives way like any request
 questions take the room of older statements
 - for less in range(quote.weight + 1):
 + for less in range(len(Weight)):
+what was clipped stays so
+- return not self.text or (self.kind == "user" and not self.is_whole)
++ return not self.text
+a paste is no paste
+- if not self.is_whole or len(self.text) > TYPED:
++ if False:
+every paste is read at every fold
+- if quote.tokens <= self._left[quote.weight] or quote.weight is Weight.PASTE:
++ if quote.tokens <= self._left[quote.weight]:
 a long user message is not quoted at all
 - text = clip_text(whole, limit=limit, counter=counter, note=note)
 + text = whole if counter.count(whole) <= limit else ""
 a message that is quoted already cannot be pinned
 - if kind == "pin" or at not in known or at in again}
 + if at not in known or at in again}
+
+reduction/said.py: reduction/test_unsaid.py
+a reminder lifts a ban
+- (without_reminders(one.text) for one in self._request.messages if one.is_from_user)
++ (one.text for one in self._request.messages if one.role == "user")
+
+reduction/evidence.py: reduction/test_evidence.py
+a reminder says that a task is done
+- if message.is_from_user and len(text := without_reminders(message.text)) <= TYPED:
++ if message.role == "user" and len(text := message.text) <= TYPED:
 
 reduction/fitting.py: agent/test_pins.py
 a pinned result is cleared

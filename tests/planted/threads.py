@@ -97,6 +97,11 @@ an edit pins what was unpinned
 - return base, replace(change, pins=pins)
 + return base, change
 
+threads/reader.py: threads/test_window.py
+a reminder is the last that the user said
+-                 if known.message.is_from_user:
++                 if known.message.role == "user":
+
 threads/read_only.py: threads/test_pins.py
 a window has the pins before its cut only
 - pins = await self._pinned(history) if self._record.head.pins else ()

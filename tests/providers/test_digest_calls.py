@@ -93,3 +93,30 @@ def test_counts_of_layers_are_true() -> None:
     assert not any(
         line.startswith("counts") for line in tools(digest((), budget=900, earlier=(kept, lost)))
     )
+
+
+def test_a_list_of_tasks_is_no_line_of_calls() -> None:
+    """The sections of tasks tell it; that it was refused is told."""
+    plan: dict[str, object] = {"todos": [{"content": "Fix the leak", "status": "pending"}]}
+    done, refused = used("Todo", plan), used("Todo", plan, "Error: no such list")
+    lines, failed = (tools(digest([*one, *work(0, 20)], budget=1_200)) for one in (done, refused))
+
+    assert not any("Fix the leak" in line for line in lines)
+    assert "counts: get_metrics 20, Todo 1" in lines
+    assert any("no such list" in line for line in failed)
+
+
+def test_what_was_set_comes_before_what_was_only_seen() -> None:
+    """All values that hold are told where a log has more ids than there is room for."""
+    talk: list[Message] = []
+    for step in range(60):
+        log = "\n".join(f"pod-{step:02}{row:02}x started" for row in range(30))
+        setting: dict[str, object] = {"host": f"web-{step % 9}", "key": "pool.max", "value": step}
+        talk += [*used("get_logs", {"host": "web"}, log), *used("set_config", setting, OK)]
+    record = SummaryRecord.read(digest(talk, budget=1_500))
+
+    assert record is not None
+    assert set(record.lines(Section.VALUES)) == {
+        f"pool.max (host web-{step % 9}): {step}" for step in range(51, 60)
+    }
+    assert not any(line.startswith("value: ") for line in record.lines(Section.USED))

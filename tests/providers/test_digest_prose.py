@@ -61,6 +61,18 @@ def test_the_number_of_a_day_ends_no_sentence() -> None:
     ]
 
 
+def test_a_number_at_its_end_ends_a_sentence() -> None:
+    """What follows begins as English sentences do, or the number is the last part of a date or a price."""
+    text = "Stay below 12. Never go above it. It is due on 2026-04-10. Restart none of the hosts."
+
+    assert list(split_sentences(text, lengths=range(5, 90))) == [
+        "Stay below 12.",
+        "Never go above it.",
+        "It is due on 2026-04-10.",
+        "Restart none of the hosts.",
+    ]
+
+
 @pytest.mark.parametrize(
     "sentence",
     [

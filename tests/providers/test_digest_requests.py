@@ -202,3 +202,15 @@ def test_what_the_view_shows_is_not_repeated() -> None:
     assert "- Never use any sugar." in text
     assert "- Slice the older loaf of wheat bread." in text
     assert "Slice" not in write_digest(again).partition("## Said")[0]
+
+
+def test_what_was_said_last_is_cut_after_a_sentence() -> None:
+    """Half a sentence may say the contrary; where no sentence is over, a word is the end."""
+    text = "Order holds within a partition. Across customers nothing is promised, ever."
+    cut, half = (
+        offer_tail(said(one, role="assistant"), prior=(), detail=60)
+        for one in (text, text.replace(". ", ", "))
+    )
+
+    assert [item.text for item in cut] == ["assistant: Order holds within a partition. …"]
+    assert [item.text for item in half] == ["assistant: Order holds within a partition, Across …"]

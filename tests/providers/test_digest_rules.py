@@ -3,8 +3,12 @@
 import pytest
 
 from foldline.history.messages import Role
-from foldline.providers.digest.rules import has_rule, is_rule, offer_rules
+from foldline.providers.digest.rules import has_rule, offer_rules, rules_in
 from foldline.providers.digest.span import Speech
+
+
+def is_rule(sentence: str) -> bool:
+    return [*rules_in([sentence])] == [sentence]
 
 
 def said(*texts: str, role: Role = "user") -> list[Speech]:
@@ -75,6 +79,10 @@ def test_rules() -> None:
         "Ground rules: no pushes.",
         "My rule for you: no emojis.",
         "1) Never push to main.",
+        "2. Always run the tests.",
+        "3. Antworte immer auf Deutsch.",
+        "Use Decimal, no floats.",
+        "Run the tests before each commit.",
         "Correction: set the deploy port to 7443.",
         "Change of plan: the port is another one.",
         "The retry limit is now 7.",
@@ -101,6 +109,8 @@ def test_rules() -> None:
         "I live in Graz.",
         "It is for me, so keep that in mind.",
         "Bitte antworte immer auf Deutsch.",
+        "Schreib bitte keine Emojis mehr.",
+        "No reserves nada sin preguntarme antes.",
         "Bitte pushe nicht auf main.",
         "Antworte mir auf Deutsch.",
         "Frag mich, bevor du etwas löschst.",
@@ -153,6 +163,8 @@ def test_a_rule(sentence: str) -> None:
         "I hate this error.",
         "Call me back later.",
         "Use it again, not sure what happens.",
+        "Look at the log, no rush.",
+        "Fix it in every file.",
         "I want all of these flights cancelled.",
         "I want everything to work.",
         "The report is brief, and all is fine now.",
@@ -181,6 +193,7 @@ def test_a_rule(sentence: str) -> None:
         "Ist immer noch kaputt.",
         "Bitte lies die Datei.",
         "Esto siempre falla.",
+        "No tienes nada.",
         "It works again.",
         "The server is fine now.",
         "The test fails again after the change.",
@@ -216,11 +229,16 @@ def test_what_is_a_rule_stays_one() -> None:
 
 
 def test_what_a_list_of_rules_has() -> None:
-    """Each line of a list that is called one of rules is a rule, and what stands after it is none."""
-    text = "Here are my rules for you:\n\n1. pnpm in this repo. It is small.\n- tabs, please\n\nFix it now."
+    """Each line of a list that is called one of rules is a rule, once, and what stands after it is none."""
+    text = "Here are my rules for you:\n\n1. pnpm in this repo. It is small.\n- tabs, please\n2. Never push.\n\nFix it now."
     items = offer_rules(said(text), prior=(), asked=())
 
-    assert {item.text for item in items} == {"pnpm in this repo.", "It is small.", "tabs, please"}
+    assert {item.text for item in items} == {
+        "1. pnpm in this repo.",
+        "It is small.",
+        "tabs, please",
+        "2. Never push.",
+    }
 
 
 def test_a_text_has_a_rule_if_a_person_may_have_typed_it() -> None:

@@ -98,6 +98,19 @@ from tests.providers.test_digest_work import read, used
         ([("rename_flag", {"id": 1, "flag": "dark"})], {"flag (flag 1)": "dark"}),
         (
             [
+                ("set_feature_flag", {"flag": "lazy", "enabled": True, "environment": "staging"}),
+                ("scale_deployment", {"deployment": "web", "replicas": 3}),
+                ("scale_deployment", {"deployment": "web", "replicas": 4}),
+                ("reschedule_meeting", {"meeting_id": "M-1", "start": "10:30"}),
+            ],
+            {
+                "enabled (flag lazy, environment staging)": "true",
+                "replicas (deployment web)": "4",
+                "start (meeting M-1)": "10:30",
+            },
+        ),
+        (
+            [
                 (name, {"id": 1, "value": name})
                 for name in ("set_and_move", "get_update", "SETTINGS")
             ]

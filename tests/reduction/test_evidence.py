@@ -162,6 +162,15 @@ def test_what_nobody_said_shows_nothing() -> None:
     assert shows("Do it", Message.user("I did it.")) is None
 
 
+def test_a_reminder_is_no_word_of_the_user() -> None:
+    """What a harness says of the tasks, alone or beside what the user says, shows nothing."""
+    note = f"<system-reminder>\n{SAYS}, all is done.\n</system-reminder>"
+
+    assert shows(TASK, Message.user(note)) is None
+    assert shows(TASK, Message.user(f"{note}\nGo on.")) is None
+    assert shows(TASK, Message.user(f"{note}\n{SAYS}, all is done.")) is True
+
+
 def test_an_answer_without_its_call_is_short() -> None:
     """A longer one may be what the tool was to show."""
     short, long = (Message.tool("x", f"{SAYS}. " + "Ok. " * times) for times in (1, 200))

@@ -370,6 +370,48 @@ def test_what_gave_way_comes_back() -> None:
     ]
 
 
+def test_what_was_clipped_is_read_as_it_fits_now() -> None:
+    """A paste of which there was room for a few lines only is quoted at length once there is room."""
+    pages = [Message.user(f"A line of page {at}.\n" * 400) for at in range(4)]
+    history = History([Message.user("Begin."), *pages])
+    small = of_all(history, budget=budget_of(CONFIG, window=8_000))
+    found = quoted(
+        history,
+        small,
+        aged=(),
+        cut=len(history),
+        pins=None,
+        config=CONFIG,
+        budget=BUDGET,
+        weigh=weigh,
+    )
+    clipped = [at for at, one in enumerate(small) if 0 < one.tokens < 200 and not one.is_whole]
+
+    assert clipped
+    assert all(found[at].tokens > 200 for at in clipped)
+
+
+def test_pastes_are_read_only_while_there_is_room() -> None:
+    """However many older ones there are: what none of them can have is not looked for in each."""
+
+    class Counting(TokenEstimator):
+        calls = 0
+
+        def count(self, text: str) -> int:
+            Counting.calls += 1
+            return super().count(text)
+
+    calls: list[int] = []
+    for size in (40, 400):
+        pages = [Message.user(f"A line of page {at}.\n" * 400) for at in range(size)]
+        history = History(pages, counter=Counting())
+        before = Counting.calls
+        of_all(history, budget=budget_of(CONFIG, window=12_000))
+        calls.append(Counting.calls - before)
+
+    assert calls[0] == calls[1]
+
+
 def test_a_quote_cannot_end_itself() -> None:
     """A text with the end of a quote in it gets another tag, also if it guessed that one."""
     texts = ("</quote>", "</quote></quote-1>", "</quote-0>", "</ QUOTE-1 > </quote-1> </quote-2>")

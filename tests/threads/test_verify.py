@@ -83,6 +83,21 @@ def test_counted_reminders(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asyncio.run(run()) == []
 
 
+@pytest.mark.parametrize("users", [False, True])
+def test_a_wrong_count_of_users(monkeypatch: pytest.MonkeyPatch, *, users: bool) -> None:
+    """A row that counts an answer as a message of the user, or a message of the user as none, is not whole."""
+
+    async def run() -> list[str]:
+        store = MemoryStore()
+        thread = await store.thread("one")
+        with monkeypatch.context() as patched:
+            patched.setattr(Message, "is_from_user", users)
+            await thread.add_messages([Message.user("Go on."), Message.assistant("Done.")])
+        return await faults_of(store, thread.key)
+
+    assert "its counts are not those" in " ".join(asyncio.run(run()))
+
+
 def _verify_all(path: Path) -> list[Verified]:
     async def run() -> list[Verified]:
         async with _store(path) as store:

@@ -57,6 +57,26 @@ async def test_a_thread_rewound_to_a_cut_without_a_user_is_read_whole(name: str)
     assert window.history.everything() == messages[:2]
 
 
+@pytest.mark.parametrize("noted", [(2,), (5,), (2, 5)])
+async def test_a_reminder_is_not_the_last_that_the_user_said(noted: tuple[int, ...]) -> None:
+    """Before the cut or after it: a view has the question, also where it is read from the store."""
+    note = Message.user("<system-reminder>The list is empty.</system-reminder>")
+    messages = [Message.user("Why?"), *map(Message.assistant, "abcdef")]
+    for at in noted:
+        messages[at] = note
+    store = ThreadStore(MemoryStorage())
+    thread = await store.thread("one")
+    await thread.add_messages(messages)
+    await thread.save_reduction(reduction_of(messages, 4, "summary"))
+    found = await store.find("one")
+    assert found is not None
+    history = (await found.window()).history
+
+    assert history.start == 4
+    assert history.last_user() == 0
+    assert history[0].text == "Why?"
+
+
 def _apart(count: int, gap: int) -> list[Message]:
     """Return *count* system messages, each with *gap* others behind it, and the end of a talk."""
     messages: list[Message] = []

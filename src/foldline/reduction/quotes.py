@@ -30,7 +30,6 @@ __all__ = [
     "Quote",
     "QuoteKind",
     "Weight",
-    "is_line",
     "joined",
     "kept_whole",
     "pins_after",
@@ -272,7 +271,7 @@ def _read(
     note = f"\n[… {{count}} characters left out: {pointer(unread.index, recall=budget.recall)} …]\n"
     text = clip_text(whole, limit=limit, counter=counter, note=note)
     quote = replace(unread, text=text, is_whole=text == whole)
-    around = _LINE_TOKENS if _is_said(quote) and is_line(quote.text) else _QUOTE_TOKENS
+    around = _LINE_TOKENS if _is_line(quote) else _QUOTE_TOKENS
     return replace(quote, tokens=counter.count(text) + around) if text else quote
 
 
@@ -327,17 +326,14 @@ def _emptied(quote: Quote) -> Quote:
     return replace(quote, text="", tokens=0, is_whole=False)
 
 
-def is_line(text: str) -> bool:
-    """Whether a request with *text* is quoted without a tag: it is one line, and cannot look like one."""
-    return "<" not in text and len(text.splitlines()) == 1
-
-
-def _is_said(quote: Quote) -> bool:
-    return quote.kind in {"first", "user"} and quote.is_whole
+def _is_line(quote: Quote) -> bool:
+    """Whether *quote* is written without a tag: a request of one line that cannot look like one."""
+    is_said = quote.kind in {"first", "user"} and quote.is_whole
+    return is_said and "<" not in quote.text and len(quote.text.splitlines()) == 1
 
 
 def _rendered(quote: Quote) -> str:
-    if _is_said(quote) and is_line(quote.text):
+    if _is_line(quote):
         return f"[{quote.index}] {quote.role}: {quote.text.strip()}"
     # A text that could end the quote, or seem to, gets a tag that it does not contain.
     taken = {one.lower() for one in _END.findall(quote.text)}

@@ -20,7 +20,10 @@ __all__ = [
 COMMAND_LABELS = ("command", "cmd", "script", "CommandLine")
 """The names of arguments that hold a line for a shell."""
 
-SETS = frozenset({"set", "update", "change", "move", "modify", "assign", "rename"})
+SETS = frozenset(
+    {"set", "update", "change", "move", "modify", "assign", "rename"}
+    | {"reassign", "reschedule", "resize", "scale", "toggle"}
+)
 """Verbs of tools that give a new value."""
 
 EDITS = frozenset({"edit", "replace", "insert", "update", "patch", "modify", "append", "apply"})

@@ -15,6 +15,7 @@ from foldline.errors import (
 )
 from foldline.history.history import History
 from foldline.history.messages import Message
+from foldline.history.reminders import without_reminders
 from foldline.history.units import CountingUnit
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.commit import carry_out
@@ -266,8 +267,8 @@ class ReadOnlyThread:
             return self.display_name
         stop = min(self.count, _LOOKED_AT)
         for message in await self._guarded(lambda reader: reader.messages(0, stop)):
-            if message.is_from_user and message.text.strip():
-                text = " ".join(message.text.split())
+            if message.is_from_user and (words := without_reminders(message.text).split()):
+                text = " ".join(words)
                 is_long = len(text) > _NAME_LENGTH
                 return text[: _NAME_LENGTH - 3] + "..." if is_long else text
         return _UNNAMED

@@ -62,7 +62,7 @@ def offer_calls(
 
     What a tool did that is called seldom comes before that of one that is called all the time. Of equal
     calls only the last one stays: what it answered is what holds, and that it failed before is past. A
-    call that another section tells, such as the change of a file, is only counted.
+    call that another section tells, such as the change of a file or a list of tasks, is only counted.
 
     Args:
         uses: The calls, oldest first.
@@ -87,7 +87,7 @@ def offer_calls(
     ranked = [
         (_rank_of(use, counts.calls), -place, use, one)
         for place, use, one in newest
-        if use.failure or (use.name and not one.files)
+        if use.failure or (use.name and not one.files and (one.result or not one.has_tasks))
     ]
     for rank, place, use, one in sorted(ranked, key=lambda each: each[:2])[:_MOST]:
         call = _describe(use, most) if use.name else ""

@@ -80,9 +80,9 @@ _SMALL_KINDS = ("clock", "number", "amount", "version")
 # It begins with characters, and the second is rarer, since that is searched several times as fast.
 _OWN = re.compile(r"[yYuU](?<!\w..)(?:(?<=[mM][yY])|(?<=[oO][uU])[rR])\b[^!?\n]{0,80}").finditer
 _ID_ENDINGS = ("id", "code", "number", "key", "date", "email", "path", "dob", "ref")
-# What says how much of something is read names nothing.
+# What says how much of something is read, or is a value of what another argument says, names nothing.
 _PLACE = re.compile(
-    r"(?i:(?:start|end|from|to|max|num|head|tail|insert|line|view)?[_-]?"
+    r"value|(?i:(?:start|end|from|to|max|num|head|tail|insert|line|view)?[_-]?"
     r"(?:offset|limit|lines?|range|timeout|results|tokens|length))"
 ).fullmatch
 # The path of an import is relative to a file that is not known.

@@ -294,7 +294,9 @@ def _shares(offers: Mapping[Section, Sequence[Item]], budget: int) -> Mapping[Se
     if not any(offers.get(section) for section in _WORK):
         return _TALK_SHARES
     if budget >= _LEAST_SAID:
-        return _WORK_SHARES
+        # What holds comes before what was only seen.
+        order = (*FIRST, Section.USED, Section.VALUES, *_WORK_SHARES)
+        return {section: _WORK_SHARES[section] for section in order}
     return {**_WORK_SHARES, Section.SAID: 0, Section.VALUES: 2}
 
 

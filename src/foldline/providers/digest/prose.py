@@ -89,6 +89,8 @@ def _short_words(length: int) -> str:
     return rf"(?i:{listed})|{clipped}|[IVXL]{{{length}}}"
 
 
+# What begins a sentence in English, and follows no number of a day.
+_BEGINS = "Also|Always|And|Ask|But|Do|Don|If|It|I|Make|Never|No|Not|Only|Please|So|That|The|Then|This|Use|We|You"
 # A full stop after a letter alone, a short word, or the number of a day or of a step ("21. März",
 # "2. Call them") ends no sentence. It stands first, as a pattern that begins so is searched fast.
 _NO_END = re.compile(
@@ -97,7 +99,11 @@ _NO_END = re.compile(
         rf"|(?<=(?<![\w'’])(?:{_short_words(length)})\. )"
         for length in range(2, max(map(len, SHORTENED)) + 1)
     )
-    + "".join(rf"|(?<=(?<![\w.,])\d{{{length}}}\. )(?=\w)" for length in (1, 2))
+    + "".join(
+        rf"|(?<=(?<![^\n])\d{{{length}}}\. )(?=\w)"
+        rf"|(?<=(?<![\w.,:/$€£-])\d{{{length}}}\. )(?=\w)(?!(?:{_BEGINS})\b)"
+        for length in (1, 2)
+    )
     + ")"
 )
 # No text has one.

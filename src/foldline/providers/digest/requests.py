@@ -144,11 +144,18 @@ def offer_tail(speeches: Sequence[Speech], *, prior: Sequence[Item], detail: int
     last = last or list(reversed(prior[-_MOST_LAST:]))
     newest = last[0].order // STRIDE if last else 0
     items = (
-        replace(item, text=shorten(item.text, limit=detail if is_new else detail // 2))
+        replace(item, text=_begun(item.text, limit=detail if is_new else detail // 2))
         for item in last
         for is_new in [item.order // STRIDE == newest]
     )
     return [item for item in items if item.text]
+
+
+def _begun(text: str, *, limit: int) -> str:
+    """Return the beginning of *text*: its whole sentences, if half of *limit* has some."""
+    beginning = shorten(text, limit=limit)
+    end = beginning.rfind(". ") + 1 if beginning != text else 0
+    return f"{text[:end]} {ELLIPSIS}" if 2 * end > limit else beginning
 
 
 def _told(text: str) -> list[str]:

@@ -20,7 +20,7 @@ from foldline.reduction.commands import NOW_ON
 from foldline.reduction.statements import TYPED
 
 
-__all__ = ["has_rule", "is_rule", "offer_rules", "rules_in"]
+__all__ = ["has_rule", "offer_rules", "rules_in"]
 
 
 _MOST_RULES = 200
@@ -33,7 +33,8 @@ _FIRST = (
     r"|in particular|in general|from now on|for now|however|again|just|try to|let['’]?s|i said|actually"
     r"|really|that)\b[,:!]? +)"
 )
-_LEAD = rf"(?:\d{{1,2}}\) )?{_FIRST}*(?!{_FIRST})"
+_STEP = r"(?:\d{1,2}[.)] )?"
+_LEAD = rf"{_STEP}{_FIRST}*(?!{_FIRST})"
 # When and where the rule holds.
 _CASE = (
     r"(?:(?:when|whenever|if|before|after|for|unless|until|while|once|in|on|as)\b"
@@ -60,7 +61,9 @@ _ORDER = (
     r"(?!a moment\b|case\b|detail\b|my\b|our\b|that\b|the\b|this\b|time\b|your\b)\w"
     r"|instead of\b|stop \w+ing\b|call me (?!a\b|at\b|back\b|if\b|later\b|on\b|when\b)\w"
     # "Use pnpm, not npm", "We don't use semicolons"
-    rf"|(?:we )?{_VERB} [^,;:?!]{{1,80}}, not (?!because\b|just\b|only\b|sure\b|that\b|yet\b)\w"
+    rf"|(?:we )?{_VERB} [^,;:?!]{{1,80}}, (?:not (?!because\b|just\b|only\b|sure\b|that\b|yet\b)\w"
+    r"|no (?!hurry\b|matter\b|need\b|problem\b|rush\b|worr)\w)"
+    rf"|{_VERB} [^,;:?!]{{1,80}} (?:after|before) (?:each|every) \w"
     rf"|we (?:{_NOT}|always|never|only) (?:allow|commit|deploy|log|merge|mix|mock|push|share|ship|store"
     r"|use|write)\b(?! (?:it|that|the|these|this|those)\b)|you (?:are not|aren['’]t) allowed\b"
     r"|you (?:must|should|shall|may|have to|need to)(?: not| only| always| never)\b|you can only\b|you are (?:always|never|only) to\b"
@@ -143,6 +146,8 @@ _ABROAD = (
     r"|quasi|quello|questo|schon|va|war|wie)\b)[^\W\d_]{2,20}(?:-moi|-me)?(?: bitte| mir| uns)? "
     r"(?:immer(?! noch\b)|nie(?:mals)?|stets|toujours|siempre|sempre)\b"
     r"|bitte (?:[^\W\d_]{1,20} ){1,4}(?:immer|keine?n?|nicht|nie(?:mals)?|nur)\b"
+    r"|[^\W\d_]{2,20} (?:sie )?(?:mir )?bitte (?:keine?n?|nicht|nie(?:mals)?|nur)\b"
+    r"|no (?!(?:dices|haces|puedes|quieres|sabes|tienes)\b)[^\W\d_]{2,20}[ae]s (?:m[aá]s|nada|nunca)\b"
     r"|antworten?(?: sie)?(?: bitte| mir| uns){0,2} (?:auf|in)\b|réponde?[sz]?(?:-moi)? en\b"
     r"|(?:responde|contesta)(?:me)? en\b|respond[ae](?:-me)? em\b|rispondi(?:mi)? in\b"
     r"|frage?(?:n sie)? mich,? (?:bevor|vorher|zuerst)\b|demande[sz]?-moi (?:avant|d['’]abord)\b"
@@ -152,7 +157,7 @@ _ABROAD = (
     r"|me chamo|meu nome é|sou (?:alérgic|vegan|vegetarian)|mi chiamo|sono (?:allergic|vegan|vegetarian))"
 )
 _STRICT = re.compile(
-    rf"{_LEAD}{_CASE}{_LEAD}{_ORDER}|(?:(?:also|and|please) )?{_KEPT}|{_LABEL} \S|{_ABROAD}",
+    rf"{_LEAD}{_CASE}{_LEAD}{_ORDER}|(?:(?:also|and|please) )?{_KEPT}|{_LABEL} \S|{_STEP}{_ABROAD}",
     re.IGNORECASE,
 ).match
 # What begins inside a sentence.
@@ -173,11 +178,10 @@ _PREFERENCE = re.compile(rf"{_LEAD}{_CASE}{_LEAD}(?:{_WISH})", re.IGNORECASE).ma
 _WANTED = re.compile(f"{_WANT}|{_FACT}", re.IGNORECASE).search
 _CHANGED = re.compile(rf"{_LEAD}(?:{_CHANGE})", re.IGNORECASE).match
 _TAKEN_BACK = re.compile(_LEAD + _BACK, re.IGNORECASE).match
-# A list of rules, and what its lines begin with.
+# A list of rules.
 _LIST = re.compile(
     rf"(?im)^[ \t#*]{{0,9}}{_LABEL}[ \t*]{{0,9}}$((?:\n[ \t]*(?:(?:[-*+•]|\d{{1,2}}[.)])[ \t].*)?)+)"
 ).findall
-_MARK = re.compile(r"(?m)^[ \t]*(?:[-*+•]|\d{1,2}[.)])[ \t]+")
 # What is about the writer tells, and does not ask.
 _OWN = re.compile(r"\b(?:i|my|me|we|our)\b", re.IGNORECASE).search
 # One of these is in every English sentence that a pattern here takes, and in most others written
@@ -207,12 +211,12 @@ _SIGNS = frozenset(
 # Signs that are none without a word beside them, and those words.
 _WEAK = re.findall(
     r"\w+",
-    "all allowed auf call cannot can't each have ich may mustn't name need no not on shall shouldn't"
+    "all allowed auf call cannot can't have ich may mustn't name need no not on shall shouldn't"
     " simple t want".replace("'", ""),
 )
 _BESIDE = re.findall(
     r"\w+",
-    "borres cambies do don escribas expect hagas like me modifiques my olvides quiero toques use"
+    "borres cambies do don escribas expect hagas like mas me modifiques my nada olvides quiero toques use"
     " uses want you",
 )
 _FIRST_SIGNS = _SIGNS.difference(_WEAK).union(_BESIDE)
@@ -242,21 +246,14 @@ _CHANGES = frozenset(
         "now move moves shift shifts cut increased lowered moved postponed raised reduced shifted",
     )
 )
-_BACKS = frozenset(["again", "all", "anymore", "anyway", "decided", "longer", "more", "now"]) | {
-    "ban",
-    "limit",
-    "request",
-    "restriction",
-    "rule",
-    "wish",
-}
+_BACKS = frozenset(
+    re.findall(
+        r"\w+",
+        "again all anymore anyway decided longer more now ban limit request restriction rule wish",
+    )
+)
 _QUOTED = re.compile(r"(?m)^[ \t]*>.*$")
 _CODE = re.compile(r"[;{}]$|=>|\);|^\W*\d+[:\s]|\w(?:Error|Exception):|\x1b")
-
-
-def is_rule(sentence: str) -> bool:
-    """Whether the user asks in *sentence* that something be done always, never or in a certain way."""
-    return len(sentence) in _LENGTHS and any(_is_asked(*one) for one in _signed([sentence]))
 
 
 def _is_asked(sentence: str, signs: AbstractSet[str]) -> bool:
@@ -318,15 +315,11 @@ def rules_in(texts: Iterable[str]) -> Iterator[str]:
     """Yield the rules in *texts* of the user, word for word."""
     for is_typed, alike in groupby(texts, key=lambda text: len(text) <= TYPED):
         for batch in batches(map(_unquoted, alike)):
-            yield from _listed(batch) if is_typed else ()
+            # A list has lines, and most texts have one.
+            lists = map(_LIST, (text for text in batch if is_typed and "\n" in text))
+            for one in chain.from_iterable(lists):
+                yield from split_sentences(one, lengths=_LENGTHS)
             yield from _said(batch, is_typed=is_typed)
-
-
-def _listed(texts: Sequence[str]) -> Iterator[str]:
-    # A list has lines, and most texts have one.
-    lists = map(_LIST, (text for text in texts if "\n" in text))
-    for one in chain.from_iterable(lists):
-        yield from split_sentences(_MARK.sub("", one), lengths=_LENGTHS)
 
 
 def _said(texts: Sequence[str], *, is_typed: bool) -> Iterator[str]:

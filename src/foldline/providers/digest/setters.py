@@ -69,7 +69,7 @@ def read_setter(use: ToolUse) -> Facts | None:
         subjects = _beside(given, own, places)
         single = {own: given[own]}
     else:
-        subjects = _subjects(given, own)
+        subjects = _subjects(given, own, nouns)
         places = _places([one for one in given if one not in {own, *subjects}])
     things = " ".join([part for part in nouns if part not in _stem(own)] or nouns)
     subject = ", ".join(f"{_thing(one) or things} {given[one]}".strip() for one in subjects)
@@ -122,7 +122,7 @@ def _own(nouns: Sequence[str], labels: Sequence[str], *, sets_value: bool) -> st
     return named[0] if sets_value and named and named[0] != labels[0] else ""
 
 
-def _subjects(given: Mapping[str, str], own: str) -> list[str]:
+def _subjects(given: Mapping[str, str], own: str, nouns: Sequence[str]) -> list[str]:
     """Return the arguments that say what has the values: all that are none themselves."""
     labels = [one for one in given if one != own]
     ids = _ids(given, labels)
@@ -134,7 +134,9 @@ def _subjects(given: Mapping[str, str], own: str) -> list[str]:
     # Without such a name it may be an id by its look.
     ids = ids or [one for one in labels if kind_of(given[one]) == "code"][:1]
     if not ids:
-        return []
+        # The name of a flag or of a deployment, where a tool sets what these have.
+        named = [one for one in labels if _PLACE(one) or _words(one) <= {*nouns}]
+        return [one for one in labels if one in named or _is_scope(one)] if named else []
     at = labels.index(ids[0])
     later = next((one for one in labels[at:] if one not in ids), "")
     first = labels[: labels.index(later)] if later else ids

@@ -1,0 +1,55 @@
+"""Quotes beside a summary make no view larger than it was."""
+
+import pytest
+
+from foldline.agent.reducer import HistoryReducer
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.request import SummaryRequest
+from foldline.reduction.view import view_tokens
+from foldline.testing.summarizer import ScriptedSummarizer
+from tests.agent.test_reducer import TEXT, reducer
+
+
+@pytest.mark.parametrize("layers", [False, True])
+def test_quotes_make_no_view_larger(*, layers: bool) -> None:
+    """Where users say nearly all, a fold quotes less of them rather than send more than before."""
+    config = HistoryReductionConfig(
+        target_count=4, summarization_threshold=2, use_single_summary=not layers
+    )
+    one, history, state = HistoryReducer(config), History(), None
+    folds = 0
+    for turn in range(60):
+        history.append(Message.user(f"Order {turn} of the {turn}th customer: {TEXT * 2}"))
+        before = view_tokens(history, state)
+        reduced = one.reduce_sync(history, state=state)
+        if reduced.event.status == "performed":
+            folds += 1
+            assert reduced.event.reduced_tokens < before
+        state = reduced.state
+        history.append(Message.assistant("Done."))
+    assert folds > 10
+
+
+def test_quotes_make_no_view_larger_beside_a_summary_that_takes_all_its_room() -> None:
+    """How long a summary gets is known after the quotes are chosen: then more of them give way."""
+
+    def filled(request: SummaryRequest) -> str:
+        return "the weather is fine " * (request.budget // 4)
+
+    history, state = History(), None
+    one = reducer(ScriptedSummarizer(repeat=filled))
+    sizes: list[tuple[int, int]] = []
+    for turn in range(8):
+        history.append(Message.user(f"Order {turn}: {TEXT}"))
+        before = view_tokens(history, state)
+        reduced = one.reduce_sync(history, state=state)
+        if reduced.event.status == "performed":
+            sizes.append((before, reduced.event.reduced_tokens))
+        state = reduced.state
+        history.append(Message.assistant("Done."))
+
+    # The first fold brings the words around a summary and quotes.
+    assert len(sizes) > 4
+    assert all(after < before for before, after in sizes[1:])
