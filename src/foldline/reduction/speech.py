@@ -88,6 +88,12 @@ _ASKS_FOR_PERSON = re.compile(
     r"|\bas (?:if you were )?the user\b",
     re.IGNORECASE,
 ).search
+# A letter has its greeting in a line of its own.
+_GREETS = re.compile(
+    r"\A(?:[^\n]{0,200}\n+){0,3}?\W{0,3}(?:dear|hi|hello|liebe[rs]?|sehr geehrte[rs]?|guten tag|bonjour|chers?|chères?"
+    r"|estimad[oa]s?|querid[oa]s?|gentile|car[oa]|prezad[oa]s?|beste|geachte) [^\n.]{1,60}[,!:][ \t]*\n",
+    re.IGNORECASE,
+).match
 _BEGINNING = 2
 _LEAST_SHARE = 0.05
 _MOST_ADDRESSED = 0.25
@@ -144,7 +150,9 @@ def unannounced(text: str) -> str:
 
 
 def begins_turn(text: str) -> bool:
-    """Whether *text* begins as an answer does: it agrees, thanks, is sorry, or says what comes next."""
+    """Whether *text* begins as an answer does: it greets, agrees, thanks, is sorry, or says what comes next."""
+    if _GREETS(text.lstrip()):
+        return True
     first = next(iter(statements(without_quotes(text))), "")
     return _AGREES(first) is not None
 
