@@ -54,8 +54,8 @@ a search shows that a task is done
 - if shows(call) if call else len(text) > _SHORT:
 + if not call and len(text) > _SHORT:
 a request closes what it asks for
-- not (_IS_OPEN(statement) or _IS_ASKED(statement))
-+ not _IS_OPEN(statement)
+- return bool(_IS_OPEN(statement) or _IS_ASKED(statement))
++ return bool(_IS_OPEN(statement))
 
 reduction/commands.py: reduction/test_unsaid.py
 a permission is no order

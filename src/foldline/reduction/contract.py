@@ -19,8 +19,17 @@ from foldline.reduction.request import SummaryRequest
 from foldline.reduction.said import Said
 from foldline.reduction.sendable import cleaned
 from foldline.reduction.shape import shape_defects
-from foldline.reduction.speech import begins_turn, calls_tool, is_turn, unannounced, without_quotes
+from foldline.reduction.sides import swaps_sides
+from foldline.reduction.speech import (
+    begins_turn,
+    calls_tool,
+    is_data,
+    is_turn,
+    unannounced,
+    without_quotes,
+)
 from foldline.reduction.statements import kept, statements
+from foldline.reduction.undone import undone
 
 
 __all__ = ["BUDGET_TOLERANCE", "Review", "reviewed"]
@@ -37,10 +46,14 @@ Summarizers are given a number, count differently from us, and cannot count well
 # summaries lose one statement in thirty.
 _MOST_BAD = 1 / 3
 _SOME_BAD = 2
+_SWAPPED = "The text tells of each side what the other said."
 _MANY_BAD = (
     "{} of {} statements have names, numbers or dates that the conversation does not have, or give "
     "orders."
 )
+_ASKS_FOR_DATA = re.compile(
+    r"\b(?:json|html|xml|object|keys?|fields?|schema)\b|[{<]", re.IGNORECASE
+).search
 _HAS_WORD = re.compile(r"[^\W_]").search
 
 
@@ -82,11 +95,16 @@ def reviewed(
     # The rest reads the source: only a text that may be used is worth that.
     if faults or by_code:
         return Review(text=text, tokens=tokens, defects=faults)
-    bad = _unfounded(text, request) | Source(request).lacking(statements(text))
+    found = [*statements(text)]
+    bad = (
+        _unfounded(text, request) | Source(request).lacking(found) | undone(found, request.messages)
+    )
     left = kept(text, bad.__contains__)
     faults = tuple(_kind_faults(text, left.text, request.prompt)) or tuple(
         shape_defects(text, request, merges=merges)
     )
+    if not faults and swaps_sides(text, request.messages):
+        faults = (_SWAPPED,)
     if not faults and (not left.text or left.dropped > max(_SOME_BAD, left.statements * _MOST_BAD)):
         faults = (_MANY_BAD.format(left.dropped, left.statements),)
     if faults:
@@ -145,5 +163,7 @@ def _kind_faults(text: str, left: str, prompt: str) -> Iterator[str]:
         yield "The text is a tool call, not a summary."
     if frames(text):
         yield "The text imitates the marks around a record or a turn."
+    if is_data(text) and not _ASKS_FOR_DATA(prompt):
+        yield "The text is data or a page, and no prose."
     if begins_turn(text) or is_turn(left, prompt):
         yield "The text continues the conversation instead of summarizing it."

@@ -24,7 +24,7 @@ from foldline.reduction.tasks import stems
 from foldline.reduction.tools import name_words, shows
 
 
-__all__ = ["Evidence"]
+__all__ = ["Evidence", "is_left_open"]
 
 
 # So much of the words of a task says something of it, and so many.
@@ -65,6 +65,11 @@ _IS_DONE = re.compile(
     r"|готово|сделан\w*|сделал\w*|[a-z]{2,}ed)\b|完成|好了|しました|했",
     re.IGNORECASE,
 ).search
+
+
+def is_left_open(statement: str) -> bool:
+    """Whether *statement* denies, asks, wishes, plans or sets a condition."""
+    return bool(_IS_OPEN(statement) or _IS_ASKED(statement))
 
 
 class _Fact(Struct, frozen=True, kw_only=True):
@@ -182,5 +187,5 @@ def _text(part: ToolCallResponsePart) -> str:
 
 
 def _is_done(statement: str) -> bool | None:
-    is_said = _IS_DONE(statement) and not (_IS_OPEN(statement) or _IS_ASKED(statement))
+    is_said = _IS_DONE(statement) and not is_left_open(statement)
     return True if is_said else None

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 
 __all__ = [
+    "ANSWERING",
     "DANGLING",
     "FUNCTION_WORDS",
     "LANGUAGES",
@@ -25,6 +26,7 @@ __all__ = [
     "content",
     "is_foreign",
     "is_strange",
+    "is_unspaced",
     "mainly",
     "names_language",
     "profile",
@@ -94,7 +96,7 @@ LANGUAGES = {
         "spanish español espanol castellano",
         "el la los las un una unos unas de del y o pero a al en con por para es son era eran fue fueron "
         "ha han ser se su sus lo que no como más este esta también sobre cuando",
-        persons="yo me mi mis tú tu tus te usted ustedes",
+        persons="yo me mi mis tú tu tus te usted ustedes voy puedo debo necesito",
         telling="usuario usuaria asistente conversación resumen cliente clienta pidió pidieron preguntó quería "
         "quiere dijo explicó propuso habló",
     ),
@@ -102,7 +104,7 @@ LANGUAGES = {
         "italian italiano",
         "il lo la i gli le un uno una di del della dei delle e o ma a al alla in nel con per da dal è "
         "sono era erano stato stata ha hanno non che si suo sua come più anche questo questa",
-        persons="io mi mio mia miei tu ti tuo tua voi vostro",
+        persons="io mi mio mia miei tu ti tuo tua voi vostro vado posso devo",
         telling="utente assistente conversazione riassunto cliente chiesto chiede voleva vuole detto "
         "spiegato proposto discusso",
     ),
@@ -110,7 +112,7 @@ LANGUAGES = {
         "portuguese português portugues",
         "o a os as um uma uns umas de do da dos das e ou mas ao à em no na nos nas com por para é são "
         "era foram foi tem têm ser se seu sua não que como mais também este esta",
-        persons="eu me meu minha tu te teu você vocês",
+        persons="eu me meu minha tu te teu você vocês vou posso preciso",
         telling="usuário usuária utilizador assistente conversa resumo cliente pediu pediram perguntou queria "
         "quer disse explicou propôs",
     ),
@@ -172,16 +174,18 @@ _CODES = {
 TELLING = frozenset(word for one in LANGUAGES.values() for word in one.telling)
 """The words of telling of all of them."""
 
-SIDES = _set(
-    "user users assistant customer nutzer nutzerin benutzer assistent kunde kundin utilisateur "
-    "utilisatrice usuario usuaria asistente utente assistente usuário usuária utilizador gebruiker "
-    "användaren assistenten brugeren brukeren użytkownik użytkownika asystent kullanıcı asistan пользователь "
-    "пользователя ассистент"
+ANSWERING = _set("assistant assistent asistente assistente assistenten asystent asistan ассистент")
+"""What the side is called that answers."""
+
+SIDES = ANSWERING | _set(
+    "user users customer nutzer nutzerin benutzer kunde kundin utilisateur utilisatrice usuario usuaria utente "
+    "usuário usuária utilizador gebruiker användaren brugeren brukeren użytkownik użytkownika kullanıcı "
+    "пользователь пользователя"
 )
 """What the two sides of a conversation are called."""
 
 DANGLING = _set(
-    "the an and or but because that which whose of into from with than der das und oder weil le les et ou el los il gli het een och или и"
+    "the an and or but because that which whose whether of into from with than der das und oder weil le les et ou el los il gli het een och или и"
 )
 """Words that no sentence and no line ends with."""
 
@@ -225,6 +229,11 @@ class Profile(Struct, frozen=True, kw_only=True):
 def words(text: str) -> list[str]:
     """Return the words of *text*, folded; where no spaces are written, its characters."""
     return _WORD.findall(text.casefold().replace("’", "'"))
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether *text* begins with a character of those that write no spaces between words."""
+    return _IS_UNSPACED(text) is not None
 
 
 def content(found: Iterable[str]) -> set[str]:

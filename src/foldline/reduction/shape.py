@@ -19,6 +19,7 @@ from foldline.reduction.language import (
     Profile,
     content,
     is_foreign,
+    is_unspaced,
     names_language,
     profile,
     words,
@@ -58,6 +59,7 @@ _LEAST_OVERLAP = 0.4
 _LEAST_OVERLAP_OF_SHORT = 0.1
 # A text that refuses, or fits any conversation, has fewer words of a long source than this, by chance.
 _LEAST_TOLD = 5
+_ACROSS_WORDS = 0.25
 # From so many more words on, the whole share is asked for.
 _LONG = 40
 _LEAST_SHARED = 2
@@ -69,6 +71,7 @@ _ROOM_BETWEEN = 1.5
 _LEAST_REPEATING = 60
 _LEAST_DIFFERENT = 0.6
 _ENDED = re.compile(r"[.!?…。！？｡؟\u06d4।॥။៕|`)\]}»”\"'>](?:[*_\"'”’»)\]]|\s)*\Z").search
+_STOPPED = re.compile(r"[.!?…。！？｡؟\u06d4।॥።៕][*_\"'”’»)\]]*\s*\Z").search
 _OPEN_BRACKET = re.compile(r"\([^()]*\Z").search
 _IS_FILE = re.compile(r"[\w~.:/\\@+-]*\w\.[A-Za-z]\w{0,4}|\w+://\S+").fullmatch
 _LEAST_LINE = 8
@@ -121,6 +124,8 @@ def _is_elsewhere(own: set[str], meant: Sequence[set[str]], size: int) -> bool:
     shared = sum(any(stem in part for part in meant) for stem in own)
     growth = min(1.0, max(0, size - _LEAST_JUDGED) / _LONG)
     least = _LEAST_OVERLAP_OF_SHORT + growth * (_LEAST_OVERLAP - _LEAST_OVERLAP_OF_SHORT)
+    # Where no spaces are written, the pairs across two words are others in every sentence.
+    least *= 1 - _ACROSS_WORDS * sum(map(is_unspaced, own)) / max(1, len(own))
     return len(own) >= _LEAST_CONTENT and shared < max(1, growth * _LEAST_TOLD, least * len(own))
 
 
@@ -202,7 +207,7 @@ def _is_cut(text: str) -> bool:
     if _IS_FILE(last.split()[-1]):
         return False
     if _is_item(last):
-        others = [bool(_ENDED(line)) for line in lines[:-1] if _is_item(line)]
+        others = [bool(_STOPPED(line)) for line in lines[:-1] if _is_item(line)]
         return len(others) >= _LEAST_ITEMS and sum(others) >= _MOST_ENDED * len(others)
     has_ends = any(not is_listed(one) and _ENDED(one) for one in statements(text)[:-1])
     return len(said) >= (_LEAST_LINE if has_ends else _LONG_LINE)

@@ -3,12 +3,15 @@
 import re
 from collections.abc import Sequence
 
+from msgspec import DecodeError
+from msgspec.json import decode
+
 from foldline.reduction.code_lines import is_code
 from foldline.reduction.language import LANGUAGES, SIDES, TELLING, profile, words
 from foldline.reduction.statements import is_listed, statements
 
 
-__all__ = ["begins_turn", "calls_tool", "is_turn", "unannounced", "without_quotes"]
+__all__ = ["begins_turn", "calls_tool", "is_data", "is_turn", "unannounced", "without_quotes"]
 
 
 # What is asked for, and nobody.
@@ -88,6 +91,12 @@ _ASKS_FOR_PERSON = re.compile(
     r"|\bas (?:if you were )?the user\b",
     re.IGNORECASE,
 ).search
+# A letter has its greeting in a line of its own.
+_GREETS = re.compile(
+    r"\A(?:[^\n]{0,200}\n+){0,3}?\W{0,3}(?:dear|hi|hello|liebe[rs]?|sehr geehrte[rs]?|guten tag|bonjour|chers?|chères?"
+    r"|estimad[oa]s?|querid[oa]s?|gentile|car[oa]|prezad[oa]s?|beste|geachte) [^\n.]{1,60}[,!:][ \t]*\n",
+    re.IGNORECASE,
+).match
 _BEGINNING = 2
 _LEAST_SHARE = 0.05
 _MOST_ADDRESSED = 0.25
@@ -113,6 +122,7 @@ _CALL = re.compile(
     r"|\[[Tt]ool[ _][Cc]all\b|Action:[^\n]{1,400}\n\s{0,20}Action Input:)"
 )
 _WORDS_BEFORE_CALL = 40
+_IS_PAGE = re.compile(r"<(?:!doctype|html|body|div)\b", re.IGNORECASE).match
 _LEAST_LINES = 3
 # A block with little before it is a program, or was to be run.
 _IS_CODE = re.compile(
@@ -133,6 +143,20 @@ def calls_tool(text: str) -> bool:
     )
 
 
+def is_data(text: str) -> bool:
+    """Whether all of *text* is a page of HTML, or JSON, perhaps in a fence."""
+    inner = text.strip()
+    if inner.startswith("```") and inner.endswith("```"):
+        inner = inner.partition("\n")[2].removesuffix("```").strip()
+    if inner[:1] not in {"{", "["}:
+        return _IS_PAGE(inner) is not None
+    try:
+        return bool(decode(inner))
+    # What is nested too deeply is data as well, but no reader takes it.
+    except (DecodeError, RecursionError):
+        return False
+
+
 def without_quotes(text: str) -> str:
     """Return *text* without what is quoted, and without code."""
     return _NOT_SAID.sub(" ", text)
@@ -144,7 +168,9 @@ def unannounced(text: str) -> str:
 
 
 def begins_turn(text: str) -> bool:
-    """Whether *text* begins as an answer does: it agrees, thanks, is sorry, or says what comes next."""
+    """Whether *text* begins as an answer does: it greets, agrees, thanks, is sorry, or says what comes next."""
+    if _GREETS(text.lstrip()):
+        return True
     first = next(iter(statements(without_quotes(text))), "")
     return _AGREES(first) is not None
 
