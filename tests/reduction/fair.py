@@ -160,6 +160,10 @@ FAIR = {
         "<state>The queue is 8192 in /etc/relay/limits.toml; ticket #417.</state>\n<next_steps>Calibrate the Halden "
         "sensors, write the report for Friday.</next_steps>\n</summary>"
     )),
+    "one line of JSON": ("greenhouse", (
+        '{"name": "sensor repair", "goal": "greenhouse 4 sends at night again", "rules": ["never restart the '
+        'pumps"], "done": ["queue 512 to 8192 in /etc/relay/limits.toml"], "open_tasks": ["calibration", "report"]}'
+    )),
     "YAML": ("greenhouse", (
         "goal: sensors of greenhouse 4 send at night\nconstraints:\n  - pumps are never restarted\ncause: queue of "
         "512 frames was full\nfiles_changed:\n  - /etc/relay/limits.toml\nnext_steps:\n  - calibrate Halden sensors"

@@ -78,7 +78,7 @@ def test_a_tool_call_is_refused(text: str) -> None:
 )
 def test_a_record_as_json_is_no_tool_call(text: str) -> None:
     """A name of something, without arguments, or a sentence calls nothing."""
-    assert "The text is a tool call, not a summary." not in judge(text, request(Message.user(LONG)))
+    assert judge(text, request(Message.user(LONG))) == ()
 
 
 def test_a_text_as_long_as_its_source_is_refused() -> None:

@@ -133,19 +133,3 @@ def test_a_plan_without_a_pronoun_is_a_turn() -> None:
     assert judge(plan, talk).defects == (
         "The text continues the conversation instead of summarizing it.",
     )
-
-
-DATA = {
-    "object": '{"goal": "a tight hose of the sprinkler", "done": ["gasket", "tape"], "open": ["list", "sketch"]}',
-    "list": '```json\n["the hose leaks at the tap", "a pressure reducer of brass", "open: shopping list"]\n```',
-    "page": "<html><body><p>The hose leaks at the tap; a pressure reducer of brass helps.</p></body></html>",
-}
-
-
-@pytest.mark.parametrize("name", DATA)
-def test_data_is_no_prose_unless_it_was_asked_for(name: str) -> None:
-    """JSON or a page stands where the instruction speaks of it, and nowhere else."""
-    asked = judge(DATA[name], prompt="Summarize the conversation as JSON or HTML.")
-
-    assert judge(DATA[name]).defects == ("The text is data or a page, and no prose.",)
-    assert asked.defects == ()

@@ -23,7 +23,6 @@ from foldline.reduction.sides import swaps_sides
 from foldline.reduction.speech import (
     begins_turn,
     calls_tool,
-    is_data,
     is_turn,
     unannounced,
     without_quotes,
@@ -51,9 +50,6 @@ _MANY_BAD = (
     "{} of {} statements have names, numbers or dates that the conversation does not have, or give "
     "orders."
 )
-_ASKS_FOR_DATA = re.compile(
-    r"\b(?:json|html|xml|object|keys?|fields?|schema)\b|[{<]", re.IGNORECASE
-).search
 _HAS_WORD = re.compile(r"[^\W_]").search
 
 
@@ -163,7 +159,5 @@ def _kind_faults(text: str, left: str, prompt: str) -> Iterator[str]:
         yield "The text is a tool call, not a summary."
     if frames(text):
         yield "The text imitates the marks around a record or a turn."
-    if is_data(text) and not _ASKS_FOR_DATA(prompt):
-        yield "The text is data or a page, and no prose."
     if begins_turn(text) or is_turn(left, prompt):
         yield "The text continues the conversation instead of summarizing it."

@@ -3,15 +3,12 @@
 import re
 from collections.abc import Sequence
 
-from msgspec import DecodeError
-from msgspec.json import decode
-
 from foldline.reduction.code_lines import is_code
 from foldline.reduction.language import LANGUAGES, SIDES, TELLING, profile, words
 from foldline.reduction.statements import is_listed, statements
 
 
-__all__ = ["begins_turn", "calls_tool", "is_data", "is_turn", "unannounced", "without_quotes"]
+__all__ = ["begins_turn", "calls_tool", "is_turn", "unannounced", "without_quotes"]
 
 
 # What is asked for, and nobody.
@@ -122,7 +119,6 @@ _CALL = re.compile(
     r"|\[[Tt]ool[ _][Cc]all\b|Action:[^\n]{1,400}\n\s{0,20}Action Input:)"
 )
 _WORDS_BEFORE_CALL = 40
-_IS_PAGE = re.compile(r"<(?:!doctype|html|body|div)\b", re.IGNORECASE).match
 _LEAST_LINES = 3
 # A block with little before it is a program, or was to be run.
 _IS_CODE = re.compile(
@@ -141,20 +137,6 @@ def calls_tool(text: str) -> bool:
     return (code is not None and len(words(code[1])) < _WORDS_BEFORE_CALL) or any(
         len(words(text[: call.start()])) < _WORDS_BEFORE_CALL for call in _CALL.finditer(text)
     )
-
-
-def is_data(text: str) -> bool:
-    """Whether all of *text* is a page of HTML, or JSON, perhaps in a fence."""
-    inner = text.strip()
-    if inner.startswith("```") and inner.endswith("```"):
-        inner = inner.partition("\n")[2].removesuffix("```").strip()
-    if inner[:1] not in {"{", "["}:
-        return _IS_PAGE(inner) is not None
-    try:
-        return bool(decode(inner))
-    # What is nested too deeply is data as well, but no reader takes it.
-    except (DecodeError, RecursionError):
-        return False
 
 
 def without_quotes(text: str) -> str:
