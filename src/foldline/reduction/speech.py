@@ -90,7 +90,7 @@ _ASKS_FOR_PERSON = re.compile(
 ).search
 # A letter has its greeting in a line of its own.
 _GREETS = re.compile(
-    r"\A(?:[^\n]{0,200}\n+){0,3}?\W{0,3}(?:dear|hi|hello|liebe[rs]?|sehr geehrte[rs]?|guten tag|bonjour|chers?|chères?"
+    r"\A(?:[^\n]{0,200}\n++){0,3}?\W{0,3}(?:dear|hi|hello|liebe[rs]?|sehr geehrte[rs]?|guten tag|bonjour|chers?|chères?"
     r"|estimad[oa]s?|querid[oa]s?|gentile|car[oa]|prezad[oa]s?|beste|geachte) [^\n.]{1,60}[,!:][ \t]*\n",
     re.IGNORECASE,
 ).match

@@ -235,9 +235,8 @@ def share_out(
     taken: dict[Section, _Selection] = {}
 
     def pick(section: Section, limit: int, items: Sequence[Item]) -> None:
-        others = sum(selection.cost for name, selection in taken.items() if name is not section)
-        limit = min(limit, budget - others)
-        taken[section] = select(items, title=_HEADING + section.value, limit=limit, count=count)
+        room = min(limit, budget - sum(one.cost for at, one in taken.items() if at is not section))
+        taken[section] = select(items, title=_HEADING + section.value, limit=room, count=count)
 
     pick(Section.REQUESTS, budget, first)
     asked = taken[Section.REQUESTS].cost
@@ -258,15 +257,12 @@ def share_out(
     pick(Section.RULES, budget, unsaid[Section.RULES])
     for section in (Section.LAST, Section.SAID):
         pick(section, taken[section].cost, unsaid[section])
-    for section in left:
+    # What was said last may have more at the end of it.
+    for section in (*left, Section.SAID):
         if section is Section.SAID:
             unsaid[section] = _unsaid(unsaid[section], taken[Section.LAST].texts, section)
         if section is not Section.REQUESTS:
             pick(section, budget, unsaid[section])
-    # What was said last may have more since.
-    pick(
-        Section.SAID, budget, _unsaid(unsaid[Section.SAID], taken[Section.LAST].texts, Section.SAID)
-    )
     pick(Section.SEEN, budget, seen)
     found = _in_order({name: selection.items for name, selection in taken.items()})
     return {name: lay_out(items) for name, items in found.items() if items}
