@@ -79,7 +79,7 @@ def _judged(
 
 
 def _of_side(told: Sequence[str]) -> set[str]:
-    """Return the stems of what is told of the first side named, up to the other one."""
+    """Return the stems of what is said about the first side named, up to the other one."""
     is_other = (
         at
         for at, word in enumerate(told)
