@@ -394,7 +394,7 @@ def test_what_was_clipped_is_read_as_it_fits_now() -> None:
 def test_pastes_are_read_only_while_there_is_room() -> None:
     """However many older ones there are: what none of them can have is not looked for in each."""
 
-    class Counting(TokenEstimator):
+    class Counting(TokenEstimator, frozen=True):
         calls = 0
 
         def count(self, text: str) -> int:
