@@ -34,12 +34,7 @@ _PLACE = "__place__"
 
 
 def opened(view: list[_Object], role: Callable[[_Object], object], note: _Object) -> list[_Object]:
-    """
-    Return *view* with *note* after its system messages if the model would speak first.
-
-    Some vendors refuse a request in which the model speaks first, and a guest does not say which
-    vendor answers.
-    """
+    """Return *view* with *note* before an answer that would open it, which some vendors refuse."""
     first = next((at for at, one in enumerate(view) if role(one) != "system"), None)
     if first is None or role(view[first]) != "assistant":
         return view

@@ -221,12 +221,7 @@ def is_opaque(part: Part) -> bool:
 
 
 def as_result(value: object) -> str | tuple[ResponseContent, ...]:
-    """
-    Return what a tool answered as a part keeps it: a mere str, a tuple of parts, or JSON text.
-
-    Raises:
-        ConfigError: *value* is anything else, or has no place in JSON.
-    """
+    """Return *value* as a part keeps it, a mere str, parts or JSON text; else raise ConfigError."""
     expect("response of a tool_call_response part", value, str | dict | list | tuple)
     if isinstance(value, str):
         return str.__str__(value)

@@ -91,11 +91,7 @@ def without_signed(message: Message) -> Message | None:
 def bound(
     answer: Iterable[Message], view: Sequence[Message], opening: bytes
 ) -> tuple[Message, ...]:
-    """
-    Return the messages of *answer* with a hash of the request that they answer beside each.
-
-    That is *view*, system messages included, after its *opening*: the model and the tools.
-    """
+    """Return *answer* with a hash of its request, *opening* and *view*, beside each message."""
     digest = _opened(view, opening)
     for message in view:
         digest = _after(digest, message)

@@ -76,12 +76,7 @@ class Converter(Struct, frozen=True, kw_only=True):
     """The type of a result in that field, if it may be there among others."""
 
     def messages(self, items: object) -> tuple[Message, ...]:
-        """
-        Read a list of items: that of a request, or a log of such items; objects of an SDK too.
-
-        Raises:
-            FormatError: An item has the wrong shape; the error names its place and the field.
-        """
+        """Read *items* of a request or a log, or an SDK's objects; FormatError names the place."""
         if isinstance(items, (str, bytes, Mapping)) or not isinstance(items, Iterable):
             text = "the messages are not a list"
             raise FormatError(text)

@@ -108,12 +108,7 @@ def detect_items(items: Iterable[Mapping[str, Any]]) -> NativeFormat:
 
 
 def witnesses_in(items: Iterable[Mapping[str, Any]], before: Witnesses = _NONE) -> Witnesses:
-    """
-    Return what *items* say of their format, those *before* them included.
-
-    Raises:
-        FormatError: The items contradict each other.
-    """
+    """Return what *items* say of their format, with those *before*; FormatError if they differ."""
     possible, has_rules, known = before.possible, before.has_rules, None
     for index, item in enumerate(items):
         role, content = item.get("role"), item.get("content")

@@ -115,11 +115,7 @@ def _valid_call(call: dict[str, Any], ids: CallIds) -> dict[str, Any]:
 
 
 def _as_function(call: dict[str, Any], kind: str) -> dict[str, Any] | None:
-    """
-    Return *call*, of a *kind* that the vendor does not know, as the call of a function.
-
-    None if it has no name or no arguments, so that its meaning is unknown.
-    """
+    """Return *call*, of an unknown *kind*, as a function's; None without name or arguments."""
     for tool in (call.get("function"), call.get(kind), call):
         if is_object(tool) and isinstance(tool.get("name"), str) and "arguments" in tool:
             function = {"name": tool["name"], "arguments": tool["arguments"]}

@@ -110,11 +110,7 @@ def summary_text(message: Message) -> str:
 
 
 def scrubbed(value: Any) -> Any:
-    """
-    Return *value* without what no request can hold: lone surrogates, `NaN` and infinities.
-
-    The very same object is returned if there is nothing to replace.
-    """
+    """Return *value* without lone surrogates, `NaN` and infinities; itself if it has none."""
     return value if _is_sendable(value) else _replaced(value)
 
 
@@ -159,12 +155,7 @@ def tool_name(name: str, *, limit: int) -> str:
 
 
 class CallIds:
-    """
-    The ids of tool calls in one rendering, each fit for the vendor and given only once.
-
-    An id that fits and is new stays as it is. Another one is replaced by a digest of it, so the
-    replacement depends on nothing that comes later.
-    """
+    """The ids of calls in one rendering; one that is unfit or taken becomes a digest of itself."""
 
     def __init__(self, pattern: str) -> None:
         self._fits = re.compile(pattern, re.DOTALL).fullmatch
