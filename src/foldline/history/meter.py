@@ -57,9 +57,6 @@ class PrefixMark(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """That of the system messages which it begins with."""
 
 
-_NO_REQUEST = PrefixMark()
-
-
 class PrefixMeter:
     """Reads a sequence of requests, one after the other; only new messages are hashed."""
 
@@ -67,16 +64,11 @@ class PrefixMeter:
         """Measure messages with *size*, in tokens."""
         self._size = size
         self._request: Sequence[Message] = ()
-        self.mark = _NO_REQUEST
+        self.mark = PrefixMark()
         """The mark of the last request."""
 
     def follow(self, mark: PrefixMark, request: Sequence[Message]) -> None:
-        """
-        Continue after the request of *mark*, which another meter has read, with *request*.
-
-        If *request* does not begin with it, it is only known whether their system messages in front
-        are the same.
-        """
+        """Go on with *request* after *mark*; if it begins otherwise, from its system messages."""
         known: Sequence[Message] = request[: mark.count]
         if _chained(known) != mark.digest:
             known = _front(request)

@@ -109,8 +109,7 @@ class UriPart(Struct, frozen=True, gc=False, tag_field="type", tag="uri"):
     """The address, never fetched by foldline."""
 
     def __post_init__(self) -> None:
-        if type(self.modality) is not str or type(self.uri) is not str:
-            _settle(self)
+        _settle(self)
 
 
 class FilePart(Struct, frozen=True, gc=False, tag_field="type", tag="file"):
@@ -123,8 +122,7 @@ class FilePart(Struct, frozen=True, gc=False, tag_field="type", tag="file"):
     """The vendor's identifier of the upload."""
 
     def __post_init__(self) -> None:
-        if type(self.modality) is not str or type(self.file_id) is not str:
-            _settle(self)
+        _settle(self)
 
 
 class _Opacity(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
@@ -197,8 +195,7 @@ class CompactionPart(Struct, frozen=True, gc=False, tag_field="type", tag="compa
     """The summary as text; empty where the vendor keeps it sealed."""
 
     def __post_init__(self) -> None:
-        if type(self.content) is not str:
-            _settle(self)
+        _settle(self)
 
 
 Part: TypeAlias = (

@@ -65,7 +65,9 @@ _SEALS: Mapping[NativeFormat, frozenset[str]] = MappingProxyType(
 def is_signed(message: Message) -> bool:
     """Whether *message* holds thinking that its vendor bound to everything before it."""
     native = message.native
-    if native is None or native.format not in _FIELDS or not _binds(message):
+    model = (message.metadata or {}).get("model")
+    # A model that is not known may bind its thinking.
+    if native is None or native.format not in _FIELDS or checks_prefix(model) is False:
         return False
     # Most items are not read further.
     if "signature" not in native.item and "redacted_thinking" not in native.item:
@@ -84,7 +86,8 @@ def without_signed(message: Message) -> Message | None:
     native = message.native
     if native is None or not is_signed(message):
         return message
-    left = [one for item in _items(message) if _says(one := _unbound(item, native.format))]
+    unbound = [_unbound(item, native.format) for item in _items(message)]
+    left = [item for item in unbound if any(map(item.get, _SAYS))]
     return CONVERTERS[native.format].said_by(message, left) if left else None
 
 
@@ -179,21 +182,12 @@ def _unbound(item: Object, format: NativeFormat) -> Object:
     return {key: value for key, value in changed.items() if key not in gone}
 
 
-def _says(item: Object) -> bool:
-    return any(map(item.get, _SAYS))
-
-
 def _is_bound(block: Object) -> bool:
     kind, written = str(block.get("type")), str(block.get("format"))
     if kind == "redacted_thinking":
         return True
     is_thinking = kind == "thinking" or written.startswith("anthropic")
     return is_thinking and bool(block.get("signature"))
-
-
-def _binds(message: Message) -> bool:
-    """Whether the model that wrote *message* binds its thinking, or is unknown."""
-    return checks_prefix((message.metadata or {}).get("model")) is not False
 
 
 def checks_prefix(model: object) -> bool | None:

@@ -35,14 +35,14 @@ _CHAT, _RESPONSES = NativeFormat.OPENAI_CHAT, NativeFormat.OPENAI_RESPONSES
 _ANTHROPIC = NativeFormat.ANTHROPIC
 _ANTHROPIC_FIELDS = frozenset({"system", "anthropic_version", "stop_sequences", "thinking"})
 _RESPONSES_ITEMS = frozenset(
-    {
+    [
         "compaction",
         "compaction_summary",
         "item_reference",
         "mcp_approval_request",
         "mcp_approval_response",
         "reasoning",
-    }
+    ]
 )
 _CHAT_KEYS = ("tool_calls", "tool_call_id", "function_call")
 

@@ -120,14 +120,9 @@ class Converter(Struct, frozen=True, kw_only=True):
 
     def read(self, items: Iterable[Any]) -> tuple[list[Message], list[int]]:
         """
-        Read *items*, all of them plain JSON, with the place of the first item of each message.
+        Read plain *items*, with the place of the first item of each message, or raise FormatError.
 
-        A message may be an item, several items that are one answer, or a piece of an item that is
-        several messages: those have the same place. A text after a text is an answer of its own, so
-        that a cut may lie between them.
-
-        Raises:
-            FormatError: An item has the wrong shape; the error names its place and the field.
+        Messages of one item have the same place. A text after a text is an answer of its own.
         """
         given = [*items]
         usual = [*map(self.usual, given)]
@@ -176,12 +171,7 @@ class Converter(Struct, frozen=True, kw_only=True):
         return [first, *({**speaker, self.list_key: group} for group in groups[1:])]
 
     def with_parts(self, message: Message, parts: Sequence[Part | None]) -> Message:
-        """
-        Return *message*, which keeps items of this format, with other calls and results in them.
-
-        For each of its parts *parts* has what takes its place: itself, a call or a result with
-        another id, or None to leave it out. Of parts that are neither, all or none.
-        """
+        """Return *message* of kept items with *parts*, one for each of its own, or None without."""
         said = tuple(part for part in parts if part is not None)
         bare = replace(message, parts=said, native=None)
         ids = [
