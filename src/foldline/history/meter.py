@@ -6,6 +6,7 @@ on. So messages are compared whole, by digest, from the front; the first that di
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from itertools import takewhile
 
 from msgspec import Struct
@@ -87,8 +88,7 @@ class PrefixMeter:
         broke = kept < prior.count
         system = prior.system if kept and not broke else front_digest(request)
         digest = EMPTY_DIGEST if broke else prior.digest
-        for message in request[0 if broke else kept :]:
-            digest = chain_digest(digest, message)
+        digest = reduce(chain_digest, request[0 if broke else kept :], digest)
         self._request = request
         # Nothing is counted again but what a break has left of the request before.
         held = sum(map(self._size, request[:kept])) if broke else prior.tokens
@@ -107,7 +107,4 @@ def _front(request: Iterable[Message]) -> list[Message]:
 
 
 def _chained(messages: Iterable[Message]) -> bytes:
-    digest = EMPTY_DIGEST
-    for message in messages:
-        digest = chain_digest(digest, message)
-    return digest
+    return reduce(chain_digest, messages, EMPTY_DIGEST)

@@ -14,6 +14,7 @@ the thought signatures of Gemini are bound to their own answer only.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from hashlib import sha256
 from types import MappingProxyType
 
@@ -95,9 +96,7 @@ def bound(
     answer: Iterable[Message], view: Sequence[Message], opening: bytes
 ) -> tuple[Message, ...]:
     """Return *answer* with a hash of its request, *opening* and *view*, beside each message."""
-    digest = _opened(view, opening)
-    for message in view:
-        digest = _after(digest, message)
+    digest = reduce(_after, view, _opened(view, opening))
     messages: list[Message] = []
     for message in answer:
         metadata = {**(message.metadata or {}), PREFIX_KEY: digest.hex()}

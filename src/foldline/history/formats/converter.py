@@ -43,10 +43,6 @@ _TOOL_PARTS = (ToolCallPart, ToolCallResponsePart)
 _encode = msgspec.json.Encoder().encode
 
 
-def _unusual(_: object) -> None:
-    """Read nothing."""
-
-
 class Converter(Struct, frozen=True, kw_only=True):
     """Reads and writes the items of one wire format."""
 
@@ -59,7 +55,7 @@ class Converter(Struct, frozen=True, kw_only=True):
     build: Callable[[Message], list[Object]]
     """Writes a message from its parts: as several items, or none, if the format has it so."""
 
-    usual: Callable[[object], Message | None] = _unusual
+    usual: Callable[[object], Message | None] = lambda _: None
     """
     Reads an item of the shapes that most have; None for any other, or what is no object.
 

@@ -146,9 +146,9 @@ def _measured(tape: Tape, seen: Sequence[Moment], pattern: Pattern, other: str) 
     asked = tuple(requests(folded, view))
     kept = {
         "recalled": _counted(
-            _is_found(transcript.messages[: need.call], need.value)
-            for need in needs
-            if DIGEST not in need.kept
+            _is_found(transcript.messages[: one.call], one.value)
+            for one in needs
+            if DIGEST not in one.kept
         ),
         "first requests": _counted(one.is_begun for one in asked[:1]),
         "requests": _counted(one.is_kept for one in asked),
