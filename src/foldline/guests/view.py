@@ -38,7 +38,12 @@ _PLACE = "__place__"
 def blocking(
     method: Callable[_Arguments, Coroutine[object, object, _Result]],
 ) -> Callable[_Arguments, _Result]:
-    """Return a method that waits for what *method* returns, as `call_sync` does, also in a loop."""
+    """
+    Return a method that waits for what *method* returns, as `call_sync` does.
+
+    Inside a running event loop it blocks that loop, as everything else does that such a caller
+    waits for.
+    """
 
     @wraps(method)
     def waiting(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
@@ -48,7 +53,7 @@ def blocking(
 
 
 def opened(view: list[_Object], role: Callable[[_Object], object], note: _Object) -> list[_Object]:
-    """Return *view* with *note* before an answer that would open it, which some vendors refuse."""
+    """Return *view* with *note* after its system messages if the model would speak first."""
     first = next((at for at, one in enumerate(view) if role(one) != "system"), None)
     if first is None or role(view[first]) != "assistant":
         return view
