@@ -66,9 +66,10 @@ _SEALS: Mapping[NativeFormat, frozenset[str]] = MappingProxyType(
 def is_signed(message: Message) -> bool:
     """Whether *message* holds thinking that its vendor bound to everything before it."""
     native = message.native
-    model = (message.metadata or {}).get("model")
+    if native is None or native.format not in _FIELDS:
+        return False
     # A model that is not known may bind its thinking.
-    if native is None or native.format not in _FIELDS or checks_prefix(model) is False:
+    if checks_prefix((message.metadata or {}).get("model")) is False:
         return False
     # Most items are not read further.
     if "signature" not in native.item and "redacted_thinking" not in native.item:
