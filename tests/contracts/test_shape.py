@@ -51,7 +51,7 @@ ANY_READERS = (
     "agent/writing.py",  # writes them
     "agent/written_view.py",  # holds them
     "apps/cli/",  # reads files that may hold anything
-    "guests/thinking.py",  # takes blocks as a vendor writes them
+    "guests/blocks.py",  # takes blocks as a vendor writes them
     "history/codec.py",  # turns JSON into values
     "history/digest.py",  # hashes any JSON value
     "history/formats/",  # reads the wire formats of vendors

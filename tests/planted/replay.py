@@ -166,8 +166,8 @@ two summaries of one message are taken as one
 + twice=0
 replay/quality/report.py: replay/quality/test_report.py
 what a view has is searched for too
-- if DIGEST not in need.kept:
-+ if need.kept:
+- if DIGEST not in one.kept
++ if one.kept
 chance is a summary of the same conversation
 - other = found[-1].summary if found else ""
 + other = text_of_all(seen[-1].front)
@@ -196,8 +196,8 @@ an identifier that the rest of the view has is lost
 - folded, seen = self._messages[:cut], text_of_all(view)
 + folded, seen = self._messages[:cut], text_of_all(state.front_messages())
 the oldest messages of a line are shown
-- if core in self._holders.texts[at])[-_MOST_MESSAGES:]
-+ if core in self._holders.texts[at])[:_MOST_MESSAGES]
+- messages=whole[-_MOST_MESSAGES:]
++ messages=whole[:_MOST_MESSAGES]
 replay/numbers.py: replay/test_inspection.py
 a page obeys the markup of a conversation
 - return escape("".join(sign if sign.isprintable() or sign in kept else " " for sign in text))
@@ -208,8 +208,8 @@ the oldest summaries win the room
 - for stretch in reversed(replay.stretches):
 + for stretch in replay.stretches:
 a message has all of its text on a page
-- return plain_text(text[:most], keeps_lines=True) + _CUT.format(left)
-+ return plain_text(text, keeps_lines=True) + _CUT.format(left)
+- return plain_text(text[:most], keeps_lines=True) + more
++ return plain_text(text, keeps_lines=True) + more
 
 replay/conclusion.py: replay/test_conclusion.py
 what hardly saves anything is recommended
@@ -230,7 +230,7 @@ a cheaper recording is nowhere
 
 replay/quality/moments.py: apps/test_quality.py
 a summary is free for a judge of folds by price
-- given = (_Charged(tape.counter),)
+- given = (log,)
 + pass
 
 replay/picture.py: replay/test_telling.py

@@ -36,12 +36,7 @@ from foldline.conversation.orchestration import (
     OrchestrationResult,
     reduction_context,
 )
-from foldline.conversation.orchestrator import (
-    SINGLE_AGENT,
-    BoundedOrchestrator,
-    Orchestrator,
-    StreamingOrchestrator,
-)
+from foldline.conversation.orchestrator import SINGLE_AGENT, Orchestrator, StreamingOrchestrator
 from foldline.errors import ConfigError, IntegrityError, RunStartError
 from foldline.history.digest import message_digest
 from foldline.history.messages import Message, total_usage
@@ -193,10 +188,8 @@ class Sending:
 
     async def _orchestrated(self, orchestrator: Orchestrator) -> OrchestrationResult:
         thread, state = self._thread, self._thread.execution_state
-        limit = (
-            orchestrator.history_limit if isinstance(orchestrator, BoundedOrchestrator) else None
-        )
-        self._history = await thread.get_messages(last=limit)
+        last = getattr(orchestrator, "history_limit", None)
+        self._history = await thread.get_messages(last=last)
         options = OrchestrationOptions(
             config=self._stage.config,
             last_reduction=thread.last_reduction,
@@ -218,16 +211,12 @@ class Sending:
     async def _asked(
         self, orchestrator: Orchestrator, options: OrchestrationOptions
     ) -> OrchestrationResult | None:
-        listen, conversation_id = self._stage.listen, self._thread.id
+        asked = self._history, self._agents, self._thread.id, options
+        listen = self._stage.listen
         if listen is None or not isinstance(orchestrator, StreamingOrchestrator):
-            return await orchestrator.orchestrate(
-                self._history, self._agents, conversation_id, options
-            )
+            return await orchestrator.orchestrate(*asked)
         result = None
-        stream = orchestrator.orchestrate_stream(
-            self._history, self._agents, conversation_id, options
-        )
-        async with aclosing(stream) as pieces:
+        async with aclosing(orchestrator.orchestrate_stream(*asked)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, OrchestrationResult):
                     result = piece
@@ -252,10 +241,8 @@ class Sending:
             for one in _without_history(result.response, self._history)
         )
         # What turns have stored, including failed ones.
-        stored = await self._thread.get_messages(
-            last=max(0, self._thread.count - self._answer_start)
-        )
-        news = _without_stored(response, stored)
+        new_rows = max(0, self._thread.count - self._answer_start)
+        news = _without_stored(response, await self._thread.get_messages(last=new_rows))
         folds = [turn.reduction for _, turn in stage.turns if turn.reduction is not None]
         reduction = result.reduction or (folds[-1] if folds else None)
         is_stored = reduction is None or any(one is reduction for one in folds)
@@ -302,8 +289,8 @@ class Sending:
         self._stage.look()
 
     async def _filled(self, result: OrchestrationResult) -> OrchestrationResult:
-        names = tuple(name for name, _ in self._stage.turns)
-        usages = [turn.usage for _, turn in self._stage.turns]
+        turns = self._stage.turns
+        names = tuple(name for name, _ in turns)
         state, metadata = self._thread.execution_state, result.metadata
         context = {**reduction_context(result.reduction), **metadata.context}
         run_id = self._thread.id if state is None else state.run_id
@@ -315,7 +302,7 @@ class Sending:
             execution_order=result.execution_order or names,
             execution_count=max(result.execution_count, len(names)),
             turn_number=result.turn_number or await self._turn_number(),
-            usage=result.usage or (total_usage(usages) if usages else None),
+            usage=result.usage or (total_usage([one.usage for _, one in turns]) if turns else None),
             checkpoint=result.checkpoint or state,
         )
 

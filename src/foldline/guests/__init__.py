@@ -1,6 +1,6 @@
 """The middle that every foreign framework shares: its own messages in, its own messages out."""
 
-from foldline.guests.blocking import blocking
+from foldline.guests.blocks import with_thinking
 from foldline.guests.codec import GuestCodec
 from foldline.guests.kept import (
     REDUCTION_KEY,
@@ -10,8 +10,7 @@ from foldline.guests.kept import (
     reduced_in,
     rows_of,
 )
-from foldline.guests.thinking import with_thinking
-from foldline.guests.view import GuestView, opened
+from foldline.guests.view import GuestView, blocking, opened
 from foldline.history.digest import message_digest, prefix_digest
 from foldline.history.formats.renderings.sending import OPENING_NOTE, summary_text
 from foldline.history.repair import NO_RESPONSE

@@ -3,16 +3,24 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from foldline.guests.thinking import with_thinking
+from msgspec.structs import replace
+
+from foldline.history.formats.anthropic import ANTHROPIC
 from foldline.history.formats.renderings.sending import summary_text
-from foldline.history.formats.wire import readable_text
-from foldline.history.messages import Message, Role
-from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.history.formats.wire import json_text, listed_blocks, readable_text
+from foldline.history.messages import Message, Native, NativeFormat, Role
+from foldline.history.parts import (
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+)
 
 
-__all__ = ["BlockCodec", "result_text", "rewritten"]
+__all__ = ["BlockCodec", "result_text", "rewritten", "with_thinking"]
 
 
 _Object = TypeVar("_Object")
@@ -92,6 +100,27 @@ class BlockCodec(ABC, Generic[_Object, _Block]):
         if _is_result(parts):
             return Message(role="tool", parts=parts, name=self.tool(group[0][0]))
         return Message(role=role, parts=parts)
+
+
+def with_thinking(message: Message, blocks: Iterable[Mapping[str, Any]]) -> Message:
+    """
+    Return *message*, an answer of Anthropic's, with its signed thinking *blocks* beside it.
+
+    The vendor binds such a block to everything before it, so that a view which changes that has to
+    leave it out. *blocks* are as the vendor writes them: `thinking` with a `signature`, or
+    `redacted_thinking`. Without any, *message* is returned as it is.
+    """
+    bound = [dict(block) for block in blocks]
+    if not bound:
+        return message
+    rest = tuple(one for one in message.parts if not isinstance(one, ReasoningPart))
+    said = [
+        block
+        for item in ANTHROPIC.build(replace(message, parts=rest))
+        for block in listed_blocks(item["content"])
+    ]
+    item = json_text({"role": "assistant", "content": [*bound, *said]})
+    return replace(message, native=Native(format=NativeFormat.ANTHROPIC, item=item))
 
 
 def rewritten(

@@ -1,12 +1,12 @@
 """What a framework's messages are, for foldline."""
 
 from collections.abc import Sequence
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypeVar
 
 from foldline.history.messages import Message
 
 
-__all__ = ["GuestCodec", "KnowsItems"]
+__all__ = ["GuestCodec"]
 
 
 _Object = TypeVar("_Object")
@@ -19,6 +19,7 @@ class GuestCodec(Protocol[_Object]):
     `GuestConformance` in `foldline.testing.guests` judges one. Nothing of it may depend on anything
     but its arguments: what was read once is remembered by what the object holds, so two objects of
     one class that are told apart by something else, like a global table, are taken for the same.
+    A codec may return from `known_by(item)` all that `read` looks at, without what a store adds.
     """
 
     def read(self, item: _Object, /) -> Sequence[Message]:
@@ -48,13 +49,4 @@ class GuestCodec(Protocol[_Object]):
 
     def part(self, item: _Object, which: Sequence[int], /) -> _Object:
         """Return an object with those messages of *item* alone whose places in `read` are *which*."""
-        ...
-
-
-@runtime_checkable
-class KnowsItems(Protocol):
-    """A codec may say itself what an object is known by: what a store of the guest adds is left out."""
-
-    def known_by(self, item: object, /) -> object:
-        """Return all that `read` looks at in *item*."""
         ...

@@ -2,10 +2,10 @@
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from functools import partial, wraps
 from operator import attrgetter
-from typing import Generic, TypeVar, Unpack, cast
+from typing import Generic, ParamSpec, TypeVar, Unpack, cast
 
 from msgspec.structs import replace
 
@@ -16,7 +16,7 @@ from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.checks import expect, expect_whole
 from foldline.errors import BlockingCallError, ConfigError, FormatError
-from foldline.guests.codec import GuestCodec, KnowsItems
+from foldline.guests.codec import GuestCodec
 from foldline.history.formats.renderings.sending import OPENING_NOTE
 from foldline.history.formats.wire import is_object
 from foldline.history.history import History
@@ -24,22 +24,36 @@ from foldline.history.messages import Message
 from foldline.reduction.event import Reason
 
 
-__all__ = ["GuestView", "opened"]
+__all__ = ["GuestView", "blocking", "opened"]
 
 
+_Arguments = ParamSpec("_Arguments")
 _Object = TypeVar("_Object")
+_Result = TypeVar("_Result")
 
 _PLACE = "__place__"
 """The metadata key for the place of a message: one that a view changes still has it."""
 
 
-def opened(view: list[_Object], role: Callable[[_Object], object], note: _Object) -> list[_Object]:
+def blocking(
+    method: Callable[_Arguments, Coroutine[object, object, _Result]],
+) -> Callable[_Arguments, _Result]:
     """
-    Return *view* with *note* after its system messages if the model would speak first.
+    Return a method that waits for what *method* returns, as `call_sync` does.
 
-    Some vendors refuse a request in which the model speaks first, and a guest does not say which
-    vendor answers.
+    Inside a running event loop it blocks that loop, as everything else does that such a caller
+    waits for.
     """
+
+    @wraps(method)
+    def waiting(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+        return PORTAL.run(partial(method, *args, **kwargs), blocks_loop=True)
+
+    return waiting
+
+
+def opened(view: list[_Object], role: Callable[[_Object], object], note: _Object) -> list[_Object]:
+    """Return *view* with *note* after its system messages if the model would speak first."""
     first = next((at for at, one in enumerate(view) if role(one) != "system"), None)
     if first is None or role(view[first]) != "assistant":
         return view
@@ -81,7 +95,7 @@ class GuestView(Generic[_Object]):
         expect_whole("known_bytes", known_bytes, 0)
         self.reducer = reducer
         self._codec = codec
-        self._known_by = codec.known_by if isinstance(codec, KnowsItems) else _named
+        self._known_by: Callable[[_Object], object] = getattr(codec, "known_by", _named)
         self._known = KnownLists(known_bytes)
 
     async def reduce(
@@ -116,11 +130,8 @@ class GuestView(Generic[_Object]):
         try:
             reduced = self.reducer.reduce_sync(read.history, **request)
         except BlockingCallError:
-            reduced = PORTAL.run(self._reduced, read.history, request, blocks_loop=True)
+            reduced = blocking(self.reducer.reduce)(read.history, **request)
         return self._shown(given, read, reduced)
-
-    async def _reduced(self, history: History, request: RequestOptions) -> ReducedHistory[Message]:
-        return await self.reducer.reduce(history, **request)
 
     def _read(self, given: list[_Object]) -> Conversion:
         named = list(map(self._known_by, given))

@@ -39,12 +39,7 @@ __all__ = ["safe_cut"]
 def safe_cut(
     history: History, *, unit: CountingUnit, keep: int, slack: int = 0, above: int = 0
 ) -> int | None:
-    """
-    Return the index at which to cut so that the newest *keep* units stay, or None.
-
-    More stays if the safe index lies further back, and up to *slack* more so that the cut lies just
-    before a user message. The cut is above the index *above*; None if there is no such cut.
-    """
+    """Return where to cut to keep *keep* units, and up to *slack* more; None if nowhere."""
     wished = history.index_keeping(unit, keep)
     if wished <= above:
         return None

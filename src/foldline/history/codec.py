@@ -104,11 +104,7 @@ def _loads(data: bytes | str) -> Any:
 
 
 def encode_message(message: Message) -> bytes:
-    """
-    Write one message as JSON; `decode_message` gives an equal one back.
-
-    One difference is beyond JSON: a surrogate pair in two halves comes back as one character.
-    """
+    """Write one message as JSON; a surrogate pair in two halves comes back as one character."""
     try:
         data = _SORTED.encode(message)
     except UnicodeEncodeError:

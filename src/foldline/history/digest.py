@@ -163,13 +163,7 @@ def _steps_1(message: Message) -> list[_Step]:
 
 
 def follows(previous: bytes, message: Message, digest: bytes) -> bool:
-    """
-    Whether *digest*, of any version, is that of the prefix that *message* ends.
-
-    Rows that an older foldline stored are chained by version 1, and later ones by version 2, from
-    the last of these on: each link of such a chain follows. After a system message the digest is
-    that before it.
-    """
+    """Whether *digest*, of version 1 or 2, is that of the prefix that *message* ends."""
     if message.role == "system":
         return digest == previous
     if digest == chain_digest(previous, message):

@@ -6,6 +6,7 @@ on. So messages are compared whole, by digest, from the front; the first that di
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from itertools import takewhile
 
 from msgspec import Struct
@@ -57,9 +58,6 @@ class PrefixMark(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """That of the system messages which it begins with."""
 
 
-_NO_REQUEST = PrefixMark()
-
-
 class PrefixMeter:
     """Reads a sequence of requests, one after the other; only new messages are hashed."""
 
@@ -67,16 +65,11 @@ class PrefixMeter:
         """Measure messages with *size*, in tokens."""
         self._size = size
         self._request: Sequence[Message] = ()
-        self.mark = _NO_REQUEST
+        self.mark = PrefixMark()
         """The mark of the last request."""
 
     def follow(self, mark: PrefixMark, request: Sequence[Message]) -> None:
-        """
-        Continue after the request of *mark*, which another meter has read, with *request*.
-
-        If *request* does not begin with it, it is only known whether their system messages in front
-        are the same.
-        """
+        """Go on with *request* after *mark*; if it begins otherwise, from its system messages."""
         known: Sequence[Message] = request[: mark.count]
         if _chained(known) != mark.digest:
             known = _front(request)
@@ -95,8 +88,7 @@ class PrefixMeter:
         broke = kept < prior.count
         system = prior.system if kept and not broke else front_digest(request)
         digest = EMPTY_DIGEST if broke else prior.digest
-        for message in request[0 if broke else kept :]:
-            digest = chain_digest(digest, message)
+        digest = reduce(chain_digest, request[0 if broke else kept :], digest)
         self._request = request
         # Nothing is counted again but what a break has left of the request before.
         held = sum(map(self._size, request[:kept])) if broke else prior.tokens
@@ -115,7 +107,4 @@ def _front(request: Iterable[Message]) -> list[Message]:
 
 
 def _chained(messages: Iterable[Message]) -> bytes:
-    digest = EMPTY_DIGEST
-    for message in messages:
-        digest = chain_digest(digest, message)
-    return digest
+    return reduce(chain_digest, messages, EMPTY_DIGEST)

@@ -109,8 +109,7 @@ class UriPart(Struct, frozen=True, gc=False, tag_field="type", tag="uri"):
     """The address, never fetched by foldline."""
 
     def __post_init__(self) -> None:
-        if type(self.modality) is not str or type(self.uri) is not str:
-            _settle(self)
+        _settle(self)
 
 
 class FilePart(Struct, frozen=True, gc=False, tag_field="type", tag="file"):
@@ -123,8 +122,7 @@ class FilePart(Struct, frozen=True, gc=False, tag_field="type", tag="file"):
     """The vendor's identifier of the upload."""
 
     def __post_init__(self) -> None:
-        if type(self.modality) is not str or type(self.file_id) is not str:
-            _settle(self)
+        _settle(self)
 
 
 class _Opacity(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
@@ -197,8 +195,7 @@ class CompactionPart(Struct, frozen=True, gc=False, tag_field="type", tag="compa
     """The summary as text; empty where the vendor keeps it sealed."""
 
     def __post_init__(self) -> None:
-        if type(self.content) is not str:
-            _settle(self)
+        _settle(self)
 
 
 Part: TypeAlias = (
@@ -221,12 +218,7 @@ def is_opaque(part: Part) -> bool:
 
 
 def as_result(value: object) -> str | tuple[ResponseContent, ...]:
-    """
-    Return what a tool answered as a part keeps it: a mere str, a tuple of parts, or JSON text.
-
-    Raises:
-        ConfigError: *value* is anything else, or has no place in JSON.
-    """
+    """Return *value* as a part keeps it, a mere str, parts or JSON text; else raise ConfigError."""
     expect("response of a tool_call_response part", value, str | dict | list | tuple)
     if isinstance(value, str):
         return str.__str__(value)

@@ -147,11 +147,7 @@ def _results(message: Message, ids: Mapping[int, str]) -> Message:
 
 
 def _without_tools(message: Message) -> Iterator[Message]:
-    """
-    Yield *message* without what it carries of tools, or nothing if nothing else is in it.
-
-    Results come after their calls or nowhere; calls are not its to make.
-    """
+    """Yield *message* without calls and results that are not its to make, if anything is left."""
     rest = [None if isinstance(part, _TOOL_PARTS) else part for part in message.parts]
     if message.role == "system" or None not in rest:
         yield message

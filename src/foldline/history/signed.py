@@ -14,6 +14,7 @@ the thought signatures of Gemini are bound to their own answer only.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from hashlib import sha256
 from types import MappingProxyType
 
@@ -65,7 +66,10 @@ _SEALS: Mapping[NativeFormat, frozenset[str]] = MappingProxyType(
 def is_signed(message: Message) -> bool:
     """Whether *message* holds thinking that its vendor bound to everything before it."""
     native = message.native
-    if native is None or native.format not in _FIELDS or not _binds(message):
+    if native is None or native.format not in _FIELDS:
+        return False
+    # A model that is not known may bind its thinking.
+    if checks_prefix((message.metadata or {}).get("model")) is False:
         return False
     # Most items are not read further.
     if "signature" not in native.item and "redacted_thinking" not in native.item:
@@ -84,21 +88,16 @@ def without_signed(message: Message) -> Message | None:
     native = message.native
     if native is None or not is_signed(message):
         return message
-    left = [one for item in _items(message) if _says(one := _unbound(item, native.format))]
+    unbound = [_unbound(item, native.format) for item in _items(message)]
+    left = [item for item in unbound if any(map(item.get, _SAYS))]
     return CONVERTERS[native.format].said_by(message, left) if left else None
 
 
 def bound(
     answer: Iterable[Message], view: Sequence[Message], opening: bytes
 ) -> tuple[Message, ...]:
-    """
-    Return the messages of *answer* with a hash of the request that they answer beside each.
-
-    That is *view*, system messages included, after its *opening*: the model and the tools.
-    """
-    digest = _opened(view, opening)
-    for message in view:
-        digest = _after(digest, message)
+    """Return *answer* with a hash of its request, *opening* and *view*, beside each message."""
+    digest = reduce(_after, view, _opened(view, opening))
     messages: list[Message] = []
     for message in answer:
         metadata = {**(message.metadata or {}), PREFIX_KEY: digest.hex()}
@@ -183,21 +182,12 @@ def _unbound(item: Object, format: NativeFormat) -> Object:
     return {key: value for key, value in changed.items() if key not in gone}
 
 
-def _says(item: Object) -> bool:
-    return any(map(item.get, _SAYS))
-
-
 def _is_bound(block: Object) -> bool:
     kind, written = str(block.get("type")), str(block.get("format"))
     if kind == "redacted_thinking":
         return True
     is_thinking = kind == "thinking" or written.startswith("anthropic")
     return is_thinking and bool(block.get("signature"))
-
-
-def _binds(message: Message) -> bool:
-    """Whether the model that wrote *message* binds its thinking, or is unknown."""
-    return checks_prefix((message.metadata or {}).get("model")) is not False
 
 
 def checks_prefix(model: object) -> bool | None:

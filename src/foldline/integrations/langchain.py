@@ -11,7 +11,7 @@ from langchain.agents.middleware import (
     ModelResponse,
 )
 from langchain.agents.middleware.types import PrivateStateAttr
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import BaseMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.types import Command
 
@@ -19,7 +19,7 @@ from foldline.agent.arguments import RequestOptions
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.guests import GuestView, kept_reduction, new_reduction
-from foldline.integrations.langchain_messages import LangChainCodec
+from foldline.integrations.langchain_messages import LangChainCodec, reported_usage
 
 
 __all__ = ["FoldlineMiddleware", "FoldlineState"]
@@ -72,11 +72,9 @@ def _said(request: ModelRequest[Any]) -> list[BaseMessage]:
 
 
 def _facts(request: ModelRequest[Any]) -> RequestOptions:
-    answers = [one for one in request.messages if isinstance(one, AIMessage)]
-    usage = answers[-1].usage_metadata if answers else None
     return {
         "state": kept_reduction(request.state),
-        "usage": None if usage is None else usage["input_tokens"],
+        "usage": reported_usage(request.messages),
         "tools": [
             one if isinstance(one, dict) else convert_to_openai_tool(one) for one in request.tools
         ],

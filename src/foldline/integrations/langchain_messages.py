@@ -14,7 +14,7 @@ from foldline.history.parts import ReasoningPart
 from foldline.logs.langchain import message_from_langchain
 
 
-__all__ = ["LangChainCodec"]
+__all__ = ["LangChainCodec", "reported_usage"]
 
 
 _THINKING = ("thinking", "redacted_thinking", "reasoning")
@@ -67,6 +67,13 @@ class LangChainCodec:
     def part(self, item: BaseMessage, _: Sequence[int], /) -> BaseMessage:
         """Return *item*, which is one message."""
         return item
+
+
+def reported_usage(messages: Sequence[BaseMessage]) -> int | None:
+    """Return the tokens of the request that the newest answer reports, if it does."""
+    answers = [one for one in messages if isinstance(one, AIMessage)]
+    usage = answers[-1].usage_metadata if answers else None
+    return None if usage is None else usage["input_tokens"]
 
 
 def _blocks(item: BaseMessage) -> list[dict[str, Any]]:

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from foldline.agent.arguments import RequestOptions
 from foldline.agent.reduced import ReducedHistory
 from foldline.agent.reducer import HistoryReducer
 from foldline.guests import GuestView, kept_reduction, new_reduction
-from foldline.integrations.langchain_messages import LangChainCodec
+from foldline.integrations.langchain_messages import LangChainCodec, reported_usage
 
 
 __all__ = ["fold_messages"]
@@ -36,19 +36,13 @@ def fold_messages(
         return _update(state, view.reduce_sync(state[key], **_facts(state, key)))
 
     async def awaited(state: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what the node writes."""
         return _update(state, await view.reduce(state[key], **_facts(state, key)))
 
     return RunnableLambda(node, awaited, name="fold_messages")
 
 
 def _facts(state: Mapping[str, Any], key: str) -> RequestOptions:
-    answers = [one for one in state[key] if isinstance(one, AIMessage)]
-    usage = answers[-1].usage_metadata if answers else None
-    return {
-        "state": kept_reduction(state),
-        "usage": None if usage is None else usage["input_tokens"],
-    }
+    return {"state": kept_reduction(state), "usage": reported_usage(state[key])}
 
 
 def _update(state: Mapping[str, Any], reduced: ReducedHistory[BaseMessage]) -> dict[str, Any]:

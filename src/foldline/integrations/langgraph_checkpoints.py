@@ -1,7 +1,6 @@
 """A checkpointer of LangGraph in threads."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -9,7 +8,6 @@ from langgraph.checkpoint.base import get_checkpoint_metadata
 from langgraph.checkpoint.memory import InMemorySaver
 
 from foldline.guests import blocking
-from foldline.integrations.langgraph_index import not_of
 from foldline.integrations.langgraph_reading import CheckpointReader
 from foldline.integrations.langgraph_rows import NAME_KEY, Row, append, rewrite
 
@@ -18,12 +16,7 @@ __all__ = ["FoldlineSaver"]
 
 
 class FoldlineSaver(CheckpointReader):
-    """
-    Keeps what a graph writes as opaque rows of a thread, one for each call of LangGraph.
-
-    Nothing is held in memory but a small index of some threads. It works from any loop and without
-    one.
-    """
+    """Keeps each call of LangGraph as an opaque row of a thread; it works with a loop or without."""
 
     get_next_version = InMemorySaver.get_next_version
     """A version that no other branch has: with integers one branch would change values of another."""
@@ -102,8 +95,14 @@ class FoldlineSaver(CheckpointReader):
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints of runs, in every thread."""
+
+        def others(rows: Sequence[Row]) -> set[tuple[str, str]]:
+            return {
+                (one.ns, one.id) for one in rows if one.call == "put" and one.run not in run_ids
+            }
+
         for thread in await self._threads(None):
-            if not await rewrite(thread, partial(not_of, run_ids)):
+            if not await rewrite(thread, others):
                 await self._store.delete(thread.key)
 
     put = blocking(aput)

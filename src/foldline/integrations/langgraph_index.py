@@ -10,7 +10,7 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.read_only import ReadOnlyThread
 
 
-__all__ = ["RowIndex", "RowIndexes", "not_of"]
+__all__ = ["RowIndex", "RowIndexes"]
 
 
 _PAGE = 32
@@ -84,11 +84,6 @@ class RowIndex:
             if id is not None and ns in {None, of} and only in {None, "", id}
         ]
         return [number for id, number in sorted(found, reverse=True) if not end or id < end]
-
-
-def not_of(runs: Sequence[str], rows: Sequence[Row]) -> set[tuple[str, str]]:
-    """Return the checkpoints that none of *runs* has put."""
-    return {(row.ns, row.id) for row in rows if row.call == "put" and row.run not in runs}
 
 
 class RowIndexes:

@@ -94,11 +94,7 @@ async def append(thread: ConversationThread, row: Row, name: str) -> None:
 async def rewrite(
     thread: ConversationThread, choose: Callable[[Sequence[Row]], set[tuple[str, str]]]
 ) -> bool:
-    """
-    Delete all checkpoints of *thread* but those that *choose* names; False if none is left.
-
-    A value that one of these has from an earlier checkpoint stays with it.
-    """
+    """Delete all checkpoints but those that *choose* names, and say whether any is left."""
     rows = await read_range(thread, 0, thread.count)
     names = choose(rows)
     kept = {at for at, row in enumerate(rows) if (row.ns, row.id) in names and row.call != "values"}

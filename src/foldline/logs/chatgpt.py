@@ -8,6 +8,7 @@ what a program printed. The user's own instructions are a system message.
 """
 
 from collections.abc import Iterator
+from typing import cast
 
 from msgspec.structs import replace
 
@@ -42,12 +43,7 @@ from foldline.logs.importer import Importer, Reading, Session, printed_message, 
 __all__ = ["CHATGPT"]
 
 
-_ROLES: dict[str, Role] = {
-    "system": "system",
-    "user": "user",
-    "assistant": "assistant",
-    "tool": "tool",
-}
+_ROLES: tuple[Role, ...] = ("system", "user", "assistant", "tool")
 _INSTRUCTIONS = ("user_profile", "user_instructions", "model_set_context")
 _TEXTS = ("name", "title", "url", "text", "result", "summary", *_INSTRUCTIONS)
 _MEDIA = ("image", "audio", "video")
@@ -101,7 +97,7 @@ def _take(chat: _Chat, item: Object, id: str) -> None:
 
 def _message(chat: _Chat, item: Object, parts: tuple[Part, ...], id: str) -> Message:
     author, recipient = maybe_object(item.get("author")), maybe_text(item.get("recipient"))
-    role = _ROLES[check_role(author.get("role"), _ROLES)]
+    role = cast("Role", check_role(author.get("role"), _ROLES))
     name = maybe_text(author.get("name"))
     created_at = maybe_time(item.get("create_time"))
     text = "\n\n".join(part.content for part in parts if isinstance(part, TextPart))

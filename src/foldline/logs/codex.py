@@ -81,7 +81,11 @@ def _take(log: _Log, line: Object) -> None:
     kind = maybe_text(line.get("type"))
     match kind:
         case "session_meta":
-            _meet(log, payload)
+            # A session that continues another one repeats that one's line after its own.
+            log.id = log.id or first_text(payload, "id")
+            base = maybe_object(payload.get("base_instructions"))
+            said = maybe_text(base.get("text")) or maybe_text(payload.get("instructions"))
+            log.instructions = log.instructions or said
         case "response_item" if payload.get("type") != _SNAPSHOT:
             message = message_from_openai_responses(_item(payload))
             if message.role == "assistant":
@@ -98,14 +102,6 @@ def _take(log: _Log, line: Object) -> None:
             _report(log, payload)
         case _:
             log.skipped[_SNAPSHOT if kind == "response_item" else kind] += 1
-
-
-def _meet(log: _Log, payload: Object) -> None:
-    # A session that continues another one repeats that one's line after its own.
-    log.id = log.id or first_text(payload, "id")
-    base = maybe_object(payload.get("base_instructions"))
-    instructions = maybe_text(base.get("text")) or maybe_text(payload.get("instructions"))
-    log.instructions = log.instructions or instructions
 
 
 def _item(payload: Object) -> Object:

@@ -71,7 +71,7 @@ def _prefixes(request: Sequence[Message]) -> tuple[list[bytes], list[bytes]]:
 
 
 def _sessions(chain: Sequence[tuple[int, Recording]]) -> Iterator[tuple[int, Session]]:
-    sizes = [_spoken(recording.request) for _, recording in chain]
+    sizes = [sum(one.role != "system" for one in recording.request) for _, recording in chain]
     if sizes[0] == sizes[-1]:
         for number, recording in chain:
             yield number, recording.session
@@ -86,10 +86,6 @@ def _sessions(chain: Sequence[tuple[int, Recording]]) -> Iterator[tuple[int, Ses
         calls=_calls(last.messages, recordings, sizes),
     )
     yield chain[0][0], session
-
-
-def _spoken(messages: Iterable[Message]) -> int:
-    return sum(message.role != "system" for message in messages)
 
 
 def _calls(

@@ -156,12 +156,7 @@ def first_item(document: Document, *keys: str) -> Any:
 def lists_in(
     document: Document, *keys: str, item: str = "message"
 ) -> Iterator[tuple[Object, Sequence[Record]]]:
-    """
-    Give every conversation in *document*: the fields around it, and its items with their places.
-
-    Records of one item each are sorted by the conversation that they name, which is the field
-    `id` then. One that names none belongs to the same as the one before it.
-    """
+    """Give the fields and items of each conversation; bare records are sorted by their `id`."""
     if not holds_lists(document, *keys):
         for id, records in _by_conversation(document.records).items():
             yield {"id": id}, records

@@ -88,7 +88,11 @@ def _messages(event: Object, run: _Run) -> tuple[Message, ...]:
         return _observed(event, run)
     response = maybe_object(maybe_object(event.get("tool_call_metadata")).get("model_response"))
     if response:
-        return _responded(response, run)
+        key = maybe_text(response.get("id")) or json_text(response.get("choices"))
+        if key in run.responses:
+            return ()
+        run.responses.add(key)
+        return read_response(response, NativeFormat.OPENAI_CHAT)
     kind = first_text(event, "action")
     if not kind or kind in _SILENT:
         run.skipped[kind or "unknown"] += 1
@@ -107,19 +111,7 @@ def _acted(event: Object, kind: str, run: _Run) -> Message:
         return Message(role="user", parts=(TextPart(content), *images))
     if kind == "message":
         return Message.assistant(content)
-    return _called(event, kind, arguments, run)
-
-
-def _responded(response: Object, run: _Run) -> tuple[Message, ...]:
-    key = maybe_text(response.get("id")) or json_text(response.get("choices"))
-    if key in run.responses:
-        return ()
-    run.responses.add(key)
-    return read_response(response, NativeFormat.OPENAI_CHAT)
-
-
-def _called(event: Object, kind: str, arguments: Object, run: _Run) -> Message:
-    """Return the call for an action of a model that was given no tools."""
+    # The model was given no tools.
     thought = maybe_text(arguments.get("thought"))
     id = f"action-{first_text(event, 'id')}"
     run.calls.add(id)

@@ -82,19 +82,15 @@ def _take(log: _Log, line: Object) -> None:
         case "message":
             log.messages.append(_message(line))
         case "compaction":
-            _compact(log, line)
+            compaction = scalars(line, _COMPACTION)
+            first_kept = line.get("firstKeptEntryIndex")
+            if isinstance(first_kept, int) and 0 <= first_kept < len(log.starts):
+                compaction["firstKeptMessage"] = log.starts[first_kept]
+            log.compact(compaction, f" of {maybe_count(line.get('tokensBefore')):,} tokens")
         case "session":
             log.id = maybe_text(line.get("id"))
         case _:
             log.skipped[kind] += 1
-
-
-def _compact(log: _Log, line: Object) -> None:
-    compaction = scalars(line, _COMPACTION)
-    first_kept = line.get("firstKeptEntryIndex")
-    if isinstance(first_kept, int) and 0 <= first_kept < len(log.starts):
-        compaction["firstKeptMessage"] = log.starts[first_kept]
-    log.compact(compaction, f" of {maybe_count(line.get('tokensBefore')):,} tokens")
 
 
 def _message(line: Object) -> Message:

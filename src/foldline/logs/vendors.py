@@ -35,14 +35,14 @@ _CHAT, _RESPONSES = NativeFormat.OPENAI_CHAT, NativeFormat.OPENAI_RESPONSES
 _ANTHROPIC = NativeFormat.ANTHROPIC
 _ANTHROPIC_FIELDS = frozenset({"system", "anthropic_version", "stop_sequences", "thinking"})
 _RESPONSES_ITEMS = frozenset(
-    {
+    [
         "compaction",
         "compaction_summary",
         "item_reference",
         "mcp_approval_request",
         "mcp_approval_response",
         "reasoning",
-    }
+    ]
 )
 _CHAT_KEYS = ("tool_calls", "tool_call_id", "function_call")
 
@@ -128,12 +128,7 @@ def exchange(value: Any) -> tuple[Object | None, Any]:
 
 
 def check_vendor(document: Document, format: str) -> None:
-    """
-    Raise FormatError if a message of *document* is of another vendor than *format*.
-
-    Converters keep what they do not know, as vendors add fields all the time. So a call or a
-    result of another vendor would be kept, but count as no call and no result.
-    """
+    """Raise FormatError for another vendor's message: its calls would count as none."""
     if format not in {_CHAT.value, _RESPONSES.value, _ANTHROPIC.value}:
         return
     for place, item in (item for record in document.records for item in _items(record)):

@@ -59,12 +59,7 @@ MARKED_MODELS = re.compile(r"gpt-(?:5[.-][6-9]|[6-9])(?!\d)")
 
 
 def names_in(names: Iterable[str]) -> str:
-    """
-    Return the pattern of one of *names* in the name of a model, the longest one that fits.
-
-    A name begins after a vendor, a region or a path: `us.anthropic.claude…`, `ft:gpt-4o:…`. Where
-    it has a dot a hyphen may be: Bedrock and Azure have no dots in versions.
-    """
+    """Return the pattern of one of *names* after a vendor or path; a dot may be a hyphen."""
     longest = sorted((name.replace("-", "[-.]") for name in names), key=len, reverse=True)
     return "(?:^|[/:.])({})(?![a-z0-9/])".format("|".join(longest))
 

@@ -32,11 +32,7 @@ _METER: ContextVar[list[Usage] | None] = ContextVar("foldline_spending", default
 
 
 def spend(usage: Usage | None) -> None:
-    """
-    Record what a vendor counted for one call of a summarizer; without a meter nothing happens.
-
-    A custom summarizer may call it too, also for a call whose text is useless.
-    """
+    """Record what a vendor counted for one call of a summarizer, if somebody listens."""
     meter = _METER.get()
     if meter is not None and usage is not None:
         meter.append(usage)

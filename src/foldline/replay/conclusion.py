@@ -68,7 +68,11 @@ def conclude(
         return Conclusion(text=_begun(text))
     what = next(row.description for row in table if row.name == name)
     which = f"{len(bills)} compared for {them}: {name} ({what})"
-    text = f"{_cheapest(which, cost, never, _recorded(sessions))}{aside}.{_no_choice(never)}"
+    large = too_large(never)
+    if large:
+        bill = shown_dollars(never.cost or 0)
+        large = f" Sending all of it would cost {bill} if it could be sent: {large}."
+    text = f"{_cheapest(which, cost, never, _recorded(sessions))}{aside}.{large}"
     if name not in configs:
         return Conclusion(text=text)
     lines = lines_of(configs[name], prices)
@@ -126,13 +130,6 @@ def _instead(cost: float, never: Totals, recorded: float | None) -> str:
     less = (1 - cost / other) * 100
     share = f"{abs(less):.0f} % {'less' if less >= 0 else 'more'}"
     return f" instead of {shown_dollars(other)} {what} ({share})"
-
-
-def _no_choice(never: Totals) -> str:
-    large = too_large(never)
-    if not large:
-        return ""
-    return f" Sending all of it would cost {shown_dollars(never.cost or 0)} if it could be sent: {large}."
 
 
 def _begun(text: str) -> str:

@@ -103,11 +103,10 @@ class Inspector:
         cut = state.summarized_up_to_index
         folded, seen = self._messages[:cut], text_of_all(view)
         lines = chain.from_iterable(one.text.splitlines() for one in state.front_messages())
-        origin = _Origins(self._holders, cut)
         gone, known = _missing(folded, self._values[:cut], seen)
         return Inspection(
             covered=cut,
-            lines=tuple(origin.of(line) for line in lines),
+            lines=tuple(self._holders.origin(line, cut) for line in lines),
             identifiers=gone,
             known=known,
             requests=tuple(requests(folded, seen)),
@@ -119,44 +118,36 @@ class _Holders:
     """Which messages have which words."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        self.texts = [" ".join(text.split()) for text in texts]
+        self._texts = [" ".join(text.split()) for text in texts]
         self._by_word: defaultdict[str, list[int]] = defaultdict(list)
-        for index, text in enumerate(self.texts):
+        for index, text in enumerate(self._texts):
             for word in set(_words(text)):
                 self._by_word[word].append(index)
 
-    def of(self, word: str, end: int) -> list[int]:
+    def _of(self, word: str, end: int) -> list[int]:
         found = self._by_word.get(word, [])
         return found[: bisect_left(found, end)]
 
-
-class _Origins:
-    """Finds those of the first *end* messages that a line was made of."""
-
-    def __init__(self, holders: _Holders, end: int) -> None:
-        self._holders, self._end = holders, end
-
-    def of(self, line: str) -> SummaryLine:
-        if (quoted := _QUOTED.match(line)) and (at := int(quoted[1])) < self._end:
+    def origin(self, line: str, end: int) -> SummaryLine:
+        """Return *line* with those of the first *end* messages that it was made of."""
+        if (quoted := _QUOTED.match(line)) and (at := int(quoted[1])) < end:
             words = " ".join(line[quoted.end() :].split())
-            if words in self._holders.texts[at]:
+            if words in self._texts[at]:
                 return SummaryLine(text=line, messages=(at,), is_verbatim=True)
         if _HEADING.match(line):
             return SummaryLine(text=line)
         core = " ".join(_MARK.sub("", line).split()).partition(" …")[0]
-        if len(core) >= _SHORTEST and (whole := self._with(core)):
-            return SummaryLine(text=line, messages=whole, is_verbatim=True)
-        return SummaryLine(text=line, messages=tuple(sorted(self._covering(line))))
+        if len(core) >= _SHORTEST:
+            holders = [self._of(word, end) for word in _words(core)]
+            rarest = min(holders, key=len, default=[])
+            if whole := tuple(at for at in rarest if core in self._texts[at]):
+                return SummaryLine(text=line, messages=whole[-_MOST_MESSAGES:], is_verbatim=True)
+        return SummaryLine(text=line, messages=tuple(sorted(self._covering(line, end))))
 
-    def _with(self, core: str) -> tuple[int, ...]:
-        holders = [self._holders.of(word, self._end) for word in _words(core)]
-        rarest = min(holders, key=len) if holders else ()
-        return tuple(at for at in rarest if core in self._holders.texts[at])[-_MOST_MESSAGES:]
-
-    def _covering(self, line: str) -> Iterator[int]:
+    def _covering(self, line: str, end: int) -> Iterator[int]:
         """Yield few messages that together have most of the words of *line*."""
-        held = {word: self._holders.of(word, self._end) for word in _words(spelled_out(line))}
-        most = max(1, self._end * _COMMON)
+        held = {word: self._of(word, end) for word in _words(spelled_out(line))}
+        most = max(1, end * _COMMON)
         rare = {word: holders for word, holders in held.items() if 0 < len(holders) <= most}
         left = {word: 1 / len(holders) for word, holders in rare.items()}
         total = sum(left.values())

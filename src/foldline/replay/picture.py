@@ -70,16 +70,10 @@ _MARKS = {
 def overlay(reports: Sequence[ReplayReport], *, id: str, label: str, top: int) -> str:
     """Return the views of *reports* over one another as an SVG element; *label* is markup."""
     canvas = _Canvas(reports[0].calls, max(1, top))
-    said = "; ".join(
-        f"curve {n}: peak {one.totals.peak_tokens:,} tokens" for n, one in _curves(reports)
-    )
-    curves = (canvas.curve(one.calls, f"curve-{number}") for number, one in _curves(reports))
-    return _svg(
-        id,
-        label,
-        said,
-        (*canvas.grid(), *curves, *canvas.numbers(), canvas.cursor()),
-    )
+    drawn = list(enumerate(reports[:MOST_CURVES], start=1))
+    said = "; ".join(f"curve {n}: peak {one.totals.peak_tokens:,} tokens" for n, one in drawn)
+    curves = (canvas.curve(one.calls, f"curve-{number}") for number, one in drawn)
+    return _svg(id, label, said, (*canvas.grid(), *curves, *canvas.numbers(), canvas.cursor()))
 
 
 def marks_of(report: ReplayReport, *, id: str, label: str) -> str:
@@ -97,10 +91,6 @@ def marks_of(report: ReplayReport, *, id: str, label: str) -> str:
         at += length
     said = ", ".join(f"{count:,} {mark}" for mark, count in Counter(marks).items())
     return _svg(id, label, f"Of {len(marks):,} marks: {said}", cells, height=_STRIP_HEIGHT)
-
-
-def _curves(reports: Sequence[ReplayReport]) -> Iterator[tuple[int, ReplayReport]]:
-    yield from enumerate(reports[:MOST_CURVES], start=1)
 
 
 def _svg(id: str, label: str, said: str, elements: Iterable[str], *, height: int = _HEIGHT) -> str:
@@ -139,10 +129,9 @@ class _Canvas:
 
     def numbers(self) -> Iterator[str]:
         """Yield the numbers of the first and the last call."""
-        y = _LABEL_ROW
-        yield f'<text class="label" x="{_LEFT}" y="{y}">call 1</text>'
+        yield f'<text class="label" x="{_LEFT}" y="{_LABEL_ROW}">call 1</text>'
         last = f"call {len(self._calls):,}"
-        yield f'<text class="label end" x="{_RIGHT}" y="{y}">{last}</text>'
+        yield f'<text class="label end" x="{_RIGHT}" y="{_LABEL_ROW}">{last}</text>'
 
     def _y(self, tokens: int) -> float:
         return _BOTTOM - tokens / self._top * (_BOTTOM - _TOP)

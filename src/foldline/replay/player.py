@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
 from itertools import pairwise
 
 import msgspec
@@ -25,10 +24,6 @@ from foldline.replay.validity import Judge, losses, settled, violations
 
 
 __all__ = ["ReadingLog", "Replay", "Stretch", "play", "spans"]
-
-
-# The same session gives the same reductions whenever it is played.
-_NO_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class Stretch(Struct, frozen=True, kw_only=True):
@@ -83,7 +78,10 @@ class _Player:
         self._check = check
         self._log = ReadingLog(DigestSummarizer(counter=tape.counter))
         self._reducer = HistoryReducer(
-            config, summarizer=self._log, counter=tape.counter, clock=self._now
+            config,
+            summarizer=self._log,
+            counter=tape.counter,
+            clock=lambda: tape.clock(self._history.total),
         )
         self._history = History(counter=tape.counter)
         self._meter = PrefixMeter(tape.size)
@@ -93,9 +91,6 @@ class _Player:
         self._request: tuple[Message, ...] = ()
         self._stretches: list[Stretch] = []
         self._records: list[CallRecord] = []
-
-    def _now(self) -> datetime:
-        return self._tape.time(self._history.total) or _NO_TIME
 
     def call(self, position: int) -> None:
         """Make the model call before which *position* messages had been said."""

@@ -43,13 +43,14 @@ def html_page(
     """Return a page about *sessions*, each as its reports; with *spoken* it holds what was said."""
     table = rows(sessions)
     columns = shown_columns(table)
-    page, script = (
-        (files("foldline.replay") / name).read_text("utf-8") for name in ("page.html", "page.js")
-    )
+    found = conclusion or conclude(sessions)
+    pasted = "\n".join(map(plain_text, found.lines))
+    here = files("foldline.replay")
+    page, script = ((here / name).read_text("utf-8") for name in ("page.html", "page.js"))
     return Template(page).substitute(
         title=plain_text(title),
         summary=overview(sessions),
-        conclusion="\n".join(_conclusion(conclusion or conclude(sessions))),
+        conclusion=f"<p>{plain_text(found.text)}</p>\n{f'<pre>{pasted}</pre>' * bool(pasted)}",
         totals=_totals(table, columns),
         meanings="\n".join(
             f"<dt>{plain_text(column.title)}</dt><dd>{plain_text(column.meaning)}</dd>"
@@ -85,13 +86,6 @@ def overview(sessions: Sequence[Sequence[ReplayReport]]) -> str:
     return f"{what}, {messages:,} messages, {tokens:,} tokens, {calls:,} model calls"
 
 
-def _conclusion(found: Conclusion) -> Iterator[str]:
-    yield f"<p>{plain_text(found.text)}</p>"
-    if found.lines:
-        lines = "\n".join(map(plain_text, found.lines))
-        yield f"<pre>{lines}</pre>"
-
-
 def _totals(table: Iterable[Row], columns: Sequence[Column]) -> str:
     lines = [_head("configuration", *(column.title for column in columns))]
     for row in table:
@@ -108,10 +102,6 @@ def _totals(table: Iterable[Row], columns: Sequence[Column]) -> str:
 def _head(*titles: str) -> str:
     heads = "".join(f'<th scope="col">{plain_text(title)}</th>' for title in titles)
     return f"<thead><tr>{heads}</tr></thead><tbody>"
-
-
-def _cells(*texts: str) -> str:
-    return "".join(f"<td>{plain_text(text)}</td>" for text in texts)
 
 
 def _session(
@@ -139,8 +129,7 @@ def _together(reports: Sequence[ReplayReport], id: str) -> Iterator[str]:
     """Yield the views of all configurations in one picture, and what each of them did."""
     top = max((call.full_tokens for call in reports[0].calls), default=1)
     label = "What the model is sent at each call, in tokens"
-    yield f"<article><h3>{label}</h3>"
-    yield '<div class="picture">'
+    yield f'<article><h3>{label}</h3><div class="picture">'
     yield overlay(reports, id=f"{id}all", label=label, top=top)
     yield '<ul class="curves">'
     for number, report in enumerate(reports, start=1):
@@ -174,7 +163,8 @@ def _folds(report: ReplayReport) -> Iterator[str]:
     yield f'<details><summary>{title}</summary><div class="scroll"><table>'
     yield _head(*_FOLD_HEADS)
     for call, fold in shown:
-        yield f"<tr>{_cells(*_figures(call, fold))}</tr>"
+        cells = "".join(f"<td>{plain_text(text)}</td>" for text in _figures(call, fold))
+        yield f"<tr>{cells}</tr>"
     yield "</tbody></table></div></details>"
 
 

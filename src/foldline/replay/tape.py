@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import takewhile
 
 from foldline.history.digest import EMPTY_DIGEST, chain_digests
@@ -86,6 +86,10 @@ class Tape:
     def time(self, position: int) -> datetime | None:
         """Return when the call was made before which *position* messages had been said."""
         return self.messages[position - 1].created_at if position else None
+
+    def clock(self, position: int) -> datetime:
+        """Return that time, or one that is the same whenever a session without times is played."""
+        return self.time(position) or datetime(2000, 1, 1, tzinfo=UTC)
 
     def _idle(self) -> Iterator[float | None]:
         answered: datetime | None = None

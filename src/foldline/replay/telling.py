@@ -25,7 +25,6 @@ MOST_ROWS = 1_000
 _SHORTEST, _LONGEST = 80, 4_000
 _MOST_LINES, _LONGEST_LINE = 300, 2_000
 _MOST_LOST, _LONGEST_LOST = 100, 300
-_CUT = "… {:,} more characters"
 
 
 class Spoken(Struct, frozen=True, kw_only=True):
@@ -118,8 +117,14 @@ def _stretch(
     elif state is not None:
         if state.front_messages():
             yield from inspected(inspector.inspect(state, stretch.view))
-        texts = [(one.index, said(shown(messages[one.index], one))) for one in short]
-        yield from _shortened(texts)
+        items = [
+            f'<li data-short="{one.index}">message {one.index:,}: '
+            f"<q>{_clipped(said(shown(messages[one.index], one)), _SHORTEST * 4)}</q></li>"
+            for one in short
+        ]
+        if items:
+            yield f"<details><summary>Shown shortened: {counted(len(items), 'message')}</summary>"
+            yield from ("<ul>", *items, "</ul></details>")
     yield "</details>"
 
 
@@ -133,17 +138,6 @@ def _sent_whole(stretch: Stretch, messages: Sequence[Message], cut: int) -> set[
         texts = {(one.role, said(one)) for one in stretch.view}
         whole.update(at for at in missing if (messages[at].role, said(messages[at])) in texts)
     return whole
-
-
-def _shortened(texts: Iterable[tuple[int, str]]) -> Iterator[str]:
-    items = [
-        f'<li data-short="{at}">message {at:,}: <q>{_clipped(text, _SHORTEST * 4)}</q></li>'
-        for at, text in texts
-    ]
-    if items:
-        yield f"<details><summary>Shown shortened: {counted(len(items), 'message')}</summary><ul>"
-        yield from items
-        yield "</ul></details>"
 
 
 def _calls(stretch: Stretch) -> str:
@@ -171,10 +165,9 @@ def _ranges(indexes: Iterable[int]) -> str:
 
 
 def _clipped(text: str, most: int) -> str:
-    if len(text) <= most:
-        return plain_text(text, keeps_lines=True)
     left = len(text) - most
-    return plain_text(text[:most], keeps_lines=True) + _CUT.format(left)
+    more = f"… {left:,} more characters" if left > 0 else ""
+    return plain_text(text[:most], keeps_lines=True) + more
 
 
 def inspected(found: Inspection) -> Iterator[str]:

@@ -3,7 +3,6 @@
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
-from inspect import cleandoc
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any, Generic, TypeVar
@@ -96,11 +95,7 @@ class GuestConformance(Generic[_Object]):
     def checks() -> tuple[GuestCheck, ...]:
         """Return every check."""
         return tuple(
-            GuestCheck(
-                name=one.__name__.strip("_"),
-                fact=" ".join(cleandoc(one.__doc__ or "").split()),
-                check=one,
-            )
+            GuestCheck(name=one.__name__.strip("_"), fact=(one.__doc__ or "").strip(), check=one)
             for one in _CHECKS
         )
 

@@ -141,20 +141,11 @@ class PrefixWatch:
             _THREAD.reset(outer)
 
     def model_call(self, *_: object, **__: object) -> Observation[object]:
-        """Observe a model call, whose request the turn has reported; see `Observer`."""
-        return nullcontext(_ignore)
+        """Observe nothing, since the turn reports it; see `Observer`."""
+        return nullcontext(lambda _: None)
 
-    def tool(self, *_: object, **__: object) -> Observation[object]:
-        """Observe nothing of a tool; see `Observer`."""
-        return nullcontext(_ignore)
-
-    def fold(self) -> Observation[object]:
-        """Observe a fold, which the turn reports; see `Observer`."""
-        return nullcontext(_ignore)
-
-
-def _ignore(_: object) -> None:
-    return None
+    tool = fold = model_call
+    """Observe nothing of a tool or a fold; see `Observer`."""
 
 
 class _WatchedModel:

@@ -22,7 +22,6 @@ __all__ = ["LOOKS", "PostedTurn", "Wakes"]
 LOOKS = 1.0
 """How many seconds pass between two looks at the store if nothing wakes a reader before."""
 
-
 Wakes: TypeAlias = Callable[[ThreadKey, str], AbstractContextManager[asyncio.Event]]
 """What wakes those who wait for a turn: a context with an event that is set if there is news."""
 
@@ -58,9 +57,8 @@ class PostedTurn:
         """The thread."""
         self.turn_id = turn_id
         """The id of the turn."""
-        self._store = store
-        self._looks = looks
-        self._wakes = wakes
+        self._name = f"turn {turn_id!r} of thread {key.id!r}"
+        self._store, self._looks, self._wakes = store, looks, wakes
 
     async def result(self, timeout: float | None = None) -> TurnResult:  # noqa: ASYNC109
         """
@@ -109,8 +107,7 @@ class PostedTurn:
                     return found
                 left = self._looks if ends is None else min(self._looks, ends - monotonic())
                 if left <= 0:
-                    name = f"turn {self.turn_id!r} of thread {self.key.id!r}"
-                    message = f"{name} has not ended within {seconds or 0:g} seconds"
+                    message = f"{self._name} has not ended within {seconds or 0:g} seconds"
                     raise TurnPendingError(message)
                 await pause(news, left)
 
@@ -127,8 +124,7 @@ class PostedTurn:
             raise RunStartError(nothing_posted(self.key, self.turn_id))
         if failure is not None:
             code, text = failure
-            name = f"turn {self.turn_id!r} of thread {self.key.id!r}"
-            message = f"{name} was given up ({code}): {text}"
+            message = f"{self._name} was given up ({code}): {text}"
             raise TurnFailedError(message, reason=code)
         seen(post.text)
         return None

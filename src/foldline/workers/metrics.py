@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["WorkerMetrics"]
 
 
-_SCOPE: Final = "foldline"
 _STATES: Final = ("waiting", "paused", "running", "stalled", "failed")
 _SECOND_BOUNDARIES: Final = tuple(0.01 * 2**power for power in range(16))
 
@@ -39,7 +38,7 @@ class WorkerMetrics:
             from opentelemetry import metrics  # noqa: PLC0415 - an optional package
         except ImportError as error:
             raise MissingExtraError(package="opentelemetry-api", extra="otel") from error
-        meter = metrics.get_meter(_SCOPE, meter_provider=meter_provider)
+        meter = metrics.get_meter("foldline", meter_provider=meter_provider)
         self._observation = metrics.Observation
         self._status: QueueStatus | None = None
         meter.create_observable_gauge(

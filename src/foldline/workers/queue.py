@@ -154,13 +154,7 @@ def check_cancelled() -> None:
 
 
 class PatientManager(JobManager):
-    """
-    Keeps a worker alive while the server is away.
-
-    A worker of procrastinate ends at the first statement that fails. This one asks for no job
-    meanwhile, and tells the server later how its jobs have ended. A job that was given out in an
-    answer that never came is given back.
-    """
+    """Keeps a worker alive while the server is away, and tells it later how its jobs ended."""
 
     def __init__(self, connector: PsycopgConnector, stopped: asyncio.Event) -> None:
         """Use the database of *connector*, and wait no longer for it once *stopped* is set."""
@@ -252,12 +246,7 @@ class PatientManager(JobManager):
 async def sweep(
     app: App, queue: str, *, lease: float, most: int, give_up: Callable[[Job], Awaitable[None]]
 ) -> int:
-    """
-    Put the jobs of *queue* whose workers are dead into the queue again, and return how many.
-
-    A worker is dead after *lease* seconds without a sign of life. A job that was tried *most* times is
-    given up: *give_up* tells those who wait for it.
-    """
+    """Give back or up the jobs of workers silent for *lease* seconds, and return how many."""
     async with connector_of(app).pool.connection() as connection, connection.transaction():
         # Of two sweepers the second would take away what the first has given to a worker that lives.
         found = await connection.execute(_TRY_LOCK, [f"foldline sweep {queue}"])

@@ -53,14 +53,10 @@ SELECT j.id, j.task_name AS task, coalesce(j.args ->> 'tenant', '') AS tenant,
 FROM procrastinate_jobs j WHERE j.queue_name = %(queue)s AND j.status = 'failed'
 ORDER BY j.id DESC LIMIT %(limit)s
 """
-
-
 _FORGET: Final = """
 DELETE FROM procrastinate_jobs WHERE queue_name = %(queue)s AND status = 'failed'
     AND lock = %(lock)s AND args ->> 'turn' = %(turn)s
 """
-
-
 # An index has these alone.
 _DUE: Final = "SELECT count(*) AS due FROM {} WHERE fold_due_since IS NOT NULL"
 

@@ -33,7 +33,6 @@ __all__ = ["Duties", "task_blueprint"]
 
 
 _LOG = logging.getLogger("foldline")
-_OFTEN: Final = "* * * * * */5"
 _FORGET: Final = (
     "DELETE FROM procrastinate_jobs WHERE id = ANY(%(jobs)s) AND status IN ('succeeded', 'failed')"
 )
@@ -170,7 +169,7 @@ def task_blueprint(duties: Duties, queue: str, *, sweeps: bool) -> Blueprint:
     options(name="refold")(tasks.refold)
     if sweeps:
         lock = f"{queue} take over"
-        often = blueprint.periodic(cron=_OFTEN, queueing_lock=lock)
+        often = blueprint.periodic(cron="* * * * * */5", queueing_lock=lock)
         # Before all turns that wait, or those of a dead worker would wait for them.
         first = blueprint.task(name="take_over", queue=queue, pass_context=True, priority=1)
         often(first(tasks.take_over))

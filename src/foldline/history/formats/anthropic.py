@@ -222,9 +222,9 @@ def _said(content: Any, field: str) -> str | tuple[ResponseContent, ...]:
 
 
 def _built(message: Message) -> list[dict[str, Any]]:
-    if not message.parts:
-        return [{"role": speaker(message), "content": []}]
     role = speaker(message)
+    if not message.parts:
+        return [{"role": role, "content": []}]
     if role != "assistant":
         return _item(role, [block for part in message.parts for block in _blocks(part, role)])
     # Results belong to the user's side, also those that an assistant message holds.
@@ -249,9 +249,7 @@ def _blocks(part: Part, role: str) -> list[dict[str, Any]]:
             value = object_from_json(arguments)
             return [{"type": "tool_use", "id": call_id, "name": name, "input": value}]
         case ToolCallResponsePart(id=call_id, response=response):
-            if role != "user":
-                return []
-            return [_result(call_id, response)]
+            return [_result(call_id, response)] if role == "user" else []
         case _:
             return written_blocks((part,), media=_media_block if role == "user" else None)
 

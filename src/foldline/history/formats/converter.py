@@ -43,10 +43,6 @@ _TOOL_PARTS = (ToolCallPart, ToolCallResponsePart)
 _encode = msgspec.json.Encoder().encode
 
 
-def _unusual(_: object) -> None:
-    """Read nothing."""
-
-
 class Converter(Struct, frozen=True, kw_only=True):
     """Reads and writes the items of one wire format."""
 
@@ -59,7 +55,7 @@ class Converter(Struct, frozen=True, kw_only=True):
     build: Callable[[Message], list[Object]]
     """Writes a message from its parts: as several items, or none, if the format has it so."""
 
-    usual: Callable[[object], Message | None] = _unusual
+    usual: Callable[[object], Message | None] = lambda _: None
     """
     Reads an item of the shapes that most have; None for any other, or what is no object.
 
@@ -76,12 +72,7 @@ class Converter(Struct, frozen=True, kw_only=True):
     """The type of a result in that field, if it may be there among others."""
 
     def messages(self, items: object) -> tuple[Message, ...]:
-        """
-        Read a list of items: that of a request, or a log of such items; objects of an SDK too.
-
-        Raises:
-            FormatError: An item has the wrong shape; the error names its place and the field.
-        """
+        """Read *items* of a request or a log, or an SDK's objects; FormatError names the place."""
         if isinstance(items, (str, bytes, Mapping)) or not isinstance(items, Iterable):
             text = "the messages are not a list"
             raise FormatError(text)
@@ -125,14 +116,9 @@ class Converter(Struct, frozen=True, kw_only=True):
 
     def read(self, items: Iterable[Any]) -> tuple[list[Message], list[int]]:
         """
-        Read *items*, all of them plain JSON, with the place of the first item of each message.
+        Read plain *items*, with the place of the first item of each message, or raise FormatError.
 
-        A message may be an item, several items that are one answer, or a piece of an item that is
-        several messages: those have the same place. A text after a text is an answer of its own, so
-        that a cut may lie between them.
-
-        Raises:
-            FormatError: An item has the wrong shape; the error names its place and the field.
+        Messages of one item have the same place. A text after a text is an answer of its own.
         """
         given = [*items]
         usual = [*map(self.usual, given)]
@@ -181,12 +167,7 @@ class Converter(Struct, frozen=True, kw_only=True):
         return [first, *({**speaker, self.list_key: group} for group in groups[1:])]
 
     def with_parts(self, message: Message, parts: Sequence[Part | None]) -> Message:
-        """
-        Return *message*, which keeps items of this format, with other calls and results in them.
-
-        For each of its parts *parts* has what takes its place: itself, a call or a result with
-        another id, or None to leave it out. Of parts that are neither, all or none.
-        """
+        """Return *message* of kept items with *parts*, one for each of its own, or None without."""
         said = tuple(part for part in parts if part is not None)
         bare = replace(message, parts=said, native=None)
         ids = [

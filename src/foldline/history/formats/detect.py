@@ -27,38 +27,24 @@ _OPENAI: _Formats = _CHAT | _RESPONSES
 _VENDORS: _Formats = _OPENAI | _ANTHROPIC
 _OTEL: _Formats = frozenset({NativeFormat.OTEL})
 
+
+def _by_word(*rows: tuple[_Formats, str]) -> dict[str, _Formats]:
+    return {word: formats for formats, words in rows for word in words.split()}
+
+
 _ROLES = {"developer": _OPENAI, "tool": _CHAT, "function": _CHAT}
-_KEYS = {
-    "tool_calls": _CHAT,
-    "tool_call_id": _CHAT,
-    "function_call": _CHAT,
-    "refusal": _CHAT,
-    "audio": _CHAT,
-    "encrypted_content": _RESPONSES,
-    "call_id": _RESPONSES,
-    "summary": _RESPONSES,
-    "stop_reason": _ANTHROPIC,
-}
-BLOCKS = {
-    "file": _CHAT,
-    "image_url": _CHAT,
-    "input_audio": _OPENAI,
-    "refusal": _OPENAI,
-    "input_text": _RESPONSES,
-    "output_text": _RESPONSES,
-    "input_image": _RESPONSES,
-    "input_file": _RESPONSES,
-    "compaction": _ANTHROPIC,
-    "container_upload": _ANTHROPIC,
-    "document": _ANTHROPIC,
-    "image": _ANTHROPIC,
-    "redacted_thinking": _ANTHROPIC,
-    "search_result": _ANTHROPIC,
-    "server_tool_use": _ANTHROPIC,
-    "thinking": _ANTHROPIC,
-    "tool_result": _ANTHROPIC,
-    "tool_use": _ANTHROPIC,
-}
+_KEYS = _by_word(
+    (_CHAT, "tool_calls tool_call_id function_call refusal audio"),
+    (_RESPONSES, "encrypted_content call_id summary"),
+    (_ANTHROPIC, "stop_reason"),
+)
+BLOCKS = _by_word(
+    (_CHAT, "file image_url"),
+    (_OPENAI, "input_audio refusal"),
+    (_RESPONSES, "input_text output_text input_image input_file"),
+    (_ANTHROPIC, "compaction container_upload document image redacted_thinking search_result"),
+    (_ANTHROPIC, "server_tool_use thinking tool_result tool_use"),
+)
 """The formats that have a content block of each type; an unknown type may be in any of them."""
 
 _TURNS = ("user", "assistant")
@@ -81,11 +67,7 @@ class Witnesses(Struct, frozen=True, kw_only=True):
         """The format of the list; see `detect_items`."""
         if self.possible >= _VENDORS and not self.has_rules:
             return NativeFormat.ANTHROPIC
-        preferred = (
-            NativeFormat.OPENAI_CHAT,
-            NativeFormat.OPENAI_RESPONSES,
-            NativeFormat.ANTHROPIC,
-        )
+        preferred = (*_CHAT, *_RESPONSES, *_ANTHROPIC)
         return next((one for one in preferred if one in self.possible), NativeFormat.OTEL)
 
 
@@ -99,21 +81,14 @@ def detect_items(items: Iterable[Mapping[str, Any]]) -> NativeFormat:
     Plain text between user and assistant is the same in OpenAI Chat and Anthropic. It counts as
     Anthropic, whose stricter rules make a rendering that OpenAI Chat accepts as well. A message of
     the role `system` does not exist there, so plain text with one counts as OpenAI Chat; beside
-    blocks that only Anthropic has, it is what its owner keeps with the messages.
-
-    Raises:
-        FormatError: The items contradict each other.
+    blocks that only Anthropic has, it is what its owner keeps with the messages. Items that
+    contradict each other raise FormatError.
     """
     return witnesses_in(items).format
 
 
 def witnesses_in(items: Iterable[Mapping[str, Any]], before: Witnesses = _NONE) -> Witnesses:
-    """
-    Return what *items* say of their format, those *before* them included.
-
-    Raises:
-        FormatError: The items contradict each other.
-    """
+    """Return what *items* say of their format, with those *before*; FormatError if they differ."""
     possible, has_rules, known = before.possible, before.has_rules, None
     for index, item in enumerate(items):
         role, content = item.get("role"), item.get("content")

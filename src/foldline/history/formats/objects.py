@@ -33,12 +33,7 @@ _FRAMEWORKS = MappingProxyType(
 
 
 def plain_items(items: Iterable[Any], *, start: int = 0) -> list[Any]:
-    """
-    Return *items*, the first of which has the index *start*, with objects of an SDK as dictionaries.
-
-    Raises:
-        FormatError: An item is a message of a framework; the error names its place.
-    """
+    """Return *items*, the first at *start*, as plain JSON; FormatError for a framework's own."""
     made: list[Any] = []
     for place, item in enumerate(items, start):
         try:
@@ -90,13 +85,7 @@ def plain(value: Any) -> Any:
 
 
 def dumped(value: Any) -> Any:
-    """
-    Return what JSON an object of an SDK is, as far as its own fields go.
-
-    Raises:
-        FormatError: It is a message of a framework that has an integration, or holds what is no JSON.
-        TypeError: It is not an object that dumps itself.
-    """
+    """Return an object of an SDK as JSON; FormatError for a framework's, TypeError for others."""
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, Mapping):

@@ -321,12 +321,7 @@ _LOGGED_KEYS = frozenset({*_CALL_KEYS, "index"})
 
 
 def chat_message(item: Object) -> Message:
-    """
-    Read what *item* of a log says; keys that are no field of a message are left out.
-
-    A log is not what was sent: keys are in any order, nulls between them. They are put in the
-    vendor's usual order, so that the parts alone can write them and no copy is kept beside them.
-    """
+    """Read what *item* of a log says, whose keys are in any order; no copy of it is kept."""
     sent = {
         key: item.get(key) for key in CHAT_FIELDS if key == "content" or item.get(key) not in _EMPTY
     }

@@ -130,11 +130,7 @@ def _usual_answer(item: Object) -> Message | None:
 def _content(content: Any) -> tuple[ResponseContent, ...]:
     if isinstance(content, str):
         return (TextPart(content),)
-    return _content_parts(content, "content")
-
-
-def _content_parts(content: Any, field: str) -> tuple[ResponseContent, ...]:
-    return tuple(_content_part(block, name) for block, name in blocks_in(content, field))
+    return tuple(_content_part(block, field) for block, field in blocks_in(content, "content"))
 
 
 def _content_part(block: dict[str, Any], field: str) -> ResponseContent:
@@ -261,12 +257,10 @@ def _built(message: Message) -> list[dict[str, Any]]:
         item = _paired_item(part) if role != "system" else None
         if item is None:
             said.extend(_blocks((part,), role))
-            continue
-        items.extend(_spoken(said, role))
-        said = []
-        items.append(item)
-    items.extend(_spoken(said, role))
-    return items
+        else:
+            items += [*_spoken(said, role), item]
+            said = []
+    return items + _spoken(said, role)
 
 
 def _spoken(blocks: list[dict[str, Any]], role: str) -> list[dict[str, Any]]:
@@ -280,12 +274,8 @@ def _spoken(blocks: list[dict[str, Any]], role: str) -> list[dict[str, Any]]:
 def _paired_item(part: Part) -> dict[str, Any] | None:
     match part:
         case ToolCallPart(id=call_id, name=name, arguments=arguments):
-            return {
-                "type": "function_call",
-                "call_id": call_id,
-                "name": name,
-                "arguments": arguments,
-            }
+            called = {"call_id": call_id, "name": name, "arguments": arguments}
+            return {"type": "function_call", **called}
         case ToolCallResponsePart(id=call_id, response=response):
             output: Any = response
             if not isinstance(response, str):

@@ -7,6 +7,7 @@ Every part of ours has its place here, so nothing is dropped on the way from ano
 that format's own item holds beside the parts.
 """
 
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -114,13 +115,11 @@ def _response(value: Any) -> str | tuple[ResponseContent, ...]:
 
 
 def _response_part(block: Object) -> ResponseContent:
-    try:
+    with suppress(FormatError):
         part = _part(block, "response")
-    except FormatError:
-        return GenericPart(block["type"], json_text(block))
-    if isinstance(part, _NOT_IN_RESPONSES):
-        return GenericPart(block["type"], json_text(block))
-    return part
+        if not isinstance(part, _NOT_IN_RESPONSES):
+            return part
+    return GenericPart(block["type"], json_text(block))
 
 
 def _built(message: Message) -> list[Object]:

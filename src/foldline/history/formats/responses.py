@@ -51,12 +51,7 @@ _FINAL = frozenset({"response.completed", "response.incomplete", "response.faile
 
 
 def read_response(response: Any, native: NativeFormat) -> tuple[Message, ...]:
-    """
-    Read what a vendor answered to a request in the wire format *native*.
-
-    Raises:
-        FormatError: *response* is no such answer, for example an error of the vendor.
-    """
+    """Read what a vendor answered in the format *native*; FormatError if it is no answer."""
     fields = as_object(response, "the response")
     usage = maybe_object(fields.get("usage"))
     messages: tuple[Message, ...]
@@ -94,22 +89,12 @@ def _kind(value: Any) -> str:
 
 
 def joined_stream(text: str, native: NativeFormat) -> Object:
-    """
-    Return the response that a stream gives in pieces.
-
-    Raises:
-        FormatError: *text* is no stream of such events.
-    """
+    """Return the response that a stream gives in pieces; FormatError if *text* is none."""
     return joined_events(list(_events(text)), native)
 
 
 def joined_events(events: list[Object], native: NativeFormat) -> Object:
-    """
-    Return the response that the *events* of a stream give in pieces.
-
-    Raises:
-        FormatError: They are no events of a whole response.
-    """
+    """Return the response that *events* give in pieces; FormatError if they give no whole one."""
     match native:
         case NativeFormat.ANTHROPIC:
             return _joined_anthropic(events)
@@ -248,11 +233,7 @@ def openai_usage(report: Object) -> Usage | None:
 
 
 def anthropic_usage(report: Object) -> Usage | None:
-    """
-    Return the counts of an Anthropic *report*; None without any.
-
-    What a compaction has read and written is counted apart, and is all that one on demand has.
-    """
+    """Return the counts of an Anthropic *report*, of a compaction those apart; None without any."""
     if not maybe_count(report.get("input_tokens")) + maybe_count(report.get("output_tokens")):
         apart = map(maybe_object, maybe_list(report.get("iterations")))
         report = next((one for one in apart if one.get("type") == "compaction"), report)

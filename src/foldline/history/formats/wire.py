@@ -204,12 +204,7 @@ def data_url(part: BlobPart) -> str:
 
 
 def readable_text(part: Part) -> str | None:
-    """
-    Return the text to send for *part* if a vendor has no place for its kind.
-
-    A readable compaction and an address are text already; bytes and uploads leave a mark of their
-    kind. None if the part holds nothing that another vendor could read.
-    """
+    """Return the text to send for *part* where a vendor has no place for it; None without any."""
     match part:
         case TextPart(content=content):
             return content
@@ -230,12 +225,7 @@ def is_failed(part: ToolCallResponsePart) -> bool:
 
 
 def speaker(message: Message) -> str:
-    """
-    Return the role under which the words of *message* are written: `system`, `user`, `assistant`.
-
-    A message with calls is the assistant's. What a tool says beside its results is said by the
-    user, since every vendor takes nothing but results from a tool.
-    """
+    """Return who says the words of *message*; those of a tool beside its results are the user's."""
     if message.role == "system":
         return "system"
     if message.tool_calls:
@@ -304,11 +294,7 @@ def maybe_count(value: Any) -> int:
 
 
 def maybe_time(value: Any) -> datetime | None:
-    """
-    Return the time that *value* is: ISO 8601 text, or seconds or milliseconds since 1970.
-
-    A time without a zone is taken as UTC, the only reading that is the same on every machine.
-    """
+    """Return *value*, ISO 8601 or seconds or milliseconds since 1970, as a time, UTC by default."""
     try:
         if isinstance(value, str):
             time = datetime.fromisoformat(value)

@@ -222,12 +222,10 @@ def _check_parameters(function: Callable[..., object], name: str) -> None:
         signature(function).bind("")
     except TypeError:
         message = f"{name} must take the prompt as its one argument"
+        raise ConfigError(message) from None
     except ValueError:
         # What is written in C need not say what it takes.
         return
-    else:
-        return
-    raise ConfigError(message)
 
 
 async def asked(call: "partial[Any]", *, name: str) -> object:

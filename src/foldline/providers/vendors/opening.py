@@ -57,8 +57,6 @@ _EXTRA = {"pydantic_ai": "pydantic-ai-slim", "openai": "openai", "anthropic": "a
 # The names that providers have for the arguments that are a key and an address.
 _KEYS = ("api_key", "token")
 _ADDRESSES = ("base_url", "azure_endpoint", "api_base")
-_SCHEMES = ("http", "https")
-_GATEWAY = "gateway/"
 # By the names of classes in pydantic-ai: those cannot be loaded without the SDKs of their vendors.
 _WIRE_MODELS: Mapping[str, type[WireModel]] = MappingProxyType(
     {
@@ -268,7 +266,7 @@ def _check_address(config: ProviderConfig) -> None:
         address = urlsplit(config.base_url)
         # It takes fewer hosts than the standard library does.
         httpx2.URL(config.base_url)
-        if address.scheme in _SCHEMES and address.hostname and address.port != 0:
+        if address.scheme in {"http", "https"} and address.hostname and address.port != 0:
             return
     # Not shown: an address may hold a password.
     message = f"base_url of {config.provider_key!r} must begin with http:// or https:// and a host"
@@ -291,7 +289,7 @@ def _provider(config: ProviderConfig) -> "Provider[Any]":
         return infer_provider(vendor)
     make = cast("Callable[..., Provider[Any]]", infer_provider_class(vendor))
     # The class of a gateway is that of the vendor: it would take the key, and ask the vendor.
-    takes = [] if vendor.startswith(_GATEWAY) else [*inspect.signature(make).parameters]
+    takes = [] if vendor.startswith("gateway/") else [*inspect.signature(make).parameters]
     options: dict[str, Any] = {}
     for names, value in ((_KEYS, key), (_ADDRESSES, address)):
         name = next((name for name in names if name in takes), None)
@@ -321,9 +319,8 @@ def _missing(vendor: str, error: ImportError) -> Exception:
 
 
 def _needs(vendor: str, variables: str) -> str:
-    return (
-        f"vendor {vendor!r} needs {variables}: set it in the environment, or pass a ProviderConfig"
-    )
+    where = "set it in the environment, or pass a ProviderConfig"
+    return f"vendor {vendor!r} needs {variables}: {where}"
 
 
 def _lacking(config: ProviderConfig, text: str) -> str:

@@ -9,17 +9,8 @@ __all__ = ["COMMON_VENDORS", "check_spelling", "unknown_vendor"]
 
 
 COMMON_VENDORS = (
-    "openai",
-    "openai-chat",
-    "anthropic",
-    "google",
-    "azure",
-    "bedrock",
-    "mistral",
-    "groq",
-    "deepseek",
-    "openrouter",
-    "ollama",
+    *("openai", "openai-chat", "anthropic", "google", "azure", "bedrock"),
+    *("mistral", "groq", "deepseek", "openrouter", "ollama"),
 )
 """The vendors that the error for an unknown vendor lists."""
 

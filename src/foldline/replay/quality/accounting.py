@@ -56,8 +56,7 @@ def account(transcript: Transcript, moment: Moment) -> Accounting:
             bare = without_signed(message)
             covers = index in noted or bare is None or said(bare) in left
         size = transcript.sizes[index]
-        one = Accounting(dropped=size, accounted=size * (covers == 1), twice=size * (covers > 1))
-        total += one
+        total += Accounting(dropped=size, accounted=size * (covers == 1), twice=size * (covers > 1))
     return total
 
 

@@ -2,7 +2,6 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from itertools import accumulate
 
 from msgspec import Struct
@@ -14,17 +13,13 @@ from foldline.history.tokens import TokenCounter, count_message
 from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.model import Summarizer
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.request import SummaryRequest
 from foldline.reduction.state import HistoryReductionState
+from foldline.replay.player import ReadingLog
 from foldline.replay.quality.identifiers import last_word, said, spelled_out
 from foldline.replay.tape import Tape
 
 
 __all__ = ["Moment", "Transcript", "model_turns", "moments", "text_of_all", "tokens_of"]
-
-
-# The same session gives the same reductions whenever it is played.
-_NO_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class Transcript:
@@ -89,19 +84,6 @@ class Moment(Struct, frozen=True, kw_only=True):
         return self.view[self.system + len(self.front) :]
 
 
-class _Charged:
-    """The digest in the place of a model: a fold has the price of its summary, as in a replay."""
-
-    is_code = True
-
-    def __init__(self, counter: TokenCounter) -> None:
-        self._digest = DigestSummarizer(counter=counter)
-        self.name = self._digest.name
-
-    async def summarize(self, request: SummaryRequest) -> str:
-        return await self._digest.summarize(request)
-
-
 def moments(
     tape: Tape,
     config: HistoryReductionConfig,
@@ -112,13 +94,17 @@ def moments(
     """Yield each model call of *tape*: one before every message of the assistant."""
     given: Sequence[Summarizer] = () if summarizer is None else (summarizer,)
     if config.prices is not None and not given:
-        given = (_Charged(tape.counter),)
+        # A fold has the price of its summary, as in a replay.
+        log = ReadingLog(DigestSummarizer(counter=tape.counter))
+        for message in tape.messages:
+            log.follow(message)
+        given = (log,)
     reducer = HistoryReducer(
         config,
         summarizer=given,
         counter=tape.counter,
         summary_budget=budget,
-        clock=lambda: _NO_TIME,
+        clock=lambda: tape.clock(0),
     )
     history, state = History(counter=tape.counter), None
     for number, position in enumerate(model_turns(tape), start=1):

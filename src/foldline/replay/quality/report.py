@@ -6,7 +6,7 @@ those of foldline's view of the same call.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -145,7 +145,11 @@ def _measured(tape: Tape, seen: Sequence[Moment], pattern: Pattern, other: str) 
     trail = trail_of(folded, text_of_all(last.front), last.summaries)
     asked = tuple(requests(folded, view))
     kept = {
-        "recalled": _counted(_recalled(transcript, needs)),
+        "recalled": _counted(
+            _is_found(transcript.messages[: one.call], one.value)
+            for one in needs
+            if DIGEST not in one.kept
+        ),
         "first requests": _counted(one.is_begun for one in asked[:1]),
         "requests": _counted(one.is_kept for one in asked),
         "rules": _counted(one.is_kept for one in rules(folded, view)),
@@ -169,13 +173,6 @@ def _measured(tape: Tape, seen: Sequence[Moment], pattern: Pattern, other: str) 
 def _counted(kept: Iterable[bool]) -> tuple[int, int]:
     each = list(kept)
     return sum(each), len(each)
-
-
-def _recalled(transcript: Transcript, needs: Iterable[Need]) -> Iterator[bool]:
-    """Yield for each needed value that the view lacks whether a search finds it."""
-    for need in needs:
-        if DIGEST not in need.kept:
-            yield _is_found(transcript.messages[: need.call], need.value)
 
 
 def _is_found(messages: Sequence[Message], value: str) -> bool:

@@ -92,16 +92,14 @@ def commits(messages: Sequence[Message]) -> tuple[tuple[str, str], ...]:
     found: dict[str, str] = {}
     for one in messages:
         for call in one.tool_calls:
-            match = _COMMIT.search(_plain(call))
+            if "commit" not in call.arguments:
+                continue
+            match = _COMMIT.search(said(Message(role="assistant", parts=(call,))))
             answer = answers.get(call.id)
             made = _HASH.search(said(answer)) if answer is not None else None
             if match and made:
                 found[made[1]] = match[1]
     return tuple((subject, name) for name, subject in found.items())
-
-
-def _plain(call: ToolCallPart) -> str:
-    return said(Message(role="assistant", parts=(call,))) if "commit" in call.arguments else ""
 
 
 def _is_told(subject: str, name: str, made: Sequence[tuple[str, str]], text: str) -> bool:

@@ -63,12 +63,7 @@ def _flat(text: str) -> str:
 
 
 def current_values(folded: Sequence[Message], seen: str) -> Iterator[bool]:
-    """
-    Yield for each value that changed whether *seen* has the current one.
-
-    A value changed if two calls of one tool in *folded* have the same first argument, and another
-    argument of the same name has two short texts; what calls write into files aside.
-    """
+    """Yield if *seen* has the last of each short argument that calls on one thing changed."""
     known: dict[tuple[str, str, str], list[str]] = {}
     for message in folded:
         for call in message.tool_calls:

@@ -111,11 +111,7 @@ def _message(index: int, item: dict[str, Any]) -> Iterator[Violation]:
 
 
 def _pairs(items: Sequence[Any]) -> Iterator[Violation]:
-    """
-    Every call has one output somewhere after it, and every output a call before it.
-
-    What asks for an approval is a call in this, and what gives or refuses it is the output.
-    """
+    """Every call, or request for approval, has one output after it, and every output a call."""
     called: dict[str, int] = {}
     answered: set[str] = set()
     for index, item in enumerate(items):

@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import Callable, Iterator
-from inspect import cleandoc, isfunction
+from inspect import isfunction
 
 from foldline.errors import ConfigError
 from foldline.testing.report import CheckOutcome, CheckResult, ConformanceReport
@@ -23,7 +23,7 @@ __all__ = ["StorageConformance"]
 def _checks_of(group: type[Lab]) -> Iterator[StorageCheck]:
     for name, check in vars(group).items():
         if isfunction(check) and not name.startswith("_"):
-            fact = " ".join(cleandoc(check.__doc__ or "").split())
+            fact = " ".join((check.__doc__ or "").split())
             yield StorageCheck(name=name, fact=fact, group=group, check=check)
 
 

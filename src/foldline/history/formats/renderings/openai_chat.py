@@ -109,26 +109,18 @@ def _valid_call(call: dict[str, Any], ids: CallIds) -> dict[str, Any]:
     if function is not None:
         call, kind = function, "function"
     changed = {**call, "id": ids.call(call.get("id") or ""), "type": kind}
-    if is_object(call.get(kind)):
-        changed[kind] = _valid_tool(call[kind], takes_arguments=kind == "function")
+    tool = call.get(kind)
+    if is_object(tool):
+        changed[kind] = {**tool, "name": tool_name(tool.get("name") or "", limit=_NAME_LIMIT)}
+        if kind == "function" and not isinstance(tool.get("arguments"), str):
+            changed[kind]["arguments"] = json_text(tool.get("arguments") or {})
     return changed
 
 
 def _as_function(call: dict[str, Any], kind: str) -> dict[str, Any] | None:
-    """
-    Return *call*, of a *kind* that the vendor does not know, as the call of a function.
-
-    None if it has no name or no arguments, so that its meaning is unknown.
-    """
+    """Return *call*, of an unknown *kind*, as a function's; None without name or arguments."""
     for tool in (call.get("function"), call.get(kind), call):
         if is_object(tool) and isinstance(tool.get("name"), str) and "arguments" in tool:
             function = {"name": tool["name"], "arguments": tool["arguments"]}
             return {"id": call.get("id"), "type": "function", "function": function}
     return None
-
-
-def _valid_tool(tool: dict[str, Any], *, takes_arguments: bool) -> dict[str, Any]:
-    changed = {**tool, "name": tool_name(tool.get("name") or "", limit=_NAME_LIMIT)}
-    if takes_arguments and not isinstance(tool.get("arguments"), str):
-        changed["arguments"] = json_text(tool.get("arguments") or {})
-    return changed

@@ -114,17 +114,12 @@ def _paired(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if key is not None:
             places.setdefault(str(item[key]), []).append(place)
     for pair in places.values():
-        if len({_call_kind(items[place]) for place in pair}) > 1:
+        kinds = [_kind(items[place]) for place in pair]
+        if len({_CALLS.get(kind) or kind.removesuffix("_output") for kind in kinds}) > 1:
             for place in pair:
                 said = replace(OPENAI_RESPONSES.message(items[place]), native=None)
                 (items[place],) = OPENAI_RESPONSES.build(said)
     return items
-
-
-def _call_kind(item: dict[str, Any]) -> str:
-    """Return the kind of the call that *item* is or answers."""
-    kind = _kind(item)
-    return _CALLS.get(kind) or kind.removesuffix("_output")
 
 
 def _followed(items: list[dict[str, Any]]) -> list[dict[str, Any]]:

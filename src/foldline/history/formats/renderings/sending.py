@@ -57,12 +57,7 @@ def sent_items(
     original: Original | None,
     is_refused: Callable[[Object], bool] = lambda _: False,
 ) -> list[Object]:
-    """
-    Return the caller's or the vendor's own items for *message*, if there are some to be sent.
-
-    Otherwise it is written from its parts; a user or system message with nothing to send becomes an
-    empty item. A summary is written as what the model said, and what is opaque is left out.
-    """
+    """Return items of the caller or vendor for *message*, or else those made of its parts."""
     if message.is_opaque:
         return []
     if message.is_summary:
@@ -110,12 +105,14 @@ def summary_text(message: Message) -> str:
 
 
 def scrubbed(value: Any) -> Any:
-    """
-    Return *value* without what no request can hold: lone surrogates, `NaN` and infinities.
-
-    The very same object is returned if there is nothing to replace.
-    """
-    return value if _is_sendable(value) else _replaced(value)
+    """Return *value* without lone surrogates, `NaN` and infinities; itself if it has none."""
+    if _is_sendable(value):
+        return value
+    if is_object(value):
+        return {scrubbed(key): scrubbed(item) for key, item in value.items()}
+    if is_list(value):
+        return [*map(scrubbed, value)]
+    return _SURROGATE.sub("\ufffd", value) if isinstance(value, str) else None
 
 
 def _is_sendable(value: Any) -> bool:
@@ -143,28 +140,13 @@ def _has_surrogate(text: str) -> bool:
     return False
 
 
-def _replaced(value: Any) -> Any:
-    if _is_sendable(value):
-        return value
-    if is_object(value):
-        return {_replaced(key): _replaced(item) for key, item in value.items()}
-    if is_list(value):
-        return [*map(_replaced, value)]
-    return _SURROGATE.sub("\ufffd", value) if isinstance(value, str) else None
-
-
 def tool_name(name: str, *, limit: int) -> str:
     """Return *name* as every vendor takes it: 1 to *limit* letters, digits, `_` and `-`."""
     return _NOT_IN_NAMES.sub("_", name)[:limit] or "unnamed"
 
 
 class CallIds:
-    """
-    The ids of tool calls in one rendering, each fit for the vendor and given only once.
-
-    An id that fits and is new stays as it is. Another one is replaced by a digest of it, so the
-    replacement depends on nothing that comes later.
-    """
+    """The ids of calls in one rendering; one that is unfit or taken becomes a digest of itself."""
 
     def __init__(self, pattern: str) -> None:
         self._fits = re.compile(pattern, re.DOTALL).fullmatch
