@@ -139,7 +139,7 @@ class _Holders:
         core = " ".join(_MARK.sub("", line).split()).partition(" …")[0]
         if len(core) >= _SHORTEST:
             holders = [self._of(word, end) for word in _words(core)]
-            rarest = min(holders, key=len, default=[])
+            rarest = min(holders, key=len) if holders else ()
             if whole := tuple(at for at in rarest if core in self._texts[at]):
                 return SummaryLine(text=line, messages=whole[-_MOST_MESSAGES:], is_verbatim=True)
         return SummaryLine(text=line, messages=tuple(sorted(self._covering(line, end))))

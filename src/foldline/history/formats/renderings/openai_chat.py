@@ -111,9 +111,10 @@ def _valid_call(call: dict[str, Any], ids: CallIds) -> dict[str, Any]:
     changed = {**call, "id": ids.call(call.get("id") or ""), "type": kind}
     tool = call.get(kind)
     if is_object(tool):
-        changed[kind] = {**tool, "name": tool_name(tool.get("name") or "", limit=_NAME_LIMIT)}
+        tool = {**tool, "name": tool_name(tool.get("name") or "", limit=_NAME_LIMIT)}
         if kind == "function" and not isinstance(tool.get("arguments"), str):
-            changed[kind]["arguments"] = json_text(tool.get("arguments") or {})
+            tool["arguments"] = json_text(tool.get("arguments") or {})
+        changed[kind] = tool
     return changed
 
 
