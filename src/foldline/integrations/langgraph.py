@@ -36,6 +36,7 @@ def fold_messages(
         return _update(state, view.reduce_sync(state[key], **_facts(state, key)))
 
     async def awaited(state: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the node writes."""
         return _update(state, await view.reduce(state[key], **_facts(state, key)))
 
     return RunnableLambda(node, awaited, name="fold_messages")

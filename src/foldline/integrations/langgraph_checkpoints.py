@@ -97,6 +97,7 @@ class FoldlineSaver(CheckpointReader):
         """Delete the checkpoints of runs, in every thread."""
 
         def others(rows: Sequence[Row]) -> set[tuple[str, str]]:
+            """Return the checkpoints of other runs."""
             return {
                 (one.ns, one.id) for one in rows if one.call == "put" and one.run not in run_ids
             }

@@ -79,6 +79,7 @@ def model_input_filter(
     """
 
     async def reduced_input(data: CallModelData[Any]) -> ModelInputData:
+        """Return the view of *data*."""
         given = data.model_data
         items: Any = given.input
         wire = OPENAI_RESPONSES.format
