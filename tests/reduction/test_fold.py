@@ -1,6 +1,7 @@
 """Making reductions: what is asked, in which order, and what happens after failures."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
 from itertools import cycle, pairwise
@@ -114,7 +115,7 @@ def make(
 
 
 def test_a_text_is_reviewed_aside() -> None:
-    """What reads a whole source to judge a text is handed to a thread, once for each text."""
+    """What reads a whole source, for quotes or to judge a text, is handed to a thread, once each."""
     handed = list[object]()
 
     async def in_thread(work: Callable[[], None]) -> None:
@@ -123,18 +124,35 @@ def test_a_text_is_reviewed_aside() -> None:
 
     result = attempt(talk(4), ROLLING, Asked(), in_thread=in_thread)
 
-    assert result.writing.calls == len(handed) == 1
+    assert result.writing.calls == 1
+    assert len(handed) == 2
+
+
+def test_what_users_say_is_weighed_aside() -> None:
+    """No user message of the folded part is looked at in the event loop."""
+    loops = list[bool]()
+
+    def has_rule(_: str) -> bool:
+        loops.append(threading.current_thread() is threading.main_thread())
+        return False
+
+    attempt(talk(40), ROLLING, Asked(), has_rule=has_rule)
+
+    assert len(loops) > 30
+    assert not any(loops)
 
 
 def test_what_code_wrote_is_judged_at_once() -> None:
-    """A text of which only the size is looked at needs no thread."""
+    """A text of which only the size is looked at needs no thread; only the quotes do."""
+    handed = list[object]()
 
     async def in_thread(work: Callable[[], None]) -> None:
-        raise AssertionError(work)
+        handed.append(work)
+        work()
 
     result = attempt(talk(4), ROLLING, Asked(), in_thread=in_thread, by_code=frozenset({0}))
 
-    assert result.writing.calls == 1
+    assert result.writing.calls == len(handed) == 1
 
 
 def texts(messages: Iterable[Message]) -> list[str]:

@@ -5,6 +5,7 @@ Its view fits the request, whatever a summarizer wrote.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import chain
 
 from msgspec import Struct
@@ -22,7 +23,7 @@ from foldline.reduction.draft import Draft, FoldOptions, FoldTask, filled, read,
 from foldline.reduction.event import Reason
 from foldline.reduction.fitting import clipped, squeezed
 from foldline.reduction.quotes import Quote, QuoteKind, kept_whole, pins_after, quoted, within
-from foldline.reduction.request import DEFAULT_PROMPT, Flow
+from foldline.reduction.request import DEFAULT_PROMPT, Flow, aside
 from foldline.reduction.shortening import clip_text, fitting
 from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.reduction.verdict import Verdict
@@ -86,7 +87,8 @@ def fold(
     # What is summarized stays so, if this fold writes nothing.
     active, draft = verdict.state, unchanged(verdict.state)
     if how.strategy == "summarizing" and verdict.cut > task.start:
-        task = _quoting(task, config)
+        # Each user message is looked at: in a long history that takes as long as a digest.
+        task = yield from aside(partial(_quoting, task, config))
         task, draft = yield from _drafted(task, config, verdict)
         if draft.end < task.cut:
             writing = replace(draft.writing, summarizer=None)
