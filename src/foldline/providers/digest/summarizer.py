@@ -19,6 +19,7 @@ from foldline.providers.digest import DIGEST
 from foldline.providers.digest.material import SMALL, Material, read_material
 from foldline.providers.digest.outline import (
     FIRST,
+    TIGHT,
     CountTokens,
     Earlier,
     Item,
@@ -34,13 +35,14 @@ from foldline.providers.digest.prose import (
     said_before,
     words_of,
 )
-from foldline.providers.digest.requests import offer_requests, offer_tail
+from foldline.providers.digest.requests import asks, offer_requests, offer_tail
 from foldline.providers.digest.span import Span
 from foldline.providers.digest.tables import is_table
 from foldline.providers.digest.text import ELLIPSIS, bare
 from foldline.providers.digest.tool_use import Extractor
 from foldline.providers.digest.work import EXTRACTORS
 from foldline.reduction.evicted import LEAST_BUDGET, Lines, evicted, noted
+from foldline.reduction.questions import unasked
 from foldline.reduction.record import Counts, Section, SummaryRecord, brief, header
 from foldline.reduction.request import SummaryRequest
 
@@ -194,6 +196,8 @@ def _shared(
     if material.is_shown:
         # Of a long one the view has only the ends.
         first = [item for item in first if len(item.text) > _SHORT]
+    elif budget <= TIGHT:
+        first = [item for item in first if not _only_asks(item)]
     lines = share_out(offers, budget=limit, count=count, first=first)
     gone = evicted(offers, lines, before=material.earlier.records)
     return noted(lines, gone, material.request.recallable if budget >= LEAST_BUDGET else None)
@@ -240,7 +244,14 @@ def _focused(
 
 def _requests(material: Material, *, budget: int, count: CountTokens) -> Sequence[Item]:
     room = _room(material.span, material.earlier, budget)
-    return offer_requests(material.speeches, prior=material.asked, room=room, count=count)
+    asked = offer_requests(material.speeches, prior=material.asked, room=room, count=count)
+    # A question had its answer, or is shown.
+    return asked if budget > TIGHT else sorted(asked, key=_only_asks)
+
+
+def _only_asks(item: Item) -> bool:
+    said = unasked(item.text)
+    return said != item.text and not asks(said)
 
 
 def _room(span: Span, earlier: Earlier, budget: int) -> int:
