@@ -148,7 +148,8 @@ class Asking:
             return unfolded
         if unfolded.verdict.kind == "fold" and self._may_wait(unfolded):
             epoch = self._progress.thread.head.epoch
-            background.start(self._fold_key, partial(self._background_fold, window, epoch))
+            fold = partial(self._background_fold, window, epoch, overrides)
+            background.start(self._fold_key, fold)
             return unfolded
         if background.is_running(self._fold_key):
             # The history has grown so much that the turn has to wait for the fold.
@@ -208,10 +209,10 @@ class Asking:
         )
 
     async def _background_fold(
-        self, window: ThreadWindow, epoch: bytes
+        self, window: ThreadWindow, epoch: bytes, overrides: AgentRunConfig | None
     ) -> ReductionMetadata | None:
         thread = self._progress.thread
-        reduced = await self._reduced_within(window)
+        reduced = await self._reduced_within(window, overrides)
         fold = _fold_of(reduced)
         ground = window.reduction
         if fold is None:
