@@ -294,6 +294,10 @@ class Sending:
         state, metadata = self._thread.execution_state, result.metadata
         context = {**reduction_context(result.reduction), **metadata.context}
         run_id = self._thread.id if state is None else state.run_id
+        usage, usages = result.usage, [one.usage for _, one in turns]
+        if usages and (usage is None or any(one is usage for one in usages)):
+            # Of one of several turns it is not the total.
+            usage = total_usage(usages)
         return structs.replace(
             result,
             metadata=structs.replace(metadata, context=context),
@@ -302,7 +306,7 @@ class Sending:
             execution_order=result.execution_order or names,
             execution_count=max(result.execution_count, len(names)),
             turn_number=result.turn_number or await self._turn_number(),
-            usage=result.usage or (total_usage([one.usage for _, one in turns]) if turns else None),
+            usage=usage,
             checkpoint=result.checkpoint or state,
         )
 
