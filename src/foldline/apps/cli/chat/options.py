@@ -15,7 +15,6 @@ from foldline.apps.cli.sources import config_fields, configured, note_sessions, 
 from foldline.apps.cli.stores import TenantOptions, as_id
 from foldline.apps.cli.terminal import note
 from foldline.errors import ConfigError, UsageError
-from foldline.providers.vendors.opening import open_model
 from foldline.reduction.provider import ProviderConfig
 
 
@@ -107,14 +106,8 @@ def speaker_of(options: ChatOptions, flags: ConfigOptions) -> Speaker:
         if value is not None:
             message = f"{name} has no effect without --model scripted:FILE: leave it out"
             raise UsageError(message)
-    agent = Agent(
-        open_model(provider_of(config, options.model, base_url=options.base_url)),
-        name=config.name,
-        instructions=config.system_instructions,
-        history_reduction=config.history_reduction,
-        options=config.options,
-    )
-    return Speaker(agent)
+    provider = provider_of(config, options.model, base_url=options.base_url)
+    return Speaker(Agent.from_config(structs.replace(config, provider=provider)))
 
 
 def agent_config(name: str | None) -> AgentConfig:
