@@ -13,13 +13,18 @@ from foldline.apps.cli.terminal import note
 from foldline.checks import expect_choice
 from foldline.errors import ConfigError, FormatError, StoreVersionError, UsageError
 from foldline.history.codec import decode_json
-from foldline.history.units import COUNTING_UNITS
 from foldline.logs.importer import Session
 from foldline.logs.sessions import read_sessions
 from foldline.providers.book import window_of_model
 from foldline.providers.price_list import nearest_listed
 from foldline.providers.vendors.spelling import check_spelling
-from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.config import (
+    CHOICES,
+    COUNT_FIELDS,
+    SUMMARY_FIELDS,
+    TOKEN_FIELDS,
+    HistoryReductionConfig,
+)
 from foldline.reduction.config_reader import config_from_mapping, read_json, read_toml
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.snapshot import ThreadSnapshot, decode_snapshot
@@ -55,22 +60,7 @@ _FIELDS = {
     "trigger": "trigger",
 }
 _SIZES = {"window": "context_window_size", "ceiling": "ceiling", "loss_cost": "loss_cost"}
-_CHOICES = {
-    "strategy": ("summarizing", "clearing", "message-counting"),
-    "unit": COUNTING_UNITS,
-    "behavior": ("continue", "circuit-breaker"),
-    "trigger": ("count", "balance"),
-}
-_COUNTS = ("target_count", "summarization_threshold")
-_TOKENS = (
-    "target_token_budget",
-    "token_budget_threshold",
-    "max_token_budget",
-    "token_budget_trigger_percentage",
-)
-_OF_SUMMARIES = ("custom_summarization_prompt", "summarizer_provider", "use_single_summary")
 _STORES = ("MessageStoreSnapshot", "MessageStoreState")
-_SECTION = "historyreduction"
 _MOST_NOTES = 5
 _Error = TypeVar("_Error", ConfigError, FormatError)
 
@@ -239,9 +229,10 @@ def configured(
     fields: dict[str, Any] = msgspec.structs.asdict(base or _DEFAULT)
     for name, field in (_FIELDS | _SIZES).items():
         value = getattr(options, name)
-        if name in _CHOICES and value is not None:
+        if field in CHOICES and value is not None:
             value = value.lower().replace("_", "-")
-            expect_choice(f"--{name}", value, _CHOICES[name])
+            choices = tuple(one.replace("_", "-") for one in CHOICES[field])
+            expect_choice(f"--{name}", value, choices)
         if value is not None:
             fields[field] = value
     if options.layers is not None:
@@ -249,14 +240,14 @@ def configured(
     in_tokens = _in_tokens(options, fields)
     _check_effect(options, in_tokens, fields)
     # What the file says in another unit would be refused.
-    for name in _COUNTS if in_tokens else _TOKENS:
+    for name in COUNT_FIELDS if in_tokens else TOKEN_FIELDS:
         fields[name] = None
     if options.token_target is not None or options.token_threshold is not None:
         # These would win over what was asked for.
         fields |= {"max_token_budget": None, "token_budget_trigger_percentage": None}
     if options.strategy is not None:
         # What the file says of another strategy would be refused too.
-        idle = _OF_SUMMARIES if fields["strategy"] != "summarizing" else ()
+        idle = SUMMARY_FIELDS if fields["strategy"] != "summarizing" else ()
         fields |= {name: getattr(_DEFAULT, name) for name in (*idle, "clear_tool_results")}
     if model is not None and fields["context_window_size"] is None:
         fields["context_window_size"] = _known_window(model)
@@ -279,7 +270,7 @@ def _in_tokens(options: ConfigOptions, fields: Mapping[str, Any]) -> bool:
         return str(fields["counting_unit"]) == "tokens"
     if options.token_target is not None or options.token_threshold is not None:
         return options.target is None and options.threshold is None
-    return all(fields[name] is None for name in _COUNTS)
+    return all(fields[name] is None for name in COUNT_FIELDS)
 
 
 def _check_effect(options: ConfigOptions, in_tokens: bool, fields: Mapping[str, Any]) -> None:
