@@ -22,7 +22,6 @@ from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
@@ -59,13 +58,11 @@ _EXTRA = {"pydantic_ai": "pydantic-ai-slim", "openai": "openai", "anthropic": "a
 _KEYS = ("api_key", "token")
 _ADDRESSES = ("base_url", "azure_endpoint", "api_base")
 # By the names of classes in pydantic-ai: those cannot be loaded without the SDKs of their vendors.
-_WIRE_MODELS: Mapping[str, type[WireModel]] = MappingProxyType(
-    {
-        "OpenAIResponsesModel": OpenAIResponses,
-        "OpenAIChatModel": OpenAIChat,
-        "AnthropicModel": AnthropicMessages,
-    }
-)
+_WIRE_MODELS: Mapping[str, type[WireModel]] = {
+    "OpenAIResponsesModel": OpenAIResponses,
+    "OpenAIChatModel": OpenAIChat,
+    "AnthropicModel": AnthropicMessages,
+}
 # Who signs in instead of sending a key is left to pydantic-ai.
 _SIGNED_IN = frozenset({"GitHubCopilotModel", "OpenAICodexModel"})
 _SIGNED_IN_VENDORS = frozenset({"openai-chatgpt"})
@@ -85,14 +82,12 @@ class _Sdk(Struct, frozen=True):
 
 _OPENAI = ("openai", "AsyncOpenAI", ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY"))
 _ANTHROPIC = ("anthropic", "AsyncAnthropic", ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"))
-_SDKS: Mapping[str, _Sdk] = MappingProxyType(
-    {
-        "openai": _Sdk(*_OPENAI, OpenAIResponses),
-        "openai-chat": _Sdk(*_OPENAI, OpenAIChat),
-        "openai-responses": _Sdk(*_OPENAI, OpenAIResponses),
-        "anthropic": _Sdk(*_ANTHROPIC, AnthropicMessages),
-    }
-)
+_SDKS: Mapping[str, _Sdk] = {
+    "openai": _Sdk(*_OPENAI, OpenAIResponses),
+    "openai-chat": _Sdk(*_OPENAI, OpenAIChat),
+    "openai-responses": _Sdk(*_OPENAI, OpenAIResponses),
+    "anthropic": _Sdk(*_ANTHROPIC, AnthropicMessages),
+}
 # A server of one's own may take no key, but the SDK does not go without one.
 _NO_KEY = "no-key"
 # The models of OpenAI that reason, and so return reasoning that can be sent back encrypted.
