@@ -1,7 +1,7 @@
 """From the command line to sessions, reductions and configurations."""
 
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, TypeVar, cast
 
@@ -31,12 +31,11 @@ from foldline.threads.snapshot import ThreadSnapshot, decode_snapshot
 
 
 __all__ = [
-    "config_fields",
+    "config_in",
     "configured",
     "is_configured",
     "note_sessions",
     "one_session",
-    "placed",
     "read_config",
     "read_state",
     "recorded_in",
@@ -62,6 +61,7 @@ _FIELDS = {
 _SIZES = {"window": "context_window_size", "ceiling": "ceiling", "loss_cost": "loss_cost"}
 _STORES = ("MessageStoreSnapshot", "MessageStoreState")
 _MOST_NOTES = 5
+_Config = TypeVar("_Config")
 _Error = TypeVar("_Error", ConfigError, FormatError)
 
 
@@ -82,7 +82,7 @@ def sessions_in(data: bytes, options: SourceOptions) -> tuple[Session, ...]:
         else:
             sessions = (_of_snapshot(snapshot),)
     except FormatError as error:
-        raise placed(where, error) from error
+        raise _placed(where, error) from error
     if options.session is None:
         return sessions
     return (_chosen(sessions, options.session, where),)
@@ -187,19 +187,24 @@ def read_state(name: str) -> HistoryReductionState:
 
 def read_config(name: str) -> HistoryReductionConfig:
     """Return the configuration in the file *name*."""
-    fields = config_fields(name)
+    return config_in(name, config_from_mapping)
+
+
+def config_in(name: str, read: Callable[[Mapping[str, Any]], _Config]) -> _Config:
+    """Return what *read* makes of the fields in the file *name*."""
+    fields = _fields(name)
     try:
-        return config_from_mapping(fields)
+        return read(fields)
     except ConfigError as error:
-        raise placed(name, error) from error
+        raise _placed(name, error) from error
 
 
-def config_fields(name: str) -> dict[str, Any]:
+def _fields(name: str) -> Mapping[str, Any]:
     """Return the fields in the file *name*: JSON if it begins with `{`, else TOML."""
     data = read_file(name).removeprefix(BOM_UTF8)
     try:
         if data.lstrip().startswith(b"{"):
-            return cast("dict[str, Any]", read_json(data))
+            return cast("Mapping[str, Any]", read_json(data))
         return read_toml(data.decode())
     except UnicodeDecodeError as error:
         message = f"{name}: neither JSON nor TOML in UTF-8: name a configuration file"
@@ -209,7 +214,7 @@ def config_fields(name: str) -> dict[str, Any]:
         raise ConfigError(message) from error
 
 
-def placed(name: str, error: _Error) -> _Error:
+def _placed(name: str, error: _Error) -> _Error:
     """Return *error* with the file *name* at the start of its message."""
     return type(error)(f"{name}: {error}")
 
