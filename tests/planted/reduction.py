@@ -292,7 +292,7 @@ many short texts are never one
 - else _SHAPES):
 + else _SHAPES[:2]):
 many short calls are never outlined
-- return _bared(history, found, indexes=[*rest, *sorted(words)], wanted=fitting)
+- return _largest_first(history, found, partial(bare, history), indexes=indexes, wanted=fitting)
 + return found
 a paste that fits is cut
 - least = wanted - (budget.full - budget.relieved) if goes_on else fitting

@@ -5,7 +5,7 @@ Old tool results are cleared together, never one per call, since each change cos
 prompt cache. What is shortened once stays as it is shown until it is shortened further.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from itertools import product
@@ -162,7 +162,9 @@ def squeezed(
     fitting = wanted - (budget.fitted - budget.relieved)
     found = _said_less(history, found, words=words, wanted=wanted, budget=budget)
     found = _outlined(history, found, indexes=rest, wanted=fitting, budget=budget)
-    return _bared(history, found, indexes=[*rest, *sorted(words)], wanted=fitting)
+    # In the end no more of a message than that tools were called.
+    indexes = [*rest, *sorted(words)]
+    return _largest_first(history, found, partial(bare, history), indexes=indexes, wanted=fitting)
 
 
 def _said_less(
@@ -239,13 +241,6 @@ def _outlined(
     return _largest_first(history, entries, outline, indexes=indexes, wanted=wanted)
 
 
-def _bared(
-    history: History, entries: Sequence[Shortened], *, indexes: Iterable[int], wanted: int
-) -> tuple[Shortened, ...]:
-    """Return *entries* with no more of messages than that tools were called, until they save *wanted*."""
-    return _largest_first(history, entries, partial(bare, history), indexes=indexes, wanted=wanted)
-
-
 def _largest_first(
     history: History,
     entries: Sequence[Shortened],
@@ -298,34 +293,26 @@ def _clearable(
         return f"Result of {', '.join(sorted(names))}" if names else "Result"
     is_long = message.role == "assistant" and is_old and tokens >= _LEAST_ARGUMENTS
     if is_long and not _is_open_call(history, at):
-        named = sorted({call.name for call in message.tool_calls if _is_long(call)})
+        calls = message.tool_calls
+        named = sorted({one.name for one in calls if len(one.arguments) > _LEAST_ARGUMENTS})
         # The words of the assistant are no arguments.
         if named and not message.text:
             return f"Arguments of {', '.join(named)}"
     return None
 
 
-def _is_long(call: ToolCallPart) -> bool:
-    return len(call.arguments) > _LEAST_ARGUMENTS
-
-
 def _repeated(history: History, cut: int) -> set[int]:
     """Return the results after *cut* whose call was made again later, with the same arguments."""
     last: dict[object, int] = {}
     found: set[int] = set()
-    for at, key in _asked(history, cut):
-        if key in last:
-            found.add(last[key])
-        last[key] = at
-    return found
-
-
-def _asked(history: History, cut: int) -> Iterator[tuple[int, object]]:
-    """Give each result after *cut* with the name and arguments of its call."""
     for at, message in enumerate(history[cut:], cut):
         if message.role == "tool" and history.reach(at) < at:
-            calls = history[history.reach(at)].tool_calls
+            calls: Sequence[ToolCallPart] = history[history.reach(at)].tool_calls
             if len(calls) > 1:
                 answers = {answer.id for answer in message.tool_call_responses}
-                calls = tuple([call for call in calls if call.id in answers])
-            yield at, tuple([(call.name, call.arguments) for call in calls])
+                calls = [call for call in calls if call.id in answers]
+            key = tuple([(call.name, call.arguments) for call in calls])
+            if key in last:
+                found.add(last[key])
+            last[key] = at
+    return found
