@@ -292,8 +292,8 @@ many short texts are never one
 - else _SHAPES):
 + else _SHAPES[:2]):
 many short calls are never outlined
-- return _bared(history, found, indexes=[*rest, *sorted(words)], wanted=fitting)
-+ return found
+- less.shorten(partial(bare, history), [*rest, *sorted(words)], fitting)
++ pass
 a paste that fits is cut
 - least = wanted - (budget.full - budget.relieved) if goes_on else fitting
 + least = fitting = wanted

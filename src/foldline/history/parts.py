@@ -9,7 +9,7 @@ subclass of it: that becomes one, and any other value is an error on the spot.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias, cast, get_args
 
 from msgspec import Struct
@@ -33,6 +33,7 @@ __all__ = [
     "UriPart",
     "as_result",
     "is_opaque",
+    "texts_in",
 ]
 
 
@@ -215,6 +216,14 @@ Part: TypeAlias = (
 def is_opaque(part: Part) -> bool:
     """Whether *part* is a value that no model gets."""
     return type(part) is GenericPart and part.opaque
+
+
+def texts_in(part: ToolCallResponsePart) -> Iterator[str]:
+    """Yield the texts that *part* answers."""
+    if isinstance(part.response, str):
+        yield part.response
+    else:
+        yield from (one.content for one in part.response if isinstance(one, TextPart))
 
 
 def as_result(value: object) -> str | tuple[ResponseContent, ...]:

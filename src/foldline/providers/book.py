@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 
@@ -50,9 +49,9 @@ _NAMES_BY_WINDOW = (
     (1_000_000, "deepseek-v4 deepseek-flash glm-5.2 glm-5.3 kimi-k3 grok-4.20 grok-4.3"),
     (1_000_000, "grok-4-fast grok-4.1-fast"),
 )
-_BOOK: Mapping[str, int] = MappingProxyType(
-    {name.replace(".", "-"): window for window, names in _NAMES_BY_WINDOW for name in names.split()}
-)
+_BOOK: Mapping[str, int] = {
+    name.replace(".", "-"): window for window, names in _NAMES_BY_WINDOW for name in names.split()
+}
 
 MARKED_MODELS = re.compile(r"gpt-(?:5[.-][6-9]|[6-9])(?!\d)")
 """The names of OpenAI's models that match a cached prefix only at a mark: gpt-5.6 and later."""

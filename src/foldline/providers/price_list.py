@@ -13,7 +13,6 @@ from datetime import UTC, date, datetime, time
 from difflib import get_close_matches
 from functools import cache
 from operator import attrgetter
-from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard, cast
 
 from foldline.checks import expect
@@ -133,18 +132,16 @@ kimi-k2.6                  0.95      4   0.16      -
 kimi-k3                       3     15    0.3      3
 """
 # The vendors' pages on caching say 1,024 tokens and five minutes where nothing else is known.
-_LEAST_PREFIXES: Mapping[str, int] = MappingProxyType(
-    {
-        "claude-opus-4-5": 4_096,
-        "claude-opus-4-6": 4_096,
-        "claude-haiku-4": 4_096,
-        "claude-3-5-haiku": 2_048,
-        "gemini-2-5-pro": 4_096,
-        "gemini-3-pro": 4_096,
-        "gemini-3-1-pro": 4_096,
-        "deepseek": 64,
-    }
-)
+_LEAST_PREFIXES: Mapping[str, int] = {
+    "claude-opus-4-5": 4_096,
+    "claude-opus-4-6": 4_096,
+    "claude-haiku-4": 4_096,
+    "claude-3-5-haiku": 2_048,
+    "gemini-2-5-pro": 4_096,
+    "gemini-3-pro": 4_096,
+    "gemini-3-1-pro": 4_096,
+    "deepseek": 64,
+}
 
 
 def _read_table() -> dict[str, Prices]:
@@ -185,7 +182,7 @@ def _prices(name: str, numbers: Sequence[float | None], tiers: tuple[PriceTier, 
 _PRICES, _LEAST_PREFIX = 4, 1_024
 # In seconds; the longer one is the default of the models of OpenAI whose prefixes are marked.
 _LIFETIME, _LONGER = 300.0, 1_800.0
-_BY_NAME: Mapping[str, Prices] = MappingProxyType(_read_table())
+_BY_NAME: Mapping[str, Prices] = _read_table()
 # After a name only a version may follow: `gpt-5-pro` is no `gpt-5`, and a wrong price is worse than none.
 _VERSION = r"(?:[-@:](?:\d{4}-\d\d-\d\d|\d{3,8}|latest|preview|v\d|0))*$"
 _TYPO = 0.85

@@ -90,15 +90,9 @@ class Case(Struct, frozen=True, kw_only=True, dict=True):
         """The user message before it that the view shows too."""
         return None if self.active is None else self.active.pinned_index
 
-    @property
+    @cached_property
     def entries(self) -> tuple[Shortened, ...]:
         """What the view shows shortened."""
-        active = self.active
-        # Most reductions shorten nothing.
-        return () if active is None or not active.shortened else self._fitting
-
-    @cached_property
-    def _fitting(self) -> tuple[Shortened, ...]:
         known = () if self.active is None else self.active.shortened
         return fitting(self.history, known, cut=self.cut, pinned=self.pinned)
 

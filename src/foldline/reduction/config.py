@@ -23,9 +23,13 @@ from foldline.reduction.provider import ProviderConfig
 
 
 __all__ = [
+    "BUDGET_FIELDS",
     "CHOICES",
+    "COUNT_FIELDS",
     "DEFAULT_SUMMARIZATION_THRESHOLD",
     "DEFAULT_TARGET_COUNT",
+    "SUMMARY_FIELDS",
+    "TOKEN_FIELDS",
     "AgentRunConfig",
     "HistoryReductionConfig",
     "Limits",
@@ -286,16 +290,16 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True, dict=True):
         unit, strategy = f"counting_unit={self.unit!r}", f"strategy={self.strategy!r}"
         percentage, drops = "token_budget_trigger_percentage", self.strategy == "message_counting"
         idle = (
-            (not in_tokens, _TOKEN_FIELDS, unit),
-            (in_tokens, ("target_count", "summarization_threshold"), unit),
-            (by_share, ("target_token_budget", "token_budget_threshold"), percentage),
+            (not in_tokens, TOKEN_FIELDS, unit),
+            (in_tokens, COUNT_FIELDS, unit),
+            (by_share, BUDGET_FIELDS, percentage),
             (not by_share, ("token_budget_preserve_percentage",), f"no {percentage}"),
             (
                 in_tokens and self.target_token_budget is None,
                 ("token_budget_threshold",),
                 "no target_token_budget",
             ),
-            (self.strategy != "summarizing", _SUMMARY_FIELDS, strategy),
+            (self.strategy != "summarizing", SUMMARY_FIELDS, strategy),
             (self.strategy == "clearing", ("clear_tool_results",), strategy),
             (self.trigger == "balance", _THRESHOLDS, "trigger='balance'"),
             (self.counts, ("loss_cost",), "no trigger='balance'"),
@@ -351,40 +355,34 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True, dict=True):
         return Limits(target, threshold if most is None else min(threshold, most - target))
 
 
-_TOKEN_FIELDS = (
-    "max_token_budget",
-    "target_token_budget",
-    "token_budget_threshold",
-    "token_budget_trigger_percentage",
-)
-_TARGET_FIELDS = (
-    ("target_count", "summarization_threshold"),
-    ("target_token_budget", "token_budget_threshold"),
-)
-_LIMIT_FIELDS = (*_TOKEN_FIELDS, *_TARGET_FIELDS[0], "token_budget_preserve_percentage")
-_SUMMARY_FIELDS = ("custom_summarization_prompt", "summarizer_provider", "use_single_summary")
-_THRESHOLDS = ("summarization_threshold", *set(_TOKEN_FIELDS) - {"target_token_budget"})
+COUNT_FIELDS = ("target_count", "summarization_threshold")
+"""The target and the threshold where messages or exchanges are counted."""
+
+BUDGET_FIELDS = ("target_token_budget", "token_budget_threshold")
+"""The target and the threshold where tokens are."""
+
+TOKEN_FIELDS = ("max_token_budget", *BUDGET_FIELDS, "token_budget_trigger_percentage")
+"""What has an effect with tokens as the unit alone."""
+
+SUMMARY_FIELDS = ("custom_summarization_prompt", "summarizer_provider", "use_single_summary")
+"""What has an effect where summaries are written."""
+
+_LIMIT_FIELDS = (*TOKEN_FIELDS, *COUNT_FIELDS, "token_budget_preserve_percentage")
+_THRESHOLDS = ("summarization_threshold", *set(TOKEN_FIELDS) - {"target_token_budget"})
 _OPTIONAL_CHOICES = frozenset({"counting_unit", "trigger"})
 _SHARES = ("token_budget_trigger_percentage", "token_budget_preserve_percentage", "largest_message")
-_WHOLE: Mapping[str, int] = MappingProxyType(
-    {
-        "target_count": 1,
-        "summarization_threshold": 0,
-        "target_token_budget": 1,
-        "token_budget_threshold": 0,
-        "max_token_budget": 1,
-        "context_window_size": 1,
-        "reserve": 0,
-    }
-)
-_DEFAULTS: Mapping[str, object] = MappingProxyType(
-    dict(
-        zip(
-            HistoryReductionConfig.__struct_fields__,
-            HistoryReductionConfig.__struct_defaults__,
-            strict=True,
-        )
-    )
+_WHOLE: Mapping[str, int] = {
+    "target_count": 1,
+    "summarization_threshold": 0,
+    "target_token_budget": 1,
+    "token_budget_threshold": 0,
+    "max_token_budget": 1,
+    "context_window_size": 1,
+    "reserve": 0,
+}
+_FIELDS = HistoryReductionConfig.__struct_fields__
+_DEFAULTS: Mapping[str, object] = dict(
+    zip(_FIELDS, HistoryReductionConfig.__struct_defaults__, strict=True)
 )
 
 CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -444,13 +442,11 @@ class AgentRunConfig(Struct, frozen=True, kw_only=True):
         expect("history_reduction_focus", self.history_reduction_focus, str)
 
 
-_CHOSEN: Mapping[str, str] = MappingProxyType(
-    {
-        "history_reduction_behavior_override": "behavior",
-        "history_reduction_unit_override": "counting_unit",
-        "history_reduction_strategy_override": "strategy",
-    }
-)
+_CHOSEN: Mapping[str, str] = {
+    "history_reduction_behavior_override": "behavior",
+    "history_reduction_unit_override": "counting_unit",
+    "history_reduction_strategy_override": "strategy",
+}
 
 
 def config_of_run(
@@ -469,7 +465,7 @@ def config_of_run(
     changes: dict[str, object] = {}
     strategy = run.history_reduction_strategy_override or config.strategy
     if strategy != config.strategy:
-        changes |= {name: _DEFAULTS[name] for name in _SUMMARY_FIELDS} | {"strategy": strategy}
+        changes |= {name: _DEFAULTS[name] for name in SUMMARY_FIELDS} | {"strategy": strategy}
     if strategy == "message_counting" and config.strategy != strategy:
         rules = {
             tool: rule for tool, rule in config.tool_rules.items() if rule != "never_summarize"
@@ -487,5 +483,5 @@ def config_of_run(
         threshold = None if known is None or config.trigger == "balance" else known.threshold
         is_forced = run.trigger_history_reduction and config.trigger != "balance"
         limits = (target, 0 if is_forced else threshold)
-        changes |= zip(_TARGET_FIELDS[unit == "tokens"], limits, strict=True)
+        changes |= zip(BUDGET_FIELDS if unit == "tokens" else COUNT_FIELDS, limits, strict=True)
     return replace(config, **changes) if changes else config

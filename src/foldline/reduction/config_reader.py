@@ -16,7 +16,12 @@ import msgspec
 from foldline.checks import expect
 from foldline.errors import ConfigError
 from foldline.history.codec import decode_json
-from foldline.reduction.config import CHOICES, HistoryReductionConfig
+from foldline.reduction.config import (
+    BUDGET_FIELDS,
+    CHOICES,
+    COUNT_FIELDS,
+    HistoryReductionConfig,
+)
 from foldline.reduction.prices import Prices, PriceTier
 from foldline.reduction.provider import ProviderConfig
 
@@ -37,22 +42,18 @@ __all__ = [
 _Kind = TypeVar("_Kind")
 
 _SECTION = "historyreduction"
-_OLD_NAMES = MappingProxyType(
-    {
-        "targetmessagecount": "target_count",
-        "targettokencount": "target_token_budget",
-        "thresholdtokencount": "token_budget_threshold",
-    }
-)
-_COUNTS = ("target_count", "summarization_threshold")
-_BUDGETS = ("target_token_budget", "token_budget_threshold")
-_ORIGINAL: Mapping[str, object] = MappingProxyType(
-    dict(zip((*_COUNTS, *_BUDGETS), (20, 5, 4000, 1000), strict=True))
-    | {"custom_summarization_prompt": ""}
-)
+_OLD_NAMES = {
+    "targetmessagecount": "target_count",
+    "targettokencount": "target_token_budget",
+    "thresholdtokencount": "token_budget_threshold",
+}
+_ORIGINAL: Mapping[str, object] = {
+    **dict(zip((*COUNT_FIELDS, *BUDGET_FIELDS), (20, 5, 4000, 1000), strict=True)),
+    "custom_summarization_prompt": "",
+}
 # The original's name for summarizing with tokens as the unit.
 _BY_TOKENS = "tokenbased"
-_OLD_PROVIDER_NAMES = MappingProxyType({"endpoint": "base_url"})
+_OLD_PROVIDER_NAMES = {"endpoint": "base_url"}
 
 
 def config_from_json(text: str | bytes) -> HistoryReductionConfig:
@@ -147,10 +148,10 @@ def _tokens(fields: Mapping[str, Any]) -> str:
 
 def _drop_idle(fields: dict[str, Any]) -> None:
     """Leave out what has no effect and is the original's default: its files name every field."""
-    counts = any(fields.get(name) is not None for name in _COUNTS)
+    counts = any(fields.get(name) is not None for name in COUNT_FIELDS)
     unit = fields.get("counting_unit") or ("exchanges" if counts else "tokens")
     by_share = fields.get("token_budget_trigger_percentage") is not None
-    active = _COUNTS if unit != "tokens" else () if by_share else _BUDGETS
+    active = COUNT_FIELDS if unit != "tokens" else () if by_share else BUDGET_FIELDS
     for name, default in _ORIGINAL.items():
         if name not in active and fields.get(name) == default:
             del fields[name]

@@ -43,12 +43,7 @@ _ID = re.compile(r"\[?\b(t\d{1,6})\b[\]:.]*\s*")
 _NONE = re.compile(r"\W*(?:none|nothing|n/a|-)?\W*", re.IGNORECASE).fullmatch
 _SECTIONS = {
     section.value.lower(): section
-    for section in (
-        Section.DECISIONS,
-        *STATES,
-        Section.FAILED,
-        Section.NARRATIVE,
-    )
+    for section in (Section.DECISIONS, *STATES, Section.FAILED, Section.NARRATIVE)
 }
 # What gives way first, the oldest item first.
 _GIVING_WAY = (

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from foldline.history.formats.wire import is_failed
 from foldline.history.messages import Message
-from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.history.parts import ToolCallPart, texts_in
 from foldline.history.reminders import without_reminders
 from foldline.reduction.statements import TYPED, statements
 from foldline.reduction.tasks import stems
@@ -158,7 +158,9 @@ def _facts(messages: Iterable[Message]) -> Iterator[_Fact]:
         is_marked = (message.metadata or {}).get("isError") is True
         for part in message.tool_call_responses:
             has_failed = is_marked or is_failed(part)
-            yield from _of_answer(_text(part), calls.get(part.id), has_failed=has_failed)
+            yield from _of_answer(
+                "\n".join(texts_in(part)), calls.get(part.id), has_failed=has_failed
+            )
 
 
 def _of_answer(text: str, call: ToolCallPart | None, *, has_failed: bool) -> Iterator[_Fact]:
@@ -178,12 +180,6 @@ def _of_answer(text: str, call: ToolCallPart | None, *, has_failed: bool) -> Ite
             is_done=None if in_doubt else is_done,
             call=key,
         )
-
-
-def _text(part: ToolCallResponsePart) -> str:
-    if isinstance(part.response, str):
-        return part.response
-    return "\n".join(one.content for one in part.response if isinstance(one, TextPart))
 
 
 def _is_done(statement: str) -> bool | None:

@@ -5,7 +5,7 @@ Old tool results are cleared together, never one per call, since each change cos
 prompt cache. What is shortened once stays as it is shown until it is shortened further.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from itertools import product
@@ -144,51 +144,92 @@ def squeezed(
     """
     wanted, keep = saved(history, entries) + excess, budget.results
     names = clearable(history, entries, cut=cut, keep=keep, whole=whole, config=config)
-    found = cleared(history, entries, names, budget)
+    less = _Squeezing(history, cleared(history, entries, names, budget), budget)
     words = whole if pinned is None else whole | {pinned}
     rest, most = [at for at in range(cut, len(history)) if at not in words], budget.limit // 4
     calls = {at for at in rest if _is_open_call(history, at) and history.tokens(at, at + 1) <= most}
     limit = max(_LEAST_CLIP, budget.limit // 8)
     for indexes in ([at for at in rest if at not in calls], sorted(calls)):
-        found = _narrowed(
-            history, found, indexes=indexes, limit=limit, wanted=wanted, budget=budget
-        )
+        less.narrow(indexes, limit, wanted)
     # Not much smaller than it has to be, since this leaves out most; and what tools have answered is
     # worth more than the middle of a long text.
-    now = {one.index: one.tokens for one in found}
+    now = {one.index: one.tokens for one in less.found}
     size = sum(now.get(at, history.tokens(at, at + 1)) for at in rest)
-    least = min(wanted - (budget.full - budget.relieved), saved(history, found) + size - most)
-    found = _outlined(history, found, indexes=rest, wanted=least, budget=budget)
+    less.outline(rest, min(wanted - (budget.full - budget.relieved), less.saved + size - most))
+    less.say_less(words, wanted)
     fitting = wanted - (budget.fitted - budget.relieved)
-    found = _said_less(history, found, words=words, wanted=wanted, budget=budget)
-    found = _outlined(history, found, indexes=rest, wanted=fitting, budget=budget)
-    return _bared(history, found, indexes=[*rest, *sorted(words)], wanted=fitting)
+    less.outline(rest, fitting)
+    # In the end no more of a message than that tools were called.
+    less.shorten(partial(bare, history), [*rest, *sorted(words)], fitting)
+    return less.found
 
 
-def _said_less(
-    history: History,
-    found: tuple[Shortened, ...],
-    *,
-    words: AbstractSet[int],
-    wanted: int,
-    budget: Budget,
-) -> tuple[Shortened, ...]:
-    """Return *found* and what clips the user's *words*, if the request does not fit with them."""
-    fitting = wanted - (budget.fitted - budget.relieved)
-    last = history.last_user()
-    # Where tools go on answering, there is room for the next answers.
-    goes_on = last is not None and last < len(history) - 1
-    least = wanted - (budget.full - budget.relieved) if goes_on else fitting
-    # What they said last is shown before all else.
-    newest = [] if last is None or last not in words else [last]
-    for indexes in ([at for at in sorted(words) if at not in newest], newest):
-        left = least - saved(history, found)
-        if saved(history, found) < fitting:
-            limit = _level([history.tokens(at, at + 1) for at in indexes], left)
-            found = _narrowed(
-                history, found, indexes=indexes, limit=limit, wanted=least, budget=budget
+class _Squeezing:
+    """What a view shows shortened, and more of it with each step that is needed."""
+
+    def __init__(self, history: History, found: tuple[Shortened, ...], budget: Budget) -> None:
+        self._history, self._budget = history, budget
+        self.found = found
+
+    @property
+    def saved(self) -> int:
+        return saved(self._history, self.found)
+
+    def say_less(self, words: AbstractSet[int], wanted: int) -> None:
+        """Clip the user's *words*, if the request does not fit with them."""
+        history, budget = self._history, self._budget
+        fitting = wanted - (budget.fitted - budget.relieved)
+        last = history.last_user()
+        # Where tools go on answering, there is room for the next answers.
+        goes_on = last is not None and last < len(history) - 1
+        least = wanted - (budget.full - budget.relieved) if goes_on else fitting
+        # What they said last is shown before all else.
+        newest = [] if last is None or last not in words else [last]
+        for indexes in ([at for at in sorted(words) if at not in newest], newest):
+            if self.saved < fitting:
+                sizes = [history.tokens(at, at + 1) for at in indexes]
+                self.narrow(indexes, _level(sizes, least - self.saved), least)
+        self.outline(sorted(words), fitting)
+
+    def narrow(self, indexes: Sequence[int], limit: int, wanted: int) -> None:
+        """Show the messages at *indexes* in *limit* tokens, or fewer until *wanted* are saved."""
+        media = True
+        while indexes and self.saved < wanted and limit >= _LEAST_CLIP:
+            self.found = clipped(
+                self._history,
+                self.found,
+                indexes=indexes,
+                limit=limit,
+                budget=self._budget,
+                media=media,
             )
-    return _outlined(history, found, indexes=sorted(words), wanted=fitting, budget=budget)
+            # Texts give way first.
+            limit, media = limit // 2 if not media else limit, False
+
+    def outline(self, indexes: Iterable[int], wanted: int) -> None:
+        """Show outlines of the largest of *indexes* until *wanted* tokens are saved."""
+        recall = self._budget.recall
+        shorten = partial(
+            clip, self._history, limit=_LEAST_CLIP, recall=recall, media=False, outline=True
+        )
+        self.shorten(shorten, indexes, wanted)
+
+    def shorten(
+        self, shorten: Callable[[int], Shortened | None], indexes: Iterable[int], wanted: int
+    ) -> None:
+        """Have *shorten* show the largest of *indexes* until *wanted* tokens are saved."""
+        history, known = self._history, {one.index: one for one in self.found}
+        left = wanted - self.saved
+
+        def size(at: int) -> int:
+            return known[at].tokens if at in known else history.tokens(at, at + 1)
+
+        for at in sorted(indexes, key=size, reverse=True):
+            shorter = shorten(at) if left > 0 else None
+            if shorter is not None and shorter.tokens < size(at):
+                left -= size(at) - shorter.tokens
+                known[at] = shorter
+        self.found = tuple(known[at] for at in sorted(known))
 
 
 def _level(sizes: Iterable[int], left: int) -> int:
@@ -200,72 +241,6 @@ def _level(sizes: Iterable[int], left: int) -> int:
         left -= (level - size) * count
         level, count = size, count + 1
     return max(_LEAST_CLIP, level - -(-left // max(1, count)))
-
-
-def _narrowed(
-    history: History,
-    entries: tuple[Shortened, ...],
-    *,
-    indexes: Sequence[int],
-    limit: int,
-    wanted: int,
-    budget: Budget,
-) -> tuple[Shortened, ...]:
-    """Return *entries* and those that show *indexes* in *limit* tokens, or fewer until *wanted* are saved."""
-    media = True
-    while indexes and saved(history, entries) < wanted and limit >= _LEAST_CLIP:
-        entries = clipped(
-            history, entries, indexes=indexes, limit=limit, budget=budget, media=media
-        )
-        # Texts give way first.
-        limit, media = limit // 2 if not media else limit, False
-    return entries
-
-
-def _outlined(
-    history: History,
-    entries: Sequence[Shortened],
-    *,
-    indexes: Iterable[int],
-    wanted: int,
-    budget: Budget,
-) -> tuple[Shortened, ...]:
-    """Return *entries* with outlines of the largest messages until they save *wanted* tokens."""
-
-    def outline(at: int) -> Shortened | None:
-        recall = budget.recall
-        return clip(history, at, limit=_LEAST_CLIP, recall=recall, media=False, outline=True)
-
-    return _largest_first(history, entries, outline, indexes=indexes, wanted=wanted)
-
-
-def _bared(
-    history: History, entries: Sequence[Shortened], *, indexes: Iterable[int], wanted: int
-) -> tuple[Shortened, ...]:
-    """Return *entries* with no more of messages than that tools were called, until they save *wanted*."""
-    return _largest_first(history, entries, partial(bare, history), indexes=indexes, wanted=wanted)
-
-
-def _largest_first(
-    history: History,
-    entries: Sequence[Shortened],
-    shorten: Callable[[int], Shortened | None],
-    *,
-    indexes: Iterable[int],
-    wanted: int,
-) -> tuple[Shortened, ...]:
-    known = {one.index: one for one in entries}
-    left = wanted - saved(history, entries)
-
-    def size(at: int) -> int:
-        return known[at].tokens if at in known else history.tokens(at, at + 1)
-
-    for at in sorted(indexes, key=size, reverse=True):
-        shorter = shorten(at) if left > 0 else None
-        if shorter is not None and shorter.tokens < size(at):
-            left -= size(at) - shorter.tokens
-            known[at] = shorter
-    return tuple(known[at] for at in sorted(known))
 
 
 def _is_open_call(history: History, at: int) -> bool:
@@ -298,34 +273,26 @@ def _clearable(
         return f"Result of {', '.join(sorted(names))}" if names else "Result"
     is_long = message.role == "assistant" and is_old and tokens >= _LEAST_ARGUMENTS
     if is_long and not _is_open_call(history, at):
-        named = sorted({call.name for call in message.tool_calls if _is_long(call)})
+        calls = message.tool_calls
+        named = sorted({one.name for one in calls if len(one.arguments) > _LEAST_ARGUMENTS})
         # The words of the assistant are no arguments.
         if named and not message.text:
             return f"Arguments of {', '.join(named)}"
     return None
 
 
-def _is_long(call: ToolCallPart) -> bool:
-    return len(call.arguments) > _LEAST_ARGUMENTS
-
-
 def _repeated(history: History, cut: int) -> set[int]:
     """Return the results after *cut* whose call was made again later, with the same arguments."""
     last: dict[object, int] = {}
     found: set[int] = set()
-    for at, key in _asked(history, cut):
-        if key in last:
-            found.add(last[key])
-        last[key] = at
-    return found
-
-
-def _asked(history: History, cut: int) -> Iterator[tuple[int, object]]:
-    """Give each result after *cut* with the name and arguments of its call."""
     for at, message in enumerate(history[cut:], cut):
         if message.role == "tool" and history.reach(at) < at:
-            calls = history[history.reach(at)].tool_calls
+            calls: Sequence[ToolCallPart] = history[history.reach(at)].tool_calls
             if len(calls) > 1:
                 answers = {answer.id for answer in message.tool_call_responses}
-                calls = tuple([call for call in calls if call.id in answers])
-            yield at, tuple([(call.name, call.arguments) for call in calls])
+                calls = [call for call in calls if call.id in answers]
+            key = tuple([(call.name, call.arguments) for call in calls])
+            if key in last:
+                found.add(last[key])
+            last[key] = at
+    return found

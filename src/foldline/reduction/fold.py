@@ -4,7 +4,7 @@ Making a new reduction: what replaces the messages that are folded away, and wha
 Its view fits the request, whatever a summarizer wrote.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 
@@ -315,13 +315,6 @@ def _is_short(quote: Quote) -> bool:
     return not quote.is_whole and (quote.kind == "pin" or not quote.text)
 
 
-def _whole(history: History, index: int, texts: Mapping[int, str]) -> str:
-    """Return what a message says, if it is in memory or among the quoted *texts*."""
-    return (
-        without_reminders(history[index].text) if index >= history.start else texts.get(index, "")
-    )
-
-
 def _left_out(task: FoldTask, made: HistoryReductionState) -> Iterator[str]:
     """Give what the view of *made* does not show word for word, and that of its base did."""
     before = task.active
@@ -330,12 +323,13 @@ def _left_out(task: FoldTask, made: HistoryReductionState) -> Iterator[str]:
     texts = {one.index: one.text for one in quotes}
     said = {one.text for one in made.quotes if one.text}
     for quote in made.quotes:
+        if not _is_short(quote) or quote.index in known:
+            continue
+        text = texts.get(quote.index, "")
+        if quote.index >= task.history.start:
+            text = without_reminders(task.history[quote.index].text)
         # Of equal messages the newest is quoted.
-        if (
-            _is_short(quote)
-            and quote.index not in known
-            and _whole(task.history, quote.index, texts) not in said
-        ):
+        if text not in said:
             kind = {"first": "first request", "pin": "pinned"}.get(quote.kind, quote.role)
             yield f"message {quote.index} ({kind})"
     known = {one.index for one in shortened}

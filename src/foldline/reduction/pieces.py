@@ -1,6 +1,6 @@
 """What a summarizer is given to read at once."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -25,6 +25,15 @@ __all__ = ["chunk_end", "slices", "split"]
 # What is shorter is read with the chunk beside it: a summary of next to nothing is not worth a call.
 _LEAST_CHUNK = 4
 _LEAST_SLICE = 16
+# The field of a part that can be divided.
+_TEXTS: Mapping[type[Part], str] = {
+    TextPart: "content",
+    ReasoningPart: "content",
+    CompactionPart: "content",
+    ToolCallPart: "arguments",
+    ToolCallResponsePart: "response",
+    GenericPart: "data",
+}
 
 
 def chunk_end(history: History, start: int, cut: int, room: int) -> int:
@@ -99,29 +108,12 @@ def _leaves(part: Part) -> Iterator[Part]:
 
 
 def _text(part: Part) -> str | None:
-    match part:
-        case TextPart(content=text) | ReasoningPart(content=text) | CompactionPart(content=text):
-            return text
-        case ToolCallPart(arguments=text) | GenericPart(data=text):
-            return text
-        case ToolCallResponsePart(response=str() as text):
-            return text
-        case _:
-            return None
+    text: object = getattr(part, _TEXTS.get(type(part), ""), None)
+    return text if isinstance(text, str) else None
 
 
 def _with_text(part: Part, text: str) -> Part:
-    match part:
-        case TextPart() | ReasoningPart() | CompactionPart():
-            return replace(part, content=text)
-        case ToolCallPart():
-            return replace(part, arguments=text)
-        case GenericPart():
-            return replace(part, data=text)
-        case ToolCallResponsePart(response=str()):
-            return replace(part, response=text)
-        case _:
-            return part
+    return part if _text(part) is None else replace(part, **{_TEXTS[type(part)]: text})
 
 
 def slices(text: str, room: int, counter: TokenCounter) -> Iterator[str]:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.history.parts import BlobPart, FilePart, TextPart, UriPart
+from foldline.history.parts import BlobPart, FilePart, UriPart, texts_in
 from foldline.history.reminders import is_reminder, without_reminders
 from foldline.reduction.budget import Budget
 from foldline.reduction.config import HistoryReductionConfig
@@ -298,11 +298,7 @@ def _words(message: Message) -> Iterator[str]:
     for call in message.tool_calls:
         yield f"{call.name}({call.arguments})"
     for answer in message.tool_call_responses:
-        contents = answer.response
-        if isinstance(contents, str):
-            yield contents
-        else:
-            yield from (part.content for part in contents if isinstance(part, TextPart))
+        yield from texts_in(answer)
 
 
 def within(quotes: Sequence[Quote], room: int, *kinds: QuoteKind) -> tuple[Quote, ...]:

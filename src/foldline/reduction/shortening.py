@@ -28,6 +28,7 @@ from foldline.history.parts import (
     ToolCallResponsePart,
     UriPart,
     is_opaque,
+    texts_in,
 )
 from foldline.history.signed import is_sealed
 from foldline.history.tokens import TokenCounter, count_message
@@ -255,10 +256,7 @@ def _outline(parts: Sequence[Part], short: Callable[[str], str]) -> tuple[Part, 
         if isinstance(part, ToolCallPart):
             found.append(replace(part, arguments="{}"))
         elif isinstance(part, ToolCallResponsePart):
-            answered = part.response
-            if not isinstance(answered, str):
-                answered = "\n".join(one.content for one in answered if isinstance(one, TextPart))
-            found.append(replace(part, response=short(answered)))
+            found.append(replace(part, response=short("\n".join(texts_in(part)))))
     return tuple(found)
 
 
@@ -273,10 +271,8 @@ def _texts(message: Message) -> Iterator[str]:
         match part:
             case TextPart(content=text) | ToolCallPart(arguments=text):
                 yield text
-            case ToolCallResponsePart(response=str() as text):
-                yield text
-            case ToolCallResponsePart(response=contents):
-                yield from (one.content for one in contents if isinstance(one, TextPart))
+            case ToolCallResponsePart():
+                yield from texts_in(part)
             case _:
                 pass
 

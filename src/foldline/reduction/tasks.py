@@ -6,11 +6,11 @@ tasks of a model stay beside it until something closes them.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from foldline.reduction.language import content, words
-from foldline.reduction.record import Section, SummaryRecord, Task
+from foldline.reduction.record import Section, SummaryRecord
 
 
 __all__ = [
@@ -58,7 +58,8 @@ def tasks_of(records: Iterable[SummaryRecord]) -> Tasks:
         if any(own_list(record).values()):
             found = {state: dict(tasks) for state, tasks in with_list(found, {}).items()}
         listed = (record.open_tasks, record.claimed_tasks, record.done_tasks)
-        for state, task in _each(zip(STATES, listed, strict=True)):
+        each = zip(STATES, listed, strict=True)
+        for state, task in [(state, task) for state, tasks in each for task in tasks]:
             keys = {text: key for known in found.values() for key, text in known.items()}
             # Each record has numbered its tasks from 1.
             new = next_id(found) if task.id in keys.values() else task.id
@@ -67,12 +68,6 @@ def tasks_of(records: Iterable[SummaryRecord]) -> Tasks:
                 known.pop(key, None)
             found[state][key] = task.text
     return found
-
-
-def _each(listed: Iterable[tuple[Section, Iterable[Task]]]) -> Iterator[tuple[Section, Task]]:
-    for state, tasks in listed:
-        for task in tasks:
-            yield state, task
 
 
 def own_list(record: SummaryRecord) -> Mapping[Section, Sequence[str]]:

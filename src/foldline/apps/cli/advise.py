@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 from rich.console import Console
 from rich.text import Text
 
@@ -20,7 +20,13 @@ from foldline.apps.cli.options import (
 from foldline.apps.cli.prices import source_of, window_for
 from foldline.apps.cli.replay import terms_of
 from foldline.apps.cli.sources import recorded_in
-from foldline.apps.cli.terminal import clean, output_console, plain_table, progress
+from foldline.apps.cli.terminal import (
+    clean,
+    output_console,
+    plain_table,
+    print_first,
+    progress,
+)
 from foldline.errors import UsageError
 from foldline.providers.price_list import PRICES_OF, nearest_listed
 from foldline.reduction.config import HistoryReductionConfig
@@ -84,14 +90,7 @@ def _document(advice: Advice, lines: list[str], prices: Prices) -> dict[str, Any
         "lines": lines,
         "sums": advice.sums,
         "sessions": [
-            {
-                "session": one.session,
-                "calls": one.calls,
-                "bills": one.bills,
-                "too_large": one.too_large,
-                "best": one.best,
-                "loss": one.loss(advice.recommended),
-            }
+            {**asdict(one), "best": one.best, "loss": one.loss(advice.recommended)}
             for one in advice.sessions
         ],
         "window": advice.window,
@@ -145,20 +144,16 @@ def _reason(advice: Advice, ours: float) -> str:
 
 
 def _print_losing(console: Console, advice: Advice) -> None:
-    losing = advice.losing
+    losing, ours = advice.losing, advice.recommended
     if not losing:
         console.print("No other configuration saves 1 % on any of the sessions.")
         return
     console.print(
         f"On {counted(len(losing), 'session')} another one is at least 1 % cheaper, the worst first:"
     )
-    for one in losing[:_MOST_LOSING]:
-        lost = one.bills[advice.recommended] - one.bills[one.best]
-        console.print(
-            Text(
-                f"  {clean(one.session.id)}, {counted(one.calls, 'call')}: {one.best} is "
-                f"{shown_dollars(lost)} cheaper ({one.loss(advice.recommended) * 100:.1f} %)"
-            )
-        )
-    if len(losing) > _MOST_LOSING:
-        console.print(f"  and {len(losing) - _MOST_LOSING:,} more")
+    texts = [
+        f"{clean(one.session.id)}, {counted(one.calls, 'call')}: {one.best} is "
+        f"{shown_dollars(one.bills[ours] - one.bills[one.best])} cheaper ({one.loss(ours) * 100:.1f} %)"
+        for one in losing
+    ]
+    print_first(console, texts, most=_MOST_LOSING)

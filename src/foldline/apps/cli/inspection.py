@@ -1,6 +1,5 @@
 """`foldline inspect` and `threads summary`: a summary beside its messages, and what it lost."""
 
-from collections.abc import Sequence
 from typing import Annotated
 
 from rich.console import Console
@@ -15,16 +14,16 @@ from foldline.apps.cli.options import (
     option,
     takes,
 )
-from foldline.apps.cli.prices import priced
-from foldline.apps.cli.sources import (
-    configured,
-    note_sessions,
-    one_session,
-    read_config,
-    read_state,
-)
+from foldline.apps.cli.prices import config_for
+from foldline.apps.cli.sources import note_sessions, one_session, read_state
 from foldline.apps.cli.stores import ThreadOptions, found_thread, with_store
-from foldline.apps.cli.terminal import clean, first_line, output_console, plain_table
+from foldline.apps.cli.terminal import (
+    clean,
+    first_line,
+    output_console,
+    plain_table,
+    print_first,
+)
 from foldline.errors import UsageError
 from foldline.history.history import History
 from foldline.reduction.config import HistoryReductionConfig
@@ -93,8 +92,7 @@ def _state(options: _InspectOptions, history: History, tape: Tape) -> HistoryRed
             )
             raise UsageError(message)
         return state
-    base = None if options.config is None else read_config(options.config)
-    config = priced(configured(options, base, model=options.model), options.prices, options.model)
+    config = config_for(options, options.config, prices=options.prices, model=options.model)
     folds = _folds(tape, config)
     if len(folds) < (options.fold or 1):
         known = f"choose one of 1 to {len(folds)}" if folds else _way_out(tape)
@@ -138,7 +136,7 @@ def print_inspection(console: Console, found: Inspection) -> None:
     kept = found.known - len(found.identifiers)
     console.print(f"\nIdentifiers: {kept:,} of {found.known:,} are in the view. Lost:")
     lost = [f"{clean(one.text)} (message {one.message:,})" for one in found.identifiers]
-    _print_first(console, lost or ["none"])
+    print_first(console, lost or ["none"], most=_MOST_LOST)
     for name, told in (("User messages", found.requests), ("Rules", found.rules)):
         gone = [one for one in told if not one.is_kept]
         rest = " Not:" if gone else ""
@@ -146,14 +144,7 @@ def print_inspection(console: Console, found: Inspection) -> None:
         console.print(f"{name}: {kept:,} of {len(told):,} are there word for word.{rest}")
         lines = (first_line(one.text, most=_LINE) for one in gone)
         texts = [f"message {one.message:,}: {line}" for one, line in zip(gone, lines, strict=True)]
-        _print_first(console, texts)
-
-
-def _print_first(console: Console, texts: Sequence[str]) -> None:
-    for text in texts[:_MOST_LOST]:
-        console.print(Text(f"  {text}"))
-    if len(texts) > _MOST_LOST:
-        console.print(Text(f"  and {len(texts) - _MOST_LOST:,} more"))
+        print_first(console, texts, most=_MOST_LOST)
 
 
 class _SummaryOptions(ThreadOptions, frozen=True, kw_only=True):

@@ -2,6 +2,8 @@
 
 from msgspec.structs import replace
 
+from foldline.apps.cli.options import ConfigOptions
+from foldline.apps.cli.sources import configured, read_config
 from foldline.apps.cli.terminal import note
 from foldline.errors import ConfigError, UsageError
 from foldline.providers.book import window_of_model
@@ -12,7 +14,7 @@ from foldline.reduction.config_reader import config_from_mapping
 from foldline.reduction.prices import Prices
 
 
-__all__ = ["named_prices", "priced", "source_of", "window_for", "with_prices"]
+__all__ = ["config_for", "named_prices", "priced", "source_of", "window_for", "with_prices"]
 
 
 def named_prices(text: str | None) -> Prices | None:
@@ -63,6 +65,14 @@ def priced(
         near = nearest_listed(model)
         note(f"the prices of {model} are unknown, so that the ceiling alone decides{near}")
     return replace(config, context_window_size=config.context_window_size or named, prices=prices)
+
+
+def config_for(
+    options: ConfigOptions, file: str | None, *, prices: str | None, model: str | None
+) -> HistoryReductionConfig:
+    """Return what *file* says, or the default, as *options* change it, with what a *model* costs."""
+    base = None if file is None else read_config(file)
+    return priced(configured(options, base, model=model), prices, model)
 
 
 def window_for(given: int | None, *models: str | None) -> int:

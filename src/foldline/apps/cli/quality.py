@@ -16,8 +16,8 @@ from foldline.apps.cli.options import (
     option,
     takes,
 )
-from foldline.apps.cli.prices import priced
-from foldline.apps.cli.sources import configured, read_config, recorded_in
+from foldline.apps.cli.prices import config_for
+from foldline.apps.cli.sources import recorded_in
 from foldline.apps.cli.terminal import clean, output_console, plain_table, progress
 from foldline.errors import UsageError
 from foldline.replay.numbers import counted
@@ -65,8 +65,7 @@ def quality(options: _QualityOptions, how: ConfigOptions) -> None:
     4000. Of several files, those in unknown formats are noted and left out. With --json: an object with "sessions", "calls", "folds", "needed", "kept", "accounting" and
     "invented".
     """
-    base = None if options.config is None else read_config(options.config)
-    config = priced(configured(how, base, model=options.model), options.prices, options.model)
+    config = config_for(how, options.config, prices=options.prices, model=options.model)
     tapes = [*map(Tape, recorded_in(options.files, how.format))]
     calls = sum(len(model_turns(tape)) for tape in tapes)
     if not calls:

@@ -12,14 +12,8 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.apps.cli.files import check_targets, print_document, print_json, write_files
 from foldline.apps.cli.formats import TARGETS, left_out_note, target_format
 from foldline.apps.cli.options import RunOptions, option, takes
-from foldline.apps.cli.prices import priced
-from foldline.apps.cli.sources import (
-    configured,
-    note_sessions,
-    one_session,
-    read_config,
-    read_state,
-)
+from foldline.apps.cli.prices import config_for
+from foldline.apps.cli.sources import note_sessions, one_session, read_state
 from foldline.apps.cli.streaming import Folded, large_log
 from foldline.apps.cli.terminal import error_console, note, output_console, progress
 from foldline.apps.cli.viewing import show_view
@@ -56,10 +50,10 @@ def _begin(options: RunOptions, *, streams: bool = False) -> _Run:
             "--config was given more than once: give one here; `foldline replay` takes several"
         )
         raise UsageError(message)
-    base = read_config(names[0]) if names else None
-    config = priced(configured(options, base, model=options.model), options.prices, options.model)
+    file = names[0] if names else None
+    config = config_for(options, file, prices=options.prices, model=options.model)
     if not config.enabled:
-        note(f"{names[0]} disables reduction: the full history is sent")
+        note(f"{file} disables reduction: the full history is sent")
     state = None
     if options.state is not None and Path(options.state).exists():
         state = read_state(options.state)

@@ -1,7 +1,7 @@
 """From the command line to sessions, reductions and configurations."""
 
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, TypeVar, cast
 
@@ -13,25 +13,29 @@ from foldline.apps.cli.terminal import note
 from foldline.checks import expect_choice
 from foldline.errors import ConfigError, FormatError, StoreVersionError, UsageError
 from foldline.history.codec import decode_json
-from foldline.history.units import COUNTING_UNITS
 from foldline.logs.importer import Session
 from foldline.logs.sessions import read_sessions
 from foldline.providers.book import window_of_model
 from foldline.providers.price_list import nearest_listed
 from foldline.providers.vendors.spelling import check_spelling
-from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.config import (
+    CHOICES,
+    COUNT_FIELDS,
+    SUMMARY_FIELDS,
+    TOKEN_FIELDS,
+    HistoryReductionConfig,
+)
 from foldline.reduction.config_reader import config_from_mapping, read_json, read_toml
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.snapshot import ThreadSnapshot, decode_snapshot
 
 
 __all__ = [
-    "config_fields",
+    "config_in",
     "configured",
     "is_configured",
     "note_sessions",
     "one_session",
-    "placed",
     "read_config",
     "read_state",
     "recorded_in",
@@ -55,23 +59,9 @@ _FIELDS = {
     "trigger": "trigger",
 }
 _SIZES = {"window": "context_window_size", "ceiling": "ceiling", "loss_cost": "loss_cost"}
-_CHOICES = {
-    "strategy": ("summarizing", "clearing", "message-counting"),
-    "unit": COUNTING_UNITS,
-    "behavior": ("continue", "circuit-breaker"),
-    "trigger": ("count", "balance"),
-}
-_COUNTS = ("target_count", "summarization_threshold")
-_TOKENS = (
-    "target_token_budget",
-    "token_budget_threshold",
-    "max_token_budget",
-    "token_budget_trigger_percentage",
-)
-_OF_SUMMARIES = ("custom_summarization_prompt", "summarizer_provider", "use_single_summary")
 _STORES = ("MessageStoreSnapshot", "MessageStoreState")
-_SECTION = "historyreduction"
 _MOST_NOTES = 5
+_Config = TypeVar("_Config")
 _Error = TypeVar("_Error", ConfigError, FormatError)
 
 
@@ -92,7 +82,7 @@ def sessions_in(data: bytes, options: SourceOptions) -> tuple[Session, ...]:
         else:
             sessions = (_of_snapshot(snapshot),)
     except FormatError as error:
-        raise placed(where, error) from error
+        raise _placed(where, error) from error
     if options.session is None:
         return sessions
     return (_chosen(sessions, options.session, where),)
@@ -197,19 +187,24 @@ def read_state(name: str) -> HistoryReductionState:
 
 def read_config(name: str) -> HistoryReductionConfig:
     """Return the configuration in the file *name*."""
-    fields = config_fields(name)
+    return config_in(name, config_from_mapping)
+
+
+def config_in(name: str, read: Callable[[Mapping[str, Any]], _Config]) -> _Config:
+    """Return what *read* makes of the fields in the file *name*."""
+    fields = _fields(name)
     try:
-        return config_from_mapping(fields)
+        return read(fields)
     except ConfigError as error:
-        raise placed(name, error) from error
+        raise _placed(name, error) from error
 
 
-def config_fields(name: str) -> dict[str, Any]:
+def _fields(name: str) -> Mapping[str, Any]:
     """Return the fields in the file *name*: JSON if it begins with `{`, else TOML."""
     data = read_file(name).removeprefix(BOM_UTF8)
     try:
         if data.lstrip().startswith(b"{"):
-            return cast("dict[str, Any]", read_json(data))
+            return cast("Mapping[str, Any]", read_json(data))
         return read_toml(data.decode())
     except UnicodeDecodeError as error:
         message = f"{name}: neither JSON nor TOML in UTF-8: name a configuration file"
@@ -219,7 +214,7 @@ def config_fields(name: str) -> dict[str, Any]:
         raise ConfigError(message) from error
 
 
-def placed(name: str, error: _Error) -> _Error:
+def _placed(name: str, error: _Error) -> _Error:
     """Return *error* with the file *name* at the start of its message."""
     return type(error)(f"{name}: {error}")
 
@@ -239,9 +234,10 @@ def configured(
     fields: dict[str, Any] = msgspec.structs.asdict(base or _DEFAULT)
     for name, field in (_FIELDS | _SIZES).items():
         value = getattr(options, name)
-        if name in _CHOICES and value is not None:
+        if field in CHOICES and value is not None:
             value = value.lower().replace("_", "-")
-            expect_choice(f"--{name}", value, _CHOICES[name])
+            choices = tuple(one.replace("_", "-") for one in CHOICES[field])
+            expect_choice(f"--{name}", value, choices)
         if value is not None:
             fields[field] = value
     if options.layers is not None:
@@ -249,14 +245,14 @@ def configured(
     in_tokens = _in_tokens(options, fields)
     _check_effect(options, in_tokens, fields)
     # What the file says in another unit would be refused.
-    for name in _COUNTS if in_tokens else _TOKENS:
+    for name in COUNT_FIELDS if in_tokens else TOKEN_FIELDS:
         fields[name] = None
     if options.token_target is not None or options.token_threshold is not None:
         # These would win over what was asked for.
         fields |= {"max_token_budget": None, "token_budget_trigger_percentage": None}
     if options.strategy is not None:
         # What the file says of another strategy would be refused too.
-        idle = _OF_SUMMARIES if fields["strategy"] != "summarizing" else ()
+        idle = SUMMARY_FIELDS if fields["strategy"] != "summarizing" else ()
         fields |= {name: getattr(_DEFAULT, name) for name in (*idle, "clear_tool_results")}
     if model is not None and fields["context_window_size"] is None:
         fields["context_window_size"] = _known_window(model)
@@ -279,7 +275,7 @@ def _in_tokens(options: ConfigOptions, fields: Mapping[str, Any]) -> bool:
         return str(fields["counting_unit"]) == "tokens"
     if options.token_target is not None or options.token_threshold is not None:
         return options.target is None and options.threshold is None
-    return all(fields[name] is None for name in _COUNTS)
+    return all(fields[name] is None for name in COUNT_FIELDS)
 
 
 def _check_effect(options: ConfigOptions, in_tokens: bool, fields: Mapping[str, Any]) -> None:

@@ -4,7 +4,7 @@ import logging
 import os
 import shutil
 import sys
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import PurePath
 from typing import TextIO
@@ -28,6 +28,7 @@ __all__ = [
     "note",
     "output_console",
     "plain_table",
+    "print_first",
     "progress",
     "say",
 ]
@@ -99,6 +100,14 @@ def plain_table(*titles: str, numbers: Collection[str] = ()) -> Table:
             justify="right" if title in numbers else "left",
         )
     return table
+
+
+def print_first(console: Console, texts: Sequence[str], *, most: int) -> None:
+    """Print *most* of *texts*, each in a line, and how many more there are."""
+    for text in texts[:most]:
+        console.print(Text(f"  {text}"))
+    if len(texts) > most:
+        console.print(Text(f"  and {len(texts) - most:,} more"))
 
 
 def command_name() -> str:

@@ -14,7 +14,13 @@ from foldline.errors import FormatError
 from foldline.history.codec import decode_json
 from foldline.history.formats.wire import is_failed
 from foldline.history.messages import Message, Role
-from foldline.history.parts import CompactionPart, TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.history.parts import (
+    CompactionPart,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+    texts_in,
+)
 from foldline.history.reminders import without_reminders
 from foldline.providers.digest.identifiers import Finder
 from foldline.providers.digest.text import ends, printable, unescaped
@@ -106,7 +112,7 @@ def read_span(messages: Iterable[Message], finder: Finder, earlier: Iterable[str
                     calls.append((place, part))
                 case ToolCallResponsePart():
                     is_error = (message.metadata or {}).get(_MARKED) is True or is_failed(part)
-                    answer = unescaped(ends(_response_text(part)))
+                    answer = unescaped(ends("\n".join(texts_in(part))))
                     results.append(Result(place, part.id, answer, is_error))
                 case _:
                     pass
@@ -169,9 +175,3 @@ def json_leaves(label: str, value: Json) -> Iterator[tuple[str, str]]:
         yield label, value
     elif value is not None:
         yield label, json.dumps(value)
-
-
-def _response_text(part: ToolCallResponsePart) -> str:
-    if isinstance(part.response, str):
-        return part.response
-    return "\n".join(inner.content for inner in part.response if isinstance(inner, TextPart))

@@ -10,7 +10,8 @@ merged item by item, so an identifier survives many folds.
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -21,7 +22,6 @@ from foldline.providers.digest.outline import (
     FIRST,
     TIGHT,
     CountTokens,
-    Earlier,
     Item,
     lay_out,
     newest_first,
@@ -36,7 +36,6 @@ from foldline.providers.digest.prose import (
     words_of,
 )
 from foldline.providers.digest.requests import asks, offer_requests, offer_tail
-from foldline.providers.digest.span import Span
 from foldline.providers.digest.tables import is_table
 from foldline.providers.digest.text import ELLIPSIS, bare
 from foldline.providers.digest.tool_use import Extractor
@@ -72,6 +71,7 @@ _ROLES_PART = 8
 # Seconds that the thread of a digest sleeps after each stretch of text, a twentieth of its time.
 _REST = 0.00005
 _ESTIMATOR = TokenEstimator()
+_Offers: TypeAlias = Mapping[Section, Sequence[Item]]
 
 
 class DigestSummarizer(Struct, frozen=True, kw_only=True):
@@ -141,15 +141,12 @@ def write_digest(
         if texts and count(texts[0]) <= request.budget:
             return texts[0]
     material = read_material(request, count=count, extractors=extractors, rest=rest)
-    counts, budget = material.counts, material.most
-    offers = _offer(material, budget=budget, count=count)
-    if count(header(counts)) * _ROLES_PART > budget:
-        counts = brief(counts)
-    text = _word_for_word(counts, offers, budget=budget, count=count)
-    shared = partial(_shared, offers, material, budget=budget, count=count)
-    if not text and (record := _fit(counts, shared, budget=budget, count=count)):
+    page = _page(material, material.most, count)
+    offers = page.offered()
+    text = page.word_for_word(offers)
+    if not text and (record := page.fitted(offers)):
         text = record.render()
-    return text or _shortest(header(counts), budget=request.budget, count=count)
+    return text or _shortest(header(page.counts), budget=request.budget, count=count)
 
 
 def read_record(
@@ -160,93 +157,125 @@ def read_record(
 
     It takes what the *text* of a model leaves of the budget; before there is one, a part of it.
     """
-    count = cache(count)
-    counts, most = material.counts, material.most
+    count, most = cache(count), material.most
     kept = [line for section in _WRITTEN for line in material.earlier.lines(section)]
     carried = sum(count(one.render()) for one in material.earlier.records)
     budget = max(most * _BESIDE // 100, min(carried, _WHOLE_BESIDE, most * 3 // 4))
     if text is not None:
         budget = max(budget, most - count("\n".join([text, *kept])) * 9 // 8 - SMALL)
     if budget < _LEAST_BESIDE:
-        return SummaryRecord(counts, {})
-    if count(header(counts)) * _ROLES_PART > budget:
-        counts = brief(counts)
+        return SummaryRecord(material.counts, {})
+    page = _page(material, budget, count)
     # A view that quotes no request is not meant to.
-    is_quoted = bool(material.request.shown)
-    requests = _requests(material, budget=budget, count=count) if is_quoted else ()
-    found = {Section.REQUESTS: requests, **material.sections}
+    found: _Offers = {
+        Section.REQUESTS: page.requests() if material.request.shown else (),
+        **material.sections,
+    }
     if budget < _WHOLE_BESIDE:
         found = {section: items if section in FIRST else () for section, items in found.items()}
-    offers = _focused(found, material.request)
-    shared = partial(_shared, offers, material, budget=budget, count=count)
-    record = _fit(counts, shared, budget=budget, count=count) if any(offers.values()) else None
-    return record or SummaryRecord(counts, {})
+    offers = page.focused(found)
+    record = page.fitted(offers) if any(offers.values()) else None
+    return record or SummaryRecord(page.counts, {})
 
 
-def _shared(
-    offers: Mapping[Section, Sequence[Item]],
-    material: Material,
-    limit: int,
-    *,
-    budget: int,
-    count: CountTokens,
-) -> Lines:
-    """Return what *limit* tokens are shared out to, and how much was left out."""
-    first = offers.get(Section.REQUESTS, ())[:_WHOLE_REQUESTS]
-    if material.is_shown:
-        # Of a long one the view has only the ends.
-        first = [item for item in first if len(item.text) > _SHORT]
-    elif budget <= TIGHT:
-        first = [item for item in first if not _only_asks(item)]
-    lines = share_out(offers, budget=limit, count=count, first=first)
-    gone = evicted(offers, lines, before=material.earlier.records)
-    return noted(lines, gone, material.request.recallable if budget >= LEAST_BUDGET else None)
+class _Page(Struct, frozen=True):
+    """The room for what was read: so many tokens by *count*, and *counts* for the first line."""
 
+    material: Material
+    counts: Counts
+    budget: int
+    count: CountTokens
 
-def _offer(
-    material: Material, *, budget: int, count: CountTokens
-) -> Mapping[Section, Sequence[Item]]:
-    prior, speeches = material.earlier.lines, material.speeches
-    requests = _requests(material, budget=budget, count=count)
-    detail = min(max(budget * 2 // 3, _LEAST_DETAIL), _MOST_DETAIL)
-    tail = offer_tail(speeches, prior=material.earlier.said(Section.LAST), detail=detail)
-    rules = material.sections[Section.RULES]
-    # For a table there may be no room at the end; what has been said before it may show it then.
-    last = [item for item in tail if not is_table(bare(item.text))]
-    known = [item.text for item in (*requests[:2], *rules[:4], *last[:2])]
-    focus = words_of(material.request.focus)
-    offers: dict[Section, Sequence[Item]] = {
-        Section.REQUESTS: requests,
-        **material.sections,
-        **{section: newest_first(prior(section)) for section in _WRITTEN},
-        Section.EARLIER: offer_quotes(material.earlier.foreign, prior=prior(Section.EARLIER)),
-        Section.SAID: offer_sentences(
-            speeches,
-            prior=said_before(material.earlier),
-            shown=known,
-            budget=budget,
-            focus=focus,
-            calling={call.position for call in material.span.calls},
-        ),
-        Section.LAST: tail,
-    }
-    return _focused(offers, material.request)
+    def offered(self) -> _Offers:
+        """Return what each section could have, that of a model too."""
+        material, budget = self.material, self.budget
+        prior, requests = material.earlier.lines, self.requests()
+        detail = min(max(budget * 2 // 3, _LEAST_DETAIL), _MOST_DETAIL)
+        said = material.earlier.said(Section.LAST)
+        tail = offer_tail(material.speeches, prior=said, detail=detail)
+        rules = material.sections[Section.RULES]
+        # For a table there may be no room at the end; what has been said before it may show it then.
+        last = [item for item in tail if not is_table(bare(item.text))]
+        return self.focused(
+            {
+                Section.REQUESTS: requests,
+                **material.sections,
+                **{section: newest_first(prior(section)) for section in _WRITTEN},
+                Section.EARLIER: offer_quotes(
+                    material.earlier.foreign, prior=prior(Section.EARLIER)
+                ),
+                Section.SAID: offer_sentences(
+                    material.speeches,
+                    prior=said_before(material.earlier),
+                    shown=[item.text for item in (*requests[:2], *rules[:4], *last[:2])],
+                    budget=budget,
+                    focus=words_of(material.request.focus),
+                    calling={call.position for call in material.span.calls},
+                ),
+                Section.LAST: tail,
+            }
+        )
 
+    def requests(self) -> Sequence[Item]:
+        """Offer what was asked; where tools were called, identifiers come before it."""
+        material, room = self.material, self.budget * 3 // 5
+        if material.span.calls or material.earlier.lines(Section.TOOLS):
+            room = max(min(room, self.budget - _IDENTIFIERS), self.budget // 10)
+        asked = offer_requests(material.speeches, prior=material.asked, room=room, count=self.count)
+        # A question had its answer, or is shown.
+        return asked if self.budget > TIGHT else sorted(asked, key=_only_asks)
 
-def _focused(
-    offers: Mapping[Section, Sequence[Item]], request: SummaryRequest
-) -> Mapping[Section, Sequence[Item]]:
-    focus = words_of(request.focus)
-    if not focus:
-        return offers
-    return {section: focused(items, focus) for section, items in offers.items()}
+    def focused(self, offers: _Offers) -> _Offers:
+        """Return *offers*, in each section first what the request wants kept above all."""
+        focus = words_of(self.material.request.focus)
+        if not focus:
+            return offers
+        return {section: focused(items, focus) for section, items in offers.items()}
 
+    def word_for_word(self, offers: _Offers) -> str:
+        """Return what was asked verbatim, if it is so short that headings would cost more."""
+        if self.budget > SMALL:
+            return ""
+        asked = lay_out(offers[Section.REQUESTS])
+        text = SummaryRecord(self.counts, {Section.REQUESTS: asked}).render()
+        if not asked or self.count(text) > min(self.budget, _WORD_FOR_WORD):
+            return ""
+        is_cut = any(item.endswith(ELLIPSIS) for item in asked)
+        facts = (item.text for section in _FACTS for item in offers[section])
+        return text if not is_cut and all(fact in text for fact in facts) else ""
 
-def _requests(material: Material, *, budget: int, count: CountTokens) -> Sequence[Item]:
-    room = _room(material.span, material.earlier, budget)
-    asked = offer_requests(material.speeches, prior=material.asked, room=room, count=count)
-    # A question had its answer, or is shown.
-    return asked if budget > TIGHT else sorted(asked, key=_only_asks)
+    def fitted(self, offers: _Offers) -> SummaryRecord | None:
+        """Return the record of what fits of *offers*; None if nothing does."""
+        # The parts may count less or more than the whole: one more try has what is left over.
+        limit = self.budget - self.count(header(self.counts))
+        found, left = self._within(offers, limit)
+        if found is None or left <= self.budget // 32:
+            return found
+        more, unused = self._within(offers, limit + left)
+        return more if unused < left else found
+
+    def _within(self, offers: _Offers, limit: int) -> tuple[SummaryRecord | None, int]:
+        while limit > 0:
+            found = SummaryRecord(self.counts, self._shared(offers, limit))
+            excess = self.count(found.render()) - self.budget
+            if excess <= 0:
+                return found, -excess
+            limit -= excess + limit // 64
+        return None, self.budget
+
+    def _shared(self, offers: _Offers, limit: int) -> Lines:
+        """Return what *limit* tokens are shared out to, and how much was left out."""
+        material = self.material
+        first = offers.get(Section.REQUESTS, ())[:_WHOLE_REQUESTS]
+        if material.is_shown:
+            # Of a long one the view has only the ends.
+            first = [item for item in first if len(item.text) > _SHORT]
+        elif self.budget <= TIGHT:
+            first = [item for item in first if not _only_asks(item)]
+        lines = share_out(offers, budget=limit, count=self.count, first=first)
+        gone = evicted(offers, lines, before=material.earlier.records)
+        is_noted = self.budget >= LEAST_BUDGET
+        return noted(lines, gone, material.request.recallable if is_noted else None)
 
 
 def _only_asks(item: Item) -> bool:
@@ -254,56 +283,11 @@ def _only_asks(item: Item) -> bool:
     return said != item.text and not asks(said)
 
 
-def _room(span: Span, earlier: Earlier, budget: int) -> int:
-    """Return how many tokens the newest and the first request may have: identifiers come first."""
-    most = budget * 3 // 5
-    if span.calls or earlier.lines(Section.TOOLS):
-        return max(min(most, budget - _IDENTIFIERS), budget // 10)
-    return most
-
-
-def _word_for_word(
-    counts: Counts, offers: Mapping[Section, Sequence[Item]], *, budget: int, count: CountTokens
-) -> str:
-    """Return what was asked verbatim, if it is so short that headings would cost more."""
-    if budget > SMALL:
-        return ""
-    asked = lay_out(offers[Section.REQUESTS])
-    text = SummaryRecord(counts, {Section.REQUESTS: asked}).render()
-    if not asked or count(text) > min(budget, _WORD_FOR_WORD):
-        return ""
-    is_cut = any(item.endswith(ELLIPSIS) for item in asked)
-    facts = (item.text for section in _FACTS for item in offers[section])
-    return text if not is_cut and all(fact in text for fact in facts) else ""
-
-
-def _fit(
-    counts: Counts, shared: Callable[[int], Lines], *, budget: int, count: CountTokens
-) -> SummaryRecord | None:
-    # The parts may count less or more than the whole: one more try has what is left over.
-    limit = budget - count(header(counts))
-    found, left = _within(counts, shared, limit=limit, budget=budget, count=count)
-    if found is None or left <= budget // 32:
-        return found
-    more, unused = _within(counts, shared, limit=limit + left, budget=budget, count=count)
-    return more if unused < left else found
-
-
-def _within(
-    counts: Counts,
-    shared: Callable[[int], Lines],
-    *,
-    limit: int,
-    budget: int,
-    count: CountTokens,
-) -> tuple[SummaryRecord | None, int]:
-    while limit > 0:
-        found = SummaryRecord(counts, shared(limit))
-        excess = count(found.render()) - budget
-        if excess <= 0:
-            return found, -excess
-        limit -= excess + limit // 64
-    return None, budget
+def _page(material: Material, budget: int, count: CountTokens) -> _Page:
+    counts = material.counts
+    if count(header(counts)) * _ROLES_PART > budget:
+        counts = brief(counts)
+    return _Page(material, counts, budget, count)
 
 
 def _shortest(text: str, *, budget: int, count: CountTokens) -> str:

@@ -5,7 +5,7 @@ A record that is absorbed has the trail so far; the facts of the new calls chang
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -50,7 +50,8 @@ def trail_of(records: Iterable[SummaryRecord], facts: Iterable[Facts]) -> Trail:
         for line in record.lines(Section.COMMITS):
             older = line.removeprefix(_OLDER + SAYS)
             trail.commits.extend([line] if older == line else older.split(", "))
-        trail.values.update(_pairs(record.lines(Section.VALUES)))
+        parted = (line.partition(SAYS) for line in record.lines(Section.VALUES))
+        trail.values.update((name, value) for name, _, value in parted)
     for place, fact in enumerate(facts):
         # A call that failed has changed nothing.
         files.extend(replace(one, action="read") if one.failed else one for one in fact.files)
@@ -65,12 +66,6 @@ def trail_of(records: Iterable[SummaryRecord], facts: Iterable[Facts]) -> Trail:
             trail.values[name] = value
     trail.files = {one.path: one for one in files_of(files)}
     return trail
-
-
-def _pairs(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
-    for line in lines:
-        name, _, value = line.partition(SAYS)
-        yield name, value
 
 
 def offer_trail(trail: Trail) -> dict[Section, Sequence[Item]]:

@@ -19,9 +19,9 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
@@ -58,13 +58,11 @@ _EXTRA = {"pydantic_ai": "pydantic-ai-slim", "openai": "openai", "anthropic": "a
 _KEYS = ("api_key", "token")
 _ADDRESSES = ("base_url", "azure_endpoint", "api_base")
 # By the names of classes in pydantic-ai: those cannot be loaded without the SDKs of their vendors.
-_WIRE_MODELS: Mapping[str, type[WireModel]] = MappingProxyType(
-    {
-        "OpenAIResponsesModel": OpenAIResponses,
-        "OpenAIChatModel": OpenAIChat,
-        "AnthropicModel": AnthropicMessages,
-    }
-)
+_WIRE_MODELS: Mapping[str, type[WireModel]] = {
+    "OpenAIResponsesModel": OpenAIResponses,
+    "OpenAIChatModel": OpenAIChat,
+    "AnthropicModel": AnthropicMessages,
+}
 # Who signs in instead of sending a key is left to pydantic-ai.
 _SIGNED_IN = frozenset({"GitHubCopilotModel", "OpenAICodexModel"})
 _SIGNED_IN_VENDORS = frozenset({"openai-chatgpt"})
@@ -84,14 +82,12 @@ class _Sdk(Struct, frozen=True):
 
 _OPENAI = ("openai", "AsyncOpenAI", ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY"))
 _ANTHROPIC = ("anthropic", "AsyncAnthropic", ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"))
-_SDKS: Mapping[str, _Sdk] = MappingProxyType(
-    {
-        "openai": _Sdk(*_OPENAI, OpenAIResponses),
-        "openai-chat": _Sdk(*_OPENAI, OpenAIChat),
-        "openai-responses": _Sdk(*_OPENAI, OpenAIResponses),
-        "anthropic": _Sdk(*_ANTHROPIC, AnthropicMessages),
-    }
-)
+_SDKS: Mapping[str, _Sdk] = {
+    "openai": _Sdk(*_OPENAI, OpenAIResponses),
+    "openai-chat": _Sdk(*_OPENAI, OpenAIChat),
+    "openai-responses": _Sdk(*_OPENAI, OpenAIResponses),
+    "anthropic": _Sdk(*_ANTHROPIC, AnthropicMessages),
+}
 # A server of one's own may take no key, but the SDK does not go without one.
 _NO_KEY = "no-key"
 # The models of OpenAI that reason, and so return reasoning that can be sent back encrypted.
@@ -136,7 +132,7 @@ def open_model(
     sdk = _SDKS.get(spec.provider_key) if isinstance(spec, ProviderConfig) else None
     if isinstance(spec, ProviderConfig):
         name = f"{spec.provider_key}:{spec.model_name}"
-        make = _client_maker(spec, sdk) if sdk else _model_maker(spec)
+        make = partial(_new_client, spec, sdk) if sdk else partial(_new_model, spec)
         first = make()
         clients = PerLoop(first, make)
     elif isinstance(spec, ChatModel):
@@ -192,25 +188,21 @@ def _bound(
     )
 
 
-def _client_maker(config: ProviderConfig, sdk: _Sdk) -> Callable[[], Any]:
-    """Return what makes a client of the SDK of the vendor that *config* names."""
-
-    def make() -> Any:
-        try:
-            client = getattr(import_module(sdk.package), sdk.client)
-        except ImportError:
-            raise MissingExtraError(package=sdk.package, extra=sdk.package) from None
-        _check_address(config)
-        key = config.api_key or None
-        if key is None and not any(map(os.environ.get, sdk.variables)):
-            if config.base_url is None and not os.environ.get(f"{sdk.package.upper()}_BASE_URL"):
-                raise ConfigError(_needs(config.provider_key, sdk.variables[0]))
-            key = _NO_KEY
-        made = client(api_key=key, base_url=config.base_url)
-        limit_waits(made)
-        return made
-
-    return make
+def _new_client(config: ProviderConfig, sdk: _Sdk) -> Any:
+    """Return a client of the SDK of the vendor that *config* names."""
+    try:
+        client = getattr(import_module(sdk.package), sdk.client)
+    except ImportError:
+        raise MissingExtraError(package=sdk.package, extra=sdk.package) from None
+    _check_address(config)
+    key = config.api_key or None
+    if key is None and not any(map(os.environ.get, sdk.variables)):
+        if config.base_url is None and not os.environ.get(f"{sdk.package.upper()}_BASE_URL"):
+            raise ConfigError(_needs(config.provider_key, sdk.variables[0]))
+        key = _NO_KEY
+    made = client(api_key=key, base_url=config.base_url)
+    limit_waits(made)
+    return made
 
 
 def _as_model(value: object) -> "Model[Any]":
@@ -225,26 +217,22 @@ def _as_model(value: object) -> "Model[Any]":
     raise ConfigError(message)
 
 
-def _model_maker(config: ProviderConfig) -> "Callable[[], Model[Any]]":
-    """Return what makes the model that *config* names, each time with its own client."""
+def _new_model(config: ProviderConfig) -> "Model[Any]":
+    """Return the model that *config* names, with a client of its own."""
+    try:
+        from pydantic_ai.models import infer_model  # noqa: PLC0415
 
-    def make() -> "Model[Any]":
-        try:
-            from pydantic_ai.models import infer_model  # noqa: PLC0415
-
-            _check_vendor(config.provider_key)
-            _check_address(config)
-            spec = f"{config.provider_key}:{config.model_name}"
-            model = infer_model(spec, provider_factory=lambda _: _provider(config))
-        except ImportError as error:
-            raise _missing(config.provider_key, error) from None
-        except RuntimeError as error:
-            # A `UserError`; it may quote paths, so only names of variables and models are taken.
-            raise ConfigError(_lacking(config, f"{error}")) from None
-        limit_waits(getattr(model, "client", None))
-        return model
-
-    return make
+        _check_vendor(config.provider_key)
+        _check_address(config)
+        spec = f"{config.provider_key}:{config.model_name}"
+        model = infer_model(spec, provider_factory=lambda _: _provider(config))
+    except ImportError as error:
+        raise _missing(config.provider_key, error) from None
+    except RuntimeError as error:
+        # A `UserError`; it may quote paths, so only names of variables and models are taken.
+        raise ConfigError(_lacking(config, f"{error}")) from None
+    limit_waits(getattr(model, "client", None))
+    return model
 
 
 def _check_vendor(vendor: str) -> None:

@@ -46,19 +46,17 @@ _NAMED = frozenset({"input", "max_tokens", "messages", "model", "store", "system
 _JSON, _EVENTS = "application/json", "text/event-stream"
 # Lists that settings extend instead of replacing them.
 _JOINED = ("tools", "include")
-_FINISHES: Mapping[str, FinishReason] = MappingProxyType(
-    {
-        "length": "length",
-        "max_tokens": "length",
-        "model_context_window_exceeded": "length",
-        "tool_calls": "tool_call",
-        "function_call": "tool_call",
-        "tool_use": "tool_call",
-        "content_filter": "content_filter",
-        "refusal": "content_filter",
-        "error": "error",
-    }
-)
+_FINISHES: Mapping[str, FinishReason] = {
+    "length": "length",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_calls": "tool_call",
+    "function_call": "tool_call",
+    "tool_use": "tool_call",
+    "content_filter": "content_filter",
+    "refusal": "content_filter",
+    "error": "error",
+}
 
 
 class StreamReader(ABC):

@@ -11,11 +11,10 @@ from foldline.apps.cli.files import STANDARD_INPUT, read_file
 from foldline.apps.cli.options import ConfigOptions, PricesOption, flag, option
 from foldline.apps.cli.prices import with_prices
 from foldline.apps.cli.replay import recorded_session
-from foldline.apps.cli.sources import config_fields, configured, note_sessions, one_session, placed
+from foldline.apps.cli.sources import config_in, configured, note_sessions, one_session
 from foldline.apps.cli.stores import TenantOptions, as_id
 from foldline.apps.cli.terminal import note
 from foldline.errors import ConfigError, UsageError
-from foldline.providers.vendors.opening import open_model
 from foldline.reduction.provider import ProviderConfig
 
 
@@ -107,14 +106,8 @@ def speaker_of(options: ChatOptions, flags: ConfigOptions) -> Speaker:
         if value is not None:
             message = f"{name} has no effect without --model scripted:FILE: leave it out"
             raise UsageError(message)
-    agent = Agent(
-        open_model(provider_of(config, options.model, base_url=options.base_url)),
-        name=config.name,
-        instructions=config.system_instructions,
-        history_reduction=config.history_reduction,
-        options=config.options,
-    )
-    return Speaker(agent)
+    provider = provider_of(config, options.model, base_url=options.base_url)
+    return Speaker(Agent.from_config(structs.replace(config, provider=provider)))
 
 
 def agent_config(name: str | None) -> AgentConfig:
@@ -124,11 +117,7 @@ def agent_config(name: str | None) -> AgentConfig:
     if name == STANDARD_INPUT:
         message = "--config -: the standard input is for your messages; name a file"
         raise UsageError(message)
-    fields = config_fields(name)
-    try:
-        return agent_config_from_mapping(fields)
-    except ConfigError as error:
-        raise placed(name, error) from error
+    return config_in(name, agent_config_from_mapping)
 
 
 def _instructions(given: str | None, config: AgentConfig) -> str:

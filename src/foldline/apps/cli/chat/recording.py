@@ -8,18 +8,14 @@ from msgspec import structs
 
 from foldline.agent.agent import Agent
 from foldline.agent.config import AgentConfig, AgentOptions
-from foldline.agent.reduced import ReducedHistory
 from foldline.agent.tools import Tool, ToolAnswer, ToolContext
 from foldline.agent.tools.arguments import ArgumentReader
 from foldline.errors import ConfigError, ModelError
 from foldline.history.messages import Message
 from foldline.history.parts import ResponseContent
 from foldline.logs.importer import Session
-from foldline.providers.vendors.vendor_model import VendorModel
-from foldline.reduction.config import HistoryReductionConfig
 from foldline.testing.model import ScriptedModel
 from foldline.threads.read_only import ReadOnlyThread
-from foldline.threads.thread import ConversationThread
 
 
 __all__ = ["Recording", "Speaker"]
@@ -41,22 +37,12 @@ class Speaker:
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
-
-    @property
-    def name(self) -> str:
+        self.name = agent.model.name
         """The identity of the model."""
-        return self._agent.model.name
-
-    @property
-    def reduction(self) -> HistoryReductionConfig:
+        self.reduction = agent.reducer.config
         """How and when threads are folded."""
-        return self._agent.reducer.config
-
-    async def fold(
-        self, thread: ConversationThread, *, focus: str, keep: int | None
-    ) -> ReducedHistory[Message]:
-        """Fold *thread* now; see `Agent.fold`."""
-        return await self._agent.fold(thread, focus=focus, keep=keep)
+        self.fold = agent.fold
+        """Folds a thread now."""
 
     async def agent(self, thread: ReadOnlyThread) -> Agent:  # noqa: ARG002 - a recording needs it
         """Return the agent that answers next on *thread*."""
@@ -72,9 +58,7 @@ class Speaker:
 
     async def close(self) -> None:
         """Close the connections to the vendor."""
-        model = self._agent.model
-        if isinstance(model, VendorModel):
-            await model.close()
+        await self._agent.close()
 
 
 class Recording(Speaker):
