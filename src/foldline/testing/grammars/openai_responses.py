@@ -9,14 +9,8 @@ own items only what concerns ids and pairs is judged. Of compactions: developers
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from foldline.testing.grammars.violations import (
-    Rule,
-    Violation,
-    check_sendable,
-    is_list,
-    is_name,
-    is_object,
-)
+from foldline.history.formats.wire import is_list, is_object
+from foldline.testing.grammars.violations import Rule, Violation, check_sendable, is_name
 
 
 __all__ = ["check_openai_responses"]
