@@ -41,7 +41,8 @@ class FileLock:
 
     def take(self, *, waits: bool = True) -> bool:
         """Take the lock; False if another process has it, and StoreBusyError after a wait."""
-        file, until = self._open() if self._file is None else self._file, 0.0
+        file = self._open() if self._file is None else self._file
+        until = time.monotonic() + self._timeout
         while True:
             try:
                 _set(file, is_locked=True)
@@ -49,18 +50,12 @@ class FileLock:
             except (BlockingIOError, PermissionError):
                 if not waits:
                     return False
-                until = self._waited(until)
+                if time.monotonic() > until:
+                    message = f"another process kept {self._path.name} locked for too long"
+                    raise StoreBusyError(message) from None
+                time.sleep(_PAUSE)
             else:
                 return True
-
-    def _waited(self, until: float) -> float:
-        """Pause, and return when to give up: *until*, which is 0 at first."""
-        now = time.monotonic()
-        if until and now > until:
-            message = f"another process kept {self._path.name} locked for too long"
-            raise StoreBusyError(message)
-        time.sleep(_PAUSE)
-        return until or now + self._timeout
 
     def _open(self) -> int:
         try:
