@@ -183,7 +183,6 @@ class RedisLink:
     """
 
     def __init__(self, url: str, *, timeout: float, max_waiting: int) -> None:
-        """Use the Redis at *url*, not yet connected; see `RedisStore` for the options."""
         from importlib.resources import files  # noqa: PLC0415 - a quarter of the whole import
 
         self._make_client = _client_maker(url, timeout)
