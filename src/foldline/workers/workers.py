@@ -215,13 +215,8 @@ class Workers:
         It is woken when there is something new to read; *looks* is how many seconds pass between two
         looks at the store if it is not.
         """
-        return PostedTurn(
-            self.store,
-            key_of(thread_id, tenant),
-            turn_id,
-            looks=looks,
-            wakes=self._news.waiting,
-        )
+        key = key_of(thread_id, tenant)
+        return PostedTurn(self.store, key, turn_id, looks=looks, wakes=self._news.waiting)
 
     async def fold(self, thread_id: str | ThreadKey, *, tenant: str = DEFAULT_TENANT) -> None:
         """
