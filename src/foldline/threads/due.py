@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from foldline.history.history import History
 from foldline.history.units import CountingUnit
@@ -94,9 +94,7 @@ class FoldMark(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
 
     def based(self, base: FoldBase) -> "FoldMark":
         """Return the mark with *base*, and no fold due."""
-        return replace(
-            self, cut=base.cut, users=base.users, tokens=base.tokens, hidden=base.hidden, since=None
-        )
+        return replace(self, since=None, **asdict(base))
 
 
 _USUAL = HistoryReductionConfig()

@@ -104,9 +104,7 @@ class Line(Generic[_Given]):
         self._ready = deque[Job[_Given]]()
         # The newest job of each key.
         self._newest: dict[Hashable, Job[_Given]] = {}
-        self._waiting = 0
-        self._count = 0
-        self._busy = 0
+        self._waiting = self._count = self._busy = 0
         self._tasks = set[asyncio.Task[None]]()
 
     async def put(self, given: _Given, *, key: Hashable | None = None, size: int = 0) -> object:

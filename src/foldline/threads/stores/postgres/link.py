@@ -137,15 +137,8 @@ class PostgresLink:
     """
 
     def __init__(
-        self,
-        dsn: str,
-        *,
-        schema: str,
-        pool_size: int,
-        timeout: float,
-        durability: Durability,
+        self, dsn: str, *, schema: str, pool_size: int, timeout: float, durability: Durability
     ) -> None:
-        """Use the database at *dsn*, not yet connected; see `PostgresStore` for the options."""
         expect("dsn", dsn, str)
         _check_schema(schema)
         expect_whole("pool_size", pool_size, 1)
@@ -219,13 +212,10 @@ class PostgresLink:
         return True
 
     async def _prepare(self, connection: "AsyncConnection[Any]") -> None:
-        async def run(sql: bytes, values: Values | None = None) -> Answer:
-            # Each statement has the time of a call, so a migration may take longer.
-            return await self._execute(connection, sql, values)
-
         try:
             await self._configure(connection)
-            await migrate(run, self.sql, self.schema)
+            # Each statement has the time of a call, so a migration may take longer.
+            await migrate(partial(self._execute, connection), self.sql, self.schema)
         except self._failure as error:
             raise store_error(error) from None
         finally:
@@ -336,7 +326,7 @@ class PostgresLink:
             await pool.putconn(connection)
 
     async def _execute(
-        self, connection: "AsyncConnection[Any]", sql: bytes, values: Values | None
+        self, connection: "AsyncConnection[Any]", sql: bytes, values: Values | None = None
     ) -> Answer:
         with Patience(self._timeout, partial(_cut, connection)):
             return await self._fetch(connection, sql, values, is_prepared=True)

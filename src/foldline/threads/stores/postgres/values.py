@@ -5,6 +5,7 @@ Arrays are packed here as PostgreSQL reads them: the driver takes five times as 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from struct import pack
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
@@ -55,10 +56,6 @@ def _texts(values: Iterable[str | None]) -> Packed:
     return _array(_TEXT, [None if one is None else one.encode() for one in values])
 
 
-def _strings(values: Sequence[bytes | None]) -> Packed:
-    return _array(_BYTEA, values)
-
-
 def _array(kind: int, values: Sequence[bytes | None]) -> Packed:
     if not values:
         return Packed(pack(">iii", 0, 0, kind))
@@ -69,6 +66,8 @@ def _array(kind: int, values: Sequence[bytes | None]) -> Packed:
         pieces.append(value or b"")
     return Packed(b"".join(pieces))
 
+
+_strings = partial(_array, _BYTEA)
 
 SEVERAL: Final[Mapping[str, str]] = MappingProxyType({"load": "loads", "rows": "rows_of_several"})
 """The reads that are made together, and the statements that make several."""
@@ -125,10 +124,7 @@ def several_commits(commits: Sequence[tuple[ThreadKey, Change]]) -> Values:
 
 def keys_of(keys: Sequence[ThreadKey]) -> Values:
     """Return the values that name several threads."""
-    return {
-        "tenants": _texts([key.tenant for key in keys]),
-        "ids": _texts([key.id for key in keys]),
-    }
+    return {"tenants": _texts(key.tenant for key in keys), "ids": _texts(key.id for key in keys)}
 
 
 def several_reads(reads: Sequence[Values]) -> Values:

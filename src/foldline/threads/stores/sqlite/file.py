@@ -173,8 +173,7 @@ class StoreFile:
         finally:
             if writer is not None and self.commits_in_place:
                 writer.execute("PRAGMA busy_timeout = 0")
-            if self._needs_lock:
-                self._lock.release()
+            self.release()
 
     def seize(self) -> bool:
         """Keep others from writing until `release`; False if `exclusive` would wait, or raise."""
