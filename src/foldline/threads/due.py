@@ -8,7 +8,6 @@ the messages before the cut is noted with it, so that a commit reads nothing.
 
 from collections.abc import Mapping
 from datetime import datetime
-from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -28,9 +27,7 @@ __all__ = ["LETTERS", "USUAL_MARK", "USUAL_VIEW", "FoldBase", "FoldMark"]
 
 # The unit as it is stored: a head has this mark in every commit.
 _Letter: TypeAlias = Literal["m", "e", "t"]
-LETTERS: Mapping[CountingUnit, _Letter] = MappingProxyType(
-    {"messages": "m", "exchanges": "e", "tokens": "t"}
-)
+LETTERS: Mapping[CountingUnit, _Letter] = {"messages": "m", "exchanges": "e", "tokens": "t"}
 """What is stored for each unit."""
 
 

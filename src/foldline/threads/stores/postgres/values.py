@@ -7,7 +7,6 @@ Arrays are packed here as PostgreSQL reads them: the driver takes five times as 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from struct import pack
-from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from foldline.threads.change import Change
@@ -69,12 +68,16 @@ def _array(kind: int, values: Sequence[bytes | None]) -> Packed:
 
 _strings = partial(_array, _BYTEA)
 
-SEVERAL: Final[Mapping[str, str]] = MappingProxyType({"load": "loads", "rows": "rows_of_several"})
+SEVERAL: Final[Mapping[str, str]] = {"load": "loads", "rows": "rows_of_several"}
 """The reads that are made together, and the statements that make several."""
 
-_PACKED: Final[Mapping[str, Callable[[Sequence[Any]], Packed]]] = MappingProxyType(
-    {"tenant": _texts, "id": _texts, "epoch": _strings, "start": _integers, "stop": _integers}
-)
+_PACKED: Final[Mapping[str, Callable[[Sequence[Any]], Packed]]] = {
+    "tenant": _texts,
+    "id": _texts,
+    "epoch": _strings,
+    "start": _integers,
+    "stop": _integers,
+}
 
 
 def one_commit(key: ThreadKey, change: Change) -> Values:

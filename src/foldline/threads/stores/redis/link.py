@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import sha1
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
 from msgspec import Struct, field
@@ -41,36 +40,32 @@ _MOST_READS: Final = 64
 _MOST_BYTES: Final = 4_000_000
 _PACKAGE: Final = "foldline.threads.stores.redis"
 # The driver makes these codes classes, and removes them from the text.
-_CLASSES: Mapping[str, str] = MappingProxyType(
-    {
-        "AuthenticationError": "WRONGPASS",
-        "AuthorizationError": "WRONGPASS",
-        "BusyLoadingError": "LOADING",
-        "MasterDownError": "MASTERDOWN",
-        "MovedError": "MOVED",
-        "NoPermissionError": "NOPERM",
-        "OutOfMemoryError": "OOM",
-        "ReadOnlyError": "READONLY",
-    }
-)
+_CLASSES: Mapping[str, str] = {
+    "AuthenticationError": "WRONGPASS",
+    "AuthorizationError": "WRONGPASS",
+    "BusyLoadingError": "LOADING",
+    "MasterDownError": "MASTERDOWN",
+    "MovedError": "MOVED",
+    "NoPermissionError": "NOPERM",
+    "OutOfMemoryError": "OOM",
+    "ReadOnlyError": "READONLY",
+}
 # Redis 6 puts the code of a call that failed in a script after the place in the script.
 _CODE: Final = re.compile(r"(?:^|-|: )([A-Z]{3,})\b")
 # Redis 6 has no code for this one.
 _NO_RIGHT: Final = "can't run this command"
-_TROUBLE: Mapping[str, str] = MappingProxyType(
-    {
-        "BUSY": "Redis is busy with the script of another program",
-        "LOADING": "Redis has just started and is still reading its data",
-        "MASTERDOWN": "this Redis is a replica that has lost its primary",
-        "MISCONF": "Redis cannot write to its disk",
-        "MOVED": "the keys of this store are on another node of the cluster",
-        "NOPERM": "Redis does not let this user run a command",
-        "OOM": "Redis has reached its maxmemory: give it more, or delete threads",
-        "READONLY": "this Redis is a replica: give the address of the primary",
-        "WRONGPASS": "Redis refuses this user or password",
-        "WRONGTYPE": "a key of this store belongs to another program: choose another prefix",
-    }
-)
+_TROUBLE: Mapping[str, str] = {
+    "BUSY": "Redis is busy with the script of another program",
+    "LOADING": "Redis has just started and is still reading its data",
+    "MASTERDOWN": "this Redis is a replica that has lost its primary",
+    "MISCONF": "Redis cannot write to its disk",
+    "MOVED": "the keys of this store are on another node of the cluster",
+    "NOPERM": "Redis does not let this user run a command",
+    "OOM": "Redis has reached its maxmemory: give it more, or delete threads",
+    "READONLY": "this Redis is a replica: give the address of the primary",
+    "WRONGPASS": "Redis refuses this user or password",
+    "WRONGTYPE": "a key of this store belongs to another program: choose another prefix",
+}
 _BUSY: Final = frozenset({"BUSY", "LOADING"})
 # The answers of a Redis that is the wrong one, or not yet ready, and has done nothing: after a
 # failover the address leads to another one, but the connections still lead to it.

@@ -5,7 +5,6 @@ import sqlite3
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 from foldline.errors import StoreError
@@ -36,7 +35,7 @@ nothing.
 APPLICATION_ID: Final = 0x666F6C64
 """The mark in the header of every file of ours: `fold` in ASCII."""
 
-_SYNCHRONOUS: Mapping[Durability, str] = MappingProxyType({"full": "FULL", "relaxed": "NORMAL"})
+_SYNCHRONOUS: Mapping[Durability, str] = {"full": "FULL", "relaxed": "NORMAL"}
 LOG_PAGES: Final = 1_000
 """
 How long the log gets before it is folded back.
