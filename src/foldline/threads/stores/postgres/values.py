@@ -145,8 +145,7 @@ def room_of(change: Change) -> int:
         # What is dropped and stored at once would be two changes of one row in one statement.
         if not put.isdisjoint(change.drop):
             return 0
-    stored = sum(len(one.data) for one in change.put)
-    return 1 + stored + sum(len(row.data) for row in change.rows)
+    return 1 + sum(len(one.data) for one in (*change.put, *change.rows))
 
 
 def _contents(changes: Sequence[Change]) -> Values:
