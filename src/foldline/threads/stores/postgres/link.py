@@ -19,7 +19,7 @@ from foldline.errors import (
     StoreError,
 )
 from foldline.threads.stores.home import Home, opened
-from foldline.threads.stores.patience import PARTS, Patience
+from foldline.threads.stores.line import PARTS, Patience
 from foldline.threads.stores.postgres.schema import migrate, read_statements
 from foldline.threads.stores.postgres.values import Packed, Values
 

@@ -18,8 +18,7 @@ from foldline.errors import (
     StoreError,
 )
 from foldline.threads.stores.home import Home, opened
-from foldline.threads.stores.line import Job, Line
-from foldline.threads.stores.patience import Patience
+from foldline.threads.stores.line import Job, Line, Patience
 
 
 if TYPE_CHECKING:
