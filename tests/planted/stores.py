@@ -136,8 +136,8 @@ deleted bytes stay in the file
 - "secure_delete = ON"
 + "secure_delete = OFF"
 everybody may read the file
-- 0o600
-+ 0o644
+- self.path, flags, 0o600
++ self.path, flags, 0o644
 
 threads/stores/sqlite/file.py: threads/stores/test_sqlite_identity.py
 a log of another file is folded in
