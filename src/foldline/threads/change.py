@@ -235,7 +235,8 @@ def check_change(change: Change) -> None:
         expect(f"settled[{place}]", call_id, str)
     if change.archive is not False or change.commit_id is not None or change.expected is not None:
         _check_options(change)
-    expect_choice("source", change.source, _SOURCES)
+    if change.source not in _SOURCES:
+        expect_choice("source", change.source, _SOURCES)
     if (change.metadata, change.display_name, change.expires_at) != (None, None, UNSET):
         _check_details(change)
 
