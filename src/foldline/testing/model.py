@@ -223,10 +223,10 @@ def _response_of(messages: tuple[Message, ...]) -> ChatResponse:
     return ChatResponse(messages=messages, finish_reason="tool_call" if has_calls else "stop")
 
 
-def _highest_number(messages: Iterable[Message]) -> int:
-    named = (one for said in messages for one in (*said.tool_calls, *said.tool_call_responses))
-    found = (_CALL_ID.fullmatch(one.id) for one in named)
-    return max((int(match[1]) for match in found if match), default=0)
+def _highest_number(messages: tuple[Message, ...]) -> int:
+    ids = [one.id for said in messages for one in said.tool_calls]
+    ids += [one.id for said in messages for one in said.tool_call_responses]
+    return max((int(match[1]) for match in map(_CALL_ID.fullmatch, ids) if match), default=0)
 
 
 def _estimated(request: ChatRequest, messages: Iterable[Message]) -> Usage:

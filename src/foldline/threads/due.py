@@ -8,7 +8,7 @@ the messages before the cut is noted with it, so that a commit reads nothing.
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, Self, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -41,9 +41,7 @@ class FoldBase(Struct, frozen=True, kw_only=True, gc=False):
     hidden: int = 0
 
     @classmethod
-    def of_row(
-        cls, counts: MessageRow | None, reduction: HistoryReductionState | None
-    ) -> "FoldBase":
+    def of_row(cls, counts: MessageRow | None, reduction: HistoryReductionState | None) -> Self:
         """Return the base of *reduction*, whose last message is that of *counts*."""
         if counts is None or reduction is None:
             return cls()
@@ -57,7 +55,7 @@ class FoldBase(Struct, frozen=True, kw_only=True, gc=False):
     @classmethod
     def guessed(
         cls, reduction: HistoryReductionState, length: int, users: int, tokens: int
-    ) -> "FoldBase":
+    ) -> Self:
         """Return about what *reduction* has before its cut, in a thread with these counts."""
         cut = reduction.summarized_up_to_index
         share = min(1.0, cut / max(1, length))
@@ -66,7 +64,7 @@ class FoldBase(Struct, frozen=True, kw_only=True, gc=False):
         return cls(cut=cut, users=int(users * share), tokens=before, hidden=hidden)
 
     @classmethod
-    def of(cls, history: History, reduction: HistoryReductionState, *, users: int) -> "FoldBase":
+    def of(cls, history: History, reduction: HistoryReductionState, *, users: int) -> Self:
         """Return the base of *reduction* on *history*, which has so many *users* in all."""
         cut = reduction.summarized_up_to_index
         before = history.tokens(0, cut)
@@ -89,7 +87,7 @@ class FoldMark(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     hidden: int = 0
     since: datetime | None = None
 
-    def based(self, base: FoldBase) -> "FoldMark":
+    def based(self, base: FoldBase) -> Self:
         """Return the mark with *base*, and no fold due."""
         return replace(self, since=None, **asdict(base))
 

@@ -212,9 +212,8 @@ class ThreadReader:
         """Return the history that a turn needs: all of it, or what follows the cut."""
         count, cut = self._head.count, 0 if reduction is None else reduction.read_up_to
         if reduction is None or not 0 < cut <= self._head.length:
-            return extend_history(
-                History(counter=self.context.counter), await self._known(0, count)
-            )
+            rows = await self._known(0, count)
+            return extend_history(History(counter=self.context.counter), rows)
         system = await self._system_rows()
         first = _seq_of(cut - 1, system)
         rows = await self._known(first, count)

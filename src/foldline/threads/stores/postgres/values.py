@@ -145,7 +145,7 @@ def room_of(change: Change) -> int:
         # What is dropped and stored at once would be two changes of one row in one statement.
         if not put.isdisjoint(change.drop):
             return 0
-    return 1 + sum(len(one.data) for one in (*change.put, *change.rows))
+    return 1 + sum(len(one.data) for one in change.put) + sum(len(row.data) for row in change.rows)
 
 
 def _contents(changes: Sequence[Change]) -> Values:

@@ -316,13 +316,11 @@ class SQLiteStore(ThreadStore):
             ConfigError: An argument is invalid.
             StoreError: The path cannot be resolved, or is a folder.
         """
-        place = _file_at(path)
+        file = _file_at(path)
         expect_choice("durability", durability, get_args(Durability))
         expect_seconds("busy_timeout", busy_timeout, most=_LONGEST)
         clock = seconds_of(options.get("clock"))
-        storage = SQLiteStorage(
-            place, durability=durability, busy_timeout=busy_timeout, clock=clock
-        )
+        storage = SQLiteStorage(file, durability=durability, busy_timeout=busy_timeout, clock=clock)
         super().__init__(storage, **options)
 
 

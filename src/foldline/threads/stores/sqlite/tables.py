@@ -227,13 +227,11 @@ class Tables(Struct, frozen=True):
                 self.run("drop_documents", pk, kind)
                 continue
             # The new document that may take the place of the one that is dropped.
-            heir = next((one for one in put if one.kind == kind and not _is_named(one, gone)), None)
-            if heir is None:
+            new = next((one for one in put if one.kind == kind and not _is_named(one, gone)), None)
+            if new is None:
                 self.run("drop_document", pk, kind, name)
-            elif self.run(
-                "move_document", heir.name, bytearray(heir.data), pk, kind, name
-            ).rowcount:
-                put.remove(heir)
+            elif self.run("move_document", new.name, bytearray(new.data), pk, kind, name).rowcount:
+                put.remove(new)
         for one in put:
             self.run("put_document", pk, one.kind, one.name, bytearray(one.data))
 
