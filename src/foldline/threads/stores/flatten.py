@@ -5,6 +5,7 @@ Before, a thread was a chain of branches: a fork, a rewind and an edit opened on
 first rows of another. This plans the copies that make them flat; each store carries them out.
 """
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
@@ -40,9 +41,8 @@ def flatten(
     first, *later = own
     live = _lineage(first, branches)
     for branch in later:
-        at = min(branch.at, _end(live))
-        yield branch.name, _cut(live, at, _end(live))
-        live = [*_cut(live, 0, at), Span(branch.name, branch.at, branch.stop)]
+        yield branch.name, _cut(live, branch.at, sys.maxsize)
+        live = [*_cut(live, 0, branch.at), Span(branch.name, branch.at, branch.stop)]
     yield first.name, [span for span in live if span.start < span.stop]
 
 
@@ -63,7 +63,3 @@ def _lineage(branch: Branch, branches: Mapping[int | str, Branch]) -> list[Span]
 def _cut(spans: Sequence[Span], start: int, stop: int) -> list[Span]:
     cut = [Span(one.branch, max(one.start, start), min(one.stop, stop)) for one in spans]
     return [one for one in cut if one.start < one.stop]
-
-
-def _end(spans: Sequence[Span]) -> int:
-    return max((span.stop for span in spans), default=0)
