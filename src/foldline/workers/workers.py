@@ -105,7 +105,10 @@ class Workers:
         Raises:
             ConfigError: An argument is wrong.
         """
-        _check_parts(agent, store, queue, retries, (show_every, lease), metrics)
+        _check_parts(agent, store, queue, retries, metrics)
+        for name, value in (("show_every", show_every), ("lease", lease)):
+            if value is not None:
+                expect_seconds(name, value)
         self.agent = agent
         """Who answers."""
         self.store = store
@@ -399,12 +402,7 @@ class Workers:
 
 
 def _check_parts(
-    agent: object,
-    store: object,
-    queue: str,
-    retries: object,
-    seconds: tuple[float | None, float | None],
-    metrics: object,
+    agent: object, store: object, queue: str, retries: object, metrics: object
 ) -> None:
     expect("agent", agent, Agent)
     expect("store", store, ThreadStore)
@@ -414,9 +412,6 @@ def _check_parts(
     if not _QUEUE.fullmatch(queue):
         message = "queue must be 1 to 40 characters of a-z 0-9 _, and begin with a letter"
         raise ConfigError(message)
-    for name, value in zip(("show_every", "lease"), seconds, strict=True):
-        if value is not None:
-            expect_seconds(name, value)
 
 
 def _away(error: Exception) -> StoreError:
