@@ -94,7 +94,8 @@ class Case(Struct, frozen=True, kw_only=True, dict=True):
     def entries(self) -> tuple[Shortened, ...]:
         """What the view shows shortened."""
         known = () if self.active is None else self.active.shortened
-        return fitting(self.history, known, cut=self.cut, pinned=self.pinned)
+        # Most reductions shorten nothing.
+        return known and fitting(self.history, known, cut=self.cut, pinned=self.pinned)
 
     @cached_property
     def whole(self) -> frozenset[int]:
