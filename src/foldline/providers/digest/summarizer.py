@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -69,6 +69,7 @@ _ROLES_PART = 8
 # Seconds that the thread of a digest sleeps after each stretch of text, a twentieth of its time.
 _REST = 0.00005
 _ESTIMATOR = TokenEstimator()
+_Made = TypeVar("_Made")
 _Offers: TypeAlias = Mapping[Section, Sequence[Item]]
 
 
@@ -91,27 +92,19 @@ class DigestSummarizer(Struct, frozen=True, kw_only=True):
 
     async def summarize(self, request: SummaryRequest) -> str:
         """Return the digest of *request*; the same request always gives the same text."""
-        return await asyncio.to_thread(
-            write_digest,
-            request,
-            count=self.counter.count,
-            extractors=self.extractors,
-            rest=_rest,
-        )
+        return await self._in_thread(write_digest, request)
 
     async def material(self, request: SummaryRequest) -> Material:
         """Return what code reads from *request*, for records that stand beside a model's text."""
-        return await asyncio.to_thread(
-            read_material,
-            request,
-            count=self.counter.count,
-            extractors=self.extractors,
-            rest=_rest,
-        )
+        return await self._in_thread(read_material, request)
 
     async def record(self, material: Material, *, text: str | None = None) -> SummaryRecord:
         """Return the record of *material* that stands beside the *text* of a model."""
         return await asyncio.to_thread(read_record, material, text=text, count=self.counter.count)
+
+    async def _in_thread(self, work: Callable[..., _Made], request: SummaryRequest) -> _Made:
+        how = {"count": self.counter.count, "extractors": self.extractors, "rest": _rest}
+        return await asyncio.to_thread(work, request, **how)
 
 
 def _rest() -> None:
